@@ -1,0 +1,20 @@
+# All third-party packages, from the Debian archive. Headers come in as SYSTEM.
+find_package(Threads REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(OpenSSL 3 REQUIRED)
+find_package(CapnProto REQUIRED)
+find_package(RocksDB REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_path(FURLONG_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
+find_path(FURLONG_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
+
+# CAF 0.17 ships no CMake package.
+find_path(FURLONG_CAF_INCLUDE caf/actor_system.hpp REQUIRED)
+find_library(FURLONG_CAF_CORE caf_core REQUIRED)
+if(NOT TARGET furlong_caf)
+  add_library(furlong_caf INTERFACE IMPORTED)
+  target_include_directories(furlong_caf SYSTEM INTERFACE "${FURLONG_CAF_INCLUDE}")
+  target_link_libraries(furlong_caf INTERFACE "${FURLONG_CAF_CORE}" Threads::Threads)
+endif()

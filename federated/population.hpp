@@ -1,0 +1,36 @@
+// Who the clients are and what data each of them has.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "models/examples.hpp"
+#include "models/model.hpp"
+
+namespace furlong::federated {
+
+/// A client's own split of its examples. Clients held out from training ("unseen") have all theirs in `train`;
+/// evaluation divides those into support and query.
+enum class part : std::uint8_t { train, validation, test };
+
+/// All clients of a scenario. Immutable and thread-safe once built.
+class population {
+ public:
+  virtual ~population() = default;
+
+  [[nodiscard]] virtual models::data_facts facts() const = 0;
+  /// Clients that may be asked to train, ascending.
+  [[nodiscard]] virtual std::span<const std::uint32_t> training() const = 0;
+  /// Clients never asked to train: for choosing settings, and for the final figure. Ascending.
+  [[nodiscard]] virtual std::span<const std::uint32_t> unseen_validation() const = 0;
+  [[nodiscard]] virtual std::span<const std::uint32_t> unseen_test() const = 0;
+  /// One client's examples, always in the same order. The view looks into the population or into `scratch`.
+  [[nodiscard]] virtual models::examples_view load(std::uint32_t client, part which,
+                                                   models::examples& scratch) const = 0;
+  /// The dataset's own name for a client or a feature: "user 17", "Toy Story (1995)".
+  [[nodiscard]] virtual std::string client_name(std::uint32_t client) const = 0;
+  [[nodiscard]] virtual std::string feature_name(std::uint32_t feature) const = 0;
+};
+
+}  // namespace furlong::federated

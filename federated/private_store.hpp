@@ -1,0 +1,60 @@
+// Where clients keep their private parameters from round to round.
+//
+// Order of a checkpoint at server version V (idea: what a checkpoint covers can always be read back):
+//   1. commit() every private value trained at versions below V            (atomic per client, maybe not yet durable)
+//   2. sync()                                                              (all of them durable)
+//   3. the checkpoint of V is made durable elsewhere
+//   4. covered(V)                                                          (older values may now be dropped)
+// A store keeps, per client, the newest value that the last durable checkpoint covers, and the newer one if there is
+// one. After a crash it is opened with the checkpoint's history, and load() returns what an uninterrupted run would
+// have had.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "models/parameters.hpp"
+#include "models/result.hpp"
+
+namespace furlong::federated {
+
+/// The lives of a run: it starts in life 0, and each resume from a checkpoint begins a new life. A value written in an
+/// earlier life counts only if no later life began from a checkpoint older than it.
+struct run_history {
+  std::vector<std::uint64_t> resumed_at;  ///< version of the checkpoint that life 1, 2, ... began from
+
+  [[nodiscard]] std::uint32_t life() const { return static_cast<std::uint32_t>(resumed_at.size()); }
+  /// Whether work on top of version `version`, done in `life`, is part of this history. Work trained at version v is
+  /// covered by checkpoints of versions above v.
+  [[nodiscard]] bool contains(std::uint32_t in_life, std::uint64_t version) const {
+    for (std::size_t later = in_life; later < resumed_at.size(); ++later)
+      if (version >= resumed_at[later]) return false;
+    return true;
+  }
+  friend bool operator==(const run_history&, const run_history&) = default;
+};
+
+/// Thread-safe: any calls for distinct clients may run at once; calls for one client must follow one another;
+/// sync(), covered() and visit() run while no commit() does.
+class private_store {
+ public:
+  virtual ~private_store() = default;
+
+  /// Reads a client's value into `out` (which has the private layout). False when the client has none.
+  /// Fails when what is stored is damaged or of another layout: it names the client, and never returns other values.
+  [[nodiscard]] virtual result<bool> load(std::uint32_t client, models::private_parameters& out) = 0;
+  /// Stores the value that training at `version` gave. All or nothing; durable after the next sync().
+  [[nodiscard]] virtual result<void> commit(std::uint32_t client, std::uint64_t version,
+                                            const models::private_parameters& value) = 0;
+  /// Returns when all earlier commits survive a crash of the machine.
+  [[nodiscard]] virtual result<void> sync() = 0;
+  /// Says that a checkpoint of `version` is durable.
+  virtual void covered(std::uint64_t version) = 0;
+  /// Calls `each` with every client that has a value, ascending, and the version that it was trained at.
+  [[nodiscard]] virtual result<void> visit(
+      const std::function<void(std::uint32_t client, std::uint64_t version, const models::private_parameters& value)>&
+          each) = 0;
+};
+
+}  // namespace furlong::federated

@@ -1,0 +1,206 @@
+// One level's kernels. Compiled once per level with FURLONG_LEVEL (an identifier), FURLONG_LEVEL_NAME (its text) and
+// -DEigen=Eigen_<level>, so that no symbol of one level can stand in for another's.
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "models/kernels/kernels.hpp"
+#include "models/model.hpp"
+
+namespace furlong::models::FURLONG_LEVEL {
+
+namespace {
+
+inline float dot_f(const float* __restrict a, const float* __restrict b, std::uint32_t n) {
+  float sum = 0.0F;
+#pragma omp simd reduction(+ : sum)
+  for (std::uint32_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// to = x * a + y * b, or to += that.
+template <bool accumulate>
+inline void combine(float* __restrict to, float x, const float* __restrict a, float y, const float* __restrict b,
+                    std::uint32_t n) {
+#pragma omp simd
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const float value = x * a[i] + y * b[i];
+    to[i] = accumulate ? to[i] + value : value;
+  }
+}
+
+/// to = x * a, or to += that.
+template <bool accumulate>
+inline void scale_add(float* __restrict to, float x, const float* __restrict a, std::uint32_t n) {
+#pragma omp simd
+  for (std::uint32_t i = 0; i < n; ++i) to[i] = accumulate ? to[i] + x * a[i] : x * a[i];
+}
+
+/// True the first time that this batch touches the row.
+inline bool mark(row_marks& marks, std::uint32_t row) {
+  if (marks.stamp[row] == marks.now) return false;
+  marks.stamp[row] = marks.now;
+  marks.touched[marks.count++] = row;
+  return true;
+}
+
+/// gradient row of an embedding: error * other + decay * own
+inline void embedding_row(bool first, float* to, float error, const float* other, float decay, const float* own,
+                          std::uint32_t rank) {
+  if (decay == 0.0F)
+    first ? scale_add<false>(to, error, other, rank) : scale_add<true>(to, error, other, rank);
+  else
+    first ? combine<false>(to, error, other, decay, own, rank) : combine<true>(to, error, other, decay, own, rank);
+}
+
+inline void bias_row(bool first, float* to, float error, float decay, float own) {
+  const float value = error + decay * own;
+  *to = first ? value : *to + value;
+}
+
+inline float mf_score(const mf_batch& b, std::uint32_t owner, std::uint32_t row) {
+  float score = dot_f(b.user + std::size_t{owner} * b.rank, b.item + std::size_t{row} * b.rank, b.rank);
+  if (b.user_bias != nullptr) score += b.user_bias[owner];
+  if (b.item_bias != nullptr) score += b.item_bias[row];
+  if (b.mean != nullptr) score += *b.mean;
+  return score;
+}
+
+/// The l2 term of one example, without the factor.
+inline double mf_squares(const mf_batch& b, const float* u, const float* q, std::uint32_t owner, std::uint32_t row) {
+  double squares = dot_f(u, u, b.rank) + dot_f(q, q, b.rank);
+  if (b.user_bias != nullptr) squares += b.user_bias[owner] * b.user_bias[owner];
+  if (b.item_bias != nullptr) squares += b.item_bias[row] * b.item_bias[row];
+  return squares;
+}
+
+double mf_gradient_step(const mf_batch& b, mf_gradient& g) {
+  const float per_example = 1.0F / static_cast<float>(b.count);
+  const float decay = 2.0F * b.l2 * per_example;
+  double loss = 0.0;
+  float mean_gradient = 0.0F;
+  for (std::size_t i = 0; i < b.count; ++i) {
+    const std::uint32_t row = b.features[i];
+    const std::uint32_t owner = b.owners == nullptr ? 0 : b.owners[i];
+    const float* u = b.user + std::size_t{owner} * b.rank;
+    const float* q = b.item + std::size_t{row} * b.rank;
+    const float residual = b.labels[i] - mf_score(b, owner, row);
+    const float error = -2.0F * residual * per_example;
+    loss += static_cast<double>(residual) * residual;
+    if (b.l2 != 0.0F) loss += b.l2 * mf_squares(b, u, q, owner, row);
+    mean_gradient += error;
+    const bool first_user = g.mark_users ? mark(*g.users, owner) : i == 0;
+    if (g.user != nullptr) embedding_row(first_user, g.user + std::size_t{owner} * b.rank, error, q, decay, u, b.rank);
+    if (g.user_bias != nullptr) bias_row(first_user, g.user_bias + owner, error, decay, b.user_bias[owner]);
+    if (g.item == nullptr && g.item_bias == nullptr) continue;
+    const bool first_item = mark(*g.items, row);
+    if (g.item != nullptr) embedding_row(first_item, g.item + std::size_t{row} * b.rank, error, u, decay, q, b.rank);
+    if (g.item_bias != nullptr) bias_row(first_item, g.item_bias + row, error, decay, b.item_bias[row]);
+  }
+  if (g.mean != nullptr) *g.mean = mean_gradient;
+  return loss;
+}
+
+void mf_predict(const mf_batch& b, float* out) {
+  for (std::size_t i = 0; i < b.count; ++i) out[i] = mf_score(b, b.owners == nullptr ? 0 : b.owners[i], b.features[i]);
+}
+
+void descend(float* __restrict w, const float* __restrict g, std::size_t n, float rate) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) w[i] -= rate * g[i];
+}
+
+void descend_momentum(float* __restrict w, float* __restrict v, const float* __restrict g, std::size_t n, float rate,
+                      float momentum) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) {
+    v[i] = momentum * v[i] + g[i];
+    w[i] -= rate * v[i];
+  }
+}
+
+void subtract(float* __restrict to, const float* __restrict a, const float* __restrict b, std::size_t n) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) to[i] = a[i] - b[i];
+}
+
+double dot(const float* __restrict a, const float* __restrict b, std::size_t n) {
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return sum;
+}
+
+double norm_squared(const float* v, std::size_t n) {
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(v[i]) * static_cast<double>(v[i]);
+  return sum;
+}
+
+// Adding 1.5 * 2^52 leaves the nearest integer of a double below 2^51 in its low mantissa bits: a conversion that every
+// level vectorises, with the same result on each.
+constexpr double round_magic = 0x1.8p52;
+
+inline std::int64_t bits_of(double value) {
+  std::int64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+inline std::int64_t to_fixed(double value) { return bits_of(value + round_magic) - bits_of(round_magic); }
+
+void fold_fixed(std::int64_t* __restrict sum, const float* __restrict v, std::size_t n, double scale) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) sum[i] += to_fixed(static_cast<double>(v[i]) * scale);
+}
+
+void fold_wide(std::int64_t* __restrict coarse, std::int64_t* __restrict fine, const float* __restrict v, std::size_t n,
+               double scale) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) {
+    const double value = static_cast<double>(v[i]) * scale;
+    const double whole = (value + round_magic) - round_magic;
+    coarse[i] += to_fixed(whole);
+    fine[i] += to_fixed((value - whole) * 0x1p48);
+  }
+}
+
+void add_fixed(std::int64_t* __restrict to, const std::int64_t* __restrict from, std::size_t n) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
+void drain_fixed(float* __restrict to, std::int64_t* __restrict from, std::size_t n, double unit) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) {
+    to[i] = static_cast<float>(static_cast<double>(from[i]) * unit);
+    from[i] = 0;
+  }
+}
+
+bool ridge_solve(const float* x, const float* y, std::size_t n, std::size_t p, float ridge, float* w) {
+  using matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto rows = static_cast<Eigen::Index>(n);
+  const auto cols = static_cast<Eigen::Index>(p);
+  const Eigen::Map<const matrix> design(x, rows, cols);
+  const Eigen::Map<const Eigen::VectorXf> target(y, rows);
+  matrix normal = design.transpose() * design;
+  normal.diagonal().array() += ridge;
+  const Eigen::LLT<matrix> factor(normal);
+  if (factor.info() != Eigen::Success) return false;
+  const Eigen::VectorXf right = design.transpose() * target;
+  Eigen::Map<Eigen::VectorXf>(w, cols) = factor.solve(right);
+  return true;
+}
+
+}  // namespace
+
+extern const kernel_table table;
+const kernel_table table = {
+    FURLONG_LEVEL_NAME, mf_gradient_step, mf_predict, descend,   descend_momentum, subtract,   dot,
+    norm_squared,       fold_fixed,       fold_wide,  add_fixed, drain_fixed,      ridge_solve};
+
+}  // namespace furlong::models::FURLONG_LEVEL

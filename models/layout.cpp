@@ -1,0 +1,70 @@
+#include "models/layout.hpp"
+
+#include <algorithm>
+
+namespace furlong::models {
+
+layout::layout(std::vector<tensor_spec> specs) : specs_(std::move(specs)) {
+  offsets_.reserve(specs_.size() + 1);
+  std::size_t next = 0;
+  for (const auto& spec : specs_) {
+    offsets_.push_back(next);
+    next += spec.size();
+  }
+  offsets_.push_back(next);
+}
+
+std::optional<std::size_t> layout::find(std::string_view name) const {
+  const auto at = std::ranges::find(specs_, name, &tensor_spec::name);
+  if (at == specs_.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - specs_.begin());
+}
+
+std::string layout::signature() const {
+  std::string text;
+  for (const auto& spec : specs_)
+    text += spec.name + ' ' + std::to_string(spec.rows) + ' ' + std::to_string(spec.cols) + '\n';
+  return text;
+}
+
+namespace {
+
+std::string names_of(const layout& all) {
+  std::string list;
+  for (const auto& spec : all.tensors()) list += (list.empty() ? "" : ", ") + spec.name;
+  return list;
+}
+
+}  // namespace
+
+result<partition> split(const layout_ptr& model, std::span<const std::string> private_names) {
+  std::vector<bool> is_private(model->count(), false);
+  for (const auto& name : private_names) {
+    const auto tensor = model->find(name);
+    if (!tensor)
+      return fail(error::kind::usage, "model.private", "the model has no tensor \"" + name + "\"",
+                  "name some of: " + names_of(*model));
+    if (is_private[*tensor])
+      return fail(error::kind::usage, "model.private", "tensor \"" + name + "\" is named twice", "name it once");
+    if ((*model)[*tensor].index == row_index::by_client)
+      return fail(error::kind::usage, "model.private", "tensor \"" + name + "\" is a table over all clients",
+                  "set user_table = false to give each client its own");
+    is_private[*tensor] = true;
+  }
+  std::vector<tensor_spec> shared;
+  std::vector<tensor_spec> own;
+  partition parts{model, nullptr, nullptr, {}};
+  for (std::size_t t = 0; t < model->count(); ++t) {
+    auto& side = is_private[t] ? own : shared;
+    parts.slots.push_back({is_private[t], side.size()});
+    side.push_back((*model)[t]);
+  }
+  if (shared.empty())
+    return fail(error::kind::usage, "model.private", "every tensor is private, so nothing is left to federate",
+                "leave at least one of " + names_of(*model) + " shared");
+  parts.shared = std::make_shared<layout>(std::move(shared));
+  parts.private_ = std::make_shared<layout>(std::move(own));
+  return parts;
+}
+
+}  // namespace furlong::models

@@ -1,0 +1,78 @@
+// The names, shapes and places of a set of tensors that live in one contiguous buffer of float32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/result.hpp"
+
+namespace furlong::models {
+
+/// Which rows of a tensor one client works on.
+enum class row_index : std::uint8_t {
+  none,        ///< all of them
+  by_feature,  ///< those that the client's examples name (an item's row, a word's row)
+  by_client    ///< the one that belongs to the client (a user table kept in one place)
+};
+
+/// One tensor: a row-major matrix of float32. A vector has one row, a scalar is 1 x 1.
+struct tensor_spec {
+  std::string name;
+  std::uint32_t rows = 1;
+  std::uint32_t cols = 1;
+  row_index index = row_index::none;
+
+  [[nodiscard]] std::size_t size() const { return std::size_t{rows} * cols; }
+  friend bool operator==(const tensor_spec&, const tensor_spec&) = default;
+};
+
+/// An immutable list of tensors and their offsets in the common buffer. Thread-safe.
+class layout {
+ public:
+  explicit layout(std::vector<tensor_spec> specs);
+
+  [[nodiscard]] std::span<const tensor_spec> tensors() const { return specs_; }
+  [[nodiscard]] const tensor_spec& operator[](std::size_t tensor) const { return specs_[tensor]; }
+  [[nodiscard]] std::size_t count() const { return specs_.size(); }
+  /// First element of a tensor in the buffer.
+  [[nodiscard]] std::size_t offset(std::size_t tensor) const { return offsets_[tensor]; }
+  /// Elements of all tensors together.
+  [[nodiscard]] std::size_t size() const { return offsets_.back(); }
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
+  /// "name rows cols" of each tensor, a line each: what hashes and on-disk formats identify a layout by.
+  [[nodiscard]] std::string signature() const;
+
+  friend bool operator==(const layout& a, const layout& b) { return a.specs_ == b.specs_; }
+
+ private:
+  std::vector<tensor_spec> specs_;
+  std::vector<std::size_t> offsets_;  // one more than tensors; the last is the size
+};
+
+using layout_ptr = std::shared_ptr<const layout>;
+
+/// Where each tensor of a model went when the scenario's `private = [...]` split it.
+struct partition {
+  struct slot {
+    bool is_private = false;
+    std::size_t tensor = 0;  ///< index in the shared or in the private layout
+  };
+
+  layout_ptr model;         ///< all tensors, in the model's own order
+  layout_ptr shared;        ///< those that everybody shares, in the same order
+  layout_ptr private_;      ///< those that never leave the client, in the same order
+  std::vector<slot> slots;  ///< one per tensor of `model`
+};
+
+/// Splits a model's tensors into shared and private ones.
+/// Fails when a name is unknown or named twice, when a private tensor is indexed by client (a private tensor belongs to
+/// one client already), or when nothing is left to share.
+[[nodiscard]] result<partition> split(const layout_ptr& model, std::span<const std::string> private_names);
+
+}  // namespace furlong::models

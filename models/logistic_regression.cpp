@@ -1,0 +1,122 @@
+#include "models/logistic_regression.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace furlong::models {
+
+namespace {
+
+constexpr std::size_t weight = 0;
+constexpr std::size_t bias = 1;
+constexpr std::size_t user_bias = 2;
+
+struct feature_range {
+  std::size_t begin;
+  std::size_t end;
+};
+
+feature_range features_of(const examples_view& batch, std::size_t i) {
+  return batch.offsets.empty() ? feature_range{i, i + 1} : feature_range{batch.offsets[i], batch.offsets[i + 1]};
+}
+
+float value_at(const examples_view& batch, std::size_t at) { return batch.values.empty() ? 1.0F : batch.values[at]; }
+
+class logistic_regression final : public model {
+ public:
+  logistic_regression(const option_values& options, const data_facts& facts)
+      : l2_(static_cast<float>(options.number("l2"))) {
+    std::vector<tensor_spec> specs = {{"weight", facts.features, 1, row_index::by_feature}, {"bias", 1, 1}};
+    if (options.flag("user_bias")) specs.push_back({"user_bias", 1, 1});
+    tensors_ = std::make_shared<layout>(std::move(specs));
+  }
+
+  std::string_view kind() const override { return "logistic-regression"; }
+  const layout_ptr& tensors() const override { return tensors_; }
+  models::objective objective() const override { return objective::logistic; }
+
+  void initialize(std::size_t, random_stream, std::span<float> values) const override {
+    std::ranges::fill(values, 0.0F);  // convex: zero is as good a start as any
+  }
+
+  double gradient(std::span<const tensor_view> w, const examples_view& batch, gradient_views& out) const override {
+    const float per_example = 1.0F / static_cast<float>(batch.size());
+    double loss = 0.0;
+    float bias_gradient = 0.0F;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const float odds = log_odds(w, batch, i);
+      const float y = batch.labels[i];
+      // log(1 + exp(odds)) - y odds, without overflow
+      loss += std::max(odds, 0.0F) + std::log1p(std::exp(-std::abs(odds))) - y * odds;
+      const float error = (1.0F / (1.0F + std::exp(-odds)) - y) * per_example;
+      bias_gradient += error;
+      const auto [begin, end] = features_of(batch, i);
+      for (std::size_t at = begin; at < end; ++at) {
+        const auto row = batch.features[at];
+        const float own = w[weight].data[row];
+        loss += l2_ * own * own;
+        if (out.data[weight] == nullptr) continue;
+        const float term = error * value_at(batch, at) + 2.0F * l2_ * own * per_example;
+        add(out, row, term);
+      }
+    }
+    if (out.data[bias] != nullptr) *out.data[bias] = bias_gradient;
+    if (w.size() > user_bias && out.data[user_bias] != nullptr) *out.data[user_bias] = bias_gradient;
+    return loss;
+  }
+
+  void predict(std::span<const tensor_view> w, const examples_view& batch, std::span<float> out) const override {
+    for (std::size_t i = 0; i < batch.size(); ++i) out[i] = log_odds(w, batch, i);
+  }
+
+ private:
+  static float log_odds(std::span<const tensor_view> w, const examples_view& batch, std::size_t i) {
+    float sum = w[bias].data[0] + (w.size() > user_bias ? w[user_bias].data[0] : 0.0F);
+    const auto [begin, end] = features_of(batch, i);
+    for (std::size_t at = begin; at < end; ++at) sum += value_at(batch, at) * w[weight].data[batch.features[at]];
+    return sum;
+  }
+
+  static void add(gradient_views& out, std::uint32_t row, float term) {
+    auto& marks = out.by_feature;
+    float& slot = out.data[weight][row];
+    if (marks.stamp[row] != marks.now) {
+      marks.stamp[row] = marks.now;
+      marks.touched[marks.count++] = row;
+      slot = term;
+    } else {
+      slot += term;
+    }
+  }
+
+  float l2_;
+  layout_ptr tensors_;
+};
+
+}  // namespace
+
+model_entry logistic_regression_entry() {
+  model_entry entry;
+  entry.kind = "logistic-regression";
+  entry.doc = "Binary classification: log-odds linear in sparse features, logistic loss.";
+  entry.options = {
+      {.name = "user_bias",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc = "Add an intercept per client (tensor user_bias)."},
+      {.name = "l2",
+       .type = option_type::number,
+       .fallback = 0.0,
+       .doc = "Weight of the squared weights that an example names in its loss.",
+       .at_least = 0},
+  };
+  entry.build = [](const option_values& options, const data_facts& facts) -> result<std::shared_ptr<const model>> {
+    if (facts.labels != objective::logistic)
+      return fail(error::kind::usage, "model.kind", "logistic-regression needs labels 0 and 1, the data has ratings",
+                  "set data.binarize, or choose matrix-factorization");
+    return std::make_shared<logistic_regression>(options, facts);
+  };
+  return entry;
+}
+
+}  // namespace furlong::models

@@ -1,0 +1,181 @@
+#include "models/matrix_factorization.hpp"
+
+#include <algorithm>
+
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::models {
+
+namespace {
+
+constexpr std::size_t absent = static_cast<std::size_t>(-1);
+
+class matrix_factorization final : public model {
+ public:
+  matrix_factorization(const option_values& options, const data_facts& facts)
+      : init_(static_cast<float>(options.number("init"))),
+        normal_(options.text("init_distribution") == "normal"),
+        initial_mean_(static_cast<float>(options.number("initial_mean"))),
+        l2_(static_cast<float>(options.number("l2"))),
+        user_table_(options.flag("user_table")) {
+    const auto rank = static_cast<std::uint32_t>(options.integer("rank"));
+    const std::uint32_t users = user_table_ ? facts.clients : 1;
+    const auto user_index = user_table_ ? row_index::by_client : row_index::none;
+    std::vector<tensor_spec> specs;
+    const auto add = [&](tensor_spec spec) {
+      specs.push_back(std::move(spec));
+      return specs.size() - 1;
+    };
+    user_ = add({"user", users, rank, user_index});
+    if (options.flag("user_bias")) user_bias_ = add({"user_bias", users, 1, user_index});
+    item_ = add({"item", facts.features, rank, row_index::by_feature});
+    if (options.flag("item_bias")) item_bias_ = add({"item_bias", facts.features, 1, row_index::by_feature});
+    if (options.flag("mean")) mean_ = add({"mean", 1, 1, row_index::none});
+    tensors_ = std::make_shared<layout>(std::move(specs));
+  }
+
+  std::string_view kind() const override { return "matrix-factorization"; }
+  const layout_ptr& tensors() const override { return tensors_; }
+  models::objective objective() const override { return objective::squared_error; }
+
+  void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {
+    if (tensor == mean_) {
+      std::ranges::fill(values, initial_mean_);
+    } else if (tensor == user_bias_ || tensor == item_bias_) {
+      std::ranges::fill(values, 0.0F);
+    } else if (normal_) {
+      for (auto& value : values) value = init_ * stream.normal();
+    } else {
+      for (auto& value : values) value = stream.uniform(-init_, init_);
+    }
+  }
+
+  double gradient(std::span<const tensor_view> weights, const examples_view& batch,
+                  gradient_views& out) const override {
+    const auto input = bind(weights, batch);
+    const auto target = [&](std::size_t t) { return t == absent ? nullptr : out.data[t]; };
+    mf_gradient g{target(user_), target(user_bias_), target(item_),  target(item_bias_),
+                  target(mean_), &out.by_feature,    &out.by_client, user_table_};
+    return kernels().mf_gradient_step(input, g);
+  }
+
+  void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
+    kernels().mf_predict(bind(weights, batch), out.data());
+  }
+
+  bool affine_in(std::span<const std::size_t> tensors) const override {
+    // <user, item> is a product: linear in the user's side alone. The design has no columns for items.
+    return std::ranges::none_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
+  }
+
+  void affine_design(std::span<const tensor_view> weights, const examples_view& batch,
+                     std::span<const std::size_t> tensors, std::span<float> x, std::span<float> offset) const override {
+    auto free = std::vector<bool>(tensors_->count(), false);
+    for (const auto t : tensors) free[t] = true;
+    float* next = x.data();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto row = batch.features[i];
+      offset[i] = 0.0F;
+      if (item_bias_ != absent) offset[i] += weights[item_bias_].data[row];
+      if (mean_ != absent && !free[mean_]) offset[i] += weights[mean_].data[0];
+      if (user_bias_ != absent && !free[user_bias_]) offset[i] += weights[user_bias_].data[0];
+      const float* item = weights[item_].row(row);
+      if (!free[user_]) offset[i] += static_cast<float>(kernels().dot(weights[user_].data, item, weights[item_].cols));
+      for (const auto t : tensors) {
+        if (t == user_)
+          next = std::copy_n(item, weights[item_].cols, next);
+        else
+          *next++ = 1.0F;  // a bias or the mean
+      }
+    }
+  }
+
+ private:
+  mf_batch bind(std::span<const tensor_view> weights, const examples_view& batch) const {
+    const auto data = [&](std::size_t t) -> const float* { return t == absent ? nullptr : weights[t].data; };
+    return {data(user_),
+            data(user_bias_),
+            data(item_),
+            data(item_bias_),
+            data(mean_),
+            weights[item_].cols,
+            batch.features.data(),
+            batch.owners.empty() || !user_table_ ? nullptr : batch.owners.data(),
+            batch.labels.data(),
+            batch.size(),
+            l2_};
+  }
+
+  float init_;
+  bool normal_;
+  float initial_mean_;
+  float l2_;
+  bool user_table_;
+  std::size_t user_ = absent;
+  std::size_t user_bias_ = absent;
+  std::size_t item_ = absent;
+  std::size_t item_bias_ = absent;
+  std::size_t mean_ = absent;
+  layout_ptr tensors_;
+};
+
+}  // namespace
+
+model_entry matrix_factorization_entry() {
+  model_entry entry;
+  entry.kind = "matrix-factorization";
+  entry.doc = "Ratings as <user, item> plus optional biases and mean, squared error.";
+  entry.options = {
+      {.name = "rank",
+       .type = option_type::integer,
+       .fallback = std::int64_t{50},
+       .doc = "Length of the user and item vectors.",
+       .at_least = 1,
+       .at_most = 4096},
+      {.name = "user_bias",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc = "Add a bias per user (tensor user_bias)."},
+      {.name = "item_bias",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc = "Add a bias per item (tensor item_bias)."},
+      {.name = "mean",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc = "Add a global mean that is learned (tensor mean)."},
+      {.name = "initial_mean",
+       .type = option_type::number,
+       .fallback = 0.0,
+       .doc = "First value of the mean, in rating units."},
+      {.name = "init",
+       .type = option_type::number,
+       .fallback = 0.05,
+       .doc = "Vectors start uniform in (-init, init), or normal with this standard deviation.",
+       .at_least = 0},
+      {.name = "init_distribution",
+       .type = option_type::choice,
+       .fallback = std::string("uniform"),
+       .doc = "How vectors are drawn at first.",
+       .choices = {"uniform", "normal"}},
+      {.name = "l2",
+       .type = option_type::number,
+       .fallback = 0.0,
+       .doc = "Weight of the squared norms of the vectors and biases in the loss of each example.",
+       .at_least = 0},
+      {.name = "user_table",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc = "Keep all user vectors in one shared table (clients x rank) instead of one vector per client."},
+  };
+  entry.build = [](const option_values& options, const data_facts& facts) -> result<std::shared_ptr<const model>> {
+    if (facts.labels != objective::squared_error)
+      return fail(error::kind::usage, "model.kind", "matrix-factorization needs ratings, the data has classes",
+                  "choose a classifier or a dataset of ratings");
+    if (facts.features == 0) return fail(error::kind::data, "data", "the dataset has no items", "check its files");
+    return std::make_shared<matrix_factorization>(options, facts);
+  };
+  return entry;
+}
+
+}  // namespace furlong::models

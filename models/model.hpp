@@ -1,0 +1,103 @@
+// What a model is to Furlong: named tensors, an initialisation, a loss with its gradient, and predictions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/examples.hpp"
+#include "models/layout.hpp"
+#include "models/options.hpp"
+#include "models/random.hpp"
+#include "models/result.hpp"
+
+namespace furlong::models {
+
+/// One tensor as a kernel sees it: row-major, `rows` x `cols`, not owned.
+struct tensor_view {
+  float* data = nullptr;
+  std::uint32_t rows = 0;
+  std::uint32_t cols = 0;
+
+  [[nodiscard]] float* row(std::size_t r) const { return data + r * cols; }
+  [[nodiscard]] std::size_t size() const { return std::size_t{rows} * cols; }
+};
+
+/// The rows that the gradient of one batch touches, each listed once.
+struct row_marks {
+  std::uint32_t* stamp = nullptr;    ///< one per row: equal to `now` when the row is listed
+  std::uint32_t* touched = nullptr;  ///< the listed rows, in order of first touch
+  std::uint32_t now = 0;
+  std::uint32_t count = 0;
+};
+
+/// Where a model writes the gradient of a batch. A tensor with a null pointer is frozen: its gradient is not computed.
+/// Tensors with row_index::none are overwritten whole. Of the others only touched rows are written: a model marks a row
+/// the first time that it writes it, and what unmarked rows hold means nothing.
+struct gradient_views {
+  std::span<float* const> data;  ///< one per tensor of the model, shaped like the tensor
+  row_marks by_feature;
+  row_marks by_client;
+};
+
+/// What predictions mean, and so which metrics apply.
+enum class objective { squared_error, logistic };
+
+/// A model. Stateless and thread-safe: parameters are arguments. Tensors come as views in the order of tensors();
+/// feature ids and owners in examples are row numbers of those views.
+class model {
+ public:
+  virtual ~model() = default;
+
+  [[nodiscard]] virtual std::string_view kind() const = 0;
+  [[nodiscard]] virtual const layout_ptr& tensors() const = 0;
+  [[nodiscard]] virtual models::objective objective() const = 0;
+
+  /// Draws the first values of one tensor (of the rows given: a part of a tensor indexed by rows may be drawn alone).
+  virtual void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const = 0;
+
+  /// Writes the gradient of the batch's *mean* loss and returns the *sum* of its examples' losses. The batch has at
+  /// least one example.
+  virtual double gradient(std::span<const tensor_view> weights, const examples_view& batch,
+                          gradient_views& out) const = 0;
+
+  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic).
+  virtual void predict(std::span<const tensor_view> weights, const examples_view& batch,
+                       std::span<float> out) const = 0;
+
+  /// True when predictions are affine in the values of these tensors, all others fixed.
+  [[nodiscard]] virtual bool affine_in(std::span<const std::size_t> /*tensors*/) const { return false; }
+  /// With w the concatenated values of `tensors` (p of them): prediction of example i = offset[i] + sum_j x[i*p+j]
+  /// w[j]. Called only where affine_in() holds; examples all belong to one client.
+  virtual void affine_design(std::span<const tensor_view> /*weights*/, const examples_view& /*batch*/,
+                             std::span<const std::size_t> /*tensors*/, std::span<float> /*x*/,
+                             std::span<float> /*offset*/) const {}
+};
+
+/// What a model needs to know of the data before it can say its shapes.
+struct data_facts {
+  std::uint32_t features = 0;  ///< feature ids are below this (items, words)
+  std::uint32_t clients = 0;   ///< client ids are below this
+  models::objective labels = objective::squared_error;
+};
+
+/// One line of the registry: how scenarios name, configure and build a model.
+struct model_entry {
+  std::string kind;
+  std::string doc;
+  std::vector<option_spec> options;
+  /// Options are checked against `options` before; what only the data can contradict fails here.
+  std::function<result<std::shared_ptr<const model>>(const option_values&, const data_facts&)> build;
+};
+
+/// All models: the built-in ones and those registered since, in that order. Not to be called while others register.
+[[nodiscard]] const std::vector<model_entry>& registered_models();
+/// Adds a model of another library; a kind that is taken is replaced. Call before scenarios are read, from one thread.
+void register_model(model_entry entry);
+/// The entry of a kind, or null.
+[[nodiscard]] const model_entry* find_model(std::string_view kind);
+
+}  // namespace furlong::models

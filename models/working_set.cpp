@@ -1,0 +1,228 @@
+#include "models/working_set.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::models {
+
+void working_set::selection::begin(std::size_t global_rows) {
+  rows.clear();
+  if (slot.size() < global_rows) {
+    slot.resize(global_rows);
+    seen.resize(global_rows, 0);
+  }
+  if (++epoch == 0) {  // the counter wrapped: forget everything
+    std::ranges::fill(seen, 0U);
+    epoch = 1;
+  }
+}
+
+std::uint32_t working_set::selection::local(std::uint32_t global) {
+  if (seen[global] != epoch) {
+    seen[global] = epoch;
+    slot[global] = static_cast<std::uint32_t>(rows.size());
+    rows.push_back(global);
+  }
+  return slot[global];
+}
+
+void working_set::selection::prepare_marks() {
+  if (stamp.size() >= rows.size()) return;
+  stamp.resize(rows.size(), now);
+  touched.resize(rows.size());
+}
+
+row_marks working_set::selection::next_marks() {
+  if (++now == 0) {
+    std::ranges::fill(stamp, 0U);
+    now = 1;
+  }
+  return {stamp.data(), touched.data(), now, 0};
+}
+
+std::uint32_t working_set::local_rows(std::size_t tensor) const {
+  const auto& spec = (*parts_->model)[tensor];
+  switch (spec.index) {
+    case row_index::by_feature: return static_cast<std::uint32_t>(features_.rows.size());
+    case row_index::by_client: return static_cast<std::uint32_t>(clients_.rows.size());
+    case row_index::none: break;
+  }
+  return spec.rows;
+}
+
+void working_set::select_rows(const examples_view& data, std::uint32_t client) {
+  std::size_t feature_rows = 0;
+  std::size_t client_rows = 0;
+  for (const auto& spec : parts_->model->tensors()) {
+    if (spec.index == row_index::by_feature) feature_rows = spec.rows;
+    if (spec.index == row_index::by_client) client_rows = spec.rows;
+  }
+  features_.begin(feature_rows);
+  clients_.begin(client_rows);
+  local_.features.resize(data.features.size());
+  if (feature_rows > 0)
+    std::ranges::transform(data.features, local_.features.begin(), [&](auto id) { return features_.local(id); });
+  else
+    std::ranges::copy(data.features, local_.features.begin());
+  local_.values.assign(data.values.begin(), data.values.end());
+  local_.offsets.assign(data.offsets.begin(), data.offsets.end());
+  local_.labels.assign(data.labels.begin(), data.labels.end());
+  local_.owners.clear();
+  if (client_rows == 0) return;
+  if (data.owners.empty()) {
+    clients_.local(client);
+    return;
+  }
+  local_.owners.resize(data.owners.size());
+  std::ranges::transform(data.owners, local_.owners.begin(), [&](auto id) { return clients_.local(id); });
+}
+
+void working_set::copy_in(const shared_parameters& shared, const private_parameters& own) {
+  for (std::size_t t = 0; t < views_.size(); ++t) {
+    const auto& spec = (*parts_->model)[t];
+    const auto slot = parts_->slots[t];
+    const auto from = slot.is_private ? own.tensor(slot.tensor) : shared.tensor(slot.tensor);
+    if (spec.index == row_index::none) {
+      std::ranges::copy(from, views_[t].data);
+      continue;
+    }
+    const auto& rows = spec.index == row_index::by_feature ? features_.rows : clients_.rows;
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      std::copy_n(from.data() + std::size_t{rows[r]} * spec.cols, spec.cols, views_[t].row(r));
+  }
+}
+
+void working_set::gather(const model& of, const partition& parts, const shared_parameters& shared,
+                         const private_parameters& own, const examples_view& data, std::uint32_t client) {
+  model_ = &of;
+  parts_ = &parts;
+  select_rows(data, client);
+  features_.prepare_marks();
+  clients_.prepare_marks();
+
+  const std::size_t count = parts.model->count();
+  offsets_.assign(1, 0);
+  for (std::size_t t = 0; t < count; ++t)
+    offsets_.push_back(offsets_.back() + std::size_t{local_rows(t)} * (*parts.model)[t].cols);
+  if (weights_.size() < offsets_.back()) {
+    weights_.resize(offsets_.back());
+    gradient_.resize(offsets_.back());
+  }
+  views_.clear();
+  for (std::size_t t = 0; t < count; ++t)
+    views_.push_back({weights_.data() + offsets_[t], local_rows(t), (*parts.model)[t].cols});
+  targets_.assign(count, nullptr);
+  trained_.clear();
+  origin_.clear();
+  velocity_.clear();
+  copy_in(shared, own);
+}
+
+void working_set::train_only(std::span<const std::size_t> tensors) {
+  std::ranges::fill(targets_, nullptr);
+  trained_.assign(tensors.begin(), tensors.end());
+  for (const auto t : trained_) targets_[t] = gradient_.data() + offsets_[t];
+  velocity_.clear();
+}
+
+void working_set::add_proximal(std::size_t tensor) {
+  if (parts_->slots[tensor].is_private) return;
+  const auto begin = offsets_[tensor];
+  for (std::size_t i = begin; i < offsets_[tensor + 1]; ++i) gradient_[i] += proximal_ * (weights_[i] - origin_[i]);
+}
+
+void working_set::apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options) {
+  const auto& view = views_[tensor];
+  const float* from = targets_[tensor];
+  const auto index = (*parts_->model)[tensor].index;
+  if (options.momentum != 0.0F) {
+    kernels().descend_momentum(view.data, velocity_.data() + offsets_[tensor], from, view.size(), options.rate,
+                               options.momentum);
+  } else if (index == row_index::none || every_row_moves_) {
+    kernels().descend(view.data, from, view.size(), options.rate);
+  } else {
+    const auto& marks = index == row_index::by_feature ? gradient.by_feature : gradient.by_client;
+    for (std::uint32_t i = 0; i < marks.count; ++i) {
+      const std::size_t at = std::size_t{marks.touched[i]} * view.cols;
+      if (view.cols == 1)
+        view.data[at] -= options.rate * from[at];
+      else
+        kernels().descend(view.data + at, from + at, view.cols, options.rate);
+    }
+  }
+}
+
+double working_set::step(const examples_view& batch, const sgd_options& options) {
+  // Momentum and the proximal term move rows that the batch does not touch: then unmarked rows must hold zeros.
+  every_row_moves_ = options.momentum != 0.0F || options.proximal != 0.0F;
+  if (options.momentum != 0.0F && velocity_.empty()) velocity_.assign(offsets_.back(), 0.0F);
+  if (options.proximal != 0.0F && origin_.empty())
+    origin_.assign(weights_.begin(), weights_.begin() + static_cast<std::ptrdiff_t>(offsets_.back()));
+  proximal_ = options.proximal;
+  if (every_row_moves_)
+    for (const auto t : trained_) std::fill_n(targets_[t], views_[t].size(), 0.0F);
+
+  gradient_views gradient{targets_, features_.next_marks(), clients_.next_marks()};
+  const double loss = model_->gradient(views_, batch, gradient);
+  for (const auto t : trained_) {
+    if (options.proximal != 0.0F) add_proximal(t);
+    apply(t, gradient, options);
+  }
+  return loss;
+}
+
+void working_set::reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t round, std::uint32_t client) {
+  model_->initialize(
+      tensor, random_stream(seed, purpose::initialize_private, round, client, static_cast<std::uint32_t>(tensor)),
+      {views_[tensor].data, views_[tensor].size()});
+}
+
+void working_set::difference(const shared_parameters& shared, delta& out) const {
+  out.shape = parts_->shared;
+  out.pieces.assign(parts_->shared->count(), {});
+  out.rows.assign(features_.rows.begin(), features_.rows.end());
+  out.rows.insert(out.rows.end(), clients_.rows.begin(), clients_.rows.end());
+  const auto feature_count = static_cast<std::uint32_t>(features_.rows.size());
+  const auto client_count = static_cast<std::uint32_t>(clients_.rows.size());
+  std::size_t total = 0;
+  for (std::size_t t = 0; t < views_.size(); ++t) {
+    if (parts_->slots[t].is_private) continue;
+    auto& piece = out.pieces[parts_->slots[t].tensor];
+    const auto index = (*parts_->model)[t].index;
+    piece.by_rows = index != row_index::none;
+    if (index == row_index::by_feature) piece.row_count = feature_count;
+    if (index == row_index::by_client) {
+      piece.row_begin = feature_count;
+      piece.row_count = client_count;
+    }
+    piece.value_begin = total;
+    total += views_[t].size();
+  }
+  out.values.resize(total);
+  for (std::size_t t = 0; t < views_.size(); ++t) {
+    const auto slot = parts_->slots[t];
+    if (slot.is_private) continue;
+    const auto before = shared.tensor(slot.tensor);
+    const auto change = out.values_of(slot.tensor);
+    if (!out.pieces[slot.tensor].by_rows) {
+      kernels().subtract(change.data(), views_[t].data, before.data(), change.size());
+      continue;
+    }
+    const auto rows = out.rows_of(slot.tensor);
+    const std::size_t cols = views_[t].cols;
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      kernels().subtract(change.data() + r * cols, views_[t].row(r), before.data() + rows[r] * cols, cols);
+  }
+}
+
+void working_set::copy_private(private_parameters& out) const {
+  for (std::size_t t = 0; t < views_.size(); ++t)
+    if (parts_->slots[t].is_private)
+      std::copy_n(views_[t].data, views_[t].size(), out.tensor(parts_->slots[t].tensor).begin());
+}
+
+bool working_set::finite() const { return std::isfinite(kernels().norm_squared(weights_.data(), offsets_.back())); }
+
+}  // namespace furlong::models

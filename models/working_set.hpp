@@ -1,0 +1,92 @@
+// The part of a model that one client works on: the rows that its examples name, gathered into small dense tensors,
+// with the examples renumbered to match. Computing on it gives the numbers that computing on the whole model would
+// give.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/delta.hpp"
+#include "models/model.hpp"
+#include "models/parameters.hpp"
+
+namespace furlong::models {
+
+/// How local stochastic gradient descent moves the weights.
+struct sgd_options {
+  float rate = 0.1F;
+  float momentum = 0.0F;  ///< v = momentum v + g; w -= rate v, v zero at gather()
+  float proximal = 0.0F;  ///< adds proximal (w - w at gather()) to the gradient of shared tensors (FedProx)
+};
+
+/// A reusable workspace: after the first few clients it allocates nothing. One thread at a time.
+class working_set {
+ public:
+  /// Copies in the rows that `data` names (and of tables over clients the rows of its owners, or of `client` when the
+  /// examples have none). The model, partition and parameters must outlive the work on it.
+  void gather(const model& of, const partition& parts, const shared_parameters& shared, const private_parameters& own,
+              const examples_view& data, std::uint32_t client);
+
+  /// The examples given to gather(), their features and owners numbered as rows of weights().
+  [[nodiscard]] examples_view data() const { return local_.view(); }
+  /// One view per tensor of the model.
+  [[nodiscard]] std::span<const tensor_view> weights() const { return views_; }
+
+  /// Chooses the tensors (by index in the model) that step() moves; all others stay frozen. Resets momentum.
+  void train_only(std::span<const std::size_t> tensors);
+  /// One step on a batch (a slice of data()): returns the sum of its losses before the step.
+  double step(const examples_view& batch, const sgd_options& options);
+
+  /// Redraws a tensor as a client that has never trained would: keyed by (seed, client).
+  void reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t round, std::uint32_t client);
+
+  /// What the shared tensors moved by since gather(). `shared` must be the parameters given to gather().
+  void difference(const shared_parameters& shared, delta& out) const;
+  /// Writes the private tensors' values.
+  void copy_private(private_parameters& out) const;
+  /// True when every weight is finite.
+  [[nodiscard]] bool finite() const;
+
+ private:
+  /// The rows of the tensors of one row_index kind.
+  struct selection {
+    std::vector<std::uint32_t> rows;  ///< local -> global
+    std::vector<std::uint32_t> slot;  ///< global -> local, valid where seen == epoch
+    std::vector<std::uint32_t> seen;
+    std::uint32_t epoch = 0;
+    std::vector<std::uint32_t> stamp;  ///< for row_marks
+    std::vector<std::uint32_t> touched;
+    std::uint32_t now = 0;
+
+    void begin(std::size_t global_rows);
+    std::uint32_t local(std::uint32_t global);
+    void prepare_marks();
+    row_marks next_marks();
+  };
+
+  [[nodiscard]] std::uint32_t local_rows(std::size_t tensor) const;
+  void select_rows(const examples_view& data, std::uint32_t client);
+  void copy_in(const shared_parameters& shared, const private_parameters& own);
+  void add_proximal(std::size_t tensor);
+  void apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options);
+
+  const model* model_ = nullptr;
+  const partition* parts_ = nullptr;
+  float proximal_ = 0.0F;
+  bool every_row_moves_ = false;
+
+  selection features_;
+  selection clients_;
+  examples local_;
+  std::vector<std::size_t> offsets_;  ///< of each tensor in the buffers below
+  std::vector<float> weights_;
+  std::vector<float> origin_;  ///< weights at gather(), kept only while a proximal term needs them
+  std::vector<float> gradient_;
+  std::vector<float> velocity_;
+  std::vector<tensor_view> views_;
+  std::vector<float*> targets_;  ///< where each tensor's gradient goes; null: frozen
+  std::vector<std::size_t> trained_;
+};
+
+}  // namespace furlong::models
