@@ -23,7 +23,7 @@ struct client_settings {
 enum class solver_kind : std::uint8_t { sgd, least_squares };
 
 /// [algorithm] reconstruction = {...}: how private (or, at evaluation, personal) parameters are found from a client's
-/// own examples with everything else frozen.
+/// own examples, in batches of the client's batch size, with everything else frozen.
 struct reconstruction_settings {
   solver_kind solver = solver_kind::sgd;
   float lr = 0.1F;
@@ -75,7 +75,7 @@ struct evaluation_settings {
   bool clip = false;        ///< clip predicted ratings to the dataset's range
   float clip_low = 1.0F;
   float clip_high = 5.0F;
-  std::vector<std::string> reconstruct;  ///< tensors rebuilt from the support of each evaluated client
+  std::vector<std::string> reconstruct;  ///< tensors rebuilt from the support of each unseen client
 };
 
 enum class cold_start_kind : std::uint8_t { initial, reconstruct };

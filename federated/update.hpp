@@ -81,7 +81,7 @@ struct partial_aggregate {
   std::vector<refused_member> refused;  ///< sorted by client
   std::uint64_t examples = 0;           ///< of the folded updates, all phases
   std::uint64_t weight = 0;             ///< sum of the folded updates' weights
-  double loss_sum = 0.0;                ///< filled by the receiver from the fixed-point sum; see accumulator
+  std::int64_t loss_fixed = 0;          ///< sum of the folded updates' losses in units of 2^-20: exact in any order
   accumulator_state sums;
 };
 

@@ -53,11 +53,13 @@ result<partition> split(const layout_ptr& model, std::span<const std::string> pr
   }
   std::vector<tensor_spec> shared;
   std::vector<tensor_spec> own;
-  partition parts{model, nullptr, nullptr, {}};
+  partition parts{model, nullptr, nullptr, {}, {}, {}, {}};
   for (std::size_t t = 0; t < model->count(); ++t) {
     auto& side = is_private[t] ? own : shared;
     parts.slots.push_back({is_private[t], side.size()});
     side.push_back((*model)[t]);
+    parts.all_tensors.push_back(t);
+    (is_private[t] ? parts.private_tensors : parts.shared_tensors).push_back(t);
   }
   if (shared.empty())
     return fail(error::kind::usage, "model.private", "every tensor is private, so nothing is left to federate",

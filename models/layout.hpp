@@ -64,10 +64,13 @@ struct partition {
     std::size_t tensor = 0;  ///< index in the shared or in the private layout
   };
 
-  layout_ptr model;         ///< all tensors, in the model's own order
-  layout_ptr shared;        ///< those that everybody shares, in the same order
-  layout_ptr private_;      ///< those that never leave the client, in the same order
-  std::vector<slot> slots;  ///< one per tensor of `model`
+  layout_ptr model;                          ///< all tensors, in the model's own order
+  layout_ptr shared;                         ///< those that everybody shares, in the same order
+  layout_ptr private_;                       ///< those that never leave the client, in the same order
+  std::vector<slot> slots;                   ///< one per tensor of `model`
+  std::vector<std::size_t> all_tensors;      ///< 0, 1, ... of `model`
+  std::vector<std::size_t> shared_tensors;   ///< indices in `model` of the shared ones
+  std::vector<std::size_t> private_tensors;  ///< indices in `model` of the private ones
 };
 
 /// Splits a model's tensors into shared and private ones.

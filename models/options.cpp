@@ -20,6 +20,10 @@ const std::vector<std::string>& option_values::list(std::string_view name) const
   return get<std::vector<std::string>>(name);
 }
 
+const std::vector<double>& option_values::numbers(std::string_view name) const {
+  return get<std::vector<double>>(name);
+}
+
 double option_values::number(std::string_view name) const {
   const auto at = values_.find(name);
   if (at != values_.end())

@@ -11,22 +11,24 @@
 
 namespace furlong::models {
 
-using option_value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
+using option_value =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
 
 /// What values an option takes.
-enum class option_type { boolean, integer, number, text, choice, text_list };
+enum class option_type { boolean, integer, number, text, choice, text_list, number_list };
 
 /// One key of a scenario table.
 struct option_spec {
   std::string name;
   option_type type = option_type::number;
-  std::optional<option_value> fallback;  ///< value when the key is absent; no fallback: see `required`
-  std::string doc;                       ///< one sentence, with unit
-  double at_least = -1e300;              ///< bounds of integers and numbers
+  std::optional<option_value> fallback = {};  ///< value when the key is absent; no fallback: see `required`
+  std::string doc;                            ///< one sentence, with unit
+  double at_least = -1e300;                   ///< bounds of integers and numbers, also of those in lists
   double at_most = 1e300;
   bool above = false;                     ///< the lower bound itself is excluded
   std::vector<std::string> choices = {};  ///< what a choice may be
   bool required = false;                  ///< absence is an error
+  std::string same_as = {};               ///< dotted key of the scenario whose value stands in when this one is absent
 };
 
 /// Values by key, checked against their specs before anybody reads them. A getter for a key that is absent, or of
@@ -40,6 +42,7 @@ class option_values {
   [[nodiscard]] double number(std::string_view name) const;  ///< integers too
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] const std::vector<std::string>& list(std::string_view name) const;
+  [[nodiscard]] const std::vector<double>& numbers(std::string_view name) const;
   [[nodiscard]] const std::map<std::string, option_value, std::less<>>& all() const { return values_; }
 
  private:

@@ -120,6 +120,12 @@ void working_set::gather(const model& of, const partition& parts, const shared_p
   copy_in(shared, own);
 }
 
+void working_set::reorder(std::span<const std::uint32_t> order) {
+  reordered_.clear();
+  reordered_.append(local_.view(), order);
+  std::swap(local_, reordered_);
+}
+
 void working_set::train_only(std::span<const std::size_t> tensors) {
   std::ranges::fill(targets_, nullptr);
   trained_.assign(tensors.begin(), tensors.end());

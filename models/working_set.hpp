@@ -33,6 +33,9 @@ class working_set {
   /// One view per tensor of the model.
   [[nodiscard]] std::span<const tensor_view> weights() const { return views_; }
 
+  /// Puts the examples of data() in another order: example i becomes what order[i] was.
+  void reorder(std::span<const std::uint32_t> order);
+
   /// Chooses the tensors (by index in the model) that step() moves; all others stay frozen. Resets momentum.
   void train_only(std::span<const std::size_t> tensors);
   /// One step on a batch (a slice of data()): returns the sum of its losses before the step.
@@ -79,6 +82,7 @@ class working_set {
   selection features_;
   selection clients_;
   examples local_;
+  examples reordered_;
   std::vector<std::size_t> offsets_;  ///< of each tensor in the buffers below
   std::vector<float> weights_;
   std::vector<float> origin_;  ///< weights at gather(), kept only while a proximal term needs them

@@ -1,0 +1,25 @@
+// Runs an experiment on actors in this process: the same arithmetic as the reference loop, on all cores.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "federated/engine.hpp"
+#include "federated/experiment.hpp"
+#include "federated/private_store.hpp"
+
+namespace furlong::actors {
+
+struct engine_options {
+  std::size_t threads = 1;  ///< scheduler threads; the results do not depend on it
+};
+
+/// Goes on from `start` until all rounds are done, or until `stop` becomes true: then it checkpoints after the round
+/// under way and returns. Blocks. One run at a time per process need not be kept: each has an actor system of its own.
+[[nodiscard]] result<federated::run_outcome> run_actors(const federated::experiment& e,
+                                                        federated::protocol::server_state start,
+                                                        federated::private_store& store,
+                                                        const federated::run_observer& observer,
+                                                        const std::atomic<bool>& stop, const engine_options& options);
+
+}  // namespace furlong::actors

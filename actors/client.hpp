@@ -1,0 +1,21 @@
+// The client actor: lives for one task.
+#pragma once
+
+#include "actors/interfaces.hpp"
+#include "federated/protocol/client_machine.hpp"
+
+namespace furlong::actors {
+
+/// The shell round client_machine: does what the machine says, on the scheduler's thread, and reports once.
+struct client_state {
+  const run_context* run = nullptr;
+  aggregator_actor parent;
+
+  /// Works the task through. What it returns goes to the parent.
+  [[nodiscard]] report work(const task& what) const;
+};
+
+client_actor::behavior_type client_behavior(client_actor::stateful_pointer<client_state> self, const run_context* run,
+                                            aggregator_actor parent);
+
+}  // namespace furlong::actors

@@ -1,0 +1,10 @@
+// The evaluator actor: scores clients of a shared evaluation until none is left.
+#pragma once
+
+#include "actors/interfaces.hpp"
+
+namespace furlong::actors {
+
+evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, server_actor parent);
+
+}  // namespace furlong::actors

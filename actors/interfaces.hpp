@@ -1,0 +1,104 @@
+// Every actor's typed interface, and every message between them. The messages of one process carry pointers to
+// immutable values; nothing is copied and nothing is encoded.
+//
+//   caller --run_request--> server --share--> aggregator --task--> client
+//   caller <--run_result--  server <--partial-- aggregator <--report-- client
+//                           server --evaluation_share--> evaluator, which answers with evaluation_done
+#pragma once
+
+#include <atomic>
+#include <caf/all.hpp>
+#include <memory>
+#include <optional>
+
+#include "federated/engine.hpp"
+#include "federated/protocol/server_machine.hpp"
+
+namespace furlong::actors {
+
+/// Run to the end, or until asked to stop.
+struct run_request {};
+/// How it went.
+struct run_result {
+  std::shared_ptr<result<federated::run_outcome>> outcome;
+};
+
+/// Server to aggregator: your part of this round's cohort.
+struct share {
+  federated::broadcast_ptr from;
+  std::shared_ptr<const std::vector<std::uint32_t>> clients;
+};
+/// Aggregator to server: all of it, done.
+struct partial {
+  std::shared_ptr<const federated::partial_aggregate> sums;
+  std::uint64_t bytes_up = 0;
+};
+
+/// Aggregator to client: work on this.
+struct task {
+  federated::task_id id;
+  federated::broadcast_ptr from;
+};
+/// Client to aggregator: the update, or the reason why there is none.
+struct report {
+  federated::task_id id;
+  std::shared_ptr<const federated::client_update> update;
+  std::shared_ptr<const error> failure;
+};
+
+/// An evaluation that several evaluators share: each takes the next client until none is left.
+struct evaluation_work {
+  federated::evaluation scores;
+  std::atomic<std::size_t> next{0};
+};
+struct evaluation_share {
+  std::shared_ptr<evaluation_work> work;
+};
+/// Evaluator to server: no client is left; or what failed.
+struct evaluation_done {
+  std::shared_ptr<const error> failure;
+};
+
+}  // namespace furlong::actors
+
+CAF_BEGIN_TYPE_ID_BLOCK(furlong, first_custom_type_id)
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_request))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_result))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::share))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::partial))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::task))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::report))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_share))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_done))
+CAF_END_TYPE_ID_BLOCK(furlong)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_result)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::share)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::partial)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::task)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_share)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_done)
+
+namespace furlong::actors {
+
+using client_actor = caf::typed_actor<caf::reacts_to<task>>;
+using aggregator_actor = caf::typed_actor<caf::reacts_to<share>, caf::reacts_to<report>>;
+using evaluator_actor = caf::typed_actor<caf::reacts_to<evaluation_share>>;
+using server_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<partial>,
+                                      caf::reacts_to<evaluation_done>>;
+
+/// What all actors of a run look at. Outlives them.
+struct run_context {
+  const federated::experiment& e;
+  federated::private_store& store;
+  const federated::run_observer& observer;
+  const std::atomic<bool>& stop;
+  std::size_t threads = 1;
+};
+
+/// The buffers of the calling scheduler thread: an actor may use them until its handler returns.
+[[nodiscard]] federated::workspace& thread_workspace();
+
+}  // namespace furlong::actors

@@ -1,0 +1,56 @@
+#include "federated/aggregation/accumulator.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::federated {
+
+accumulator::accumulator(std::size_t words, std::uint64_t max_count, std::uint64_t max_total_weight)
+    : words_(words, 0), max_count_(max_count), max_total_weight_(max_total_weight) {}
+
+result<void> accumulator::merge(const accumulator_state& other) {
+  if (other.words.size() != words_.size())
+    return fail(
+        error::kind::runtime, "partial aggregate",
+        "has " + std::to_string(other.words.size()) + " words where this rule keeps " + std::to_string(words_.size()),
+        "run the same scenario on every aggregator");
+  const auto more_count = static_cast<std::uint64_t>(other.words[count_word]);
+  const auto more_weight = static_cast<std::uint64_t>(other.words[weight_word]);
+  if (more_count > max_count_ - count() || more_weight > max_total_weight_ - weight())
+    return fail(error::kind::runtime, "partial aggregate",
+                "claims " + std::to_string(more_count) + " updates of weight " + std::to_string(more_weight) +
+                    ", more than the rule can hold",
+                "ask fewer clients a round or lower aggregation.max_weight");
+  models::kernels().add_fixed(words_.data(), other.words.data(), words_.size());
+  return {};
+}
+
+accumulator_state accumulator::take() {
+  accumulator_state state{std::move(words_)};
+  words_.assign(state.words.size(), 0);
+  return state;
+}
+
+bool accumulator::has_room(std::uint32_t more) const {
+  return count() < max_count_ && more <= max_total_weight_ - weight();
+}
+
+void accumulator::count_update(const client_update& update) {
+  ++words_[count_word];
+  words_[weight_word] += update.weight;
+  // A loss is a report, not a sum that anything is computed from: bounded, so that no client can make it overflow.
+  const double bounded = std::clamp(std::isfinite(update.loss_sum) ? update.loss_sum : 0.0, 0.0, 0x1p22);
+  words_[loss_word] += std::llround(bounded / loss_unit);
+}
+
+void accumulator::report_header(aggregate& out) {
+  out.count = count();
+  out.weight = weight();
+  out.loss =
+      out.weight == 0 ? 0.0 : static_cast<double>(words_[loss_word]) * loss_unit / static_cast<double>(out.weight);
+  std::fill_n(words_.begin(), header_words, 0);
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,124 @@
+// FedAtt (Ji et al., "Learning private neural language modeling with attentive aggregation", 2019), streamed.
+//
+// Per tensor: s_k = ||d_k||, alpha_k = exp(s_k) / sum_j exp(s_j), change = eps sum_k alpha_k d_k. The softmax does not
+// change when a constant is subtracted from every s, so exp(s_k - c) is summed with a c that is fixed before the round
+// and travels in the broadcast: then no update needs to wait for another. c follows the last round's mean distance.
+#include <algorithm>
+#include <cmath>
+
+#include "federated/aggregation/rules.hpp"
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+constexpr double largest_exponent = 30.0;
+constexpr std::uint64_t most_updates = 4096;
+// c stays this far below the expected distance: room for a cohort that suddenly moves less.
+constexpr double reference_margin = 10.0;
+// exp(30) < 2^43.3; with |v| <= max_norm the coarse word of one update stays below 2^50, 4096 of them below 2^62.
+constexpr int exponent_bits = 44;
+constexpr double distance_unit = 0x1p-20;
+// Below this mean attention the fixed-point grid is too coarse for the values.
+constexpr double least_attention = 0x1p-24;
+
+class fedatt_accumulator final : public accumulator {
+ public:
+  fedatt_accumulator(const aggregation_settings& settings, models::layout_ptr shared, std::vector<double> reference)
+      : accumulator(header_words + 3 * shared->count() + 2 * shared->size(), most_updates, UINT64_MAX >> 1),
+        shared_(std::move(shared)),
+        reference_(std::move(reference)),
+        eps_(settings.eps),
+        scale_(std::ldexp(
+            1.0, 50 - exponent_bits - static_cast<int>(std::ceil(std::log2(std::max(settings.max_norm, 1.0)))))) {
+    reference_.resize(shared_->count(), 0.0);
+    attention_.resize(shared_->count());
+    distance_.resize(shared_->count());
+  }
+
+  std::optional<rejection> fold(const client_update& update) override {
+    if (update.weight == 0) return std::nullopt;  // the client had nothing to say
+    if (!has_room(update.weight)) return rejection::weight_bound;
+    for (std::size_t t = 0; t < shared_->count(); ++t) {
+      const auto values = update.change.values_of(t);
+      distance_[t] = std::sqrt(models::kernels().norm_squared(values.data(), values.size()));
+      const double exponent = distance_[t] - reference_[t];
+      if (std::abs(exponent) > largest_exponent) return rejection::attention_range;
+      attention_[t] = std::exp(exponent);
+    }
+    for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, update.change);
+    count_update(update);
+    return std::nullopt;
+  }
+
+  aggregate report() override {
+    aggregate out;
+    report_header(out);
+    out.change = models::shared_parameters(shared_);
+    out.usable = out.count > 0;
+    for (std::size_t t = 0; t < shared_->count(); ++t) report_tensor(t, out);
+    std::ranges::fill(words_, 0);
+    return out;
+  }
+
+ private:
+  std::int64_t* attention_words(std::size_t t) { return words_.data() + header_words + 3 * t; }
+  std::int64_t* coarse(std::size_t t) {
+    return words_.data() + header_words + 3 * shared_->count() + shared_->offset(t);
+  }
+  std::int64_t* fine(std::size_t t) { return coarse(t) + shared_->size(); }
+
+  void fold_tensor(std::size_t t, const models::delta& change) {
+    const auto& fold_wide = models::kernels().fold_wide;
+    const double scale = attention_[t] * scale_;
+    const float one = 1.0F;
+    fold_wide(attention_words(t), attention_words(t) + 1, &one, 1, scale);
+    attention_words(t)[2] += std::llround(distance_[t] / distance_unit);
+    const auto values = change.values_of(t);
+    if (!change.pieces[t].by_rows) {
+      fold_wide(coarse(t), fine(t), values.data(), values.size(), scale);
+      return;
+    }
+    const std::size_t cols = (*shared_)[t].cols;
+    const float* from = values.data();
+    for (const auto row : change.rows_of(t)) {
+      fold_wide(coarse(t) + row * cols, fine(t) + row * cols, from, cols, scale);
+      from += cols;
+    }
+  }
+
+  static double wide(std::int64_t coarse_word, std::int64_t fine_word) {
+    return static_cast<double>(coarse_word) + static_cast<double>(fine_word) * 0x1p-48;
+  }
+
+  void report_tensor(std::size_t t, aggregate& out) {
+    const auto count = static_cast<double>(std::max<std::uint64_t>(out.count, 1));
+    const double mean_distance = static_cast<double>(attention_words(t)[2]) * distance_unit / count;
+    out.reference.push_back(std::max(0.0, mean_distance - reference_margin));
+    const double total = wide(attention_words(t)[0], attention_words(t)[1]);
+    if (total < least_attention * scale_ * count) {
+      out.usable = false;
+      return;
+    }
+    const auto values = out.change.tensor(t);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(eps_ * wide(coarse(t)[i], fine(t)[i]) / total);
+  }
+
+  models::layout_ptr shared_;
+  std::vector<double> reference_;
+  double eps_;
+  double scale_;
+  std::vector<double> attention_;
+  std::vector<double> distance_;
+};
+
+}  // namespace
+
+std::unique_ptr<accumulator> make_fedatt(const aggregation_settings& settings, const models::layout_ptr& shared,
+                                         const std::vector<double>& reference) {
+  return std::make_unique<fedatt_accumulator>(settings, shared, reference);
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,46 @@
+// What a client does with a task, for every algorithm. Pure: data and parameters in, an update out.
+//
+// FedAvg    (McMahan et al. 2017): local SGD on all tensors; the update is the difference.
+// FedSGD    the same with one step on all examples: the update is the scaled gradient.
+// FURL      (Bui et al. 2019, section 3.5): SGD on shared and private tensors jointly; private ones are kept as trained
+//           (eq. 7, z_i = 1) and stored by the caller; only the shared difference is in the update.
+// FedRecon  (Singhal et al. 2021, algorithm 1): private tensors drawn afresh, reconstructed on the support batches with
+//           shared ones frozen; then shared tensors updated on the query batches with private ones frozen.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "federated/experiment.hpp"
+#include "federated/local_training.hpp"
+#include "federated/update.hpp"
+#include "models/working_set.hpp"
+
+namespace furlong::federated {
+
+/// Buffers that one thread uses for one client after another.
+struct workspace {
+  models::working_set weights;
+  models::examples data;
+  models::private_parameters own;
+  std::vector<batch_range> batches;
+  std::vector<batch_range> support;
+  std::vector<batch_range> query;
+  std::vector<std::uint32_t> order;
+  std::vector<float> predictions;
+  solver_scratch solver;
+};
+
+/// Whether the algorithm keeps private parameters from round to round. If so the caller loads them before and stores
+/// them after client_work().
+[[nodiscard]] bool is_stateful(algorithm_kind kind);
+
+/// Trains as the settings say, starting from the broadcast.
+/// In: `use.own`, for stateful algorithms the client's stored values if `has_own`; else ignored.
+/// Out: `use.own`, the private values as trained; `out`, the update. A client without examples, or whose weights ceased
+/// to be finite, reports an update of weight 0 and of no change, and its private values are as they were.
+/// Returns whether `use.own` is to be stored.
+bool client_work(const experiment& e, const broadcast& model, const task_id& id, bool has_own, workspace& use,
+                 client_update& out);
+
+}  // namespace furlong::federated

@@ -1,0 +1,85 @@
+// How good the model is, for clients that trained and for clients never asked to.
+//
+// Seen clients are scored on their own test part: with the private values they have stored (FURL), with values
+// reconstructed from their train part (FedRecon), or with the shared model as it is. Unseen clients are scored on their
+// query batches (odd ones) after reconstruction on their support batches (even ones), as in training; where the
+// algorithm reconstructs nothing, with the initial values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "federated/client_work.hpp"
+#include "federated/private_store.hpp"
+
+namespace furlong::federated {
+
+/// Sums over the scored examples of one client.
+struct client_score {
+  double squared_error = 0.0;  ///< of predictions against labels (ratings)
+  double loss = 0.0;           ///< logistic loss, or squared error
+  std::uint64_t correct = 0;   ///< |y - yhat| <= 0.5 for ratings; the right side of even odds for classes
+  std::uint64_t examples = 0;
+  std::vector<std::pair<float, bool>> odds;  ///< prediction and class, for the AUC; classes only
+};
+
+/// Metrics pooled over all examples of a group.
+struct group_metrics {
+  std::uint64_t clients = 0;  ///< with at least one scored example
+  std::uint64_t examples = 0;
+  double loss = 0.0;  ///< mean per example
+  double accuracy = 0.0;
+  std::optional<double> rmse;  ///< ratings
+  std::optional<double> auc;   ///< classes, when both occur; ties count half
+};
+
+enum class group : std::uint8_t { validation, seen, unseen };
+
+/// The metrics of all groups that the population has. `validation` is the unseen validation clients, or where there are
+/// none the validation parts of the seen ones.
+struct evaluation_report {
+  std::uint64_t version = 0;
+  std::optional<group_metrics> validation;
+  std::optional<group_metrics> seen;
+  std::optional<group_metrics> unseen;
+};
+
+/// One evaluation, cut into clients so that any number of threads can share it. Scores are kept per client and summed
+/// in order, so the result does not depend on who computed what.
+class evaluation {
+ public:
+  /// `store` may be null where the algorithm is stateless. All arguments must outlive the evaluation.
+  evaluation(const experiment& e, const models::shared_parameters& model, private_store* store, std::uint64_t version);
+
+  /// Clients to score, all groups together.
+  [[nodiscard]] std::size_t size() const { return work_.size(); }
+  /// Scores the i-th. Distinct i may run at once, each thread with a workspace of its own.
+  [[nodiscard]] result<void> score(std::size_t i, workspace& use);
+  /// The metrics, once all are scored.
+  [[nodiscard]] evaluation_report report() const;
+
+ private:
+  struct item {
+    group in;
+    std::uint32_t client;
+  };
+  [[nodiscard]] group_metrics pool(group which) const;
+  [[nodiscard]] result<bool> load_private(std::uint32_t client, workspace& use) const;
+  [[nodiscard]] result<void> score_seen(const item& who, workspace& use, client_score& out) const;
+  void score_unseen(const item& who, workspace& use, client_score& out) const;
+  void rebuild(std::uint32_t client, std::span<const std::size_t> tensors, workspace& use) const;
+  void add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const;
+
+  const experiment& e_;
+  const models::shared_parameters& model_;
+  private_store* store_;
+  std::uint64_t version_;
+  bool validation_is_unseen_;
+  std::vector<std::size_t> rebuilt_;  ///< tensors reconstructed for unseen clients
+  std::vector<item> work_;
+  std::vector<client_score> scores_;
+};
+
+}  // namespace furlong::federated

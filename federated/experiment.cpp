@@ -1,0 +1,25 @@
+#include "federated/experiment.hpp"
+
+namespace furlong::federated {
+
+models::shared_parameters initial_model(const experiment& e) {
+  models::shared_parameters model(e.parts.shared);
+  for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
+    if (e.parts.slots[t].is_private) continue;
+    models::random_stream stream(e.settings.seed, models::purpose::initialize_shared, 0, 0,
+                                 static_cast<std::uint32_t>(t));
+    e.model->initialize(t, stream, model.tensor(e.parts.slots[t].tensor));
+  }
+  return model;
+}
+
+void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out) {
+  for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
+    if (!e.parts.slots[t].is_private) continue;
+    models::random_stream stream(e.settings.seed, models::purpose::initialize_private, round, client,
+                                 static_cast<std::uint32_t>(t));
+    e.model->initialize(t, stream, out.tensor(e.parts.slots[t].tensor));
+  }
+}
+
+}  // namespace furlong::federated

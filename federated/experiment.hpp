@@ -1,0 +1,33 @@
+// One run, assembled: what both engines (the reference loop and the actors) work on.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "federated/population.hpp"
+#include "federated/settings.hpp"
+#include "federated/update.hpp"
+#include "models/model.hpp"
+
+namespace furlong::federated {
+
+/// Immutable once built; shared by all threads of a run.
+struct experiment {
+  std::uint64_t run = 0;  ///< identifies the resolved scenario
+  run_settings settings;
+  std::shared_ptr<const models::model> model;
+  models::partition parts;
+  std::shared_ptr<const population> clients;  ///< who is evaluated, with whose data
+  std::shared_ptr<const population>
+      participants;  ///< who trains: `clients`, or one client that pools them (centralized)
+  std::function<std::uint64_t(const client_update&)> upload_bytes;  ///< encoded size of an update
+  std::uint64_t download_bytes = 0;                                 ///< encoded size of a task and its broadcast
+};
+
+/// Draws the first shared parameters: each tensor from its own stream, keyed by the seed.
+[[nodiscard]] models::shared_parameters initial_model(const experiment& e);
+/// What a client's private parameters are before it has trained: keyed by (seed, round, client). Stateful algorithms
+/// and evaluation draw at round 0, FedRecon afresh in every round.
+void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out);
+
+}  // namespace furlong::federated

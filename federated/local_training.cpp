@@ -1,0 +1,85 @@
+#include "federated/local_training.hpp"
+
+#include <algorithm>
+
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::federated {
+
+void cut_batches(std::uint32_t first, std::uint32_t last, std::uint32_t batch_size, std::vector<batch_range>& out) {
+  out.clear();
+  const std::uint32_t step = batch_size == 0 ? std::max(last - first, 1U) : batch_size;
+  for (std::uint32_t at = first; at < last; at += std::min(step, last - at))
+    out.push_back({at, at + std::min(step, last - at)});
+}
+
+void split_batches(std::span<const batch_range> all, std::vector<batch_range>& support,
+                   std::vector<batch_range>& query) {
+  support.clear();
+  query.clear();
+  for (std::size_t i = 0; i < all.size(); ++i) (i % 2 == 0 ? support : query).push_back(all[i]);
+}
+
+phase_result run_batches(models::working_set& on, std::span<const batch_range> batches, std::uint32_t epochs,
+                         std::uint32_t max_steps, const models::sgd_options& sgd) {
+  phase_result done;
+  const auto data = on.data();
+  std::uint32_t steps = 0;
+  for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
+    for (const auto& batch : batches) {
+      if (max_steps != 0 && steps == max_steps) return done;
+      done.loss_sum += on.step(data.slice(batch.first, batch.last), sgd);
+      done.examples += batch.last - batch.first;
+      ++steps;
+    }
+  }
+  return done;
+}
+
+namespace {
+
+phase_result solve_least_squares(const models::model& model, models::working_set& on,
+                                 std::span<const std::size_t> tensors, std::span<const batch_range> support,
+                                 const reconstruction_settings& how, solver_scratch& scratch) {
+  std::size_t p = 0;
+  for (const auto t : tensors) p += on.weights()[t].size();
+  std::size_t n = 0;
+  for (const auto& batch : support) n += batch.last - batch.first;
+  scratch.design.resize(n * p);
+  scratch.target.resize(n);
+  scratch.solution.resize(p);
+  std::size_t done = 0;
+  for (const auto& range : support) {
+    const auto batch = on.data().slice(range.first, range.last);
+    const auto target = std::span(scratch.target).subspan(done, batch.size());
+    model.affine_design(on.weights(), batch, tensors, std::span(scratch.design).subspan(done * p, batch.size() * p),
+                        target);
+    for (std::size_t i = 0; i < batch.size(); ++i) target[i] = batch.labels[i] - target[i];
+    done += batch.size();
+  }
+  const float ridge = how.ridge_per_example ? how.ridge * static_cast<float>(n) : how.ridge;
+  // Not positive definite only when ridge is 0 and the design is rank deficient: then what stood before is kept.
+  if (models::kernels().ridge_solve(scratch.design.data(), scratch.target.data(), n, p, ridge,
+                                    scratch.solution.data())) {
+    const float* from = scratch.solution.data();
+    for (const auto t : tensors) {
+      const auto& view = on.weights()[t];
+      std::copy_n(from, view.size(), view.data);
+      from += view.size();
+    }
+  }
+  return {n, 0.0};
+}
+
+}  // namespace
+
+phase_result reconstruct(const models::model& model, models::working_set& on, std::span<const std::size_t> tensors,
+                         std::span<const batch_range> support, const reconstruction_settings& how,
+                         solver_scratch& scratch) {
+  if (support.empty() || tensors.empty()) return {};
+  if (how.solver == solver_kind::least_squares) return solve_least_squares(model, on, tensors, support, how, scratch);
+  on.train_only(tensors);
+  return run_batches(on, support, how.epochs, how.max_steps, {.rate = how.lr});
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,50 @@
+// Stochastic gradient descent on one client, and the reconstruction of parameters from a client's examples.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "federated/settings.hpp"
+#include "models/working_set.hpp"
+
+namespace furlong::federated {
+
+/// Examples first, ..., last - 1 of a working set.
+struct batch_range {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+
+/// What a phase of training processed.
+struct phase_result {
+  std::uint64_t examples = 0;  ///< counting repeats
+  double loss_sum = 0.0;       ///< of these, each before its step
+};
+
+/// Cuts examples first, ..., last - 1 into batches of `batch_size` (0: one batch); the last may be smaller.
+void cut_batches(std::uint32_t first, std::uint32_t last, std::uint32_t batch_size, std::vector<batch_range>& out);
+
+/// Even-numbered batches to support, odd-numbered ones to query (FedRecon's split: disjoint and deterministic).
+void split_batches(std::span<const batch_range> all, std::vector<batch_range>& support,
+                   std::vector<batch_range>& query);
+
+/// Repeats the batches `epochs` times and stops after `max_steps` steps (0: no cap), in this order of operations.
+phase_result run_batches(models::working_set& on, std::span<const batch_range> batches, std::uint32_t epochs,
+                         std::uint32_t max_steps, const models::sgd_options& sgd);
+
+/// Reusable buffers of reconstruct() for least squares.
+struct solver_scratch {
+  std::vector<float> design;
+  std::vector<float> target;
+  std::vector<float> solution;
+};
+
+/// Finds the values of `tensors` from the examples of `support`, everything else frozen, starting (SGD) from what the
+/// working set holds: SGD steps, or the exact minimiser of sum (y - yhat)^2 + ridge ||w||^2 (least squares, for models
+/// that are affine in these tensors; a Cholesky factorization). An empty support changes nothing.
+phase_result reconstruct(const models::model& model, models::working_set& on, std::span<const std::size_t> tensors,
+                         std::span<const batch_range> support, const reconstruction_settings& how,
+                         solver_scratch& scratch);
+
+}  // namespace furlong::federated

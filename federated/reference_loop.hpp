@@ -1,0 +1,18 @@
+// The synchronous federated loop without actors, messages or threads: it reads like the papers, and is what every other
+// engine must agree with bit for bit.
+//
+//   for each round t
+//     S = a random cohort
+//     for each client k in S:   d_k = ClientWork(k, w)           (client_work.hpp)
+//     w = ServerOptimizer(w, Aggregate({d_k}))                   (aggregation/, server_optimizer.hpp)
+#pragma once
+
+#include "federated/engine.hpp"
+
+namespace furlong::federated {
+
+/// Runs all rounds from the start and evaluates. Writes no checkpoint.
+[[nodiscard]] result<run_outcome> run_reference(const experiment& e, private_store& store,
+                                                const run_observer& observer);
+
+}  // namespace furlong::federated

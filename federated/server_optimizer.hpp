@@ -1,0 +1,36 @@
+// Server optimizers: -(aggregated change) is a gradient, as in "Adaptive federated optimization" (Reddi et al. 2021).
+#pragma once
+
+#include <memory>
+
+#include "federated/protocol/server_state.hpp"
+#include "federated/settings.hpp"
+#include "models/parameters.hpp"
+
+namespace furlong::federated {
+
+/// Applies one round's change. With g = -change, elementwise:
+///   sgd      v = momentum v + g;                 w -= lr v
+///   adagrad  v += g^2;                           w -= lr g / (sqrt(v) + eps)
+///   adam     m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;               w -= lr c m / (sqrt(v) + eps)
+///   yogi     as adam, but v += (1-b2) sign(g^2 - v) g^2
+/// c = sqrt(1 - b2^t) / (1 - b1^t) with bias_correction, else 1. v starts at initial_accumulator. One thread at a time.
+class server_optimizer {
+ public:
+  server_optimizer(const server_settings& settings, const models::layout_ptr& shared);
+
+  void apply(const models::shared_parameters& change, models::shared_parameters& model);
+  [[nodiscard]] const protocol::optimizer_state& state() const { return state_; }
+  /// Goes on from a saved state. The state's slots must have the sizes that this optimizer's have.
+  void restore(protocol::optimizer_state state) { state_ = std::move(state); }
+
+ private:
+  void apply_sgd(std::span<const float> change, std::span<float> w);
+  void apply_adagrad(std::span<const float> change, std::span<float> w);
+  void apply_moments(std::span<const float> change, std::span<float> w);
+
+  server_settings settings_;
+  protocol::optimizer_state state_;
+};
+
+}  // namespace furlong::federated

@@ -1,0 +1,42 @@
+#include "federated/validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+bool has_shape(const models::delta& change, const models::layout& shared) {
+  if (!change.shape || !(change.shape.get() == &shared || *change.shape == shared)) return false;
+  if (change.pieces.size() != shared.count()) return false;
+  for (std::size_t t = 0; t < shared.count(); ++t) {
+    const auto& piece = change.pieces[t];
+    const std::size_t size = piece.by_rows ? std::size_t{piece.row_count} * shared[t].cols : shared[t].size();
+    if (piece.value_begin > change.values.size() || size > change.values.size() - piece.value_begin) return false;
+    if (!piece.by_rows) continue;
+    if (piece.row_begin > change.rows.size() || piece.row_count > change.rows.size() - piece.row_begin) return false;
+    if (std::ranges::any_of(change.rows_of(t), [&](auto row) { return row >= shared[t].rows; })) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<rejection> validate(const client_update& update, const models::layout& shared,
+                                  const aggregation_settings& bounds) {
+  if (!has_shape(update.change, shared)) return rejection::wrong_shape;
+  if (bounds.rule == rule_kind::mean && update.weight > bounds.max_weight) return rejection::weight_bound;
+  if (!std::isfinite(update.loss_sum)) return rejection::not_finite;
+  for (std::size_t t = 0; t < shared.count(); ++t) {
+    const auto values = update.change.values_of(t);
+    const double squared = models::kernels().norm_squared(values.data(), values.size());
+    if (!std::isfinite(squared)) return rejection::not_finite;
+    if (squared > bounds.max_norm * bounds.max_norm) return rejection::norm_bound;
+  }
+  return std::nullopt;
+}
+
+}  // namespace furlong::federated
