@@ -15,9 +15,17 @@ using self_pointer = aggregator_actor::stateful_pointer<aggregator_state>;
 // Clients at work at once, per scheduler thread: enough that no thread waits, few enough that updates stay in cache.
 constexpr std::size_t clients_per_thread = 8;
 
+/// An idle client, or a new one. Clients end with their aggregator.
+client_actor take_client(self_pointer self) {
+  auto& idle = self->state.idle;
+  if (idle.empty()) return self->spawn<caf::linked>(client_behavior, self->state.run, aggregator_actor(self));
+  auto client = std::move(idle.back());
+  idle.pop_back();
+  return client;
+}
+
 void perform(self_pointer self, start_client& effect) {
-  auto client = self->spawn(client_behavior, self->state.run, aggregator_actor(self));
-  self->send(client, task{effect.task, std::move(effect.from)});
+  self->send(take_client(self), task{effect.task, std::move(effect.from)});
 }
 
 void perform(self_pointer self, send_partial& effect) {
@@ -44,6 +52,7 @@ aggregator_actor::behavior_type aggregator_behavior(self_pointer self, const run
       },
       [self](const report& got) {
         auto& state = self->state;
+        state.idle.push_back(caf::actor_cast<client_actor>(self->current_sender()));
         if (got.update) {
           state.machine->on_update(*got.update, state.effects);
         } else {

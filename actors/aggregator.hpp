@@ -11,6 +11,7 @@ struct aggregator_state {
   const run_context* run = nullptr;
   server_actor parent;
   std::optional<federated::protocol::aggregator_machine> machine;
+  std::vector<client_actor> idle;                   ///< clients that wait for a task
   federated::protocol::aggregator_effects effects;  ///< of the message at hand; kept for its capacity
 };
 

@@ -60,10 +60,7 @@ client_actor::behavior_type client_behavior(client_actor::stateful_pointer<clien
   self->state.run = run;
   self->state.parent = std::move(parent);
   return {
-      [self](const task& what) {
-        self->send(self->state.parent, self->state.work(what));
-        self->quit();
-      },
+      [self](const task& what) { self->send(self->state.parent, self->state.work(what)); },
   };
 }
 

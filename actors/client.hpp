@@ -1,4 +1,6 @@
-// The client actor: lives for one task.
+// The client actor: it is one client while it works on that client's task, and waits for another task in between. A
+// run has as many as clients work at once, whatever the size of the cohort or of the population: ending an actor wakes
+// CAF's clock thread, which costs as much as a small client's training.
 #pragma once
 
 #include "actors/interfaces.hpp"

@@ -14,13 +14,17 @@ double seconds_since(server_state::clock::time_point start) {
   return std::chrono::duration<double>(server_state::clock::now() - start).count();
 }
 
-/// Ends the run with an error: the promise is kept, all else stops with the actor.
-void fail_run(self_pointer self, error why) {
-  if (self->state.promise.pending())
-    self->state.promise.deliver(
-        run_result{std::make_shared<result<federated::run_outcome>>(tl::unexpected(std::move(why)))});
+/// Keeps the promise and ends all actors of the run.
+void end_run(self_pointer self, result<federated::run_outcome> outcome) {
+  auto& state = self->state;
+  if (!state.promise.pending()) return;
+  state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
+  for (const auto& aggregator : state.aggregators) self->send_exit(aggregator, caf::exit_reason::user_shutdown);
+  for (const auto& evaluator : state.evaluators) self->send_exit(evaluator, caf::exit_reason::user_shutdown);
   self->quit();
 }
+
+void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why))); }
 
 void perform_all(self_pointer self, protocol::server_effects effects);
 
@@ -67,10 +71,7 @@ void perform(self_pointer self, protocol::checkpoint&) {
 }
 
 void perform(self_pointer self, protocol::finish& effect) {
-  auto& state = self->state;
-  federated::run_outcome outcome{state_now(state), state.last_evaluation, effect.interrupted};
-  state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
-  self->quit();
+  end_run(self, federated::run_outcome{state_now(self->state), self->state.last_evaluation, effect.interrupted});
 }
 
 void perform_all(self_pointer self, protocol::server_effects effects) {
