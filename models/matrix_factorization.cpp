@@ -17,6 +17,7 @@ class matrix_factorization final : public model {
         normal_(options.text("init_distribution") == "normal"),
         initial_mean_(static_cast<float>(options.number("initial_mean"))),
         l2_(static_cast<float>(options.number("l2"))),
+        l2_bias_(static_cast<float>(options.number("l2_bias"))),
         user_table_(options.flag("user_table")) {
     const auto rank = static_cast<std::uint32_t>(options.integer("rank"));
     const std::uint32_t users = user_table_ ? facts.clients : 1;
@@ -103,13 +104,15 @@ class matrix_factorization final : public model {
             batch.owners.empty() || !user_table_ ? nullptr : batch.owners.data(),
             batch.labels.data(),
             batch.size(),
-            l2_};
+            l2_,
+            l2_bias_};
   }
 
   float init_;
   bool normal_;
   float initial_mean_;
   float l2_;
+  float l2_bias_;
   bool user_table_;
   std::size_t user_ = absent;
   std::size_t user_bias_ = absent;
@@ -161,7 +164,12 @@ model_entry matrix_factorization_entry() {
       {.name = "l2",
        .type = option_type::number,
        .fallback = 0.0,
-       .doc = "Weight of the squared norms of the vectors and biases in the loss of each example.",
+       .doc = "Weight of the squared norms of the user and item vectors in the loss of each example.",
+       .at_least = 0},
+      {.name = "l2_bias",
+       .type = option_type::number,
+       .fallback = 0.0,
+       .doc = "The same for the squared biases.",
        .at_least = 0},
       {.name = "user_table",
        .type = option_type::boolean,

@@ -152,10 +152,7 @@ void working_set::apply(std::size_t tensor, const gradient_views& gradient, cons
     const auto& marks = index == row_index::by_feature ? gradient.by_feature : gradient.by_client;
     for (std::uint32_t i = 0; i < marks.count; ++i) {
       const std::size_t at = std::size_t{marks.touched[i]} * view.cols;
-      if (view.cols == 1)
-        view.data[at] -= options.rate * from[at];
-      else
-        kernels().descend(view.data + at, from + at, view.cols, options.rate);
+      kernels().descend(view.data + at, from + at, view.cols, options.rate);
     }
   }
 }
@@ -180,9 +177,15 @@ double working_set::step(const examples_view& batch, const sgd_options& options)
 }
 
 void working_set::reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t round, std::uint32_t client) {
-  model_->initialize(
-      tensor, random_stream(seed, purpose::initialize_private, round, client, static_cast<std::uint32_t>(tensor)),
-      {views_[tensor].data, views_[tensor].size()});
+  const random_stream stream(seed, purpose::initialize_private, round, client, static_cast<std::uint32_t>(tensor));
+  const auto& view = views_[tensor];
+  const auto& spec = (*parts_->model)[tensor];
+  if (spec.index != row_index::by_feature) return model_->initialize(tensor, stream, {view.data, view.size()});
+  // A row's draw depends on its place in the whole tensor, not on which rows the client names beside it.
+  redrawn_.resize(spec.size());
+  model_->initialize(tensor, stream, redrawn_);
+  for (std::size_t r = 0; r < view.rows; ++r)
+    std::copy_n(redrawn_.data() + std::size_t{features_.rows[r]} * view.cols, view.cols, view.row(r));
 }
 
 void working_set::difference(const shared_parameters& shared, delta& out) const {
@@ -224,9 +227,16 @@ void working_set::difference(const shared_parameters& shared, delta& out) const 
 }
 
 void working_set::copy_private(private_parameters& out) const {
-  for (std::size_t t = 0; t < views_.size(); ++t)
-    if (parts_->slots[t].is_private)
-      std::copy_n(views_[t].data, views_[t].size(), out.tensor(parts_->slots[t].tensor).begin());
+  for (const auto t : parts_->private_tensors) {
+    const auto& view = views_[t];
+    const auto to = out.tensor(parts_->slots[t].tensor);
+    if ((*parts_->model)[t].index == row_index::none) {
+      std::copy_n(view.data, view.size(), to.begin());
+      continue;
+    }
+    for (std::size_t r = 0; r < view.rows; ++r)
+      std::copy_n(view.row(r), view.cols, to.data() + std::size_t{features_.rows[r]} * view.cols);
+  }
 }
 
 bool working_set::finite() const { return std::isfinite(kernels().norm_squared(weights_.data(), offsets_.back())); }

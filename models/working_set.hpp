@@ -46,7 +46,7 @@ class working_set {
 
   /// What the shared tensors moved by since gather(). `shared` must be the parameters given to gather().
   void difference(const shared_parameters& shared, delta& out) const;
-  /// Writes the private tensors' values.
+  /// Writes the private tensors' values; rows that the examples do not name are left as `out` has them.
   void copy_private(private_parameters& out) const;
   /// True when every weight is finite.
   [[nodiscard]] bool finite() const;
@@ -88,6 +88,7 @@ class working_set {
   std::vector<float> origin_;  ///< weights at gather(), kept only while a proximal term needs them
   std::vector<float> gradient_;
   std::vector<float> velocity_;
+  std::vector<float> redrawn_;  // a whole tensor, while its rows are picked
   std::vector<tensor_view> views_;
   std::vector<float*> targets_;  ///< where each tensor's gradient goes; null: frozen
   std::vector<std::size_t> trained_;

@@ -25,7 +25,8 @@ struct mf_batch {
   const std::uint32_t* owners;    ///< user row of each example, or null: row 0
   const float* labels;
   std::size_t count;
-  float l2;  ///< loss of an example += l2 (|u|^2 + |q|^2 + b_u^2 + b_i^2)
+  float l2;       ///< loss of an example += l2 (|u|^2 + |q|^2)
+  float l2_bias;  ///< ... += l2_bias (b_u^2 + b_i^2)
 };
 
 /// Where its gradient goes; a null pointer freezes the tensor. Rows are marked at first touch; the user's rows are
@@ -58,7 +59,8 @@ struct kernel_table {
   /// Sum of squares; not finite when an element is not.
   double (*norm_squared)(const float* v, std::size_t n);
 
-  /// sum += round(v * scale), exactly; |v * scale| < 2^51. `scale` is an integer weight times a power of two.
+  /// sum += round(v * scale), exactly and alike at every level; |v * scale| < 2^51. `scale` has at most 24 significant
+  /// bits (a weight times a power of two), so that the product is exact.
   void (*fold_fixed)(std::int64_t* sum, const float* v, std::size_t n, double scale);
   /// The same on a grid 2^48 times finer: coarse holds whole units, fine the rest in units of 2^-48.
   void (*fold_wide)(std::int64_t* coarse, std::int64_t* fine, const float* v, std::size_t n, double scale);

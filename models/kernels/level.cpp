@@ -68,17 +68,19 @@ inline float mf_score(const mf_batch& b, std::uint32_t owner, std::uint32_t row)
   return score;
 }
 
-/// The l2 term of one example, without the factor.
-inline double mf_squares(const mf_batch& b, const float* u, const float* q, std::uint32_t owner, std::uint32_t row) {
-  double squares = dot_f(u, u, b.rank) + dot_f(q, q, b.rank);
+/// The l2 terms of one example.
+inline double mf_penalty(const mf_batch& b, const float* u, const float* q, std::uint32_t owner, std::uint32_t row) {
+  double squares = 0.0;
   if (b.user_bias != nullptr) squares += b.user_bias[owner] * b.user_bias[owner];
   if (b.item_bias != nullptr) squares += b.item_bias[row] * b.item_bias[row];
-  return squares;
+  return b.l2 * (dot_f(u, u, b.rank) + dot_f(q, q, b.rank)) + b.l2_bias * squares;
 }
 
 double mf_gradient_step(const mf_batch& b, mf_gradient& g) {
   const float per_example = 1.0F / static_cast<float>(b.count);
   const float decay = 2.0F * b.l2 * per_example;
+  const float bias_decay = 2.0F * b.l2_bias * per_example;
+  const bool penalized = b.l2 != 0.0F || b.l2_bias != 0.0F;
   double loss = 0.0;
   float mean_gradient = 0.0F;
   for (std::size_t i = 0; i < b.count; ++i) {
@@ -89,15 +91,15 @@ double mf_gradient_step(const mf_batch& b, mf_gradient& g) {
     const float residual = b.labels[i] - mf_score(b, owner, row);
     const float error = -2.0F * residual * per_example;
     loss += static_cast<double>(residual) * residual;
-    if (b.l2 != 0.0F) loss += b.l2 * mf_squares(b, u, q, owner, row);
+    if (penalized) loss += mf_penalty(b, u, q, owner, row);
     mean_gradient += error;
     const bool first_user = g.mark_users ? mark(*g.users, owner) : i == 0;
     if (g.user != nullptr) embedding_row(first_user, g.user + std::size_t{owner} * b.rank, error, q, decay, u, b.rank);
-    if (g.user_bias != nullptr) bias_row(first_user, g.user_bias + owner, error, decay, b.user_bias[owner]);
+    if (g.user_bias != nullptr) bias_row(first_user, g.user_bias + owner, error, bias_decay, b.user_bias[owner]);
     if (g.item == nullptr && g.item_bias == nullptr) continue;
     const bool first_item = mark(*g.items, row);
     if (g.item != nullptr) embedding_row(first_item, g.item + std::size_t{row} * b.rank, error, u, decay, q, b.rank);
-    if (g.item_bias != nullptr) bias_row(first_item, g.item_bias + row, error, decay, b.item_bias[row]);
+    if (g.item_bias != nullptr) bias_row(first_item, g.item_bias + row, error, bias_decay, b.item_bias[row]);
   }
   if (g.mean != nullptr) *g.mean = mean_gradient;
   return loss;

@@ -1,0 +1,55 @@
+// The format itself: frames written down byte by byte, with notes. `wire_samples golden` writes them anew.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/wire/compare.hpp"
+#include "tests/wire/samples.hpp"
+#include "wire/decode.hpp"
+#include "wire/encode.hpp"
+
+using namespace furlong;
+using namespace furlong::wire;
+
+namespace {
+
+// Hexadecimal bytes; what follows a # on a line is a note.
+samples::bytes read_golden(const std::string& name) {
+  const auto file = std::filesystem::path(__FILE__).parent_path() / "golden" / name;
+  std::ifstream in(file);
+  BOOST_REQUIRE_MESSAGE(in, "cannot read " << file);
+  samples::bytes frame;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    for (std::string word; words >> word;)
+      frame.push_back(std::byte{static_cast<std::uint8_t>(std::stoul(word, nullptr, 16))});
+  }
+  return frame;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(golden_frames)
+
+BOOST_AUTO_TEST_CASE(task) {
+  const auto golden = read_golden("task.txt");
+  BOOST_TEST((samples::copy_of(encoder::encode(samples::small_task())) == golden));
+  decoder read(samples::small_layout());
+  const auto found = read.decode_task(golden);
+  BOOST_REQUIRE(found.has_value());
+  BOOST_TEST((*found == samples::small_task()));
+}
+
+BOOST_AUTO_TEST_CASE(update) {
+  const auto golden = read_golden("update.txt");
+  const encoder make(samples::small_layout());
+  BOOST_TEST((samples::copy_of(make.encode(samples::small_update(), update_format::sparse).value()) == golden));
+  decoder read(samples::small_layout());
+  federated::client_update found;
+  BOOST_REQUIRE(read.decode_update(golden, found).has_value());
+  BOOST_TEST(samples::same(found, samples::small_update()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,99 @@
+// From frames that strangers sent to plain values, or a named error. Nothing is believed before it was checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "federated/digest.hpp"
+#include "federated/update.hpp"
+#include "models/result.hpp"
+#include "wire/message.hpp"
+
+namespace furlong::wire {
+
+/// A broadcast whose values still lie in the frame.
+struct broadcast_view {
+  std::uint64_t run = 0;
+  std::uint64_t version = 0;
+  std::span<const float> values;  ///< as many as the layout has
+  std::span<const double> reference;
+};
+
+/// One tensor of an update.
+struct tensor_view {
+  bool by_rows = false;
+  std::span<const std::uint32_t> rows;  ///< strictly increasing, below the tensor's rows; empty when dense
+  std::span<const float> values;        ///< all of the tensor, or as many rows as are listed
+};
+
+/// An update whose rows and values still lie in the frame.
+struct update_view {
+  federated::task_id id;
+  std::uint32_t weight = 0;
+  std::uint64_t examples = 0;
+  double loss_sum = 0.0;
+  std::span<const tensor_view> tensors;  ///< one per tensor of the layout
+};
+
+/// A partial aggregate whose sums still lie in the frame.
+struct partial_view {
+  std::uint64_t run = 0;
+  std::uint64_t version = 0;
+  std::uint32_t aggregator = 0;
+  std::uint64_t weight = 0;
+  std::uint64_t examples = 0;
+  std::int64_t loss_fixed = 0;
+  std::span<const federated::member> folded;           ///< clients strictly increasing
+  std::span<const federated::refused_member> refused;  ///< clients not decreasing
+  std::span<const std::int64_t> sums;
+};
+
+using message = std::variant<federated::task_id, broadcast_view, update_view, partial_view>;
+
+/// Reads the frames of one run. Keeps the room it needs from frame to frame; not thread-safe, so have one per thread.
+///
+/// Errors name the field ("update.tensors[2].rows"), what was found there and what was expected. Checked are: the
+/// frame's length against its header, the protocol version, the kind, that all pointers stay inside of the frame, the
+/// layout's digest, the length of every field against the layout, that rows are strictly increasing and exist, the
+/// order of members, and enumerated values. No exception leaves, and memory beyond the reused room is never taken for
+/// more than the frame holds. Whether values are finite, who sent them and whether they were asked for is not looked
+/// at here: that is the server's part.
+///
+/// Pointers that meet inside of a frame let a short frame claim much: what is read in all is bounded by the frame's
+/// own length, which no honest frame exceeds, since the decoder visits each part once.
+class decoder {
+ public:
+  /// @param shared the layout of the run's shared parameters
+  explicit decoder(models::layout_ptr shared);
+
+  /// Validates a frame of any kind and returns a view of it. Nothing large is copied, unless the frame does not begin
+  /// at a multiple of 8 bytes. The view lasts until the next call, and no longer than the frame.
+  [[nodiscard]] result<message> decode(std::span<const std::byte> frame);
+
+  /// These expect one kind and copy it out. A target that is used again allocates nothing once it is large enough;
+  /// it is unchanged on error.
+  [[nodiscard]] result<federated::task_id> decode_task(std::span<const std::byte> frame);
+  [[nodiscard]] result<void> decode_broadcast(std::span<const std::byte> frame, federated::broadcast& into);
+  [[nodiscard]] result<void> decode_update(std::span<const std::byte> frame, federated::client_update& into);
+  [[nodiscard]] result<void> decode_partial(std::span<const std::byte> frame, federated::partial_aggregate& into);
+
+  /// What decode() needs to know and keeps between frames.
+  struct workspace {
+    models::layout_ptr shape;
+    federated::digest digest{};
+    std::size_t largest_update = 0;
+    std::vector<std::uint64_t> aligned;  ///< a copy of a frame that came misaligned
+    std::vector<tensor_view> tensors;
+    std::vector<double> reference;
+    std::vector<federated::member> folded;
+    std::vector<federated::refused_member> refused;
+  };
+
+ private:
+  workspace room_;
+};
+
+}  // namespace furlong::wire

@@ -1,0 +1,54 @@
+// From plain values to frames. There is no encoder for private parameters, and nothing but these encoders can make an
+// `encoded`: code that sends only `encoded` cannot send what is private.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "federated/digest.hpp"
+#include "federated/update.hpp"
+#include "models/result.hpp"
+#include "wire/message.hpp"
+
+namespace furlong::wire {
+
+/// The bytes of one frame. Immutable; copies share the bytes, and may be used by any thread.
+class encoded {
+ public:
+  [[nodiscard]] std::span<const std::byte> bytes() const { return std::as_bytes(std::span(words_.get(), count_)); }
+  [[nodiscard]] std::size_t size() const { return count_ * sizeof(std::uint64_t); }
+
+ private:
+  friend class encoder;
+  encoded(std::shared_ptr<const std::uint64_t[]> words, std::size_t count) : words_(std::move(words)), count_(count) {}
+
+  std::shared_ptr<const std::uint64_t[]> words_;
+  std::size_t count_;
+};
+
+/// Makes the frames of one run. Thread-safe.
+///
+/// The same message always gives the same bytes. Errors name the field ("update.tensors[2].rows") and say that
+///  - a message is of another layout than the encoder's, or its parts do not fit the layout;
+///  - a row is listed twice, or members of a partial aggregate are not in order;
+///  - a field is longer than Cap'n Proto can hold: 512 MiB, so 2^27 values in a model or tensor, 2^26 sums.
+class encoder {
+ public:
+  /// @param shared the layout of the run's shared parameters
+  explicit encoder(models::layout_ptr shared);
+
+  [[nodiscard]] static encoded encode(const federated::task_id& task);
+  [[nodiscard]] result<encoded> encode(const federated::broadcast& message) const;
+  /// Rows may be listed in any order; the frame has them sorted.
+  [[nodiscard]] result<encoded> encode(const federated::client_update& update, update_format format) const;
+  [[nodiscard]] result<encoded> encode(const federated::partial_aggregate& partial) const;
+
+ private:
+  models::layout_ptr shape_;
+  federated::digest digest_;
+};
+
+}  // namespace furlong::wire
