@@ -33,11 +33,15 @@ protocol::server_state state_now(const server_state& state) {
   now.wall_seconds = state.wall_before + seconds_since(state.begun);
   now.cpu_seconds = state.cpu_before + federated::process_cpu_seconds();
   now.train_seconds = state.train_seconds;
+  now.train_cpu_seconds = state.train_cpu_seconds;
   return now;
 }
 
 void perform(self_pointer self, protocol::assign& effect) {
-  if (effect.aggregator == 0) self->state.round_begun = server_state::clock::now();
+  if (effect.aggregator == 0) {
+    self->state.round_begun = server_state::clock::now();
+    self->state.round_cpu_begun = federated::process_cpu_seconds();
+  }
   self->send(
       self->state.aggregators[effect.aggregator],
       share{std::move(effect.from), std::make_shared<const std::vector<std::uint32_t>>(std::move(effect.clients))});
@@ -46,6 +50,7 @@ void perform(self_pointer self, protocol::assign& effect) {
 void perform(self_pointer self, protocol::round_closed& effect) {
   auto& state = self->state;
   state.train_seconds += seconds_since(state.round_begun);
+  state.train_cpu_seconds += federated::process_cpu_seconds() - state.round_cpu_begun;
   if (state.run->stop.load(std::memory_order_relaxed)) state.machine->stop();
   if (auto told = state.run->observer.on_round(effect.report); !told) fail_run(self, told.error());
 }
@@ -71,7 +76,9 @@ void perform(self_pointer self, protocol::checkpoint&) {
 }
 
 void perform(self_pointer self, protocol::finish& effect) {
-  end_run(self, federated::run_outcome{state_now(self->state), self->state.last_evaluation, effect.interrupted});
+  auto& state = self->state;
+  if (effect.interrupted) state.last_evaluation = {};  // of a model that was not the final one
+  end_run(self, federated::run_outcome{state_now(state), state.last_evaluation, effect.interrupted});
 }
 
 void perform_all(self_pointer self, protocol::server_effects effects) {
@@ -101,6 +108,7 @@ server_actor::behavior_type server_behavior(self_pointer self, const run_context
   state.wall_before = start->wall_seconds;
   state.cpu_before = start->cpu_seconds - federated::process_cpu_seconds();
   state.train_seconds = start->train_seconds;
+  state.train_cpu_seconds = start->train_cpu_seconds;
   state.machine.emplace(run->e, std::move(*start));
   for (std::uint32_t a = 0; a < run->e.settings.aggregators; ++a)
     state.aggregators.push_back(self->spawn<caf::linked>(aggregator_behavior, run, server_actor(self), a));
@@ -114,6 +122,7 @@ server_actor::behavior_type server_behavior(self_pointer self, const run_context
         return self->state.promise;
       },
       [self](const partial& got) {
+        if (self->state.run->stop.load(std::memory_order_relaxed)) self->state.machine->stop();
         auto effects = self->state.machine->on_partial(*got.sums, got.bytes_up);
         if (!effects) return fail_run(self, effects.error());
         perform_all(self, std::move(*effects));

@@ -25,6 +25,8 @@ struct server_state {
   double wall_before = 0.0;  ///< of earlier lives
   double cpu_before = 0.0;
   double train_seconds = 0.0;
+  double train_cpu_seconds = 0.0;
+  double round_cpu_begun = 0.0;
   clock::time_point begun;
   clock::time_point round_begun;
 };

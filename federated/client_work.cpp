@@ -41,8 +41,12 @@ struct job {
   }
 };
 
-models::sgd_options sgd_of(const client_settings& client) {
-  return {.rate = client.lr, .momentum = client.momentum, .proximal = client.proximal};
+models::sgd_options sgd_of(const job& work) {
+  const auto& client = work.settings().client;
+  float rate = client.lr;
+  if (client.schedule == schedule_kind::linear)
+    rate *= 1.0F - static_cast<float>(work.id.version) / static_cast<float>(work.settings().rounds);
+  return {.rate = rate, .momentum = client.momentum, .proximal = client.proximal};
 }
 
 /// Local SGD on `tensors` for all epochs, reshuffled in each when asked.
@@ -51,7 +55,7 @@ void local_epochs(job& work, std::span<const std::size_t> tensors) {
   work.use.weights.train_only(tensors);
   if (!client.shuffle) {
     work.cut();
-    work.count(run_batches(work.use.weights, work.use.batches, client.epochs, client.max_steps, sgd_of(client)), true);
+    work.count(run_batches(work.use.weights, work.use.batches, client.epochs, client.max_steps, sgd_of(work)), true);
     return;
   }
   std::uint32_t left = client.max_steps;
@@ -59,7 +63,7 @@ void local_epochs(job& work, std::span<const std::size_t> tensors) {
     if (client.max_steps != 0 && left == 0) return;
     work.shuffle(epoch);
     work.cut();
-    work.count(run_batches(work.use.weights, work.use.batches, 1, left, sgd_of(client)), true);
+    work.count(run_batches(work.use.weights, work.use.batches, 1, left, sgd_of(work)), true);
     left -= std::min(left, static_cast<std::uint32_t>(work.use.batches.size()));
   }
 }
@@ -69,14 +73,14 @@ void train_shared(job& work) { local_epochs(work, work.e.parts.all_tensors); }
 void train_one_gradient(job& work) {
   work.use.weights.train_only(work.e.parts.all_tensors);
   const batch_range everything{0, static_cast<std::uint32_t>(work.use.weights.data().size())};
-  work.count(run_batches(work.use.weights, {&everything, 1}, 1, 1, sgd_of(work.settings().client)), true);
+  work.count(run_batches(work.use.weights, {&everything, 1}, 1, 1, sgd_of(work)), true);
 }
 
 void train_furl(job& work, bool has_own) {
   if (!has_own && work.settings().cold_start == cold_start_kind::reconstruct) {
     const auto& how = work.settings().reconstruction;
-    work.cut();
-    work.count(reconstruct(*work.e.model, work.use.weights, work.e.parts.private_tensors, work.use.batches, how,
+    deal_batches(work.use, work.settings().client.batch_size, false, how);
+    work.count(reconstruct(*work.e.model, work.use.weights, work.e.parts.private_tensors, work.use.support, how,
                            work.use.solver),
                false);
   }
@@ -88,17 +92,11 @@ void train_fedrecon(job& work) {
   const auto& how = work.settings().reconstruction;
   auto& use = work.use;
   if (client.shuffle) work.shuffle(0);
-  work.cut();
-  if (how.split) {
-    split_batches(use.batches, use.support, use.query);
-  } else {
-    use.support = use.batches;
-    use.query = use.batches;
-  }
+  deal_batches(use, client.batch_size, how.split, how);
   work.count(reconstruct(*work.e.model, use.weights, work.e.parts.private_tensors, use.support, how, use.solver),
              false);
   use.weights.train_only(how.joint ? work.e.parts.all_tensors : work.e.parts.shared_tensors);
-  work.count(run_batches(use.weights, use.query, client.epochs, client.max_steps, sgd_of(client)), true);
+  work.count(run_batches(use.weights, use.query, client.epochs, client.max_steps, sgd_of(work)), true);
 }
 
 /// The whole update, every tensor together, scaled to an L2 norm of at most `bound`.
@@ -140,6 +138,32 @@ void run_algorithm(job& work, bool has_own) {
 }
 
 }  // namespace
+
+void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how) {
+  const auto n = static_cast<std::uint32_t>(use.weights.data().size());
+  cut_batches(0, n, batch_size, use.batches);
+  if (split) {
+    split_batches(use.batches, use.support, use.query);
+  } else {
+    use.support = use.batches;
+    use.query = use.batches;
+  }
+  if (how.batch_size == 0) return;
+  std::uint32_t supported = n;
+  if (split) {
+    use.order.clear();
+    const auto list = [&](std::span<const batch_range> batches) {
+      for (const auto& batch : batches)
+        for (auto i = batch.first; i < batch.last; ++i) use.order.push_back(i);
+    };
+    list(use.support);
+    supported = static_cast<std::uint32_t>(use.order.size());
+    list(use.query);
+    use.weights.reorder(use.order);
+    cut_batches(supported, n, batch_size, use.query);
+  }
+  cut_batches(0, supported, how.batch_size, use.support);
+}
 
 bool is_stateful(algorithm_kind kind) { return kind == algorithm_kind::furl; }
 

@@ -31,6 +31,11 @@ struct workspace {
   solver_scratch solver;
 };
 
+/// Cuts the examples of `use.weights` into batches of `batch_size` and deals them out: even ones to `use.support`, odd
+/// ones to `use.query`; without `split` all to both. With how.batch_size the support is cut anew into batches of that
+/// size (its examples are moved to the front for that).
+void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how);
+
 /// Whether the algorithm keeps private parameters from round to round. If so the caller loads them before and stores
 /// them after client_work().
 [[nodiscard]] bool is_stateful(algorithm_kind kind);

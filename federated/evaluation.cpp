@@ -33,6 +33,14 @@ bool rebuilds_unseen(const run_settings& settings) {
 
 }  // namespace
 
+void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
+                     models::working_set& weights) {
+  for (const auto t : tensors) {
+    const bool everybodys = !e.parts.slots[t].is_private && (*e.parts.model)[t].index != models::row_index::by_client;
+    if (!everybodys) weights.reinitialize(t, e.settings.seed, 0, client);
+  }
+}
+
 evaluation::evaluation(const experiment& e, const models::shared_parameters& model, private_store* store,
                        std::uint64_t version)
     : e_(e),
@@ -64,7 +72,7 @@ result<bool> evaluation::load_private(std::uint32_t client, workspace& use) cons
 }
 
 void evaluation::rebuild(std::uint32_t client, std::span<const std::size_t> tensors, workspace& use) const {
-  for (const auto t : tensors) use.weights.reinitialize(t, e_.settings.seed, 0, client);
+  redraw_personal(e_, tensors, client, use.weights);
   reconstruct(*e_.model, use.weights, tensors, use.support, e_.settings.reconstruction, use.solver);
 }
 
@@ -112,7 +120,9 @@ result<void> evaluation::score_seen(const item& who, workspace& use, client_scor
   const auto trained = static_cast<std::uint32_t>(both.labels.size());
   both.append(test);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, both.view(), who.client);
-  cut_batches(0, trained, settings.client.batch_size, use.support);
+  const auto own_batches = settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size
+                                                                  : settings.client.batch_size;
+  cut_batches(0, trained, own_batches, use.support);
   rebuild(who.client, e_.parts.private_tensors, use);
   add_scores(trained, trained + tested, use, out);
   return {};
@@ -124,8 +134,9 @@ void evaluation::score_unseen(const item& who, workspace& use, client_score& out
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
   initial_private(e_, 0, who.client, use.own);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, data, who.client);
-  cut_batches(0, static_cast<std::uint32_t>(data.size()), e_.settings.client.batch_size, use.batches);
-  split_batches(use.batches, use.support, use.query);
+  const auto& settings = e_.settings;
+  const auto batch_size = settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
+  deal_batches(use, batch_size, true, settings.reconstruction);
   rebuild(who.client, rebuilt_, use);
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
 }

@@ -16,6 +16,11 @@
 
 namespace furlong::federated {
 
+/// Where reconstruction starts: a client's own tensors (private ones, its row of a table over clients) are drawn afresh;
+/// shared ones keep the model's values, so that rebuilding them is fine-tuning.
+void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
+                     models::working_set& weights);
+
 /// Sums over the scored examples of one client.
 struct client_score {
   double squared_error = 0.0;  ///< of predictions against labels (ratings)

@@ -75,9 +75,11 @@ result<run_outcome> run_reference(const experiment& e, private_store& store, con
   const auto every = e.settings.evaluation.every;
   while (state.version < e.settings.rounds) {
     const auto round_begun = clock::now();
+    const double cpu_begun = process_cpu_seconds();
     auto report = run_round(e, state, optimizer, store, use);
     if (!report) return tl::unexpected(report.error());
     state.train_seconds += seconds_since(round_begun);
+    state.train_cpu_seconds += process_cpu_seconds() - cpu_begun;
     if (auto told = observer.on_round(*report); !told) return tl::unexpected(told.error());
     if (every == 0 || state.version % every != 0 || state.version == e.settings.rounds) continue;
     auto evaluated = evaluate(e, state.model, store, state.version, use);

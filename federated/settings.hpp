@@ -3,15 +3,25 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace furlong::federated {
 
 enum class algorithm_kind : std::uint8_t { fedsgd, fedavg, furl, fedrecon, centralized };
+/// The word that scenarios use.
+[[nodiscard]] constexpr std::string_view to_string(algorithm_kind kind) {
+  constexpr std::string_view words[] = {"fedsgd", "fedavg", "furl", "fedrecon", "centralized"};
+  return words[static_cast<std::size_t>(kind)];
+}
+
+/// How a step size changes over the rounds of a run.
+enum class schedule_kind : std::uint8_t { constant, linear };
 
 /// [algorithm] client = {...}: local training.
 struct client_settings {
   float lr = 0.1F;
+  schedule_kind schedule = schedule_kind::constant;  ///< linear: lr (1 - version / rounds)
   float momentum = 0.0F;
   float proximal = 0.0F;  ///< FedProx: mu, where mu/2 ||w - w_0||^2 is added to the loss
   std::uint32_t epochs = 1;
@@ -23,13 +33,13 @@ struct client_settings {
 enum class solver_kind : std::uint8_t { sgd, least_squares };
 
 /// [algorithm] reconstruction = {...}: how private (or, at evaluation, personal) parameters are found from a client's
-/// own examples, in batches of the client's batch size, with everything else frozen.
+/// own examples with everything else frozen.
 struct reconstruction_settings {
   solver_kind solver = solver_kind::sgd;
   float lr = 0.1F;
   std::uint32_t epochs = 1;
   std::uint32_t max_steps = 0;     ///< 0: no cap; 1: one-step reconstruction
-  std::uint32_t batch_size = 0;    ///< 0: the client's batch size
+  std::uint32_t batch_size = 0;     ///< of the SGD steps; 0: the batches that were dealt to the support
   float ridge = 1.0F;              ///< least squares: weight of ||w||^2 against the summed squared errors
   bool ridge_per_example = false;  ///< multiply it by the number of examples
   bool split = true;               ///< training: even batches reconstruct, odd ones update; else all do both
@@ -72,6 +82,7 @@ struct privacy_settings {
 /// [evaluation]
 struct evaluation_settings {
   std::uint32_t every = 0;  ///< rounds between evaluations; 0: only at the end
+  std::uint32_t batch_size = 0;  ///< of the batches dealt to support and query; 0: the client's batch size
   bool clip = false;        ///< clip predicted ratings to the dataset's range
   float clip_low = 1.0F;
   float clip_high = 5.0F;

@@ -45,7 +45,8 @@ class fedatt_accumulator final : public accumulator {
       distance_[t] = std::sqrt(models::kernels().norm_squared(values.data(), values.size()));
       const double exponent = distance_[t] - reference_[t];
       if (std::abs(exponent) > largest_exponent) return rejection::attention_range;
-      attention_[t] = std::exp(exponent);
+      // To 24 bits, so that the products below are exact: the same sums whichever kernels fold them.
+      attention_[t] = static_cast<float>(std::exp(exponent));
     }
     for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, update.change);
     count_update(update);
@@ -93,7 +94,11 @@ class fedatt_accumulator final : public accumulator {
   }
 
   void report_tensor(std::size_t t, aggregate& out) {
-    const auto count = static_cast<double>(std::max<std::uint64_t>(out.count, 1));
+    if (out.count == 0) {  // nothing to learn a constant from: one that is too low would refuse the next round whole
+      out.reference.push_back(reference_[t]);
+      return;
+    }
+    const auto count = static_cast<double>(out.count);
     const double mean_distance = static_cast<double>(attention_words(t)[2]) * distance_unit / count;
     out.reference.push_back(std::max(0.0, mean_distance - reference_margin));
     const double total = wide(attention_words(t)[0], attention_words(t)[1]);

@@ -26,7 +26,14 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, std::vector<st
   partial_.run = from->run;
   partial_.version = from->version;
   partial_.aggregator = number_;
-  start_more(out);
+  go_on(out);
+}
+
+void aggregator_machine::go_on(aggregator_effects& out) {
+  if (settled_ < clients_.size())
+    start_more(out);
+  else
+    send_up(out);
 }
 
 void aggregator_machine::start_more(aggregator_effects& out) {
@@ -70,10 +77,10 @@ void aggregator_machine::settle(const task_id& id, std::optional<rejection> refu
     partial_.folded.push_back(who);
     partial_.examples += examples;
   }
-  if (settled_ < clients_.size()) {
-    start_more(out);
-    return;
-  }
+  go_on(out);
+}
+
+void aggregator_machine::send_up(aggregator_effects& out) {
   std::ranges::sort(partial_.folded);
   std::ranges::sort(partial_.refused, {}, [](const refused_member& m) { return m.who; });
   partial_.weight = sum_->weight();

@@ -34,7 +34,7 @@ class aggregator_machine {
   /// `e` must outlive the machine. window >= 1.
   aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window);
 
-  /// A new share. What was left of an older one is forgotten.
+  /// A new share. What was left of an older one is forgotten. A share of nobody is answered at once.
   void on_assignment(const broadcast_ptr& from, std::vector<std::uint32_t> clients, aggregator_effects& out);
   /// A client's report. A report that nobody asked for changes nothing and is returned as refused.
   std::optional<rejection> on_update(const client_update& update, aggregator_effects& out);
@@ -45,7 +45,9 @@ class aggregator_machine {
   enum class stage : std::uint8_t { waiting, folded, refused };
   [[nodiscard]] std::optional<rejection> check_identity(const task_id& id) const;
   void settle(const task_id& id, std::optional<rejection> refused, std::uint64_t examples, aggregator_effects& out);
+  void go_on(aggregator_effects& out);
   void start_more(aggregator_effects& out);
+  void send_up(aggregator_effects& out);
 
   const experiment& e_;
   std::uint32_t number_;

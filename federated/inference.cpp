@@ -1,0 +1,74 @@
+#include "federated/inference.hpp"
+
+#include <numeric>
+
+#include "federated/evaluation.hpp"
+namespace furlong::federated {
+
+namespace {
+
+/// The examples given, followed by one example per feature that asks for its prediction.
+models::examples with_questions(const models::examples_view& known, std::uint32_t features) {
+  models::examples all;
+  all.append(known);
+  const std::size_t before = all.labels.size();
+  all.features.resize(before + features);
+  std::iota(all.features.begin() + static_cast<std::ptrdiff_t>(before), all.features.end(), 0U);
+  all.labels.resize(before + features, 0.0F);
+  if (!all.values.empty()) all.values.resize(before + features, 1.0F);
+  return all;
+}
+
+/// The tensors to rebuild for somebody without stored values.
+std::vector<std::size_t> personal_tensors(const experiment& e) {
+  std::vector<std::size_t> tensors;
+  for (const auto& name : e.settings.evaluation.reconstruct)
+    if (const auto tensor = e.parts.model->find(name)) tensors.push_back(*tensor);
+  return tensors;
+}
+
+}  // namespace
+
+std::string_view to_string(personal_source source) {
+  switch (source) {
+    case personal_source::stored: return "stored";
+    case personal_source::reconstructed: return "reconstructed";
+    case personal_source::model: return "model";
+    case personal_source::initial: return "initial";
+  }
+  return "unknown";
+}
+
+result<inference> predict_all_features(const experiment& e, const models::shared_parameters& model,
+                                       private_store* store, std::optional<std::uint32_t> client,
+                                       const models::examples_view& known) {
+  const auto id = client.value_or(0);
+  workspace use;
+  use.own = models::private_parameters(e.parts.private_);
+  initial_private(e, 0, id, use.own);
+  inference out;
+  if (client && store != nullptr && is_stateful(e.settings.algorithm)) {
+    auto found = store->load(*client, use.own);
+    if (!found) return tl::unexpected(found.error());
+    if (*found) out.source = personal_source::stored;
+  }
+  const auto features = e.clients->facts().features;
+  const auto table = with_questions(known, features);
+  const auto asked = static_cast<std::uint32_t>(known.size());
+  use.weights.gather(*e.model, e.parts, model, use.own, table.view(), id);
+  const auto tensors = personal_tensors(e);
+  if (out.source != personal_source::stored && !tensors.empty()) {
+    out.source = asked > 0 ? personal_source::reconstructed : personal_source::initial;
+    const auto& settings = e.settings;
+    const auto batch_size =
+        settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
+    cut_batches(0, asked, batch_size, use.support);
+    redraw_personal(e, tensors, id, use.weights);
+    reconstruct(*e.model, use.weights, tensors, use.support, e.settings.reconstruction, use.solver);
+  }
+  out.predictions.resize(features);
+  e.model->predict(use.weights.weights(), use.weights.data().slice(asked, asked + features), out.predictions);
+  return out;
+}
+
+}  // namespace furlong::federated

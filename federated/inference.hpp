@@ -1,0 +1,32 @@
+// Predictions for one person from a trained model.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "federated/client_work.hpp"
+#include "federated/private_store.hpp"
+
+namespace furlong::federated {
+
+/// Where the personal parameters of a prediction came from.
+enum class personal_source : std::uint8_t {
+  stored,         ///< the client's private store
+  reconstructed,  ///< rebuilt from the examples given
+  model,          ///< the shared model has all there is
+  initial,        ///< none stored, none rebuilt: the values before any training
+};
+[[nodiscard]] std::string_view to_string(personal_source source);
+
+/// Predicts one value for every feature (item), for somebody with these examples.
+/// @param client whose stored values to use, or nothing for somebody new
+/// @param store may be null: then nothing is stored
+struct inference {
+  std::vector<float> predictions;  ///< one per feature
+  personal_source source = personal_source::model;
+};
+[[nodiscard]] result<inference> predict_all_features(const experiment& e, const models::shared_parameters& model,
+                                                     private_store* store, std::optional<std::uint32_t> client,
+                                                     const models::examples_view& known);
+
+}  // namespace furlong::federated

@@ -1,0 +1,147 @@
+// furlong infer
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <iostream>
+#include <numeric>
+
+#include "federated/inference.hpp"
+#include "scenarios/own_ratings.hpp"
+#include "storage/checkpoint.hpp"
+#include "storage/rocks_store.hpp"
+#include "tools/commands.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/json.hpp"
+#include "tools/run_directory.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+int report_failure(const error& why) {
+  std::cerr << "furlong: " << why.text() << '\n';
+  return exit_code_of(why);
+}
+
+/// A finished (or stopped) run, opened for predictions.
+struct trained_run {
+  session of;
+  models::shared_parameters model;
+  std::unique_ptr<storage::rocks_store> store;  ///< null where nothing private is stored
+};
+
+result<trained_run> open_run(const run_directory& folder) {
+  auto scenario = scenarios::parse_scenario(folder.scenario());
+  if (!scenario)
+    return fail(error::kind::usage, folder.scenario().string(), scenario.error().front().text(),
+                "name the folder of a run");
+  auto ready = open_session(std::move(*scenario));
+  if (!ready) return tl::unexpected(ready.error());
+  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared);
+  if (!state) return tl::unexpected(state.error());
+  trained_run run{std::move(*ready), std::move(state->model), nullptr};
+  if (!std::filesystem::exists(folder.private_store())) return run;
+  auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read);
+  if (!store) return tl::unexpected(store.error());
+  run.store = std::move(*store);
+  return run;
+}
+
+/// Whom the predictions are for, and the examples known of them.
+struct subject {
+  std::string name;
+  std::optional<std::uint32_t> client;
+  models::examples known;
+  std::vector<std::uint32_t> unknown_items;
+};
+
+result<subject> find_subject(const trained_run& run, const infer_options& options) {
+  subject who;
+  if (!options.client) {
+    auto own = scenarios::read_own_ratings(options.ratings, run.of.data);
+    if (!own) return tl::unexpected(own.error());
+    who.name = "somebody new";
+    who.known = std::move(own->table);
+    who.unknown_items = std::move(own->unknown);
+    return who;
+  }
+  const auto& clients = *run.of.data.clients;
+  if (*options.client >= clients.facts().clients)
+    return fail(error::kind::usage, "--client", std::to_string(*options.client) + " is not a client",
+                "choose a number below " + std::to_string(clients.facts().clients));
+  who.client = options.client;
+  who.name = clients.client_name(*options.client);
+  models::examples scratch;
+  who.known.append(clients.load(*options.client, federated::part::train, scratch));
+  return who;
+}
+
+/// Features by predicted value, best first, those known left out.
+std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const models::examples& known,
+                                         std::size_t top) {
+  std::vector<bool> taken(predictions.size(), false);
+  for (const auto feature : known.features) taken[feature] = true;
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t f = 0; f < predictions.size(); ++f)
+    if (!taken[f]) order.push_back(f);
+  const auto count = std::min(top, order.size());
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count),
+                            [&](auto a, auto b) { return predictions[a] > predictions[b]; });
+  order.resize(count);
+  return order;
+}
+
+/// The client's own held-out examples beside what is predicted for them.
+json held_out_json(const trained_run& run, std::uint32_t client, const std::vector<float>& predictions) {
+  models::examples scratch;
+  const auto test = run.of.data.clients->load(client, federated::part::test, scratch);
+  json out = {{"examples", test.size()}};
+  double squared = 0.0;
+  for (std::size_t i = 0; i < test.size(); ++i) {
+    const double miss = static_cast<double>(test.labels[i]) - predictions[test.features[i]];
+    squared += miss * miss;
+  }
+  if (test.size() > 0) out["rmse"] = std::sqrt(squared / static_cast<double>(test.size()));
+  return out;
+}
+
+void print_text(const json& out) {
+  fmt::print("{}: {} ratings known, personal parameters: {}\n", out["who"].get<std::string>(),
+             out["known"].get<std::size_t>(), out["personal"].get<std::string>());
+  if (out.contains("unknown_items")) fmt::print("left out, not in the data: {} items\n", out["unknown_items"].size());
+  if (out.contains("held_out") && out["held_out"].contains("rmse"))
+    fmt::print("own held-out ratings: {}, rmse {:.3f}\n", out["held_out"]["examples"].get<std::size_t>(),
+               out["held_out"]["rmse"].get<double>());
+  for (const auto& item : out["top"])
+    fmt::print("{:>7.3f}  {}\n", item["prediction"].get<double>(), item["name"].get<std::string>());
+}
+
+}  // namespace
+
+int infer_command(const infer_options& options) {
+  auto run = open_run(run_directory(options.run));
+  if (!run) return report_failure(run.error());
+  auto who = find_subject(*run, options);
+  if (!who) return report_failure(who.error());
+  const auto& e = run->of.experiment;
+  auto inferred = federated::predict_all_features(e, run->model, run->store.get(), who->client, who->known.view());
+  if (!inferred) return report_failure(inferred.error());
+
+  json out = {{"who", who->name},
+              {"known", who->known.labels.size()},
+              {"personal", federated::to_string(inferred->source)},
+              {"top", json::array()}};
+  if (!who->unknown_items.empty()) out["unknown_items"] = who->unknown_items;
+  if (who->client) out["held_out"] = held_out_json(*run, *who->client, inferred->predictions);
+  for (const auto feature : best_features(inferred->predictions, who->known, options.top))
+    out["top"].push_back({{"feature", feature},
+                          {"name", run->of.data.clients->feature_name(feature)},
+                          {"prediction", inferred->predictions[feature]}});
+  if (options.format == output_format::json)
+    std::cout << out.dump(2) << '\n';
+  else
+    print_text(out);
+  return done;
+}
+
+}  // namespace furlong::tools

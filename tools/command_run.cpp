@@ -1,0 +1,199 @@
+// furlong run
+#include <atomic>
+#include <csignal>
+#include <fmt/format.h>
+#include <iostream>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <thread>
+
+#include "actors/actor_engine.hpp"
+#include "federated/reference_loop.hpp"
+#include "federated/round.hpp"
+#include "storage/checkpoint.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/rocks_store.hpp"
+#include "tools/commands.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/report/report.hpp"
+#include "tools/run_outputs.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+namespace protocol = federated::protocol;
+
+std::atomic<bool> stop_requested{false};
+
+void on_signal(int number) {
+  stop_requested = true;
+  std::signal(number, SIG_DFL);  // a second one ends the process at once
+}
+
+/// What a run starts from.
+struct start_point {
+  protocol::server_state state;
+  std::unique_ptr<federated::private_store> store;
+};
+
+result<void> open_log(const run_directory& folder, const std::string& level) {
+  try {
+    auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(folder.log().string());
+    auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+    console->set_level(spdlog::level::warn);  // progress tells the rest
+    auto logger = std::make_shared<spdlog::logger>("furlong", spdlog::sinks_init_list{file, console});
+    logger->set_level(spdlog::level::from_str(level));
+    logger->flush_on(spdlog::level::warn);
+    spdlog::set_default_logger(std::move(logger));
+  } catch (const spdlog::spdlog_ex& why) {
+    return fail(error::kind::runtime, folder.log().string(), why.what());
+  }
+  return {};
+}
+
+result<std::unique_ptr<federated::private_store>> open_store(const session& of, const run_directory& folder,
+                                                             const federated::run_history& history) {
+  const auto& e = of.experiment;
+  if (!federated::is_stateful(e.settings.algorithm))
+    return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
+  storage::store_options options;
+  options.run = e.run;
+  options.history = history;
+  options.expected_clients = static_cast<std::uint32_t>(e.clients->training().size());
+  const bool there = std::filesystem::exists(folder.private_store());
+  auto store = there ? storage::rocks_store::open(folder.private_store(), e.parts.private_, options)
+                     : storage::rocks_store::create(folder.private_store(), e.parts.private_, options);
+  if (!store) return tl::unexpected(store.error());
+  return std::move(*store);
+}
+
+result<start_point> start_afresh(const session& of, const run_directory& folder) {
+  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
+    return tl::unexpected(written.error());
+  std::error_code ignored;  // what a run left that was killed before its first checkpoint
+  std::filesystem::remove_all(folder.private_store(), ignored);
+  auto store = open_store(of, folder, {});
+  if (!store) return tl::unexpected(store.error());
+  return start_point{initial_state(of.experiment), std::move(*store)};
+}
+
+result<start_point> start_from_checkpoint(const session& of, const run_directory& folder) {
+  auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared);
+  if (!state) return tl::unexpected(state.error());
+  if (state->run != of.experiment.run)
+    return fail(error::kind::usage, folder.root().string(), "the checkpoint is of another scenario or seed",
+                "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+  // The new life must be on record before it changes anything.
+  state->history.resumed_at.push_back(state->version);
+  if (auto written = storage::write_checkpoint(folder.checkpoint(), *state); !written)
+    return tl::unexpected(written.error());
+  auto store = open_store(of, folder, state->history);
+  if (!store) return tl::unexpected(store.error());
+  return start_point{std::move(*state), std::move(*store)};
+}
+
+result<start_point> prepare(const session& of, const run_directory& folder, const run_options& options) {
+  const bool resumes = options.resume && !folder.vacant();
+  if (!resumes) {
+    if (auto made = folder.create(); !made) return tl::unexpected(made.error());
+  } else if (!std::filesystem::exists(folder.scenario())) {
+    return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",
+                "name the folder of the run with --out");
+  }
+  if (auto opened = open_log(folder, options.log_level); !opened) return tl::unexpected(opened.error());
+  if (resumes && storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(of, folder);
+  return start_afresh(of, folder);
+}
+
+result<federated::run_outcome> run_engine(const session& of, start_point& from, run_outputs& outputs,
+                                          const run_options& options) {
+  const auto observer = outputs.observer();
+  if (options.engine == engine_kind::reference) {
+    auto outcome = federated::run_reference(of.experiment, *from.store, observer);
+    if (!outcome) return outcome;
+    if (auto synced = from.store->sync(); !synced) return tl::unexpected(synced.error());
+    if (auto written = observer.on_checkpoint(outcome->state); !written) return tl::unexpected(written.error());
+    return outcome;
+  }
+  const std::size_t threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  return actors::run_actors(of.experiment, std::move(from.state), *from.store, observer, stop_requested, {threads});
+}
+
+/// summary.json and report.html of a run that has ended; the closing table on stdout.
+result<void> conclude(const session& of, const run_directory& folder, const federated::run_outcome& outcome,
+                      federated::private_store& store, output_format format) {
+  auto own = read_private_facts(store, outcome.state.version);
+  if (!own) return tl::unexpected(own.error());
+  const auto summary = summary_json(of, outcome, *own);
+  if (auto written = write_atomically(folder.summary(), summary.dump(2)); !written) return written;
+  auto record = read_run(folder.root());
+  if (!record) return tl::unexpected(record.error());
+  if (auto written = write_report({&*record, 1}, folder.report()); !written) return written;
+  if (format == output_format::json) {
+    std::cout << summary.dump(2) << '\n';
+    return {};
+  }
+  std::cout << comparison_table({&*record, 1});
+  fmt::print("{:.1f} s, of these {:.1f} s training; model {}\nreport: {}\n", outcome.state.wall_seconds,
+             outcome.state.train_seconds, summary["model_sha256"].get<std::string>().substr(0, 16),
+             folder.report().string());
+  return {};
+}
+
+int report_failure(const error& why) {
+  std::cerr << "furlong: " << why.text() << '\n';
+  return exit_code_of(why);
+}
+
+scenarios::setting_override seed_override(std::uint64_t seed) { return {"scenario.seed", std::to_string(seed)}; }
+
+std::filesystem::path default_folder(const scenarios::scenario& of) {
+  return std::filesystem::path("runs") / (of.name + "-" + std::to_string(of.settings.seed));
+}
+
+int run_session(const session& of, const run_directory& folder, const run_options& options) {
+  auto from = prepare(of, folder, options);
+  if (!from) return report_failure(from.error());
+  spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
+               from->state.version);
+  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds);
+  if (!outputs) return report_failure(outputs.error());
+  auto outcome = run_engine(of, *from, **outputs, options);
+  if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
+  if (!outcome) return report_failure(outcome.error());
+  if (outcome->interrupted) {
+    fmt::print(stderr, "furlong: stopped after round {} of {}; go on with --resume --out {}\n", outcome->state.version,
+               of.experiment.settings.rounds, folder.root().string());
+    return interrupted;
+  }
+  if (auto concluded = conclude(of, folder, *outcome, *from->store, options.format); !concluded)
+    return report_failure(concluded.error());
+  return done;
+}
+
+}  // namespace
+
+int run_command(const run_options& options) {
+  auto overrides = options.overrides;
+  if (options.seed) overrides.push_back(seed_override(*options.seed));
+  if (options.resume && options.engine == engine_kind::reference)
+    return report_failure({error::kind::usage, "--resume", "the reference engine always runs from the start",
+                           "leave out --engine reference"});
+  auto scenario = scenarios::parse_scenario(options.scenario, overrides);
+  if (!scenario) {
+    print_problems(scenario.error());
+    return usage;
+  }
+  for (const auto& note : scenario->notes) fmt::print(stderr, "note: {}\n", note);
+  const run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
+  if (!options.resume && !folder.vacant()) return report_failure(folder.create().error());
+  auto ready = open_session(std::move(*scenario));
+  if (!ready) return report_failure(ready.error());
+  return run_session(*ready, folder, options);
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,42 @@
+// furlong validate
+#include <fmt/format.h>
+#include <iostream>
+
+#include "tools/commands.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/json.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+json to_json(const scenarios::problem& one) {
+  return {{"file", one.origin}, {"line", one.line}, {"column", one.column},
+          {"key", one.key},     {"why", one.why},   {"mend", one.mend}};
+}
+
+}  // namespace
+
+int validate_command(const validate_options& options) {
+  const auto scenario = scenarios::parse_scenario(options.scenario, options.overrides);
+  if (options.format == output_format::json) {
+    json out = {{"valid", scenario.has_value()}, {"problems", json::array()}, {"notes", json::array()}};
+    if (scenario)
+      out["notes"] = scenario->notes;
+    else
+      for (const auto& one : scenario.error()) out["problems"].push_back(to_json(one));
+    std::cout << out.dump(2) << '\n';
+    return scenario ? done : usage;
+  }
+  if (!scenario) {
+    print_problems(scenario.error());
+    fmt::print(stderr, "{}: {} problem{}\n", options.scenario.string(), scenario.error().size(),
+               scenario.error().size() == 1 ? "" : "s");
+    return usage;
+  }
+  for (const auto& note : scenario->notes) fmt::print("note: {}\n", note);
+  fmt::print("{}: valid\n", options.scenario.string());
+  return done;
+}
+
+}  // namespace furlong::tools

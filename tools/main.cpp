@@ -1,0 +1,152 @@
+#include "tools/main.hpp"
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iostream>
+
+#include "tools/commands.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/version.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+/// What the command line asked for; run once it was parsed without fault.
+using command = std::function<int()>;
+
+const std::map<std::string, output_format> formats = {{"text", output_format::text}, {"json", output_format::json}};
+const std::map<std::string, engine_kind> engines = {{"actors", engine_kind::actors},
+                                                    {"reference", engine_kind::reference}};
+const std::vector<std::string> log_levels = {"trace", "debug", "info", "warn", "error", "off"};
+
+void add_format(CLI::App* to, output_format& format) {
+  to->add_option("--format", format, "text or json")
+      ->transform(CLI::CheckedTransformer(formats))
+      ->option_text("text|json");
+}
+
+void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides) {
+  to->add_option_function<std::vector<std::string>>(
+        "--set",
+        [&overrides](const std::vector<std::string>& texts) {
+          for (const auto& text : texts) {
+            auto parsed = scenarios::parse_override(text);
+            if (!parsed) throw CLI::ValidationError("--set", parsed.error().text());
+            overrides.push_back(std::move(*parsed));
+          }
+        },
+        "replace a key of the scenario; may be given often")
+      ->option_text("key=value")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+void add_run(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<run_options>();
+  auto* sub = app.add_subcommand("run", "run a scenario");
+  sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
+  add_overrides(sub, options->overrides);
+  sub->add_option("--seed", options->seed, "replaces scenario.seed")->option_text("N");
+  sub->add_option("--out", options->out, "run directory (default runs/NAME-SEED)")->option_text("DIR");
+  sub->add_option("--threads", options->threads, "scheduler threads (default: one per core)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_flag("--resume", options->resume, "go on from the checkpoint in the run directory");
+  sub->add_option("--engine", options->engine, "actors, or the plain loop that reads like the papers")
+      ->transform(CLI::CheckedTransformer(engines))
+      ->option_text("actors|reference");
+  sub->add_option("--log-level", options->log_level, "of log.txt (default info)")
+      ->check(CLI::IsMember(log_levels))
+      ->option_text("LEVEL");
+  add_format(sub, options->format);
+  sub->callback([options, &chosen] { chosen = [options] { return run_command(*options); }; });
+}
+
+void add_validate(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<validate_options>();
+  auto* sub = app.add_subcommand("validate", "find everything that is wrong with a scenario, without running it");
+  sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
+  add_overrides(sub, options->overrides);
+  add_format(sub, options->format);
+  sub->callback([options, &chosen] { chosen = [options] { return validate_command(*options); }; });
+}
+
+void add_infer(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<infer_options>();
+  auto* sub = app.add_subcommand("infer", "predict ratings for a client of a run, or for somebody new");
+  sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
+  auto* who = sub->add_option_group("who")->require_option(1);
+  who->add_option("--client", options->client, "a client, by its number")->option_text("ID");
+  who->add_option("--ratings", options->ratings, "a file of one person's ratings, item,rating a line")
+      ->option_text("FILE");
+  sub->add_option("--top", options->top, "how many items to recommend (default 10)")->option_text("N");
+  add_format(sub, options->format);
+  sub->callback([options, &chosen] { chosen = [options] { return infer_command(*options); }; });
+}
+
+void add_store(CLI::App& app, command& chosen) {
+  auto* sub = app.add_subcommand("store", "look into a run's private store, or erase a client from it");
+  sub->require_subcommand(1);
+  struct action_line {
+    const char* name;
+    const char* what;
+    store_action action;
+    bool names_client;
+  };
+  for (const auto& line :
+       {action_line{"ls", "list the clients that have private values", store_action::list, false},
+        action_line{"show", "show a client's values", store_action::show, true},
+        action_line{"erase", "erase a client: no byte of its values remains", store_action::erase, true},
+        action_line{"verify", "check every record and every file", store_action::verify, false}}) {
+    auto options = std::make_shared<store_options>();
+    options->action = line.action;
+    auto* act = sub->add_subcommand(line.name, line.what);
+    act->add_option("place", options->place, "run directory or store")->required()->option_text("RUN-OR-STORE");
+    if (line.names_client) act->add_option("--client", options->client, "its number")->required()->option_text("ID");
+    add_format(act, options->format);
+    act->callback([options, &chosen] { chosen = [options] { return store_command(*options); }; });
+  }
+}
+
+void add_report(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<report_options>();
+  auto* sub = app.add_subcommand("report", "write one HTML file about a run, or comparing several");
+  sub->add_option("runs", options->runs, "run directories")->required()->option_text("RUN...");
+  sub->add_option("--out", options->out, "the file (default: report.html in the run, comparison.html beside several)")
+      ->option_text("FILE");
+  sub->callback([options, &chosen] { chosen = [options] { return report_command(*options); }; });
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("Furlong: federation of partially local models");
+  app.name("furlong");
+  app.set_version_flag("--version", std::string("furlong ") + version);
+  app.require_subcommand(1);
+  command chosen;
+  add_run(app, chosen);
+  add_validate(app, chosen);
+  add_infer(app, chosen);
+  add_store(app, chosen);
+  add_report(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& why) {
+    return app.exit(why) == 0 ? done : usage;
+  }
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const std::exception& why) {
+    std::cerr << "furlong: " << why.what() << '\n';
+    return failure;
+  }
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,72 @@
+#include "tools/progress.hpp"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <string>
+#include <unistd.h>
+
+namespace furlong::tools {
+
+namespace {
+
+constexpr auto redraw_every = std::chrono::milliseconds(100);
+constexpr auto line_every = std::chrono::milliseconds(1000);
+constexpr int bar_width = 24;
+
+std::string span_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{}s", whole);
+  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
+void append_group(std::string& line, const char* name, const std::optional<federated::group_metrics>& group) {
+  if (!group) return;
+  line += fmt::format("  {}", name);
+  if (group->rmse) line += fmt::format(" rmse {:.4f}", *group->rmse);
+  if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
+  line += fmt::format(" accuracy {:.1f}%", 100.0 * group->accuracy);
+}
+
+}  // namespace
+
+progress::progress(std::uint64_t done, std::uint64_t total)
+    : terminal_(::isatty(STDERR_FILENO) != 0), first_(done), total_(total), begun_(clock::now()), drawn_(begun_) {}
+
+void progress::draw(const federated::round_report& report, double seconds) const {
+  const double rounds = static_cast<double>(report.version - first_);
+  const double left = seconds / rounds * static_cast<double>(total_ - report.version);
+  const auto rate = static_cast<double>(clients_) / seconds;
+  if (!terminal_) {
+    fmt::print(stderr, "round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left\n", report.version, total_, report.loss,
+               rate, span_text(left));
+    return;
+  }
+  const auto filled = static_cast<int>(bar_width * report.version / total_);
+  fmt::print(stderr, "\r\033[K[{:=<{}}{: <{}}] round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left", "", filled, "",
+             bar_width - filled, report.version, total_, report.loss, rate, span_text(left));
+  std::fflush(stderr);
+}
+
+void progress::on_round(const federated::round_report& report) {
+  clients_ += report.selected;
+  const auto now = clock::now();
+  if (now - drawn_ < (terminal_ ? redraw_every : line_every)) return;
+  drawn_ = now;
+  draw(report, std::chrono::duration<double>(now - begun_).count());
+}
+
+void progress::on_evaluation(const federated::evaluation_report& report) {
+  std::string line;
+  append_group(line, "validation", report.validation);
+  append_group(line, "seen", report.seen);
+  append_group(line, "unseen", report.unseen);
+  fmt::print(stderr, "{}evaluated version {}:{}\n", terminal_ ? "\r\033[K" : "", report.version,
+             line.empty() ? "  nothing to score" : line);
+}
+
+void progress::finish() {
+  if (terminal_) fmt::print(stderr, "\r\033[K");
+}
+
+}  // namespace furlong::tools
