@@ -1,0 +1,256 @@
+#include <algorithm>
+#include <set>
+
+#include "scenarios/draft.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using models::option_value;
+
+/// What the data could be like: enough to build a model and look at its tensors.
+models::data_facts plausible_facts(const draft& of) {
+  models::option_values options;
+  for (const auto& [key, value] : of.values.all())
+    if (key.starts_with("data.")) options.set(key.substr(5), value);
+  return {100, 100, of.source->labels ? of.source->labels(options) : models::objective::squared_error};
+}
+
+models::option_values options_of(const draft& of, std::string_view prefix) {
+  models::option_values options;
+  for (const auto& [key, value] : of.values.all())
+    if (key.starts_with(prefix)) options.set(key.substr(prefix.size()), value);
+  return options;
+}
+
+/// True when no option of a dataset or a model has a problem, so that all can be read.
+bool options_are_good(const draft& of, const std::string& prefix, const std::vector<models::option_spec>& options) {
+  return std::ranges::all_of(options, [&](const auto& option) {
+    const auto key = prefix + option.name;
+    return of.good({key}) || (!of.is_set(key) && !option.fallback && !option.required && option.same_as.empty());
+  });
+}
+
+void check_name(draft& of) {
+  if (!of.good({"scenario.name"})) return;
+  const auto& name = of.values.text("scenario.name");
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  if (name.empty() || !std::ranges::all_of(name, fits))
+    of.report("scenario.name", "is " + toml_string(name) + ", must be letters, digits, _ and -",
+              "it names the run directory");
+}
+
+/// Exactly one of two keys must be there.
+void check_one_of(draft& of, const std::string& one, const std::string& other, const std::string& example) {
+  const auto table = std::string(table_of(one));
+  if (of.is_set(one) && of.is_set(other))
+    of.report(other, "stands beside " + one + ", and only one of them can hold", "remove one");
+  else if (!of.is_set(one) && !of.is_set(other))
+    of.report(one, "is missing, and " + other + " too", "add " + example + " to [" + table + "]");
+}
+
+void check_length(draft& of) {
+  check_one_of(of, "scenario.rounds", "scenario.epochs", "rounds = 500");
+  if (!of.good({"algorithm.kind"})) return;
+  if (of.values.text("algorithm.kind") != "centralized")
+    return check_one_of(of, "participation.per_round", "participation.fraction", "per_round = 100");
+  for (const char* key : {"participation.per_round", "participation.fraction"})
+    if (of.is_set(key))
+      of.notes.push_back(std::string(key) + " has no effect: centralized training uses all clients' data");
+}
+
+/// "fedatt" is fedavg with that rule.
+void settle_fedatt(draft& of) {
+  if (!of.good({"algorithm.kind"}) || of.values.text("algorithm.kind") != "fedatt") return;
+  if (of.is_set("algorithm.aggregation.rule") && of.good({"algorithm.aggregation.rule"}) &&
+      of.values.text("algorithm.aggregation.rule") != "fedatt")
+    of.report("algorithm.aggregation.rule", "contradicts kind = \"fedatt\"", "remove it, or write kind = \"fedavg\"");
+  of.values.set("algorithm.kind", std::string("fedavg"));
+  of.values.set("algorithm.aggregation.rule", std::string("fedatt"));
+}
+
+/// One client that pools all: its update is the mean, whatever it weighs.
+void settle_centralized(draft& of) {
+  const std::string rule = "algorithm.aggregation.rule";
+  if (!of.good({"algorithm.kind", rule}) || of.values.text("algorithm.kind") != "centralized") return;
+  if (of.is_set(rule) && of.values.text(rule) != "uniform-mean")
+    of.notes.push_back(rule + " has no effect: centralized training has one update to aggregate");
+  of.values.set(rule, std::string("uniform-mean"));
+}
+
+void check_fedsgd(draft& of) {
+  if (!of.good({"algorithm.kind"}) || of.values.text("algorithm.kind") != "fedsgd") return;
+  const std::string epochs = "algorithm.client.epochs";
+  const std::string steps = "algorithm.client.max_steps";
+  if (of.good({epochs}) && of.values.integer(epochs) > 1)
+    of.report(epochs, "asks for several local passes, and fedsgd takes one step on all examples",
+              "set it to 1, or choose fedavg");
+  if (of.good({steps}) && of.values.integer(steps) > 1)
+    of.report(steps, "allows several local steps, and fedsgd takes one step on all examples",
+              "remove it, or choose fedavg");
+}
+
+void check_server(draft& of) {
+  const std::string momentum = "algorithm.server.momentum";
+  if (of.good({momentum, "algorithm.server.optimizer"}) && of.values.number(momentum) > 0.0 &&
+      of.values.text("algorithm.server.optimizer") != "sgd")
+    of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and yogi have beta1");
+}
+
+void check_privacy(draft& of) {
+  if (!of.good({"privacy.clip", "privacy.noise", "algorithm.kind"})) return;
+  const bool clip = of.values.number("privacy.clip") > 0.0;
+  const bool noise = of.values.number("privacy.noise") > 0.0;
+  if ((clip || noise) && of.values.text("algorithm.kind") == "centralized")
+    of.report(clip ? "privacy.clip" : "privacy.noise",
+              "has no meaning in centralized training: there are no clients' updates",
+              "remove [privacy], or choose another algorithm");
+  if (!noise) return;
+  if (!clip) of.report("privacy.noise", "needs a bound on what one client adds", "set privacy.clip above 0");
+  if (of.good({"algorithm.aggregation.rule"}) && of.values.text("algorithm.aggregation.rule") != "uniform-mean")
+    of.report("privacy.noise",
+              "needs updates that count alike, and aggregation.rule is " +
+                  toml_string(of.values.text("algorithm.aggregation.rule")),
+              "set algorithm.aggregation.rule = \"uniform-mean\"");
+  if (of.good({"network.upload"}) && of.values.text("network.upload") == "sparse")
+    of.notes.push_back(
+        "network.upload = \"sparse\" shows the server which rows a client changed; privacy.noise does not hide that");
+}
+
+/// Scoring unseen clients, and the training of fedrecon, need two batches at least: one to reconstruct on, one to score
+/// or to learn on.
+void check_batches(draft& of) {
+  const std::string size = "algorithm.client.batch_size";
+  const std::string scored = "evaluation.batch_size";
+  if (!of.good({size, scored, "algorithm.kind", "algorithm.reconstruction.split"}) || of.values.integer(size) != 0)
+    return;
+  if (of.values.text("algorithm.kind") == "fedrecon" && of.values.flag("algorithm.reconstruction.split"))
+    return of.report(size, "puts all examples into one batch, which leaves no query batch to learn from",
+                     "set a size, or reconstruction.split = false");
+  const auto held_out = [&](const char* key) { return of.good({key}) && of.values.number(key) > 0.0; };
+  if (of.values.integer(scored) == 0 &&
+      (held_out("data.unseen_users.test") || held_out("data.unseen_users.validation")))
+    of.report(size, "puts all examples into one batch, which leaves no query batch to score unseen users on",
+              "set evaluation.batch_size");
+}
+
+void check_source(draft& of) {
+  if (of.source == nullptr || !of.source->check) return;
+  models::option_values good;  // the check looks at what is there
+  for (const auto& option : of.source->options)
+    if (of.good({"data." + option.name})) good.set(option.name, of.values.all().find("data." + option.name)->second);
+  for (auto& [name, why, mend] : of.source->check(good)) of.report("data." + name, std::move(why), std::move(mend));
+}
+
+std::shared_ptr<const models::model> build_probe(draft& of) {
+  if (of.source == nullptr || of.kind == nullptr || !options_are_good(of, "model.", of.kind->options) ||
+      !options_are_good(of, "data.", of.source->options))
+    return nullptr;
+  auto built = of.kind->build(options_of(of, "model."), plausible_facts(of));
+  if (built) return *built;
+  const auto& why = built.error();
+  of.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.mend);
+  return nullptr;
+}
+
+/// The indices of the tensors that a list of names means; reports names that mean none, or one twice.
+std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::layout& tensors) {
+  std::vector<std::string> names;
+  for (const auto& spec : tensors.tensors()) names.push_back(spec.name);
+  std::vector<std::size_t> found;
+  const auto wanted = of.values.list(key);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto tensor = tensors.find(wanted[i]);
+    const auto near = nearest(wanted[i], names);
+    if (!tensor)
+      of.report_item(
+          key, i, "the model has no tensor " + toml_string(wanted[i]) + "; it has " + listed(names),
+          near.empty() ? "remove it, or switch the tensor on in [model]" : "did you mean " + toml_string(near) + "?");
+    else if (std::ranges::find(found, *tensor) != found.end())
+      of.report_item(key, i, "names " + toml_string(wanted[i]) + " twice", "remove one");
+    else
+      found.push_back(*tensor);
+  }
+  return found;
+}
+
+void check_private(draft& of, const models::model& probe, std::string_view algorithm) {
+  if (!of.good({"model.private"})) return;
+  const auto wanted = of.values.list("model.private");
+  if (!keeps_private(algorithm)) {
+    if (!wanted.empty())
+      of.notes.push_back("model.private has no effect: " + std::string(algorithm) + " shares all tensors");
+    return;
+  }
+  if (wanted.empty())
+    return of.report("model.private", std::string(algorithm) + " needs at least one private tensor",
+                     "write private = [\"user\"], or choose fedavg");
+  find_tensors(of, "model.private", *probe.tensors());
+  if (!of.good({"model.private"})) return;
+  if (auto parts = models::split(probe.tensors(), wanted); !parts)
+    of.report("model.private", parts.error().reason, parts.error().mend);
+}
+
+/// The default: whatever a client that never trained cannot have.
+void settle_reconstruct(draft& of, const models::model& probe, std::string_view algorithm) {
+  if (of.is_set("evaluation.reconstruct")) return;
+  std::vector<std::string> names;
+  const auto own = keeps_private(algorithm) ? of.values.list("model.private") : std::vector<std::string>{};
+  for (const auto& spec : probe.tensors()->tensors())
+    if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
+      names.push_back(spec.name);
+  of.values.set("evaluation.reconstruct", names);
+}
+
+void check_least_squares(draft& of, const models::model& probe, std::string_view algorithm) {
+  const std::string solver = "algorithm.reconstruction.solver";
+  if (!of.good({solver, "evaluation.reconstruct"}) || of.values.text(solver) != "least-squares") return;
+  const auto check = [&](const std::string& key) {
+    const auto tensors = find_tensors(of, key, *probe.tensors());
+    if (tensors.empty() || !of.good({solver, key}) || probe.affine_in(tensors)) return;
+    of.report(solver,
+              "least-squares needs predictions linear in what is rebuilt, and " + std::string(probe.kind()) +
+                  " is not linear in " + listed(of.values.list(key)),
+              "set it to \"sgd\"");
+  };
+  if (keeps_private(algorithm) && of.good({"model.private"})) check("model.private");
+  check("evaluation.reconstruct");
+}
+
+void check_tensors(draft& of) {
+  const auto probe = build_probe(of);
+  if (probe == nullptr || !of.good({"algorithm.kind"})) return;
+  const auto algorithm = of.values.text("algorithm.kind");
+  check_private(of, *probe, algorithm);
+  if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;
+  settle_reconstruct(of, *probe, algorithm);
+  if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe->tensors());
+  check_least_squares(of, *probe, algorithm);
+  if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&
+      probe->objective() != models::objective::squared_error)
+    of.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");
+  if (of.good({"private.cold_start"}) && of.values.text("private.cold_start") == "reconstruct" && algorithm != "furl")
+    of.notes.push_back("private.cold_start has no effect: " + algorithm + " keeps nothing from round to round");
+}
+
+}  // namespace
+
+bool keeps_private(std::string_view algorithm) { return algorithm == "furl" || algorithm == "fedrecon"; }
+
+void check_scenario(draft& of) {
+  check_name(of);
+  settle_fedatt(of);
+  settle_centralized(of);
+  check_length(of);
+  check_fedsgd(of);
+  check_server(of);
+  check_privacy(of);
+  check_source(of);
+  check_batches(of);
+  check_tensors(of);
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,61 @@
+// What a dataset is to a scenario: a kind, documented options, and a builder of a population.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "federated/population.hpp"
+#include "models/model.hpp"
+#include "models/options.hpp"
+#include "models/result.hpp"
+
+namespace furlong::scenarios {
+
+/// A loaded dataset.
+struct dataset {
+  std::shared_ptr<const federated::population> clients;
+  float label_low = 1.0F;  ///< the range of the labels, for clipping predictions
+  float label_high = 5.0F;
+  std::optional<double> binarize;       ///< labels became 1 at or above this rating, else 0
+  std::vector<std::uint32_t> item_ids;  ///< rating data: the original id of each feature, ascending; else empty
+};
+
+/// Something wrong with one option, found before any data is read.
+struct option_problem {
+  std::string name;  ///< as in the entry's options
+  std::string why;
+  std::string mend;
+};
+
+/// One line of the registry: how scenarios name, configure and build a dataset. Option names may have a dot, then they
+/// stand in a nested table: "unseen_users.test".
+struct dataset_entry {
+  std::string kind;
+  std::string doc;
+  std::vector<models::option_spec> options;
+  /// Combinations that the specs cannot express; may be null. Options are checked against `options` before.
+  std::function<std::vector<option_problem>(const models::option_values&)> check;
+  /// What the labels will be, so that a model can be checked before data is read.
+  std::function<models::objective(const models::option_values&)> labels;
+  /// Reads or generates the data. `root` is where datasets are looked up.
+  std::function<result<dataset>(const models::option_values&, const std::filesystem::path& root)> build;
+};
+
+/// All datasets: the built-in ones and those registered since. Not to be called while others register.
+[[nodiscard]] const std::vector<dataset_entry>& registered_datasets();
+/// Adds a dataset of another library; a kind that is taken is replaced. Call before scenarios are read, from one
+/// thread.
+void register_dataset(dataset_entry entry);
+/// The entry of a kind, or null.
+[[nodiscard]] const dataset_entry* find_dataset(std::string_view kind);
+
+/// Where datasets are looked up: $FURLONG_DATA, else "data" in the working directory.
+[[nodiscard]] std::filesystem::path data_root();
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,67 @@
+#include "scenarios/mapped_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace furlong::scenarios {
+
+mapped_file& mapped_file::operator=(mapped_file&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+mapped_file::~mapped_file() {
+  if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+}
+
+result<mapped_file> mapped_file::open(const std::filesystem::path& path) {
+  const auto refuse = [&](const std::string& why) { return fail(error::kind::data, path.string(), why); };
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return refuse("cannot be opened: " + std::string(std::strerror(errno)));
+  struct stat facts {};
+  if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    ::close(file);
+    return refuse("is not a regular file");
+  }
+  mapped_file mapped;
+  if (facts.st_size > 0) {
+    const auto size = static_cast<std::size_t>(facts.st_size);
+    void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
+    const int why = errno;
+    ::close(file);
+    if (at == MAP_FAILED) return refuse("cannot be read: " + std::string(std::strerror(why)));
+    mapped.bytes_ = {static_cast<const char*>(at), size};
+  } else {
+    ::close(file);
+  }
+  return mapped;
+}
+
+std::string_view next_line(std::string_view& rest) {
+  const auto end = rest.find('\n');
+  auto line = rest.substr(0, end);
+  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+std::string shown(std::string_view line) {
+  constexpr std::size_t longest = 60;
+  if (line.empty()) return "an empty line";
+  std::string text = "\"";
+  for (const char c : line.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\t')
+      text += "\\t";
+    else
+      text += byte < 0x20 || byte >= 0x7F ? '?' : c;
+  }
+  return text + (line.size() > longest ? "...\"" : "\"");
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,246 @@
+#include <algorithm>
+#include <cmath>
+
+#include "scenarios/draft.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using models::option_spec;
+using models::option_type;
+using models::option_value;
+
+/// A value, or what is wrong with it.
+struct reading {
+  std::optional<option_value> value;
+  std::string why;
+  std::string mend;
+};
+
+const char* what_it_must_be(option_type type) {
+  switch (type) {
+    case option_type::boolean: return "must be true or false";
+    case option_type::integer: return "must be a whole number";
+    case option_type::number: return "must be a number";
+    case option_type::text: return "must be a text in quotes";
+    case option_type::choice: return "must be one of the texts below";
+    case option_type::text_list: return "must be a list of texts";
+    case option_type::number_list: return "must be a list of numbers";
+  }
+  return "";
+}
+
+const char* example_of(option_type type) {
+  switch (type) {
+    case option_type::text: return "write \"...\"";
+    case option_type::text_list: return "write [\"a\", \"b\"], or [] for none";
+    case option_type::number_list: return "write [0.5, 0.5]";
+    default: return "";
+  }
+}
+
+std::string number_like(const option_spec& spec, double bound) {
+  if (spec.type == option_type::integer && std::abs(bound) < 9e15)
+    return std::to_string(static_cast<std::int64_t>(bound));
+  auto text = number_text(bound);
+  return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
+}
+
+/// What is wrong with the size of a number; empty: nothing.
+std::string out_of_range(const option_spec& spec, double number) {
+  if (!std::isfinite(number)) return "must be finite";
+  if (spec.above && number <= spec.at_least) return "must be above " + number_like(spec, spec.at_least);
+  if (number < spec.at_least) return "must be at least " + number_like(spec, spec.at_least);
+  if (number > spec.at_most) return "must be at most " + number_like(spec, spec.at_most);
+  return {};
+}
+
+reading wrong_type(const option_spec& spec, const toml_value& value) {
+  if (spec.type == option_type::choice)
+    return {std::nullopt, "is " + to_text(value) + ", must be a text", "choose " + listed(spec.choices, "or")};
+  return {std::nullopt, "is " + to_text(value) + ", " + what_it_must_be(spec.type), example_of(spec.type)};
+}
+
+reading read_number(const option_spec& spec, const toml_value& value) {
+  double number = 0.0;
+  if (const auto* whole = std::get_if<std::int64_t>(&value.data))
+    number = static_cast<double>(*whole);
+  else if (const auto* fraction = std::get_if<double>(&value.data);
+           fraction != nullptr && spec.type != option_type::integer)
+    number = *fraction;
+  else
+    return wrong_type(spec, value);
+  if (auto why = out_of_range(spec, number); !why.empty())
+    return {std::nullopt, "is " + to_text(value) + ", " + why, ""};
+  if (spec.type == option_type::integer) return {std::get<std::int64_t>(value.data), "", ""};
+  return {number, "", ""};
+}
+
+reading read_choice(const option_spec& spec, const toml_value& value) {
+  const auto* word = std::get_if<std::string>(&value.data);
+  if (word == nullptr) return wrong_type(spec, value);
+  if (std::ranges::find(spec.choices, *word) != spec.choices.end()) return {*word, "", ""};
+  const auto near = nearest(*word, spec.choices);
+  return {std::nullopt, "is " + toml_string(*word) + ", which is none of " + listed(spec.choices),
+          near.empty() ? "" : "did you mean " + toml_string(near) + "?"};
+}
+
+reading read_list(const option_spec& spec, const toml_value& value) {
+  const auto* items = std::get_if<std::vector<toml_value>>(&value.data);
+  if (items == nullptr) return wrong_type(spec, value);
+  std::vector<std::string> texts;
+  std::vector<double> numbers;
+  auto item_spec = spec;
+  item_spec.type = option_type::number;
+  for (const auto& item : *items) {
+    if (spec.type == option_type::text_list) {
+      const auto* text = std::get_if<std::string>(&item.data);
+      if (text == nullptr) return wrong_type(spec, value);
+      texts.push_back(*text);
+      continue;
+    }
+    auto read = read_number(item_spec, item);
+    if (!read.value) return {std::nullopt, "has an item that " + read.why, ""};
+    numbers.push_back(std::get<double>(*read.value));
+  }
+  if (spec.type == option_type::text_list) return {texts, "", ""};
+  return {numbers, "", ""};
+}
+
+reading read_value(const option_spec& spec, const toml_value& value) {
+  switch (spec.type) {
+    case option_type::boolean:
+      if (const auto* flag = std::get_if<bool>(&value.data)) return {*flag, "", ""};
+      return wrong_type(spec, value);
+    case option_type::text:
+      if (const auto* text = std::get_if<std::string>(&value.data)) return {*text, "", ""};
+      return wrong_type(spec, value);
+    case option_type::integer:
+    case option_type::number: return read_number(spec, value);
+    case option_type::choice: return read_choice(spec, value);
+    case option_type::text_list:
+    case option_type::number_list: return read_list(spec, value);
+  }
+  return {};
+}
+
+bool is_table(const std::string& name, const std::vector<std::string>& known) {
+  const auto holds = [&](std::string_view key) { return key == name || key.starts_with(name + "."); };
+  return std::ranges::any_of(schema_tables(), holds, &table_spec::name) ||
+         std::ranges::any_of(known, [&](const auto& key) { return key.starts_with(name + "."); });
+}
+
+const source_entry* written_value(const source_text& text, std::string_view key) {
+  const auto at = std::ranges::find_if(text.values, [&](const source_entry& e) { return e.entry.key == key; });
+  return at == text.values.end() ? nullptr : &*at;
+}
+
+std::string word_of(const source_text& text, std::string_view key) {
+  const auto* written = written_value(text, key);
+  const auto* word = written == nullptr ? nullptr : std::get_if<std::string>(&written->entry.value.data);
+  return word == nullptr ? std::string{} : *word;
+}
+
+/// Names the dataset or model that a key belongs to, when it is not the chosen one's; empty: none.
+std::string owner_of(const std::string& key, const draft& to) {
+  const auto name = key.substr(key.find('.') + 1);
+  const auto has = [&](const std::vector<option_spec>& options) {
+    return std::ranges::find(options, name, &option_spec::name) != options.end();
+  };
+  if (key.starts_with("data.") && to.source != nullptr)
+    for (const auto& entry : registered_datasets())
+      if (has(entry.options))
+        return "is a key of source = " + toml_string(entry.kind) + ", not of " + toml_string(to.source->kind);
+  if (key.starts_with("model.") && to.kind != nullptr)
+    for (const auto& entry : models::registered_models())
+      if (has(entry.options))
+        return "is a key of kind = " + toml_string(entry.kind) + ", not of " + toml_string(to.kind->kind);
+  return {};
+}
+
+void report_unknown(const source_entry& written, const std::vector<std::string>& known, draft& to) {
+  const auto& key = written.entry.key;
+  // While the dataset or model is unknown, nobody can say which of their keys are right.
+  if ((key.starts_with("data.") && to.source == nullptr) || (key.starts_with("model.") && to.kind == nullptr)) return;
+  if (auto owner = owner_of(key, to); !owner.empty()) return to.report_name(written, owner, "remove it");
+  if (is_table(key, known))
+    return to.report_name(written, "is a table, not a value", "write [" + key + "], or " + key + " = {...}");
+  const auto near = nearest_key(key, known);
+  if (!near.empty()) return to.report_name(written, "unknown key", "did you mean " + near + "?");
+  std::vector<std::string> siblings;
+  for (const auto& name : known)
+    if (table_of(name) == table_of(key)) siblings.emplace_back(leaf_of(name));
+  to.report_name(written, "unknown key",
+                 siblings.empty() ? "remove it" : "[" + std::string(table_of(key)) + "] has " + listed(siblings));
+}
+
+/// Reports tables that do not exist and returns their names: their keys need no problems of their own.
+std::vector<std::string> report_unknown_tables(const source_text& text, const std::vector<std::string>& known,
+                                               draft& to) {
+  std::vector<std::string> unknown;
+  std::vector<std::string> names;
+  for (const auto& table : schema_tables()) names.push_back(table.name);
+  for (const auto& written : text.tables) {
+    const auto& name = written.entry.key;
+    if (is_table(name, known)) continue;
+    const auto outer = std::ranges::any_of(unknown, [&](const auto& u) { return name.starts_with(u + "."); });
+    unknown.push_back(name);
+    if (outer) continue;
+    if (std::ranges::find(known, name) != known.end()) {
+      to.report_name(written, "is a value, not a table", "write " + name + " = ...");
+      continue;
+    }
+    auto near = nearest(name, names);
+    if (near.empty()) near = nearest_key(name, names);
+    to.report_name(written, "unknown table", near.empty() ? "remove it" : "did you mean [" + near + "]?");
+  }
+  return unknown;
+}
+
+void complete(const std::vector<key_spec>& keys, draft& to) {
+  for (const auto& [option, apply, identity] : keys) {
+    if (to.values.has(option.name) || to.is_set(option.name)) continue;
+    if (option.fallback) {
+      to.values.set(option.name, *option.fallback);
+    } else if (!option.same_as.empty() && to.values.has(option.same_as)) {
+      to.values.set(option.name, to.values.all().find(option.same_as)->second);
+    } else if (option.required) {
+      to.report(option.name, "is missing",
+                option.choices.empty() ? "add " + std::string(leaf_of(option.name)) + " = ..."
+                                       : "choose " + listed(option.choices, "or"));
+    }
+  }
+}
+
+}  // namespace
+
+void read_values(const source_text& text, draft& to) {
+  to.source = find_dataset(word_of(text, "data.source"));
+  to.kind = models::find_model(word_of(text, "model.kind"));
+  const auto keys = schema_keys(to.source, to.kind);
+  std::vector<std::string> known;
+  for (const auto& spec : keys) known.push_back(spec.option.name);
+
+  for (const auto& written : text.tables) to.remember(written);
+  for (const auto& written : text.values) to.remember(written);
+  const auto unknown_tables = report_unknown_tables(text, known, to);
+  for (const auto& written : text.values) {
+    const auto& entry = written.entry;
+    if (std::ranges::any_of(unknown_tables, [&](const auto& name) { return entry.key.starts_with(name + "."); }))
+      continue;
+    const auto spec = std::ranges::find_if(keys, [&](const key_spec& k) { return k.option.name == entry.key; });
+    if (spec == keys.end()) {
+      report_unknown(written, known, to);
+      continue;
+    }
+    auto read = read_value(spec->option, entry.value);
+    if (read.value)
+      to.values.set(entry.key, std::move(*read.value));
+    else
+      to.report(entry.key, std::move(read.why), std::move(read.mend));
+  }
+  complete(keys, to);
+}
+
+}  // namespace furlong::scenarios

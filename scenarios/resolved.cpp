@@ -1,0 +1,73 @@
+#include <algorithm>
+
+#include "federated/digest.hpp"
+#include "scenarios/draft.hpp"
+
+namespace furlong::scenarios {
+
+std::string value_text(const models::option_value& value) {
+  struct writer {
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(std::int64_t whole) const { return std::to_string(whole); }
+    std::string operator()(double number) const { return number_text(number); }
+    std::string operator()(const std::string& text) const { return toml_string(text); }
+    std::string operator()(const std::vector<std::string>& texts) const {
+      std::string list;
+      for (const auto& text : texts) list += (list.empty() ? "" : ", ") + toml_string(text);
+      return "[" + list + "]";
+    }
+    std::string operator()(const std::vector<double>& numbers) const {
+      std::string list;
+      for (const auto number : numbers) list += (list.empty() ? "" : ", ") + number_text(number);
+      return "[" + list + "]";
+    }
+  };
+  return std::visit(writer{}, value);
+}
+
+namespace {
+
+/// The tables of the keys, each once; a table follows the one that it stands in.
+std::vector<std::string> tables_of(const std::vector<key_spec>& keys) {
+  std::vector<std::string> tables;
+  const auto add = [&](std::string_view name) {
+    if (std::ranges::find(tables, name) == tables.end()) tables.emplace_back(name);
+  };
+  for (const auto& table : schema_tables()) add(table.name);
+  for (const auto& key : keys) add(table_of(key.option.name));
+  return tables;
+}
+
+std::string write(const scenario& of, bool identity_only) {
+  const auto keys = schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind));
+  // A schedule over the rounds makes their number part of what is computed.
+  const bool scheduled = of.values.text("algorithm.client.schedule") != "constant";
+  const auto left_out = [&](const key_spec& key) {
+    return identity_only && !key.identity && !(scheduled && table_of(key.option.name) == "scenario");
+  };
+  std::string text;
+  for (const auto& table : tables_of(keys)) {
+    std::string lines;
+    for (const auto& key : keys) {
+      const auto& option = key.option;
+      const auto at = of.values.all().find(option.name);
+      if (table_of(option.name) != table || at == of.values.all().end() || left_out(key)) continue;
+      lines += std::string(leaf_of(option.name)) + " = " + value_text(at->second) + "\n";
+    }
+    if (!lines.empty()) text += (text.empty() ? "[" : "\n[") + table + "]\n" + lines;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string resolved_toml(const scenario& of) { return write(of, false); }
+
+std::uint64_t run_id(const scenario& of) {
+  const auto digest = federated::sha256_stream().add(write(of, true)).finish();
+  std::uint64_t id = 0;
+  for (std::size_t i = 0; i < 8; ++i) id = id << 8 | digest[i];
+  return id;
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,87 @@
+// A scenario: what one run is, read from a TOML file, checked as a whole before anything runs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "federated/settings.hpp"
+#include "models/layout.hpp"
+#include "models/model.hpp"
+#include "models/options.hpp"
+#include "models/result.hpp"
+#include "scenarios/dataset.hpp"
+
+namespace furlong::scenarios {
+
+/// One thing wrong with a scenario.
+struct problem {
+  std::string origin;        ///< the file, or "--set KEY"
+  std::uint32_t line = 0;    ///< in the file, from 1; 0: about no line, such as a key that is missing
+  std::uint32_t column = 0;  ///< likewise
+  std::string key;           ///< dotted; empty: about the file
+  std::string why;
+  std::string mend;
+
+  /// One line: "origin:line:column: key: why; mend".
+  [[nodiscard]] std::string text() const;
+};
+
+/// A `--set key=value` of the command line.
+struct setting_override {
+  std::string key;    ///< dotted: algorithm.client.lr
+  std::string value;  ///< TOML, or a bare word for a text
+};
+/// Splits "key=value". Fails (kind usage) where there is no '=' or no key.
+[[nodiscard]] result<setting_override> parse_override(const std::string& text);
+
+/// A scenario without problems. All values that do not depend on the data are settled.
+struct scenario {
+  std::string file;
+  std::string name;
+  /// Complete but for `rounds`, `per_round` and the range of `evaluation.clip`, which fit() settles.
+  federated::run_settings settings;
+  std::string data_source;
+  models::option_values data;  ///< options of the source, their names without "data."
+  std::string model_kind;
+  models::option_values model;  ///< options of the model, their names without "model."
+  /// Tensors that stay on the client: `model.private` under furl and fedrecon, else none.
+  std::vector<std::string> private_tensors;
+  /// What was set and has no effect, a line each, for people.
+  std::vector<std::string> notes;
+  /// Where keys were set: "file:line:column", or "--set KEY". Keys left to their defaults are absent.
+  std::map<std::string, std::string, std::less<>> places;
+  /// Every key with its value, defaults too; keys are dotted.
+  models::option_values values;
+};
+
+/// Reads and checks a scenario. Overrides replace what the file says, and come before it is checked; one of a pair that
+/// excludes each other (rounds and epochs, per_round and fraction) replaces the other.
+/// Returns the scenario or all its problems, those of the file first, by line.
+[[nodiscard]] tl::expected<scenario, std::vector<problem>> parse_scenario(
+    const std::filesystem::path& file, const std::vector<setting_override>& overrides = {});
+/// The same of a text; `name` stands for the file in problems.
+[[nodiscard]] tl::expected<scenario, std::vector<problem>> parse_scenario_text(
+    const std::string& text, const std::string& name, const std::vector<setting_override>& overrides = {});
+
+/// The whole scenario with all defaults written out. Parsing it gives the same scenario again.
+[[nodiscard]] std::string resolved_toml(const scenario& of);
+/// Identifies the run: the first 8 bytes (big-endian) of the SHA-256 of the resolved scenario without what may change
+/// when a run is resumed (how long it is, how it is evaluated, checkpointed and sent).
+[[nodiscard]] std::uint64_t run_id(const scenario& of);
+
+/// Loads or generates the scenario's data.
+[[nodiscard]] result<dataset> load_data(const scenario& of, const std::filesystem::path& root = data_root());
+/// Settles what depends on the data: the number of rounds and of clients a round, the range of ratings.
+/// Fails (kind usage) when more clients are asked than there are, or nobody is left to train.
+[[nodiscard]] result<void> fit(scenario& to, const dataset& data);
+/// The scenario's model for this data.
+[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of,
+                                                                       const models::data_facts& facts);
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,48 @@
+// The schema of scenario files: every key once, in one table (schema.cpp). Parsing, checking, defaults, the resolved
+// scenario, the run's id and the documentation are made from it.
+//
+// Adding a key that sets a field of federated::run_settings is one line in schema.cpp.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "federated/settings.hpp"
+#include "models/model.hpp"
+#include "models/options.hpp"
+#include "scenarios/dataset.hpp"
+
+namespace furlong::scenarios {
+
+/// A table of the file: "algorithm.client" stands for [algorithm.client], or client = {...} in [algorithm].
+struct table_spec {
+  std::string name;
+  std::string doc;
+};
+
+/// A key. Its option's name is dotted: "algorithm.client.lr".
+struct key_spec {
+  models::option_spec option;
+  /// Copies the value to where the run reads it; null for keys that the parser itself interprets.
+  std::function<void(federated::run_settings&, const models::option_value&)> apply;
+  /// False for what may differ between a run and its resumption: how long, how watched, by how many aggregators.
+  bool identity = true;
+};
+
+/// All tables, in the order of the documentation.
+[[nodiscard]] const std::vector<table_spec>& schema_tables();
+/// The keys that every scenario has, table by table, with the options of a dataset as "data.NAME" and of a model as
+/// "model.NAME" in their tables; either may be null.
+[[nodiscard]] std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind);
+
+/// What stands before the last dot: "algorithm.client" of "algorithm.client.lr".
+[[nodiscard]] std::string_view table_of(std::string_view key);
+/// What stands after it.
+[[nodiscard]] std::string_view leaf_of(std::string_view key);
+
+/// The scenario reference in Markdown: every table with its keys, types, defaults and ranges, every dataset and model.
+[[nodiscard]] std::string scenario_reference_markdown();
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,229 @@
+#include "scenarios/synthetic_ratings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "models/random.hpp"
+#include "scenarios/rating_split.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using models::option_type;
+using models::purpose;
+using models::random_stream;
+
+/// Uniform in [0, 1) with 53 bits: 24 are too coarse to pick among many unpopular items.
+double fine_uniform(random_stream& stream) {
+  const std::uint64_t high = stream();
+  return static_cast<double>((high << 32 | stream()) >> 11) * 0x1p-53;
+}
+
+}  // namespace
+
+synthetic_truth::synthetic_truth(const synthetic_settings& settings)
+    : settings_(settings), popularity_(settings.items), by_rank_(settings.items) {
+  const double scale = settings.signal / std::sqrt(static_cast<double>(settings.rank));
+  for (std::uint32_t item = 0; item < settings.items; ++item) {
+    random_stream stream(settings.seed, purpose::synthetic_items, 0, item);
+    quality_.push_back(settings.quality * static_cast<double>(stream.normal()));
+    for (std::uint32_t k = 0; k < settings.rank; ++k) factors_.push_back(scale * static_cast<double>(stream.normal()));
+  }
+  std::iota(by_rank_.begin(), by_rank_.end(), 0U);
+  random_stream stream(settings.seed, purpose::synthetic_items, 0, 0, 1);
+  stream.shuffle(std::span(by_rank_));
+  double sum = 0.0;
+  for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
+    const double weight = std::pow(static_cast<double>(rank + 1), -settings.popularity);
+    popularity_[by_rank_[rank]] = weight;
+    up_to_.push_back(sum += weight);
+  }
+}
+
+synthetic_truth::person synthetic_truth::draw_person(random_stream& stream) const {
+  person who;
+  who.taste = settings_.taste * static_cast<double>(stream.normal());
+  for (std::uint32_t k = 0; k < settings_.rank; ++k) who.factors.push_back(static_cast<double>(stream.normal()));
+  return who;
+}
+
+double synthetic_truth::expected(const person& who, std::uint32_t item) const {
+  double rating = settings_.mean + who.taste + quality_[item];
+  for (std::size_t k = 0; k < who.factors.size(); ++k) rating += who.factors[k] * factors_[item * settings_.rank + k];
+  return rating;
+}
+
+double synthetic_truth::expected(std::uint32_t user, std::uint32_t item) const {
+  random_stream stream(settings_.seed, purpose::synthetic_users, 0, user);
+  return expected(draw_person(stream), item);
+}
+
+std::uint32_t synthetic_truth::draw_count(random_stream& stream) const {
+  // A lognormal of mean m has exp(mu + spread^2 / 2) = m.
+  const double mu = std::log(settings_.ratings_per_user) - settings_.spread * settings_.spread / 2.0;
+  const double count = std::exp(mu + settings_.spread * static_cast<double>(stream.normal()));
+  const auto least = static_cast<double>(std::min(settings_.min_ratings, settings_.items));
+  return static_cast<std::uint32_t>(std::clamp(std::round(count), least, static_cast<double>(settings_.items)));
+}
+
+/// Distinct items, each next one in proportion to popularity among those left.
+std::vector<std::uint32_t> synthetic_truth::draw_items(random_stream& stream, std::uint32_t count) const {
+  std::vector<std::uint32_t> items;
+  if (count <= settings_.items / 8) {  // few: draw again when an item comes twice
+    std::vector<std::uint32_t> taken;
+    while (items.size() < count) {
+      const auto at = std::ranges::upper_bound(up_to_, fine_uniform(stream) * up_to_.back());
+      const auto item = by_rank_[std::min(static_cast<std::size_t>(at - up_to_.begin()), by_rank_.size() - 1)];
+      const auto slot = std::ranges::lower_bound(taken, item);
+      if (slot != taken.end() && *slot == item) continue;
+      taken.insert(slot, item);
+      items.push_back(item);
+    }
+    return items;
+  }
+  // Many: the first `count` arrivals, where item i arrives after an exponential time of rate popularity_i
+  // (Efraimidis, Spirakis: "Weighted random sampling with a reservoir", 2006). The same distribution.
+  std::vector<std::pair<double, std::uint32_t>> arrivals;
+  for (std::uint32_t item = 0; item < settings_.items; ++item)
+    arrivals.emplace_back(-std::log(1.0 - fine_uniform(stream)) / popularity_[item], item);
+  std::ranges::partial_sort(arrivals, arrivals.begin() + count);
+  for (std::uint32_t i = 0; i < count; ++i) items.push_back(arrivals[i].second);
+  return items;
+}
+
+float synthetic_truth::stars(double rating) const {
+  switch (settings_.rounding) {
+    case star_rounding::none: break;
+    case star_rounding::half: return static_cast<float>(std::clamp(std::round(rating * 2.0) / 2.0, 1.0, 5.0));
+    case star_rounding::whole: return static_cast<float>(std::clamp(std::round(rating), 1.0, 5.0));
+  }
+  return static_cast<float>(rating);
+}
+
+void synthetic_truth::ratings_of(std::uint32_t user, std::vector<std::uint32_t>& items,
+                                 std::vector<float>& labels) const {
+  random_stream tastes(settings_.seed, purpose::synthetic_users, 0, user);
+  const auto who = draw_person(tastes);
+  random_stream stream(settings_.seed, purpose::synthetic_ratings, 0, user);
+  const auto count = draw_count(stream);
+  for (const auto item : draw_items(stream, count)) {
+    items.push_back(item);
+    labels.push_back(stars(expected(who, item) + settings_.noise * static_cast<double>(stream.normal())));
+  }
+}
+
+namespace {
+
+synthetic_settings read_settings(const models::option_values& options) {
+  synthetic_settings settings;
+  settings.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  settings.users = static_cast<std::uint32_t>(options.integer("users"));
+  settings.items = static_cast<std::uint32_t>(options.integer("items"));
+  settings.rank = static_cast<std::uint32_t>(options.integer("rank"));
+  settings.ratings_per_user = options.number("ratings_per_user");
+  settings.spread = options.number("spread");
+  settings.min_ratings = static_cast<std::uint32_t>(options.integer("min_ratings"));
+  settings.popularity = options.number("popularity");
+  settings.mean = options.number("mean");
+  settings.signal = options.number("signal");
+  settings.taste = options.number("taste");
+  settings.quality = options.number("quality");
+  settings.noise = options.number("noise");
+  const auto& rounding = options.text("rounding");
+  settings.rounding = rounding == "half"    ? star_rounding::half
+                      : rounding == "whole" ? star_rounding::whole
+                                            : star_rounding::none;
+  return settings;
+}
+
+result<dataset> build(const models::option_values& options, const std::filesystem::path&) {
+  const auto settings = read_settings(options);
+  const synthetic_truth truth(settings);
+  rating_table table;
+  table.user_ids.resize(settings.users);
+  std::iota(table.user_ids.begin(), table.user_ids.end(), 0U);
+  table.item_ids.resize(settings.items);
+  std::iota(table.item_ids.begin(), table.item_ids.end(), 0U);
+  table.offsets.push_back(0);
+  for (std::uint32_t user = 0; user < settings.users; ++user) {
+    truth.ratings_of(user, table.features, table.labels);
+    table.offsets.push_back(table.features.size());
+  }
+  const auto split = read_split(options);
+  return dataset{split_ratings(table, split), 1.0F, 5.0F, split.binarize, table.item_ids};
+}
+
+std::vector<option_problem> check(const models::option_values& options) {
+  auto problems = check_split(options);
+  if (!options.has("items")) return problems;
+  const auto items = static_cast<double>(options.integer("items"));
+  for (const char* name : {"ratings_per_user", "min_ratings"})
+    if (options.has(name) && options.number(name) > items)
+      problems.push_back({name, "is more than there are items (" + std::to_string(options.integer("items")) + ")",
+                          "lower it, or raise data.items"});
+  return problems;
+}
+
+models::option_spec count(std::string name, std::int64_t fallback, std::string doc, double least, double most) {
+  return {.name = std::move(name),
+          .type = option_type::integer,
+          .fallback = fallback,
+          .doc = std::move(doc),
+          .at_least = least,
+          .at_most = most};
+}
+
+models::option_spec amount(std::string name, double fallback, std::string doc, double least = 0.0,
+                           double most = 100.0) {
+  return {.name = std::move(name),
+          .type = option_type::number,
+          .fallback = fallback,
+          .doc = std::move(doc),
+          .at_least = least,
+          .at_most = most};
+}
+
+}  // namespace
+
+dataset_entry synthetic_ratings_entry() {
+  const synthetic_settings fallback;
+  dataset_entry entry;
+  entry.kind = "synthetic-ratings";
+  entry.doc =
+      "Generated ratings with a known truth: rating = mean + taste of the user + quality of the item + product of "
+      "their "
+      "factors + noise.";
+  entry.options = {
+      {.name = "seed",
+       .type = option_type::integer,
+       .doc = "Seed of the generated truth and ratings.",
+       .at_least = 0,
+       .same_as = "scenario.seed"},
+      count("users", fallback.users, "Number of users.", 1, 1e8),
+      count("items", fallback.items, "Number of items.", 1, 1e7),
+      count("rank", fallback.rank, "Length of the true factors.", 1, 1024),
+      amount("ratings_per_user", fallback.ratings_per_user, "Mean number of items a user rates (lognormal).", 1, 1e7),
+      amount("spread", fallback.spread, "Standard deviation of the logarithm of that number.", 0, 5),
+      count("min_ratings", fallback.min_ratings, "Every user rates at least this many items.", 1, 1e7),
+      amount("popularity", fallback.popularity, "Exponent of the power law of popularity; 0: all items alike.", 0, 5),
+      amount("mean", fallback.mean, "Mean rating.", -100),
+      amount("signal", fallback.signal, "Standard deviation of the product of the factors, in stars."),
+      amount("taste", fallback.taste, "Standard deviation of the users' own offsets, in stars."),
+      amount("quality", fallback.quality, "Standard deviation of the items' own offsets, in stars."),
+      amount("noise", fallback.noise, "Standard deviation of the noise, in stars: no model has a lower error."),
+      {.name = "rounding",
+       .type = option_type::choice,
+       .fallback = std::string("none"),
+       .doc = "Round ratings to half or whole stars and cut them to 1 to 5; raises the noise floor.",
+       .choices = {"none", "half", "whole"}},
+  };
+  for (auto& option : split_options()) entry.options.push_back(std::move(option));
+  entry.check = check;
+  entry.labels = labels_of;
+  entry.build = build;
+  return entry;
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,64 @@
+// A TOML text as a flat list of dotted keys, each with its place in the file. The only header of the folder that knows
+// how TOML is read; its .cpp is the only one that includes the TOML library.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+namespace furlong::scenarios {
+
+/// Where something stands in a file, both counted from 1; 0: nowhere.
+struct place {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+};
+
+/// One value. Nothing but the alternatives below can be an option: dates, times, and tables inside of arrays come as
+/// std::monostate.
+struct toml_value {
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<toml_value>> data;
+  place at;
+};
+
+/// `key = value`, the key with its tables: "algorithm.client.lr".
+struct toml_entry {
+  std::string key;
+  place at;
+  toml_value value;
+};
+
+/// A table, written as [a.b], a.b = {...}, or implied by a dotted key.
+struct toml_table {
+  std::string key;
+  place at;
+};
+
+struct toml_document {
+  std::vector<toml_entry> values;
+  std::vector<toml_table> tables;
+};
+
+struct toml_syntax_error {
+  place at;
+  std::string what;
+};
+
+/// Reads a whole TOML text (UTF-8). Stops at the first error of syntax.
+[[nodiscard]] tl::expected<toml_document, toml_syntax_error> parse_toml(std::string_view text);
+
+/// Reads what stands right of the = in `--set key=value`: a TOML value, else the text itself ("furl" needs no quotes).
+/// The document's keys start with `key`; an inline table gives several.
+[[nodiscard]] toml_document parse_setting(std::string_view key, std::string_view value);
+
+/// A value as TOML would write it, for messages: 3, "text", [1, 2].
+[[nodiscard]] std::string to_text(const toml_value& value);
+/// A basic string of TOML: quoted, escaped.
+[[nodiscard]] std::string toml_string(std::string_view text);
+/// The shortest text that reads back as the same float; always with a point or an exponent.
+[[nodiscard]] std::string number_text(double value);
+
+}  // namespace furlong::scenarios

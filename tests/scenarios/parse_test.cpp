@@ -1,0 +1,294 @@
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <set>
+
+#include "scenarios/schema.hpp"
+#include "tests/scenarios/support.hpp"
+
+using namespace furlong;
+using namespace furlong::scenarios;
+using testing::problems_with;
+using testing::valid_scenario;
+
+namespace {
+
+scenario parsed(const std::vector<setting_override>& overrides = {}) {
+  auto read = parse_scenario_text(valid_scenario(), "valid.toml", overrides);
+  BOOST_REQUIRE_MESSAGE(read.has_value(), problems_with(overrides));
+  return *read;
+}
+
+/// Another value that the option allows, as TOML; empty where nobody can tell one.
+std::string other_value(const models::option_spec& option, const models::option_value& now) {
+  using models::option_type;
+  switch (option.type) {
+    case option_type::boolean: return std::get<bool>(now) ? "false" : "true";
+    case option_type::integer: {
+      const auto value = std::get<std::int64_t>(now);
+      return std::to_string(static_cast<double>(value) < option.at_most ? value + 1 : value - 1);
+    }
+    case option_type::number: {
+      const double value = std::get<double>(now);
+      const double up = value + 0.25;
+      return std::to_string(up <= option.at_most ? up : (value + std::max(option.at_least, -1.0)) / 2);
+    }
+    case option_type::choice:
+      for (const auto& choice : option.choices)
+        if (choice != std::get<std::string>(now)) return choice;
+      return "";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(parsing)
+
+BOOST_AUTO_TEST_CASE(defaults_are_those_of_the_settings) {
+  const auto read = parsed();
+  const federated::run_settings fresh;
+  BOOST_TEST(read.name == "valid");
+  BOOST_TEST(read.settings.seed == 1U);
+  BOOST_TEST((read.settings.algorithm == federated::algorithm_kind::furl));
+  BOOST_TEST(read.settings.client.lr == fresh.client.lr);
+  BOOST_TEST(read.settings.client.batch_size == fresh.client.batch_size);
+  BOOST_TEST(read.settings.server.beta2 == fresh.server.beta2);
+  BOOST_TEST(read.settings.aggregation.max_weight == fresh.aggregation.max_weight);
+  BOOST_TEST((read.settings.reconstruction.solver == fresh.reconstruction.solver));
+  BOOST_TEST((read.private_tensors == std::vector<std::string>{"user"}));
+  BOOST_TEST((read.settings.evaluation.reconstruct == std::vector<std::string>{"user"}));
+  BOOST_TEST(read.data.integer("seed") == 1);  // as the scenario's
+  BOOST_TEST(read.data.integer("users") == 50);
+  BOOST_TEST(read.model.integer("rank") == 4);
+  BOOST_TEST(read.notes.empty());
+}
+
+BOOST_AUTO_TEST_CASE(every_key_of_the_settings_reaches_them_and_survives_the_round_trip) {
+  const auto before = parsed();
+  const auto keys = schema_keys(find_dataset("synthetic-ratings"), models::find_model("matrix-factorization"));
+  std::size_t tried = 0;
+  for (const auto& key : keys) {
+    const auto& name = key.option.name;
+    const auto at = before.values.all().find(name);
+    if (at == before.values.all().end() || name == "data.source" || name == "model.kind" || name == "algorithm.kind")
+      continue;
+    const auto other = other_value(key.option, at->second);
+    if (other.empty()) continue;
+    auto overrides = std::vector<setting_override>{{name, other}};
+    if (name == "privacy.noise")  // legal only so
+      overrides.insert(overrides.end(), {{"privacy.clip", "1.0"}, {"algorithm.aggregation.rule", "uniform-mean"}});
+    if (name == "model.user_table") overrides.push_back({"algorithm.kind", "fedavg"});
+    BOOST_TEST_CONTEXT(name << " = " << other) {
+      const auto after = parsed(overrides);
+      BOOST_TEST((after.values.all().find(name)->second != at->second));
+      BOOST_TEST(resolved_toml(after) != resolved_toml(before));
+      const auto again = parse_scenario_text(resolved_toml(after), "resolved.toml");
+      BOOST_REQUIRE_MESSAGE(again.has_value(), testing::text_of(again));
+      BOOST_TEST(resolved_toml(*again) == resolved_toml(after));
+      BOOST_TEST(run_id(*again) == run_id(after));
+      if (overrides.size() == 1) BOOST_TEST((run_id(after) == run_id(before)) == !key.identity);
+    }
+    ++tried;
+  }
+  BOOST_TEST(tried > 50U);
+}
+
+BOOST_AUTO_TEST_CASE(no_key_is_described_twice) {
+  for (const auto& source : registered_datasets())
+    for (const auto& kind : models::registered_models()) {
+      std::set<std::string> names;
+      for (const auto& key : schema_keys(&source, &kind))
+        BOOST_TEST(names.insert(key.option.name).second, key.option.name);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
+  const auto read = parsed({{"algorithm.client", "{lr = 0.5, momentum = 0.25, proximal = 2, max_steps = 50}"},
+                            {"algorithm.reconstruction", "{solver = 'least-squares', ridge = 3, split = false}"},
+                            {"algorithm.server", "{optimizer = 'yogi', lr = 0.01, eps = 1e-4}"},
+                            {"algorithm.aggregation", "{rule = 'fedatt', eps = 1.2, noise_at = 'server'}"},
+                            {"private.cold_start", "reconstruct"},
+                            {"topology.aggregators", "3"},
+                            {"network.upload", "sparse"},
+                            {"checkpoint.every", "7"},
+                            {"scenario.seed", "9223372036854775807"}});
+  const auto& s = read.settings;
+  BOOST_TEST(s.client.lr == 0.5F);
+  BOOST_TEST(s.client.momentum == 0.25F);
+  BOOST_TEST(s.client.proximal == 2.0F);
+  BOOST_TEST(s.client.max_steps == 50U);
+  BOOST_TEST((s.reconstruction.solver == federated::solver_kind::least_squares));
+  BOOST_TEST(s.reconstruction.ridge == 3.0F);
+  BOOST_TEST(!s.reconstruction.split);
+  BOOST_TEST((s.server.optimizer == federated::optimizer_kind::yogi));
+  BOOST_TEST(s.server.eps == 1e-4);
+  BOOST_TEST((s.aggregation.rule == federated::rule_kind::fedatt));
+  BOOST_TEST((s.aggregation.noise_at == federated::fedatt_noise::server));
+  BOOST_TEST((s.cold_start == federated::cold_start_kind::reconstruct));
+  BOOST_TEST(s.aggregators == 3U);
+  BOOST_TEST(s.sparse_upload);
+  BOOST_TEST(s.checkpoint_every == 7U);
+  BOOST_TEST(s.seed == 9223372036854775807U);
+}
+
+BOOST_AUTO_TEST_CASE(one_line_selects_the_algorithm) {
+  using federated::algorithm_kind;
+  const auto furl = parsed();
+  const auto fedrecon = parsed({{"algorithm.kind", "fedrecon"}});
+  const auto fedavg = parsed({{"algorithm.kind", "fedavg"}});
+  BOOST_TEST((fedrecon.private_tensors == furl.private_tensors));
+  BOOST_TEST((fedrecon.settings.algorithm == algorithm_kind::fedrecon));
+  BOOST_TEST(fedavg.private_tensors.empty());
+  BOOST_TEST(fedavg.settings.evaluation.reconstruct.empty());
+  BOOST_REQUIRE(fedavg.notes.size() == 1);
+  BOOST_TEST(fedavg.notes[0] == "model.private has no effect: fedavg shares all tensors");
+  const auto fedatt = parsed({{"algorithm.kind", "fedatt"}});
+  BOOST_TEST((fedatt.settings.algorithm == algorithm_kind::fedavg));
+  BOOST_TEST((fedatt.settings.aggregation.rule == federated::rule_kind::fedatt));
+  const auto centralized = parsed({{"algorithm.kind", "centralized"}, {"model.user_table", "true"}});
+  BOOST_TEST((centralized.settings.evaluation.reconstruct == std::vector<std::string>{"user"}));
+  BOOST_TEST((centralized.settings.aggregation.rule == federated::rule_kind::uniform_mean));
+}
+
+BOOST_AUTO_TEST_CASE(an_override_replaces_the_file_and_is_named_in_problems) {
+  BOOST_TEST(parsed({{"model.rank", "7"}, {"model.rank", "8"}}).model.integer("rank") == 8);
+  BOOST_TEST(problems_with({{"model.rank", "0"}}) == "--set model.rank: model.rank: is 0, must be at least 1");
+  BOOST_TEST(problems_with({{"algoritm.kind", "furl"}}) ==
+             "--set algoritm.kind: algoritm.kind: unknown key; did you mean algorithm.kind?");
+  BOOST_TEST(problems_with({{"algorithm.kind", "3"}})
+                 .starts_with("--set algorithm.kind: algorithm.kind: is 3, must be a text"));
+  const auto epochs = parsed({{"scenario.epochs", "2"}, {"participation.fraction", "0.5"}});
+  BOOST_TEST(!epochs.values.has("scenario.rounds"));
+  BOOST_TEST(!epochs.values.has("participation.per_round"));
+}
+
+BOOST_AUTO_TEST_CASE(overrides_are_split_at_the_first_equals_sign) {
+  const auto split = parse_override(" data.path = a=b ");
+  BOOST_REQUIRE(split.has_value());
+  BOOST_TEST(split->key == "data.path");
+  BOOST_TEST(split->value == "a=b");
+  BOOST_TEST(!parse_override("no-equals").has_value());
+  BOOST_TEST((parse_override("=3").error().what == error::kind::usage));
+}
+
+BOOST_AUTO_TEST_CASE(a_text_that_could_pass_for_more_toml_stays_one_text) {
+  const auto read = parse_scenario_text(valid_scenario(), "valid.toml", {{"scenario.name", "a\nseed = 3"}});
+  BOOST_REQUIRE(!read);
+  BOOST_TEST(read.error().size() == 1U);
+  BOOST_TEST(read.error()[0].key == "scenario.name");
+}
+
+BOOST_AUTO_TEST_CASE(texts_survive_quoting) {
+  const std::string strange = "tab\t, quote \", backslash \\, bell \a, \xC3\xA9";
+  auto text = valid_scenario();
+  const auto read = parse_scenario_text(
+      R"([scenario]
+name = "m"
+rounds = 1
+[data]
+source = "movielens"
+path = "tab\t, quote \", backslash \\, bell \u0007, )"
+      "\xC3\xA9\"\n[model]\nkind = \"matrix-factorization\"\nprivate = [\"user\"]\n[algorithm]\nkind = \"furl\"\n"
+      "[participation]\nfraction = 0.1\n",
+      "m.toml");
+  BOOST_REQUIRE(read.has_value());
+  BOOST_TEST(read->data.text("path") == strange);
+  const auto again = parse_scenario_text(resolved_toml(*read), "again.toml");
+  BOOST_REQUIRE_MESSAGE(again.has_value(), testing::text_of(again));
+  BOOST_TEST(again->data.text("path") == strange);
+}
+
+BOOST_AUTO_TEST_CASE(the_run_id_ignores_what_may_change_on_resuming_and_nothing_else) {
+  const auto id = run_id(parsed());
+  BOOST_TEST(run_id(parsed({{"scenario.rounds", "20"}})) == id);
+  BOOST_TEST(run_id(parsed({{"evaluation.every", "3"}})) == id);
+  BOOST_TEST(run_id(parsed({{"topology.aggregators", "3"}})) == id);
+  BOOST_TEST(run_id(parsed({{"scenario.seed", "2"}})) != id);
+  BOOST_TEST(run_id(parsed({{"algorithm.client.lr", "0.2"}})) != id);
+  BOOST_TEST(run_id(parsed({{"participation.per_round", "11"}})) != id);
+  const setting_override linear{"algorithm.client.schedule", "linear"};  // makes the number of rounds matter
+  BOOST_TEST(run_id(parsed({linear, {"scenario.rounds", "20"}})) != run_id(parsed({linear})));
+  BOOST_TEST(run_id(parsed({linear, {"evaluation.every", "3"}})) == run_id(parsed({linear})));
+}
+
+BOOST_AUTO_TEST_CASE(fitting_to_the_data_settles_rounds_and_cohorts) {
+  auto by_epochs = parsed({{"scenario.epochs", "3"}, {"data.unseen_users.test", "0.1"}});  // 45 users train
+  const auto data = load_data(by_epochs);
+  BOOST_REQUIRE(data.has_value());
+  BOOST_REQUIRE(fit(by_epochs, *data).has_value());
+  BOOST_TEST(by_epochs.settings.rounds == 14U);  // 3 * 45 / 10, rounded up
+  auto by_share = parsed({{"participation.fraction", "0.25"}});
+  BOOST_REQUIRE(fit(by_share, *data).has_value());
+  BOOST_TEST(by_share.settings.per_round == 11U);
+  BOOST_TEST(by_share.settings.rounds == 10U);
+  auto tiny = parsed({{"participation.fraction", "0.0001"}});
+  BOOST_REQUIRE(fit(tiny, *data).has_value());
+  BOOST_TEST(tiny.settings.per_round == 1U);
+  auto central = parsed({{"algorithm.kind", "centralized"}, {"scenario.epochs", "3"}});
+  BOOST_REQUIRE(fit(central, *data).has_value());
+  BOOST_TEST(central.settings.rounds == 3U);
+  BOOST_TEST(central.settings.per_round == 1U);
+  auto large = parsed({{"participation.per_round", "46"}});
+  const auto refused = fit(large, *data);
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST(refused.error().text() ==
+             "--set participation.per_round: participation.per_round: is 46, and 45 clients can train; lower it to 45");
+}
+
+BOOST_AUTO_TEST_CASE(classes_need_a_threshold_and_then_work) {
+  BOOST_TEST(
+      problems_with({{"data.binarize", "4"}}) ==
+      "valid.toml:12:8: model.kind: matrix-factorization needs ratings, the data has classes; choose a classifier or a "
+      "dataset of ratings");
+  auto logistic = valid_scenario();
+  logistic.replace(logistic.find("kind = \"matrix-factorization\"\nrank = 4"), 38, "kind = \"logistic-regression\"");
+  logistic.replace(logistic.find("private = [\"user\"]"), 18, "user_bias = true\nprivate = [\"user_bias\"]");
+  auto classes = parse_scenario_text(logistic, "classes.toml", {{"data.binarize", "4"}});
+  BOOST_REQUIRE(classes.has_value());
+  const auto data = load_data(*classes);
+  BOOST_REQUIRE(data.has_value());
+  BOOST_TEST((data->clients->facts().labels == models::objective::logistic));
+  BOOST_TEST(build_model(*classes, data->clients->facts()).has_value());
+  const auto clipped = parse_scenario_text(logistic, "c.toml", {{"data.binarize", "4"}, {"evaluation.clip", "true"}});
+  BOOST_REQUIRE(!clipped.has_value());
+  BOOST_TEST(clipped.error()[0].text() ==
+             "--set evaluation.clip: evaluation.clip: clips ratings, and the model predicts classes; remove it");
+}
+
+BOOST_AUTO_TEST_CASE(the_committed_scenarios_are_valid) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("scenarios")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++count;
+    const auto read = parse_scenario(entry.path());
+    BOOST_TEST_CONTEXT(entry.path().string()) {
+      BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
+      BOOST_TEST(read->name == entry.path().stem().string());
+      BOOST_TEST(read->notes.empty());
+    }
+  }
+  BOOST_TEST(count >= 9U);
+  for (const char* kind : {"fedsgd", "fedavg", "furl", "fedrecon", "fedatt", "centralized"})
+    BOOST_TEST(parse_scenario("scenarios/quickstart.toml", {{"algorithm.kind", kind}}).has_value() ==
+               (std::string(kind) != "fedsgd"));  // which takes no second epoch
+}
+
+BOOST_AUTO_TEST_CASE(the_reference_names_every_key_dataset_and_model) {
+  const auto text = scenario_reference_markdown();
+  const auto has = [&](const std::string& part) { return text.find(part) != std::string::npos; };
+  for (const auto& entry : registered_datasets()) {
+    BOOST_TEST(has("### source = \"" + entry.kind + "\""));
+    for (const auto& option : entry.options) BOOST_TEST(has("| `" + option.name + "` |"), option.name);
+  }
+  for (const auto& entry : models::registered_models())
+    for (const auto& option : entry.options) BOOST_TEST(has("| `" + option.name + "` |"), option.name);
+  for (const auto& key : schema_keys(nullptr, nullptr)) {
+    BOOST_TEST(has("| `" + std::string(leaf_of(key.option.name)) + "` |"), key.option.name);
+    BOOST_TEST(has("## [" + std::string(table_of(key.option.name)) + "]"));
+    BOOST_TEST(!key.option.doc.empty());
+  }
+  BOOST_TEST(has("| `lr` | number | `0.1` | above 0 | Step size of local SGD. |"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,95 @@
+// What the tests of scenarios share.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+#include "scenarios/scenario.hpp"
+
+namespace furlong::scenarios::testing {
+
+/// A directory of one test, gone when the test ends.
+class temporary_directory {
+ public:
+  temporary_directory() {
+    static std::atomic<int> number = 0;
+    path_ = std::filesystem::temp_directory_path() /
+            ("furlong-scenarios-" + std::to_string(::getpid()) + "-" + std::to_string(number++));
+    std::filesystem::create_directories(path_);
+  }
+  ~temporary_directory() { std::filesystem::remove_all(path_); }
+  temporary_directory(const temporary_directory&) = delete;
+  temporary_directory& operator=(const temporary_directory&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Writes a file and returns its path.
+  std::filesystem::path write(const std::string& name, std::string_view text) const {
+    const auto file = path_ / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+    return file;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The folder that holds real data, if this machine has it.
+inline std::optional<std::filesystem::path> real_data() {
+  const char* named = std::getenv("FURLONG_DATA");
+  for (const auto& root : {std::filesystem::path(named == nullptr ? "" : named), std::filesystem::path("data"),
+                           std::filesystem::path("../shared/data")})
+    if (!root.empty() && std::filesystem::exists(root / "ml-1m" / "ratings.dat")) return root;
+  return std::nullopt;
+}
+
+/// What went wrong, or nothing.
+template <class T>
+std::string text_of(const result<T>& outcome) {
+  return outcome ? "" : outcome.error().text();
+}
+inline std::string text_of(const tl::expected<scenario, std::vector<problem>>& outcome) {
+  std::string text;
+  if (!outcome)
+    for (const auto& problem : outcome.error()) text += (text.empty() ? "" : "\n") + problem.text();
+  return text;
+}
+
+/// A valid scenario; tests change it by overrides.
+inline const std::string& valid_scenario() {
+  static const std::string text = R"([scenario]
+name = "valid"
+rounds = 10
+
+[data]
+source = "synthetic-ratings"
+users = 50
+items = 60
+ratings_per_user = 20
+
+[model]
+kind = "matrix-factorization"
+rank = 4
+private = ["user"]
+
+[algorithm]
+kind = "furl"
+
+[participation]
+per_round = 10
+)";
+  return text;
+}
+
+/// The only problem of a scenario with overrides, as text; all of them, a line each, when there are more.
+inline std::string problems_with(const std::vector<setting_override>& overrides) {
+  return text_of(parse_scenario_text(valid_scenario(), "valid.toml", overrides));
+}
+
+}  // namespace furlong::scenarios::testing
