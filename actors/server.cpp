@@ -52,7 +52,9 @@ void perform(self_pointer self, protocol::round_closed& effect) {
   state.train_seconds += seconds_since(state.round_begun);
   state.train_cpu_seconds += federated::process_cpu_seconds() - state.round_cpu_begun;
   if (state.run->stop.load(std::memory_order_relaxed)) state.machine->stop();
-  if (auto told = state.run->observer.on_round(effect.report); !told) fail_run(self, told.error());
+  const auto& on_round = state.run->observer.on_round;
+  if (!on_round) return;
+  if (auto told = on_round(effect.report); !told) fail_run(self, told.error());
 }
 
 void perform(self_pointer self, protocol::evaluate&) {
@@ -94,7 +96,8 @@ void on_evaluation_done(self_pointer self, const evaluation_done& done) {
   if (--state.evaluators_pending > 0) return;
   state.last_evaluation = state.evaluation->scores.report();
   state.evaluation.reset();
-  if (auto told = state.run->observer.on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
+  if (const auto& on_evaluation_of = state.run->observer.on_evaluation)
+    if (auto told = on_evaluation_of(state.last_evaluation); !told) return fail_run(self, told.error());
   if (state.run->stop.load(std::memory_order_relaxed)) state.machine->stop();
   perform_all(self, state.machine->on_evaluated());
 }

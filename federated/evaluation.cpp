@@ -120,8 +120,8 @@ result<void> evaluation::score_seen(const item& who, workspace& use, client_scor
   const auto trained = static_cast<std::uint32_t>(both.labels.size());
   both.append(test);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, both.view(), who.client);
-  const auto own_batches = settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size
-                                                                  : settings.client.batch_size;
+  const auto own_batches =
+      settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
   cut_batches(0, trained, own_batches, use.support);
   rebuild(who.client, e_.parts.private_tensors, use);
   add_scores(trained, trained + tested, use, out);
@@ -135,7 +135,8 @@ void evaluation::score_unseen(const item& who, workspace& use, client_score& out
   initial_private(e_, 0, who.client, use.own);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, data, who.client);
   const auto& settings = e_.settings;
-  const auto batch_size = settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
+  const auto batch_size =
+      settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
   deal_batches(use, batch_size, true, settings.reconstruction);
   rebuild(who.client, rebuilt_, use);
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);

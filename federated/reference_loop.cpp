@@ -80,16 +80,19 @@ result<run_outcome> run_reference(const experiment& e, private_store& store, con
     if (!report) return tl::unexpected(report.error());
     state.train_seconds += seconds_since(round_begun);
     state.train_cpu_seconds += process_cpu_seconds() - cpu_begun;
-    if (auto told = observer.on_round(*report); !told) return tl::unexpected(told.error());
+    if (observer.on_round)
+      if (auto told = observer.on_round(*report); !told) return tl::unexpected(told.error());
     if (every == 0 || state.version % every != 0 || state.version == e.settings.rounds) continue;
     auto evaluated = evaluate(e, state.model, store, state.version, use);
     if (!evaluated) return tl::unexpected(evaluated.error());
-    if (auto told = observer.on_evaluation(*evaluated); !told) return tl::unexpected(told.error());
+    if (observer.on_evaluation)
+      if (auto told = observer.on_evaluation(*evaluated); !told) return tl::unexpected(told.error());
   }
   auto final_report = evaluate(e, state.model, store, state.version, use);
   if (!final_report) return tl::unexpected(final_report.error());
   outcome.evaluation = *final_report;
-  if (auto told = observer.on_evaluation(*final_report); !told) return tl::unexpected(told.error());
+  if (observer.on_evaluation)
+    if (auto told = observer.on_evaluation(*final_report); !told) return tl::unexpected(told.error());
   state.optimizer = optimizer.state();
   state.wall_seconds = seconds_since(begun);
   state.cpu_seconds = process_cpu_seconds();

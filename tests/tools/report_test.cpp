@@ -1,0 +1,319 @@
+#include "tools/report/report.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+#include <vector>
+
+using namespace furlong;
+using namespace furlong::tools;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path golden = "tests/tools/report_runs";
+
+// A run directory of its own, removed at the end.
+struct scratch {
+  fs::path at = fs::temp_directory_path() / ("furlong-report-" + std::to_string(::getpid()));
+
+  scratch() {
+    fs::remove_all(at);
+    fs::create_directories(at);
+  }
+  ~scratch() { fs::remove_all(at); }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(at / name, std::ios::binary) << text;
+  }
+  [[nodiscard]] std::string problem() const {
+    const auto run = read_run(at);
+    return run ? "" : run.error().text();
+  }
+};
+
+run_record read(const fs::path& folder) {
+  auto run = read_run(folder);
+  if (!run) throw std::runtime_error(run.error().text());
+  return *run;
+}
+
+std::vector<run_record> both() { return {read(golden / "furl"), read(golden / "fedavg")}; }
+
+std::string page(const run_record& run) { return report_html({&run, 1}); }
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+std::string contents(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(reading)
+
+BOOST_AUTO_TEST_CASE(a_whole_run) {
+  const auto run = read(golden / "furl");
+  BOOST_TEST(run.name == "films");
+  BOOST_TEST(run.algorithm == "furl");
+  BOOST_TEST(run.seed == "7");
+  BOOST_TEST(run.notes.empty());
+  BOOST_REQUIRE(run.summary.has_value());
+  BOOST_TEST(run.summary->folded == 36U);
+  BOOST_REQUIRE(run.summary->rejected.size() == 2U);
+  BOOST_TEST(run.summary->rejected[0].first == "norm-bound");
+  BOOST_TEST(run.summary->rejected[0].second == 3U);
+  BOOST_TEST(run.summary->private_staleness->p90.value() == 3.0);
+  BOOST_TEST((*run.summary->eval)[2]->rmse.value() == 0.8779);
+  BOOST_TEST(!(*run.summary->eval)[2]->auc);
+  BOOST_REQUIRE(run.rounds.size() == 4U);
+  BOOST_TEST(!run.rounds[0].eval);
+  BOOST_TEST((*run.rounds[1].eval)[1]->clients == 31U);
+  BOOST_TEST(!run.rounds[2].loss);  // null: it was not finite
+  BOOST_TEST(run.rounds[3].bytes_down == 5000000U);
+}
+
+BOOST_AUTO_TEST_CASE(events_are_counted_by_kind) {
+  const auto run = read(golden / "furl");
+  BOOST_REQUIRE(run.events.size() == 3U);
+  BOOST_TEST(run.events[0].reason == "norm-bound");
+  BOOST_TEST(run.events[0].count == 3U);
+  BOOST_TEST(run.events[0].first_round.value() == 2U);
+  BOOST_TEST(run.events[0].last_round.value() == 3U);
+  const std::vector<std::string> who{"client 17", "client 9"};
+  BOOST_TEST(run.events[0].subjects == who, boost::test_tools::per_element());
+  BOOST_TEST(run.events[2].event == "moonrise");
+  BOOST_TEST(run.events[2].subjects.at(0) == "phase full");
+}
+
+BOOST_AUTO_TEST_CASE(an_interrupted_run_is_named_by_its_scenario) {
+  const scratch run;
+  run.write("metrics.jsonl", "{\"round\":1,\"loss\":2}\n{\"round\":2,\"lo");
+  run.write("events.jsonl", "{\"event\":\"joined\"}\n{\"ev");
+  run.write("scenario.toml",
+            "[data]\nname = \"no\"\n[scenario]\nname = \"cut\"  \nseed = 3\n[algorithm]\nkind=\"furl\"\n");
+  const auto found = read(run.at);
+  BOOST_TEST(found.name == "cut");
+  BOOST_TEST(found.seed == "3");
+  BOOST_TEST(found.algorithm == "furl");
+  BOOST_TEST(found.rounds.size() == 1U);
+  BOOST_TEST(found.events.size() == 1U);
+  BOOST_TEST(found.notes.size() == 3U);  // no summary, and two lines cut off
+  BOOST_TEST(has(page(found), "interrupted"));
+  BOOST_TEST(has(page(found), "The last line of metrics.jsonl was cut off"));
+}
+
+BOOST_AUTO_TEST_CASE(without_any_name_the_folder_gives_it) {
+  const scratch run;
+  run.write("metrics.jsonl", "");
+  BOOST_TEST(read(run.at / "").name == run.at.filename().string());
+}
+
+BOOST_AUTO_TEST_CASE(damage_is_told_with_file_and_line) {
+  const scratch run;
+  const auto metrics = (run.at / "metrics.jsonl").string();
+  BOOST_TEST(has(run.problem(), run.at.string() + ": holds neither summary.json nor metrics.jsonl"));
+  run.write("metrics.jsonl", "{\"round\":1}\n\n{\"round\":2,}\n{\"round\":3}\n");
+  BOOST_TEST(has(run.problem(), metrics + ":3: is not valid JSON at byte 12"));
+  run.write("metrics.jsonl", "{\"round\":1}\n[]\n");
+  BOOST_TEST(run.problem() == metrics + ":2: is no JSON object");
+  run.write("metrics.jsonl", "{\"loss\":1}\n");
+  BOOST_TEST(run.problem() == metrics + ":1: has no \"round\"");
+  run.write("metrics.jsonl", "{\"round\":1,\"folded\":-2}\n");
+  BOOST_TEST(run.problem() == metrics + ":1: \"folded\" must be a whole number of 0 or more");
+  run.write("metrics.jsonl", "{\"round\":1,\"eval\":{\"seen\":{\"rmse\":\"low\"}}}\n");
+  BOOST_TEST(run.problem() == metrics + ":1: \"eval.seen.rmse\" must be a number");
+  run.write("metrics.jsonl", "{\"round\":1,\"eval\":3}\n");
+  BOOST_TEST(run.problem() == metrics + ":1: \"eval\" must be an object");
+  run.write("metrics.jsonl", "{\"round\":2}\n{\"round\":2}\n");
+  BOOST_TEST(has(run.problem(), metrics + ":2: round 2 comes after round 2"));
+  run.write("metrics.jsonl", "{\"round\":1}\n");
+  run.write("events.jsonl", "{\"round\":1}\n");
+  BOOST_TEST(run.problem() == (run.at / "events.jsonl").string() + ":1: has no \"event\"");
+}
+
+BOOST_AUTO_TEST_CASE(a_finished_run_has_no_excuse_for_a_cut_line) {
+  const scratch run;
+  run.write("summary.json", "{}");
+  run.write("metrics.jsonl", "{\"round\":1}\n{\"rou");
+  BOOST_TEST(has(run.problem(), "metrics.jsonl:2: is not valid JSON"));
+  run.write("metrics.jsonl", "{\"round\":1}");  // whole, only its end is missing
+  BOOST_TEST(run.problem() == "");
+  run.write("summary.json", "{\"rejected\": {\"late\": 0.5}}");
+  BOOST_TEST(has(run.problem(), "summary.json: \"rejected.late\" must be a whole number"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(table)
+
+// Equal figures mark none, nor does a figure that only one run has.
+BOOST_AUTO_TEST_CASE(compares_runs_and_marks_the_best) {
+  const std::string expected =
+      "                   -- validation ---  ---- seen -----  ---- unseen -----   MB per task   --- clients ----\n"
+      "algorithm  rounds    RMSE      acc.     RMSE     acc.    RMSE      acc.      up    down   per s   private\n"
+      "---------  ------  -------  --------  ------  -------  -------  --------  ------  -----  -------  -------\n"
+      "furl            4  0.8801*  44.00 %*  0.8612  44.83 %  0.8779*  44.13 %*  0.100*  0.500  12,346        31\n"
+      "fedavg          4  0.9457   41.28 %        -        -  0.9498   41.11 %   0.200   0.500  23,457*        0\n";
+  BOOST_TEST(comparison_table(both()) == expected);
+}
+
+BOOST_AUTO_TEST_CASE(columns_line_up) {
+  const auto text = comparison_table(both());
+  std::istringstream lines(text);
+  std::string line;
+  std::vector<std::string> all;
+  while (std::getline(lines, line)) all.push_back(line);
+  BOOST_REQUIRE(all.size() == 5U);
+  // Where the rule has a gap, so has every row below it.
+  for (std::size_t at = 0; at + 1 < all[2].size(); ++at) {
+    if (all[2].substr(at, 2) != "  ") continue;
+    for (const std::size_t row : {1U, 3U, 4U})
+      if (at + 1 < all[row].size()) BOOST_TEST(all[row].substr(at, 2) == "  ");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(names_tell_runs_apart_and_cannot_steer_the_terminal) {
+  auto runs = both();
+  runs[0].name = "a\x1b[2Jb";
+  BOOST_TEST(has(comparison_table(runs), "a?[2Jb"));
+  runs[0].name = runs[1].name;
+  runs[0].algorithm = runs[1].algorithm;
+  runs[0].seed = "8";
+  BOOST_TEST(has(comparison_table(runs), "seed 8"));
+  runs[0].seed = runs[1].seed;
+  BOOST_TEST(has(comparison_table(runs), "furl "));  // the folder
+  runs[0].directory = runs[1].directory;
+  BOOST_TEST(has(comparison_table(runs), "#2"));
+  BOOST_TEST(comparison_table({}) == "");
+}
+
+BOOST_AUTO_TEST_CASE(classes_have_an_auc_and_a_loss) {
+  const scratch run;
+  run.write(
+      "summary.json",
+      "{\"algorithm\":\"fedavg\",\"eval\":{\"unseen\":{\"accuracy\":0.75,\"auc\":0.9,\"loss\":0.5,\"clients\":1}}}");
+  const auto record = read(run.at);
+  const auto text = comparison_table({&record, 1});
+  BOOST_TEST(has(text, "0.9000  0.5000"));
+  BOOST_TEST(!has(text, "RMSE"));
+  BOOST_TEST(!has(text, "*"));  // nothing to be better than
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(pages)
+
+BOOST_AUTO_TEST_CASE(one_run) {
+  const auto html = page(read(golden / "furl"));
+  BOOST_TEST(has(html, "<h1>films</h1>"));
+  BOOST_TEST(count(html, "<figure") == 8U);
+  BOOST_TEST(count(html, "<svg class=\"chart\"") == count(html, "<desc"));
+  BOOST_TEST(has(html, "<b>0.8779</b><span>accuracy 44.13 %</span>"));
+  BOOST_TEST(has(html, "1 min 15 s"));
+  BOOST_TEST(has(html, "20.0 MB"));
+  BOOST_TEST(has(html, "<th scope=\"row\">norm-bound</th><td class=\"num\">3</td><td class=\"num\">75.00 %</td>"));
+  BOOST_TEST(has(html, "Every selected client is accounted for."));
+  BOOST_TEST(has(html, "moonrise"));
+  BOOST_TEST(has(html, "313484d5f0d26a38"));
+  BOOST_TEST(has(html, "kind = &quot;furl&quot;"));
+  BOOST_TEST(has(html, "Private staleness"));
+}
+
+BOOST_AUTO_TEST_CASE(accounts_that_do_not_add_up_are_told) {
+  auto run = read(golden / "furl");
+  run.summary->selected = 41;
+  BOOST_TEST(has(page(run), "do not add up to the selected: 1 client missing."));
+}
+
+BOOST_AUTO_TEST_CASE(several_runs) {
+  const auto html = report_html(both());
+  BOOST_TEST(has(html, "<h1>films, 2 runs</h1>"));
+  BOOST_TEST(has(html, "<td class=\"num best\">0.8779<span class=\"mark\""));
+  BOOST_TEST(has(html, "<td class=\"num best\">23,457<span"));
+  BOOST_TEST(has(html, "<td class=\"num\">0.500</td>"));
+  BOOST_TEST(count(html, "<section class=\"run\">") == 2U);
+  BOOST_TEST(has(html, "data-name=\"fedavg\""));
+  BOOST_TEST(!has(html, "e3b0c44298fc"));  // the hash of no private state
+}
+
+BOOST_AUTO_TEST_CASE(asks_nothing_of_a_network) {
+  for (const auto& html : {report_html(both()), page(read(golden / "furl"))}) {
+    for (const auto* reference : {"http:", "https:", "src=", "href=", "@import", "url(//", "fetch("})
+      BOOST_TEST(!has(html, reference), reference);
+    BOOST_TEST(count(html, "url(") == count(html, "url(#"));
+    BOOST_TEST(has(html, "default-src 'none'"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(whatever_a_file_says_is_text) {
+  const std::string evil = "<script>\"&'</script>";
+  auto runs = both();
+  for (auto& run : runs) {
+    run.name = run.algorithm = run.model = run.seed = run.scenario = evil;
+    run.notes = {evil};
+    run.summary->version = run.summary->kernel_level = run.summary->model_sha256 = run.summary->private_sha256 = evil;
+    run.summary->private_clients = 1;
+    run.summary->rejected = {{evil, 1}, {"x", 1}};
+    run.summary->dropped = {{evil, 1}, {"y", 1}};
+    run.events = {{evil, evil, 1, 1, 1, {evil}}};
+  }
+  runs[1].name += "2";
+  for (const auto& html : {report_html(runs), page(runs[0])}) {
+    BOOST_TEST(count(html, "<script>") == 1U);  // the page's own
+    BOOST_TEST(count(html, "</script>") == 1U);
+    BOOST_TEST(!has(html, "\"&'"));
+    BOOST_TEST(count(html, "&lt;script&gt;&quot;&amp;&#39;&lt;/script&gt;") > 10U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(runs_with_little_to_tell) {
+  auto run = read(golden / "furl");
+  run.summary->eval.reset();
+  for (auto& round : run.rounds) round.eval.reset();
+  BOOST_TEST(!has(page(run), "evaluation"));
+  BOOST_TEST(has(page(run), "<figcaption>Training loss</figcaption>"));
+  run.rounds.resize(1);
+  BOOST_TEST(has(page(run), "1 round: there are no curves to draw."));
+  BOOST_TEST(!has(page(run), "<figure"));
+  run.rounds.clear();
+  run.summary = run_summary{};
+  BOOST_TEST(has(page(run), "0 rounds: there are no curves to draw."));
+  for (const auto* wrong : {"nan", "NaN", "inf<"}) BOOST_TEST(!has(page(run), wrong), wrong);
+  const std::vector<run_record> beside{run, read(golden / "fedavg")};
+  BOOST_TEST(has(report_html(beside), "<figure"));
+  BOOST_TEST(comparison_table(beside).find("furl") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_file_appears_whole_and_equal_runs_give_equal_bytes) {
+  const scratch to;
+  const auto runs = both();
+  to.write("report.html", "old");
+  BOOST_TEST(write_report(runs, to.at / "report.html").has_value());
+  BOOST_TEST(write_report(runs, to.at / "again.html").has_value());
+  BOOST_TEST(contents(to.at / "report.html") == report_html(runs));
+  BOOST_TEST(contents(to.at / "report.html") == contents(to.at / "again.html"));
+  BOOST_TEST(std::distance(fs::directory_iterator(to.at), {}) == 2);  // no draft is left
+
+  const auto nowhere = write_report(runs, to.at / "missing" / "report.html");
+  BOOST_REQUIRE(!nowhere);
+  BOOST_TEST(has(nowhere.error().text(), "missing/report.html: cannot be written: No such file or directory"));
+  fs::create_directories(to.at / "taken" / "inside");
+  BOOST_TEST(!write_report(runs, to.at / "taken"));  // a folder that is not empty
+  BOOST_TEST(std::distance(fs::directory_iterator(to.at), {}) == 3);
+  BOOST_TEST((write_report({}, to.at / "none.html").error().what == error::kind::usage));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,104 @@
+// A run that is killed, or stopped, and resumed ends with the bits of a run that was not.
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "tests/tools/command.hpp"
+
+using namespace furlong::tests;
+
+namespace {
+
+constexpr int kills = 20;
+
+struct resumed_run {
+  std::filesystem::path scenario;
+  std::filesystem::path folder;
+
+  [[nodiscard]] std::vector<std::string> arguments(const std::string& threads) const {
+    return {"run", scenario.string(), "--out", folder.string(), "--threads", threads, "--resume"};
+  }
+};
+
+void expect_same_results(const std::filesystem::path& a, const std::filesystem::path& b) {
+  const auto left = summary_of(a);
+  const auto right = summary_of(b);
+  for (const char* key : {"model_sha256", "private_sha256", "eval", "selected", "folded", "rejected", "bytes_up",
+                          "bytes_down", "private_staleness"})
+    BOOST_TEST(left[key] == right[key], key);
+  BOOST_TEST(read_file(a / "metrics.jsonl") == read_file(b / "metrics.jsonl"));
+  BOOST_TEST(read_file(a / "events.jsonl") == read_file(b / "events.jsonl"));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(command_resume)
+
+BOOST_AUTO_TEST_CASE(twenty_kills_at_random_moments_change_nothing) {
+  const scratch_folder folder;
+  // Long enough that most kills find it at work, with a checkpoint every third round.
+  const auto scenario = small_scenario(folder, "furl", 3000);
+  const auto whole = folder / "whole";
+  const auto begun = std::chrono::steady_clock::now();
+  BOOST_REQUIRE(run_furlong(folder, {"run", scenario.string(), "--out", whole.string()}).code == 0);
+  const auto length = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
+
+  const resumed_run killed{scenario, folder / "killed"};
+  std::mt19937 random(20);
+  int interrupted = 0;
+  for (int i = 0; i < kills; ++i) {
+    furlong_process process(folder, killed.arguments(i % 2 == 0 ? "1" : "3"));
+    std::this_thread::sleep_for(length * std::uniform_int_distribution(2, 20)(random) / 100);
+    process.send(SIGKILL);
+    interrupted += process.wait() == 128 + SIGKILL ? 1 : 0;
+    std::filesystem::remove(killed.folder / "summary.json");
+  }
+  BOOST_TEST(interrupted >= kills / 4);
+  const auto last = run_furlong(folder, killed.arguments("2"));
+  BOOST_REQUIRE_MESSAGE(last.code == 0, last.err);
+  expect_same_results(whole, killed.folder);
+}
+
+BOOST_AUTO_TEST_CASE(an_interrupt_stops_cleanly_and_can_be_resumed) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedrecon", 4000);
+  const auto whole = folder / "whole";
+  BOOST_REQUIRE(run_furlong(folder, {"run", scenario.string(), "--out", whole.string()}).code == 0);
+
+  const resumed_run stopped{scenario, folder / "stopped"};
+  furlong_process process(folder, stopped.arguments("2"));
+  while (!std::filesystem::exists(stopped.folder / "checkpoint")) std::this_thread::yield();
+  process.send(SIGINT);
+  const int code = process.wait();
+  BOOST_TEST(code == 5);
+  BOOST_TEST(process.err().find("--resume") != std::string::npos);
+  BOOST_TEST(!std::filesystem::exists(stopped.folder / "summary.json"));
+  const auto rest = run_furlong(folder, stopped.arguments("2"));
+  BOOST_REQUIRE_MESSAGE(rest.code == 0, rest.err);
+  expect_same_results(whole, stopped.folder);
+}
+
+BOOST_AUTO_TEST_CASE(another_scenario_cannot_resume_a_run) {
+  const scratch_folder folder;
+  const auto run = folder / "run";
+  BOOST_REQUIRE(run_furlong(folder, {"run", small_scenario(folder, "furl").string(), "--out", run.string()}).code == 0);
+  const auto other =
+      run_furlong(folder, {"run", small_scenario(folder, "fedrecon").string(), "--out", run.string(), "--resume"});
+  BOOST_TEST(other.code == 2);
+  BOOST_TEST(other.err.find("another scenario") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_named) {
+  const scratch_folder folder;
+  const auto run = folder / "run";
+  const auto scenario = small_scenario(folder, "fedrecon").string();
+  BOOST_REQUIRE(run_furlong(folder, {"run", scenario, "--out", run.string()}).code == 0);
+  for (const auto& entry : std::filesystem::directory_iterator(run / "checkpoint"))
+    std::filesystem::resize_file(entry.path(), std::filesystem::file_size(entry.path()) / 2);
+  const auto done = run_furlong(folder, {"run", scenario, "--out", run.string(), "--resume"});
+  BOOST_TEST(done.code == 3);
+  BOOST_TEST(done.err.find("checkpoint") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

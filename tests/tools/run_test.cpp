@@ -1,0 +1,176 @@
+// furlong run: outputs, exit codes, and equal results whatever the engine and the number of threads.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <sstream>
+
+#include "tests/tools/command.hpp"
+
+using namespace furlong::tests;
+
+namespace {
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+std::uint64_t sum_of(const nlohmann::json& by_reason) {
+  std::uint64_t sum = 0;
+  for (const auto& [reason, count] : by_reason.items()) sum += count.get<std::uint64_t>();
+  return sum;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(command_run)
+
+BOOST_AUTO_TEST_CASE(wrong_command_lines_are_refused_with_code_2) {
+  const scratch_folder folder;
+  for (const auto& words : std::vector<std::vector<std::string>>{{},
+                                                                 {"fly"},
+                                                                 {"run"},
+                                                                 {"run", "x.toml", "--threads", "0"},
+                                                                 {"run", "x.toml", "--set", "no-equals-sign"},
+                                                                 {"run", "x.toml", "--log-level", "loud"},
+                                                                 {"infer", "runs/x"},
+                                                                 {"infer", "runs/x", "--client", "1", "--ratings", "f"},
+                                                                 {"store", "show", "runs/x"}}) {
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code == 2);
+    BOOST_TEST(!done.err.empty());
+  }
+  BOOST_TEST(run_furlong(folder, {"--version"}).out.starts_with("furlong "));
+  BOOST_TEST(run_furlong(folder, {"run", "--help"}).code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(broken_scenarios_and_data_write_nothing) {
+  const scratch_folder folder;
+  const std::string prefix = "tests/scenarios/broken/";
+  ::setenv("FURLONG_DATA", "tests/scenarios/broken", 1);
+  std::size_t cases = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/scenarios/broken")) {
+    if (entry.path().extension() != ".toml") continue;
+    BOOST_TEST_CONTEXT(entry.path().string()) {
+      const auto out = folder / "run";
+      const auto done = run_furlong(folder, {"run", entry.path().string(), "--out", out.string()});
+      auto expected = entry.path();
+      expected.replace_extension(".expected");
+      BOOST_TEST((done.code == 2 || done.code == 3));
+      BOOST_TEST(done.out.empty());
+      BOOST_TEST(!std::filesystem::exists(out));
+      std::istringstream messages(read_file(expected));
+      // The messages beside it name files from their own folder.
+      auto said = done.err;
+      for (auto at = said.find(prefix); at != std::string::npos; at = said.find(prefix)) said.erase(at, prefix.size());
+      for (std::string line; std::getline(messages, line);) BOOST_TEST(said.find(line) != std::string::npos, line);
+      ++cases;
+    }
+  }
+  ::unsetenv("FURLONG_DATA");
+  BOOST_TEST(cases >= 20U);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_leaves_what_it_promises) {
+  const scratch_folder folder;
+  const auto run = folder / "run";
+  const auto scenario = small_scenario(folder, "furl").string();
+  const auto done = run_furlong(folder, {"run", scenario, "--out", run.string()});
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+  for (const char* name : {"scenario.toml", "metrics.jsonl", "events.jsonl", "summary.json", "checkpoint", "private",
+                           "log.txt", "report.html"})
+    BOOST_TEST(std::filesystem::exists(run / name), name);
+  const auto summary = summary_of(run);
+  for (const char* key : {"furlong",
+                          "scenario",
+                          "seed",
+                          "algorithm",
+                          "model",
+                          "kernel_level",
+                          "rounds",
+                          "model_sha256",
+                          "private_sha256",
+                          "wall_seconds",
+                          "cpu_seconds",
+                          "train_seconds",
+                          "virtual_seconds",
+                          "clients_trained",
+                          "clients_per_second",
+                          "examples_per_second",
+                          "bytes_up",
+                          "bytes_down",
+                          "selected",
+                          "folded",
+                          "rejected",
+                          "late",
+                          "surplus",
+                          "dropped",
+                          "abandoned",
+                          "in_flight",
+                          "peak_rss_bytes",
+                          "private_clients",
+                          "private_staleness",
+                          "eval"})
+    BOOST_TEST(summary.contains(key), key);
+  BOOST_TEST(summary["rounds"] == 20);
+  BOOST_TEST(summary["selected"] == 400);
+  BOOST_TEST(summary["folded"].get<std::uint64_t>() + sum_of(summary["rejected"]) == 400U);
+  BOOST_TEST(summary["private_clients"].get<int>() > 80);
+  for (const char* group : {"validation", "seen", "unseen"}) BOOST_TEST(summary["eval"][group]["rmse"].is_number());
+  BOOST_TEST(summary["bytes_up"].get<std::uint64_t>() > 400U * 60 * 4 * 4);
+  BOOST_TEST(lines_of(read_file(run / "metrics.jsonl")) == 20U);
+
+  const auto again = run_furlong(folder, {"run", scenario, "--out", run.string()});
+  BOOST_TEST(again.code == 2);
+  BOOST_TEST(again.err.find("not empty") != std::string::npos);
+  // The resolved scenario is a scenario, and the same run.
+  const auto resolved = run_furlong(
+      folder, {"run", (run / "scenario.toml").string(), "--out", (folder / "again").string(), "--format", "json"});
+  BOOST_REQUIRE_MESSAGE(resolved.code == 0, resolved.err);
+  BOOST_TEST(nlohmann::json::parse(resolved.out)["model_sha256"] == summary["model_sha256"]);
+}
+
+BOOST_AUTO_TEST_CASE(threads_aggregators_and_engine_do_not_change_a_bit) {
+  const scratch_folder folder;
+  for (const std::string kind : {"furl", "fedrecon", "fedavg", "centralized"}) {
+    const auto scenario = small_scenario(folder, kind).string();
+    nlohmann::json first;
+    int number = 0;
+    for (const auto& words :
+         std::vector<std::vector<std::string>>{{"--threads", "1"},
+                                               {"--threads", "2"},
+                                               {"--threads", "4", "--set", "topology.aggregators=3"},
+                                               {"--engine", "reference"}}) {
+      const auto run = folder / (kind + std::to_string(number++));
+      std::vector<std::string> line = {"run", scenario, "--out", run.string()};
+      line.insert(line.end(), words.begin(), words.end());
+      const auto done = run_furlong(folder, line);
+      BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+      const auto summary = summary_of(run);
+      if (first.is_null()) first = summary;
+      for (const char* key : {"model_sha256", "private_sha256", "eval", "folded", "bytes_up"})
+        BOOST_TEST_CONTEXT(kind << " " << key) BOOST_TEST(summary[key] == first[key]);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(stateless_runs_have_no_private_store) {
+  const scratch_folder folder;
+  for (const std::string kind : {"fedrecon", "fedavg"}) {
+    const auto run = folder / kind;
+    BOOST_REQUIRE(run_furlong(folder, {"run", small_scenario(folder, kind).string(), "--out", run.string()}).code == 0);
+    BOOST_TEST(!std::filesystem::exists(run / "private"));
+    BOOST_TEST(summary_of(run)["private_clients"] == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(validate_says_everything_at_once) {
+  const scratch_folder folder;
+  BOOST_TEST(run_furlong(folder, {"validate", "scenarios/quickstart.toml"}).code == 0);
+  const auto done = run_furlong(folder, {"validate", "tests/scenarios/broken/missing-keys.toml"});
+  BOOST_TEST(done.code == 2);
+  BOOST_TEST(lines_of(done.err) >= 5U);
+  const auto json = run_furlong(folder, {"validate", "tests/scenarios/broken/missing-keys.toml", "--format", "json"});
+  BOOST_TEST(json.code == 2);
+  BOOST_TEST(nlohmann::json::parse(json.out)["problems"].size() >= 5U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

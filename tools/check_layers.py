@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Enforces which folder may include which, over all tracked and new sources.
+
+    check_layers.py                    the includes: a second or less
+    check_layers.py --headers BUILD    each public header compiles alone, with the flags of BUILD/compile_commands.json
+
+Exit code 0 when all is well, 1 with one line per violation, 2 for a misuse.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What the sources of one folder may include, beside the folder itself and the standard library."""
+    folders: frozenset   # other folders of the project
+    packages: frozenset  # names of PACKAGES
+    system: bool         # headers of the operating system; without it, also no I/O and no clock of the standard library
+
+
+# How an included path gives away its package.
+PACKAGES = {
+    "eigen": r"(unsupported/)?Eigen/",
+    "expected": r"tl/expected\.hpp$",
+    "openssl": r"openssl/",
+    "capnp": r"(capnp|kj)/",
+    "rocksdb": r"rocksdb/",
+    "caf": r"caf/",
+    "spdlog": r"(spdlog|fmt)/",
+    "toml": r"toml\+\+/",
+    "json": r"nlohmann/",
+    "cli": r"CLI/",
+    "boost-test": r"boost/(test|mpl)/",
+}
+# Random numbers come from models/random.hpp and time from the clocks of actors/: both must be reproducible.
+IMPURE = {"chrono", "ctime", "filesystem", "fstream", "iostream", "random"}
+INTRINSICS = re.compile(r"(\w+mmintrin|immintrin|arm_neon)\.h$")
+
+
+def layer(folders="", packages="", system=True):
+    return Layer(frozenset(folders.split()), frozenset(packages.split()), system)
+
+
+LAYERS = {
+    "models": layer("", "eigen expected", system=False),
+    "federated": layer("models", "expected openssl", system=False),
+    "wire": layer("federated models", "expected capnp", system=False),
+    "storage": layer("federated models", "expected capnp rocksdb openssl"),
+    "actors": layer("storage wire federated models", "expected caf spdlog openssl"),
+    "scenarios": layer("actors storage wire federated models", "expected toml json spdlog openssl"),
+    "tools": layer("scenarios actors storage wire federated models", "expected caf capnp cli json spdlog openssl"),
+}
+FOLDERS = frozenset(LAYERS)
+# Where the time is measured for a report; no result depends on it.
+STOPWATCHES = {("federated/reference_loop.cpp", "chrono"), ("federated/round.cpp", "ctime")}
+# Headers that a folder may not see though it may see their folder, and why.
+WALLS = {
+    ("wire", "federated/private_store.hpp"): "private values have no way onto the network",
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+def sources():
+    """All C++ files that git tracks or would add, relative to the root; without a repository, all in the folders."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.hpp", "*.h", "*.cpp"],
+        cwd=ROOT, check=False, capture_output=True, text=True)
+    if listed.returncode == 0:
+        names = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    else:
+        names = [file.relative_to(ROOT) for top in sorted(FOLDERS | {"tests", "bench"})
+                 for file in (ROOT / top).rglob("*.*pp")]
+    return sorted({pathlib.PurePosixPath(name) for name in names})
+
+
+def layer_of(path):
+    """The layer of a source: tests and benchmarks may see all folders, and the packages of the folder they mirror."""
+    top = path.parts[0]
+    if top in LAYERS:
+        return LAYERS[top]
+    if top == "bench":
+        return Layer(FOLDERS | {"bench", "tests"}, frozenset(PACKAGES) - {"toml", "boost-test"}, True)
+    if top == "tests":
+        mirrored = LAYERS.get(path.parts[1])
+        packages = mirrored.packages if mirrored else frozenset({"expected"})
+        return Layer(FOLDERS | {"tests"}, packages | {"boost-test", "json"}, True)
+    return None
+
+
+def package_of(included):
+    return next((name for name, pattern in PACKAGES.items() if re.match(pattern, included)), None)
+
+
+def is_standard(included):
+    return re.fullmatch(r"[a-z_]+", included) is not None
+
+
+def judge_quoted(path, included, allowed):
+    """Why a source may not include a header of the project, or None."""
+    target = pathlib.PurePosixPath(included)
+    top = target.parts[0]
+    if top not in FOLDERS | {"tests", "bench"} or ".." in target.parts:
+        # A test's helper or an example beside the source itself.
+        if path.parts[0] in ("tests", "bench") and (ROOT / path.parent / included).is_file():
+            return None
+        return "is not written from the root of the project, as in \"models/layout.hpp\""
+    if top != path.parts[0] and top not in allowed.folders:
+        return f"is above it: {path.parts[0]}/ may include {', '.join(sorted(allowed.folders)) or 'no other folder'}"
+    if (path.parts[0], included) in WALLS:
+        return WALLS[path.parts[0], included]
+    if "detail" in target.parts and top not in path.parts[:2] and path.parts[0] != "bench":
+        return f"is a detail of {top}/"
+    if included.endswith(".capnp.h"):  # generated beside its schema
+        schema = included.removesuffix(".h")
+        if "capnp" not in allowed.packages or path.parts[0] not in (top, "tests"):
+            return f"is the schema of {top}/, which only {top}/ reads"
+        return None if (ROOT / schema).is_file() else "has no schema"
+    # With .in, a template that CMake fills in.
+    return None if (ROOT / included).is_file() or (ROOT / f"{included}.in").is_file() else "does not exist"
+
+
+def judge_angled(path, included, allowed):
+    """Why a source may not include a header of the system, or None."""
+    package = package_of(included)
+    if package is not None:
+        return None if package in allowed.packages else f"belongs to {package}, which {path.parts[0]}/ may not use"
+    if is_standard(included):
+        if included in IMPURE and not allowed.system and (str(path), included) not in STOPWATCHES:
+            return f"does input, output, time or unkeyed randomness: {path.parts[0]}/ is free of these"
+        return None
+    if INTRINSICS.match(included):
+        return None if path.parts[0] == "models" else "is for the kernels of models/"
+    if "/" in included and pathlib.PurePosixPath(included).parts[0] in FOLDERS:
+        return "is the project's own: write it in quotes"
+    if re.fullmatch(r"((sys|netinet|arpa|linux|net)/)?\w+\.h", included):
+        return None if allowed.system else f"belongs to the operating system, which {path.parts[0]}/ may not use"
+    return "belongs to no package that tools/check_layers.py knows"
+
+
+def check_includes(paths):
+    """One line per violation."""
+    problems = []
+    for path in paths:
+        allowed = layer_of(path)
+        if allowed is None:
+            problems.append(f"{path}: is in no folder that tools/check_layers.py knows")
+            continue
+        if path.parts[:2] == ("tests", "install"):
+            continue  # a project of its own, compiled against what is installed
+        # Comments go, line numbers stay.
+        text = COMMENT.sub(lambda match: "\n" * match[0].count("\n"), (ROOT / path).read_text(encoding="utf-8"))
+        if path.suffix == ".hpp" and "\n#pragma once\n" not in "\n" + text:
+            problems.append(f"{path}: has no #pragma once")
+        for match in INCLUDE.finditer(text):
+            quoted, angled = match.groups()
+            why = judge_quoted(path, quoted, allowed) if quoted else judge_angled(path, angled, allowed)
+            if why is not None:
+                line = text.count("\n", 0, match.start(match.lastindex)) + 1
+                problems.append(f"{path}:{line}: {quoted or angled} {why}")
+    return problems
+
+
+def read_compile_commands(build):
+    """The compiler and its flags for each folder, without what belongs to one file; and all files compiled."""
+    flags, compiled = {}, set()
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        file = pathlib.Path(entry["file"])
+        if not file.is_relative_to(ROOT):
+            continue
+        compiled.add(pathlib.PurePosixPath(file.relative_to(ROOT)))
+        if file.parent.parent != ROOT or file.parent.name in flags:
+            continue
+        words = iter(shlex.split(entry["command"]))
+        kept = []
+        for word in words:
+            if word in ("-o", "-c", "-include", "-MF", "-MT"):
+                next(words, None)
+            elif not word.endswith("ccache") and word not in ("-MD", "-Winvalid-pch"):
+                kept.append(word)
+        flags[file.parent.name] = (kept, entry["directory"])
+    return flags, compiled
+
+
+def proven_by_build(header, compiled):
+    """True when a source of the build starts with this header, and so compiled it alone already."""
+    source = header.with_suffix(".cpp")
+    if source not in compiled:
+        return False
+    first = INCLUDE.search((ROOT / source).read_text(encoding="utf-8"))
+    return first is not None and first[1] == str(header)
+
+
+def compile_alone(header, flags):
+    """What the compiler says against a source that includes only this header, or an empty text."""
+    words, directory = flags
+    done = subprocess.run([*words, f"-I{ROOT}", "-fsyntax-only", "-x", "c++", "-"], cwd=directory, text=True,
+                          input=f'#include "{header}"\n', capture_output=True, check=False)
+    return done.stderr if done.returncode != 0 else ""
+
+
+def check_headers(paths, build, jobs):
+    """One text per header that does not compile alone, and how many were looked at."""
+    flags, compiled = read_compile_commands(build)
+    headers = [path for path in paths if path.suffix == ".hpp" and path.parts[0] in flags]
+    if not headers:
+        return [f"{build}/compile_commands.json compiles nothing of this project"], 0
+    open_ones = [header for header in headers if not proven_by_build(header, compiled)]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        said = list(pool.map(lambda header: compile_alone(header, flags[header.parts[0]]), open_ones))
+    return [f"{header}: does not compile alone\n{text}" for header, text in zip(open_ones, said) if text], len(headers)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--headers", metavar="BUILD", type=pathlib.Path, help="compile each public header alone")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at once")
+    options = parser.parse_args()
+    paths = sources()
+    if options.headers is None:
+        problems, checked, what = check_includes(paths), len(paths), "sources keep to their layers"
+    else:
+        if not (options.headers / "compile_commands.json").is_file():
+            parser.error(f"{options.headers} has no compile_commands.json: configure it first")
+        (problems, checked), what = check_headers(paths, options.headers, options.jobs), "headers compile alone"
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        print(f"{len(problems)} violations", file=sys.stderr)
+        return 1
+    print(f"{checked} {what}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

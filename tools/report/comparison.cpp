@@ -1,0 +1,154 @@
+#include "tools/report/detail/comparison.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace furlong::tools {
+
+namespace {
+
+// Which value of a column is best.
+enum class better : std::uint8_t { smaller, larger, neither };
+
+using figure = std::function<std::optional<double>(const run_record&)>;
+using writer = std::function<std::string(std::optional<double>)>;
+
+void add_column(std::vector<comparison_column>& to, std::span<const run_record> runs, std::string group,
+                std::string title, const figure& value, const writer& text, better when) {
+  comparison_column column{std::move(group), std::move(title), {}, {}};
+  std::optional<double> best;
+  std::size_t figures = 0;
+  for (const auto& run : runs) {
+    const auto found = value(run);
+    column.cells.push_back(text(found));
+    figures += found ? 1 : 0;
+    if (found && when != better::neither && (!best || (when == better::smaller ? *found < *best : *found > *best)))
+      best = found;
+  }
+  if (figures == 0) return;
+  // Equal as written is equally good; where all are, or none else has a figure, none is best.
+  const auto best_text = best ? text(best) : std::string();
+  for (const auto& cell : column.cells) column.best.push_back(best && figures > 1 && cell == best_text);
+  if (std::all_of(column.best.begin(), column.best.end(), [](bool is) { return is; }))
+    column.best.assign(column.best.size(), false);
+  to.push_back(std::move(column));
+}
+
+void add_metrics(std::vector<comparison_column>& to, std::span<const run_record> runs) {
+  for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
+    for (const auto& which : metrics) {
+      const auto value = [&](const run_record& run) -> std::optional<double> {
+        const auto found = final_evaluation(run);
+        if (!found || !(*found)[group] || is_redundant(which, *(*found)[group])) return std::nullopt;
+        return *(*found)[group].*which.value;
+      };
+      const auto text = [&](std::optional<double> v) { return written(v, which.style); };
+      add_column(to, runs, std::string(evaluation_groups[group]), which.short_title, value, text,
+                 which.smaller_is_better ? better::smaller : better::larger);
+    }
+}
+
+std::optional<double> from_summary(const run_record& run, std::optional<double> run_summary::*member) {
+  return run.summary ? (*run.summary).*member : std::nullopt;
+}
+
+std::string megabytes(std::optional<double> bytes) {
+  if (!bytes) return written(bytes, number_style::plain);
+  const double mb = *bytes / 1e6;
+  return fixed(mb, mb < 0.1 ? 4 : mb < 10 ? 3 : 1);
+}
+
+bool all_different(const std::vector<std::string>& labels) {
+  return std::set<std::string>(labels.begin(), labels.end()).size() == labels.size();
+}
+
+}  // namespace
+
+bool is_redundant(const metric& which, const group_figures& in) {
+  return which.value == &group_figures::loss && (in.rmse || in.perplexity);
+}
+
+std::optional<evaluation_figures> final_evaluation(const run_record& run) {
+  if (run.summary && run.summary->eval) return run.summary->eval;
+  const auto last =
+      std::find_if(run.rounds.rbegin(), run.rounds.rend(), [](const auto& round) { return round.eval.has_value(); });
+  return last == run.rounds.rend() ? std::nullopt : last->eval;
+}
+
+std::uint64_t rounds_of(const run_record& run) {
+  if (run.summary) return run.summary->rounds;
+  return run.rounds.empty() ? 0 : run.rounds.back().round;
+}
+
+traffic traffic_of(const run_record& run) {
+  traffic sum;
+  double tasks = 0.0;
+  if (run.summary) {
+    sum.up = static_cast<double>(run.summary->bytes_up);
+    sum.down = static_cast<double>(run.summary->bytes_down);
+    tasks = static_cast<double>(run.summary->clients_trained);
+  } else {
+    for (const auto& round : run.rounds) {
+      sum.up += static_cast<double>(round.bytes_up);
+      sum.down += static_cast<double>(round.bytes_down);
+      tasks += static_cast<double>(round.selected);
+    }
+  }
+  if (tasks > 0.0) {
+    sum.up_per_task = sum.up / tasks;
+    sum.down_per_task = sum.down / tasks;
+  }
+  return sum;
+}
+
+std::vector<std::string> labels_of(std::span<const run_record> runs) {
+  const auto is_one = [&](const auto& part) {
+    return std::all_of(runs.begin(), runs.end(), [&](const auto& run) { return part(run) == part(runs.front()); });
+  };
+  const std::array<std::function<std::string(const run_record&)>, 4> parts{
+      [](const run_record& run) { return run.name; }, [](const run_record& run) { return run.algorithm; },
+      [](const run_record& run) { return run.seed.empty() ? std::string() : "seed " + run.seed; },
+      [](const run_record& run) { return run.directory.filename().string(); }};
+  std::vector<std::string> labels(runs.size());
+  for (const auto& part : parts) {
+    if (all_different(labels) && !labels.front().empty()) return labels;
+    if (runs.size() > 1 && is_one(part)) continue;  // tells nothing apart
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const auto more = part(runs[i]);
+      labels[i] += (labels[i].empty() || more.empty() ? "" : ", ") + more;
+    }
+  }
+  if (!all_different(labels))  // the same run twice
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      labels[i] = (labels[i].empty() ? runs[i].name : labels[i]) + " #" + std::to_string(i + 1);
+  return labels;
+}
+
+std::vector<comparison_column> compare(std::span<const run_record> runs) {
+  std::vector<comparison_column> columns;
+  const auto count = [](std::optional<double> v) { return written(v, number_style::count); };
+  add_column(
+      columns, runs, "", "rounds", [](const auto& run) { return static_cast<double>(rounds_of(run)); }, count,
+      better::neither);
+  add_metrics(columns, runs);
+  add_column(
+      columns, runs, "MB per task", "up", [](const auto& run) { return traffic_of(run).up_per_task; }, megabytes,
+      better::smaller);
+  add_column(
+      columns, runs, "MB per task", "down", [](const auto& run) { return traffic_of(run).down_per_task; }, megabytes,
+      better::smaller);
+  add_column(
+      columns, runs, "clients", "per s",
+      [](const auto& run) { return from_summary(run, &run_summary::clients_per_second); }, count, better::larger);
+  add_column(
+      columns, runs, "clients", "private",
+      [](const auto& run) -> std::optional<double> {
+        if (!run.summary || !run.summary->private_clients) return std::nullopt;
+        return static_cast<double>(*run.summary->private_clients);
+      },
+      count, better::neither);
+  return columns;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,60 @@
+// Runs side by side: what each is called, and the columns that compare them, for the terminal and for the page.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/report/detail/numbers.hpp"
+#include "tools/report/run_record.hpp"
+
+namespace furlong::tools {
+
+/// A metric of an evaluation.
+struct metric {
+  const char* title;
+  const char* short_title;
+  std::optional<double> group_figures::*value;
+  number_style style;
+  bool smaller_is_better;
+};
+inline constexpr std::array<metric, 5> metrics{{
+    {"RMSE", "RMSE", &group_figures::rmse, number_style::plain, true},
+    {"Accuracy", "acc.", &group_figures::accuracy, number_style::percent, false},
+    {"AUC", "AUC", &group_figures::auc, number_style::plain, false},
+    {"Perplexity", "perpl.", &group_figures::perplexity, number_style::plain, true},
+    {"Loss", "loss", &group_figures::loss, number_style::plain, true},
+}};
+/// Squared error is the loss of ratings: the RMSE says the same, and perplexity that of words.
+[[nodiscard]] bool is_redundant(const metric& which, const group_figures& in);
+
+/// What the run came to: the summary's evaluation, else the last of its rounds.
+[[nodiscard]] std::optional<evaluation_figures> final_evaluation(const run_record& run);
+/// Server versions.
+[[nodiscard]] std::uint64_t rounds_of(const run_record& run);
+
+/// Bytes of a run, and of one client task; of an interrupted run, from its rounds.
+struct traffic {
+  double up = 0.0;
+  double down = 0.0;
+  std::optional<double> up_per_task;
+  std::optional<double> down_per_task;
+};
+[[nodiscard]] traffic traffic_of(const run_record& run);
+
+/// A name for each run, no two alike: its scenario, then also its algorithm, seed and folder as far as that is needed.
+[[nodiscard]] std::vector<std::string> labels_of(std::span<const run_record> runs);
+
+/// A column that compares runs.
+struct comparison_column {
+  std::string group;  ///< "unseen"; empty: stands alone
+  std::string title;
+  std::vector<std::string> cells;  ///< a run each
+  std::vector<bool> best;  ///< as written, no other is better; nowhere when all are equal or there is one figure
+};
+/// The columns in the order they are shown, those that no run has a figure for left out.
+[[nodiscard]] std::vector<comparison_column> compare(std::span<const run_record> runs);
+
+}  // namespace furlong::tools

@@ -1,0 +1,186 @@
+#include "tools/report/detail/figures.hpp"
+
+#include <cmath>
+#include <functional>
+
+#include "tools/report/detail/comparison.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using round_value = std::function<std::optional<double>(const round_figures&)>;
+
+// A value over rounds, where it is known and finite.
+series over_rounds(const run_record& run, const round_value& value) {
+  series points;
+  for (const auto& round : run.rounds)
+    if (const auto y = value(round); y && std::isfinite(*y)) points.push_back({static_cast<double>(round.round), *y});
+  return points;
+}
+
+round_value metric_of(std::size_t group, const metric& which) {
+  return [group, &which](const round_figures& round) -> std::optional<double> {
+    if (!round.eval || !(*round.eval)[group] || is_redundant(which, *(*round.eval)[group])) return std::nullopt;
+    return *(*round.eval)[group].*which.value;
+  };
+}
+
+round_value count_of(std::uint64_t round_figures::*member) {
+  return [member](const round_figures& round) { return static_cast<double>(round.*member); };
+}
+
+// The sum of a count up to each round.
+round_value cumulative(std::uint64_t round_figures::*member) {
+  return [member, sum = 0.0](const round_figures& round) mutable { return sum += static_cast<double>(round.*member); };
+}
+
+chart by_round(std::string title, number_style style) {
+  chart plot;
+  plot.title = std::move(title);
+  plot.x_label = "round";
+  plot.y_style = style;
+  return plot;
+}
+
+// One curve a run. `value` is copied for each, since a cumulative one counts.
+chart overlay(chart plot, std::span<const run_record> runs, const std::vector<std::string>& labels,
+              const round_value& value) {
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    plot.curves.push_back({labels[i], i, over_rounds(runs[i], round_value(value)), false});
+  return plot;
+}
+
+void add(figure_group& to, chart plot) {
+  if (has_line(plot)) to.charts.push_back(std::move(plot));
+}
+
+void add_evaluation(figure_group& to, const run_record& run) {
+  for (const auto& which : metrics) {
+    auto plot = by_round(which.title, which.style);
+    for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
+      plot.curves.push_back(
+          {std::string(evaluation_groups[group]), group, over_rounds(run, metric_of(group, which)), false});
+    add(to, std::move(plot));
+  }
+}
+
+void add_evaluation(figure_group& to, std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
+    for (const auto& which : metrics) {
+      const auto title = which.title + (", " + std::string(evaluation_groups[group])) + " clients";
+      add(to, overlay(by_round(title, which.style), runs, labels, metric_of(group, which)));
+    }
+}
+
+figure_group learning(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  figure_group group{"Learning", "", {}};
+  auto loss = by_round("Training loss", number_style::plain);
+  loss.noisy = true;
+  auto step = by_round("Norm of the aggregated change", number_style::plain);
+  step.noisy = true;
+  const bool alone = runs.size() == 1;
+  if (alone) add_evaluation(group, runs.front());
+  if (!alone) add_evaluation(group, runs, labels);
+  const std::vector<std::string> names = alone ? std::vector<std::string>{"mean per example, before its step"} : labels;
+  add(group, overlay(std::move(loss), runs, names, [](const auto& round) { return round.loss; }));
+  const std::vector<std::string> norm = alone ? std::vector<std::string>{"L2 norm"} : labels;
+  add(group, overlay(std::move(step), runs, norm, [](const auto& round) { return round.change_norm; }));
+  for (const auto& plot : group.charts)
+    for (const auto& line : plot.curves)
+      if (is_averaged(line, plot))
+        group.note = "Training curves are means over a sliding window; the single rounds lie pale behind them.";
+  return group;
+}
+
+// The metric that runs are judged by first, against what was sent for it.
+chart by_traffic(std::span<const run_record> runs, const std::vector<std::string>& labels, std::size_t group,
+                 const metric& which) {
+  chart plot;
+  plot.title = which.title + (", " + std::string(evaluation_groups[group])) + " clients, by data moved";
+  plot.x_label = "data up and down";
+  plot.x_style = number_style::bytes;
+  plot.y_style = which.style;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    series points;
+    double sent = 0.0;
+    const auto value = metric_of(group, which);
+    for (const auto& round : runs[i].rounds) {
+      sent += static_cast<double>(round.bytes_up) + static_cast<double>(round.bytes_down);
+      if (const auto y = value(round); y && std::isfinite(*y)) points.push_back({sent, *y});
+    }
+    plot.curves.push_back({labels[i], i, std::move(points), false});
+  }
+  return plot;
+}
+
+// Fills the last row of two: one plot beside one, two beside two.
+void add_by_traffic(figure_group& to, std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  const std::size_t wanted = 2 * to.charts.size();
+  for (const std::size_t group : {std::size_t{2}, std::size_t{0}, std::size_t{1}})  // unseen, validation, seen
+    for (const auto& which : metrics)
+      if (auto plot = by_traffic(runs, labels, group, which); has_line(plot) && to.charts.size() < wanted)
+        to.charts.push_back(std::move(plot));
+}
+
+figure_group communication(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  figure_group group{"Communication", "", {}};
+  const auto total = [](const char* title) {
+    auto plot = by_round(title, number_style::bytes);
+    plot.from_zero = true;
+    return plot;
+  };
+  if (runs.size() == 1) {
+    auto plot = total("Data moved so far");
+    const auto& run = runs.front();
+    plot.curves.push_back(
+        {"down, server to clients", 0, over_rounds(run, cumulative(&round_figures::bytes_down)), false});
+    plot.curves.push_back({"up, clients to server", 1, over_rounds(run, cumulative(&round_figures::bytes_up)), false});
+    add(group, std::move(plot));
+  } else {
+    add(group, overlay(total("Data up so far"), runs, labels, cumulative(&round_figures::bytes_up)));
+    add(group, overlay(total("Data down so far"), runs, labels, cumulative(&round_figures::bytes_down)));
+  }
+  add_by_traffic(group, runs, runs.size() == 1 ? std::vector<std::string>{"this run"} : labels);
+  return group;
+}
+
+bool any_rejected(const run_record& run) {
+  for (const auto& round : run.rounds)
+    if (round.rejected > 0) return true;
+  return false;
+}
+
+figure_group participation(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  figure_group group{"Participation", "", {}};
+  auto plot = by_round("Clients a round", number_style::count);
+  plot.from_zero = true;
+  if (runs.size() == 1) {
+    const auto& run = runs.front();
+    plot.curves.push_back({"selected", 5, over_rounds(run, count_of(&round_figures::selected)), true});
+    plot.curves.push_back({"folded", 0, over_rounds(run, count_of(&round_figures::folded)), false});
+    if (any_rejected(run))
+      plot.curves.push_back({"rejected", 1, over_rounds(run, count_of(&round_figures::rejected)), false});
+    add(group, std::move(plot));
+  } else {
+    plot.title = "Clients folded a round";
+    add(group, overlay(std::move(plot), runs, labels, count_of(&round_figures::folded)));
+  }
+  auto examples = by_round("Examples a round", number_style::count);
+  examples.from_zero = true;
+  examples.noisy = true;
+  const std::vector<std::string> names = runs.size() == 1 ? std::vector<std::string>{"processed"} : labels;
+  add(group, overlay(std::move(examples), runs, names, count_of(&round_figures::examples)));
+  return group;
+}
+
+}  // namespace
+
+std::vector<figure_group> figures_of(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  std::vector<figure_group> groups;
+  for (auto& group : {learning(runs, labels), communication(runs, labels), participation(runs, labels)})
+    if (!group.charts.empty()) groups.push_back(group);
+  return groups;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,89 @@
+#include "tools/report/detail/numbers.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+namespace furlong::tools {
+
+namespace {
+
+constexpr std::string_view dash = "\u2013";
+constexpr std::string_view infinite = "\u221E";
+
+std::string to_text(double value, std::chars_format format, int digits) {
+  std::array<char, 400> buffer{};  // the largest double has 309 digits before its point
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format, digits);
+  return {buffer.data(), end.ptr};
+}
+
+// Four decimals for what is about 1, as metrics are; fewer for large figures, powers of ten at the ends.
+std::string plain(double value) {
+  const double size = std::abs(value);
+  if (value == 0.0) return "0";
+  if (size < 1e-3 || size >= 1e7) return to_text(value, std::chars_format::scientific, 2);
+  if (size < 10) return fixed(value, 4);
+  if (size < 1000) return fixed(value, size < 100 ? 2 : 1);
+  std::string text(value < 0 ? "-" : "");
+  return text += grouped(static_cast<std::uint64_t>(std::llround(size)));
+}
+
+std::string bytes(double value) {
+  const auto unit = unit_for(value);
+  const double scaled = value / unit.size;
+  const int digits = unit.size == 1.0 || scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
+  return fixed(scaled, digits) + " " + unit.name;
+}
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  if (std::isnan(value)) return std::string(dash);
+  if (std::isinf(value)) return std::string(value < 0 ? "-" : "").append(infinite);
+  auto text = to_text(value, std::chars_format::fixed, digits);
+  // No "-0.00".
+  return text.find_first_not_of("-0.") == std::string::npos && text.starts_with('-') ? text.substr(1) : text;
+}
+
+std::string written(std::optional<double> value, number_style style) {
+  if (!value || std::isnan(*value)) return std::string(dash);
+  if (std::isinf(*value)) return fixed(*value, 0);
+  switch (style) {
+    case number_style::percent: return fixed(*value * 100.0, 2) + " %";
+    case number_style::count:
+      return *value < 0 || *value > 1e18 ? plain(*value) : grouped(static_cast<std::uint64_t>(std::llround(*value)));
+    case number_style::bytes: return bytes(*value);
+    case number_style::plain: break;
+  }
+  return plain(*value);
+}
+
+std::string grouped(std::uint64_t count) {
+  auto text = std::to_string(count);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+std::string duration(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return std::string(dash);
+  if (seconds < 59.95) return fixed(seconds, seconds < 9.995 ? 2 : 1) + " s";
+  if (seconds > 1e15) return written(seconds, number_style::plain) + " s";
+  const auto two = [](long long part) { return std::string(part < 10 ? "0" : "").append(std::to_string(part)); };
+  const auto whole = std::llround(seconds);
+  if (whole < 3600) return std::to_string(whole / 60) + " min " + two(whole % 60) + " s";
+  return std::to_string(whole / 3600) + " h " + two(whole / 60 % 60) + " min";
+}
+
+std::string counted(std::uint64_t count, const std::string& noun) {
+  return grouped(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+byte_unit unit_for(double bytes) {
+  constexpr std::array<byte_unit, 5> units{{{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1.0}}};
+  for (const auto& unit : units)
+    if (bytes >= unit.size) return unit;
+  return units.back();
+}
+
+}  // namespace furlong::tools

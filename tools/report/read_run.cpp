@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "tools/report/detail/json_fields.hpp"
+#include "tools/report/report.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using path = std::filesystem::path;
+
+// The whole file; nothing where there is none.
+result<std::optional<std::string>> read_file(const path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(text << in.rdbuf())) || in.bad())
+    return fail(error::kind::data, file.string(), "cannot be read: " + std::string(std::strerror(errno)));
+  return std::move(text).str();
+}
+
+// Calls `take` with every line that is not empty and its place. A last line without a line end that is no JSON was cut
+// off by the end of the process; with `torn_is_fine` it is left out, and the result is true.
+result<bool> each_line(std::string_view text, const path& file, bool torn_is_fine,
+                       const std::function<result<void>(const nlohmann::ordered_json&, const std::string&)>& take) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto end = text.find('\n');
+    const auto line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const auto place = file.string() + ":" + std::to_string(number);
+    const auto object = parse_object(line, place);
+    if (!object && end == std::string_view::npos && torn_is_fine) return true;
+    if (!object) return tl::unexpected(object.error());
+    if (auto taken = take(*object, place); !taken) return tl::unexpected(taken.error());
+  }
+  return false;
+}
+
+result<round_figures> read_round(const nlohmann::ordered_json& line, const std::string& place) {
+  round_figures round;
+  json_fields fields(line, place);
+  fields.require("round");
+  fields.read("round", round.round);
+  fields.read("selected", round.selected);
+  fields.read("folded", round.folded);
+  fields.read("rejected", round.rejected);
+  fields.read("examples", round.examples);
+  fields.read("bytes_up", round.bytes_up);
+  fields.read("bytes_down", round.bytes_down);
+  fields.read("loss", round.loss);
+  fields.read("change_norm", round.change_norm);
+  fields.read("applied", round.applied);
+  fields.read("eval", round.eval);
+  if (auto good = fields.check(); !good) return tl::unexpected(good.error());
+  return round;
+}
+
+result<void> read_metrics(const std::string& text, const path& file, run_record& run) {
+  const auto torn = each_line(text, file, !run.summary, [&](const auto& line, const auto& place) -> result<void> {
+    auto round = read_round(line, place);
+    if (!round) return tl::unexpected(round.error());
+    if (!run.rounds.empty() && round->round <= run.rounds.back().round)
+      return fail(
+          error::kind::data, place,
+          "round " + std::to_string(round->round) + " comes after round " + std::to_string(run.rounds.back().round),
+          "each round has one line, in order");
+    run.rounds.push_back(std::move(*round));
+    return {};
+  });
+  if (!torn) return tl::unexpected(torn.error());
+  if (*torn) run.notes.emplace_back("The last line of metrics.jsonl was cut off and is left out.");
+  return {};
+}
+
+// Whom an event was about: its other members of a plain type, "client 17".
+std::string subject_of(const nlohmann::ordered_json& line) {
+  std::string subject;
+  for (const auto& item : line.items()) {
+    const auto& key = item.key();
+    if (key == "round" || key == "event" || key == "reason" || item.value().is_structured()) continue;
+    const auto value = item.value().is_string() ? item.value().template get<std::string>() : item.value().dump();
+    subject += (subject.empty() ? "" : ", ") + key + " " + value;
+  }
+  return subject;
+}
+
+void count_event(event_kind& kind, std::optional<std::uint64_t> round, std::string subject) {
+  constexpr std::size_t shown = 4;
+  ++kind.count;
+  if (round) {
+    kind.first_round = std::min(*round, kind.first_round.value_or(*round));
+    kind.last_round = std::max(*round, kind.last_round.value_or(*round));
+  }
+  if (subject.empty() || kind.subjects.size() >= shown) return;
+  if (std::find(kind.subjects.begin(), kind.subjects.end(), subject) == kind.subjects.end())
+    kind.subjects.push_back(std::move(subject));
+}
+
+result<void> read_events(const std::string& text, const path& file, run_record& run) {
+  std::map<std::pair<std::string, std::string>, std::size_t> index;
+  const auto torn = each_line(text, file, !run.summary, [&](const auto& line, const auto& place) -> result<void> {
+    std::string event;
+    std::string reason;
+    std::optional<std::uint64_t> round;
+    json_fields fields(line, place);
+    fields.require("event");
+    fields.read("event", event);
+    fields.read("reason", reason);
+    fields.read("round", round);
+    if (auto good = fields.check(); !good) return good;
+    const auto [at, is_new] = index.try_emplace({event, reason}, run.events.size());
+    if (is_new) run.events.push_back({event, reason, 0, {}, {}, {}});
+    count_event(run.events[at->second], round, subject_of(line));
+    return {};
+  });
+  if (!torn) return tl::unexpected(torn.error());
+  if (*torn) run.notes.emplace_back("The last line of events.jsonl was cut off and is left out.");
+  return {};
+}
+
+void read_figures(json_fields& fields, run_summary& to) {
+  fields.read("furlong", to.version);
+  fields.read("kernel_level", to.kernel_level);
+  fields.read("rounds", to.rounds);
+  fields.read("model_sha256", to.model_sha256);
+  fields.read("private_sha256", to.private_sha256);
+  fields.read("wall_seconds", to.wall_seconds);
+  fields.read("cpu_seconds", to.cpu_seconds);
+  fields.read("train_seconds", to.train_seconds);
+  fields.read("virtual_seconds", to.virtual_seconds);
+  fields.read("clients_trained", to.clients_trained);
+  fields.read("clients_per_second", to.clients_per_second);
+  fields.read("examples_per_second", to.examples_per_second);
+  fields.read("bytes_up", to.bytes_up);
+  fields.read("bytes_down", to.bytes_down);
+  fields.read("selected", to.selected);
+  fields.read("folded", to.folded);
+  fields.read("rejected", to.rejected);
+  fields.read("late", to.late);
+  fields.read("surplus", to.surplus);
+  fields.read("dropped", to.dropped);
+  fields.read("abandoned", to.abandoned);
+  fields.read("in_flight", to.in_flight);
+  fields.read("peak_rss_bytes", to.peak_rss_bytes);
+  fields.read("private_clients", to.private_clients);
+  fields.read("private_staleness", to.private_staleness);
+  fields.read("eval", to.eval);
+}
+
+result<void> read_summary(const std::string& text, const path& file, run_record& run) {
+  const auto object = parse_object(text, file.string());
+  if (!object) return tl::unexpected(object.error());
+  json_fields fields(*object, file.string());
+  fields.read("scenario", run.name);
+  fields.read("algorithm", run.algorithm);
+  fields.read("model", run.model);
+  fields.read("seed", run.seed);
+  read_figures(fields, run.summary.emplace());
+  return fields.check();
+}
+
+// The value of a key in a resolved scenario, which Furlong writes one "key = value" a line under [table] headings.
+// Empty when there is none, or when it is more than a number or a text without escapes.
+std::string scenario_value(std::string_view text, std::string_view table, std::string_view key) {
+  const auto trim = [](std::string_view part) {
+    const auto first = part.find_first_not_of(" \t\r");
+    return first == std::string_view::npos ? std::string_view()
+                                           : part.substr(first, part.find_last_not_of(" \t\r") - first + 1);
+  };
+  std::string_view in;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const auto line = trim(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    const auto equals = line.find('=');
+    if (line.starts_with('[') && line.ends_with(']')) in = line.substr(1, line.size() - 2);
+    if (in != table || equals == std::string_view::npos || trim(line.substr(0, equals)) != key) continue;
+    auto value = trim(line.substr(equals + 1));
+    if (value.size() >= 2 && value.front() == '"' && value.find('"', 1) == value.size() - 1)
+      value = value.substr(1, value.size() - 2);
+    return std::string(value.find_first_of("\"\\[{#") == std::string_view::npos ? value : std::string_view());
+  }
+  return {};
+}
+
+// What an interrupted run has no summary for.
+void name_after_scenario(run_record& run) {
+  if (run.name.empty()) run.name = scenario_value(run.scenario, "scenario", "name");
+  if (run.seed.empty()) run.seed = scenario_value(run.scenario, "scenario", "seed");
+  if (run.algorithm.empty()) run.algorithm = scenario_value(run.scenario, "algorithm", "kind");
+  if (run.model.empty()) run.model = scenario_value(run.scenario, "model", "kind");
+  if (run.name.empty()) run.name = run.directory.filename().string();
+}
+
+}  // namespace
+
+result<run_record> read_run(const path& run_directory) {
+  run_record run;
+  run.directory = run_directory.lexically_normal();
+  if (!run.directory.has_filename()) run.directory = run.directory.parent_path();  // "run/" is "run"
+  std::array<std::optional<std::string>, 4> texts;
+  const std::array names{"summary.json", "metrics.jsonl", "events.jsonl", "scenario.toml"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto text = read_file(run_directory / names[i]);
+    if (!text) return tl::unexpected(text.error());
+    texts[i] = std::move(*text);
+  }
+  if (!texts[0] && !texts[1])
+    return fail(error::kind::data, run_directory.string(), "holds neither summary.json nor metrics.jsonl",
+                "name the folder that `furlong run` wrote");
+
+  result<void> good;
+  if (texts[0]) good = read_summary(*texts[0], run_directory / names[0], run);
+  if (good && texts[1]) good = read_metrics(*texts[1], run_directory / names[1], run);
+  if (good && texts[2]) good = read_events(*texts[2], run_directory / names[2], run);
+  if (!good) return tl::unexpected(good.error());
+  run.scenario = std::move(texts[3]).value_or("");
+  name_after_scenario(run);
+  if (!run.summary) run.notes.emplace_back("This run has no summary.json: it was interrupted, or is still going on.");
+  if (!texts[1]) run.notes.emplace_back("This run has no metrics.jsonl: there are no curves to draw.");
+  return run;
+}
+
+}  // namespace furlong::tools

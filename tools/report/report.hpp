@@ -1,0 +1,33 @@
+// Reports of runs: reads run directories, compares them in the terminal, and draws them in one HTML file.
+//
+// The HTML file is self-contained (styles, plots and a little script are inline; it asks for nothing from a network),
+// opens offline, prints, and follows the reader's light or dark setting. It holds no date and no path: the same runs
+// give the same bytes.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "models/result.hpp"
+#include "tools/report/run_record.hpp"
+
+namespace furlong::tools {
+
+/// Reads summary.json, metrics.jsonl, events.jsonl and scenario.toml of a run directory. Files may be missing: without
+/// summary.json the run counts as interrupted, and a last line of metrics.jsonl or events.jsonl that was cut off in the
+/// middle is left out with a note.
+/// Fails (kind data, place "file:line") on any other damage, and where the folder holds nothing of a run.
+[[nodiscard]] result<run_record> read_run(const std::filesystem::path& run_directory);
+
+/// Writes the report of one run, or the comparison of several, to one HTML file. The file appears whole or not at all.
+/// Fails (kind usage) without runs, (kind runtime) when the file cannot be written.
+[[nodiscard]] result<void> write_report(std::span<const run_record> runs, const std::filesystem::path& html);
+
+/// The content of that file. `runs` must not be empty.
+[[nodiscard]] std::string report_html(std::span<const run_record> runs);
+
+/// A table for the terminal, one row per run, a '*' after the best value of each column; empty without runs.
+[[nodiscard]] std::string comparison_table(std::span<const run_record> runs);
+
+}  // namespace furlong::tools

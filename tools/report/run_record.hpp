@@ -1,0 +1,97 @@
+// What a run directory says about a run, as the report needs it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace furlong::tools {
+
+/// Metrics of one group of clients, pooled over its examples. Only those that the model has are set.
+struct group_figures {
+  std::optional<double> rmse;
+  std::optional<double> accuracy;  ///< 0 to 1
+  std::optional<double> auc;
+  std::optional<double> perplexity;
+  std::optional<double> loss;  ///< mean per example
+  std::uint64_t examples = 0;
+  std::uint64_t clients = 0;
+
+  friend bool operator==(const group_figures&, const group_figures&) = default;
+};
+
+/// The groups of an evaluation, in the order they are shown, by the names the files use.
+inline constexpr std::array<std::string_view, 3> evaluation_groups{"validation", "seen", "unseen"};
+/// One evaluation: by group; a group that the run does not have is empty.
+using evaluation_figures = std::array<std::optional<group_figures>, evaluation_groups.size()>;
+
+/// One line of metrics.jsonl.
+struct round_figures {
+  std::uint64_t round = 0;
+  std::uint64_t selected = 0;
+  std::uint64_t folded = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t examples = 0;
+  std::uint64_t bytes_up = 0;
+  std::uint64_t bytes_down = 0;
+  std::optional<double> loss;  ///< mean training loss per example; none when nothing was folded or it is not finite
+  std::optional<double> change_norm;
+  bool applied = true;
+  std::optional<evaluation_figures> eval;
+};
+
+/// All lines of events.jsonl with the same event and reason. A run may have millions of lines, but few kinds.
+struct event_kind {
+  std::string event;
+  std::string reason;  ///< may be empty
+  std::uint64_t count = 0;
+  std::optional<std::uint64_t> first_round;
+  std::optional<std::uint64_t> last_round;
+  std::vector<std::string> subjects;  ///< the first few whom or what it was about: "client 17"
+};
+
+/// Counts by reason or stage, in the order of the file.
+using named_counts = std::vector<std::pair<std::string, std::uint64_t>>;
+
+/// How stale private values were when they were used, in rounds.
+struct staleness_figures {
+  std::optional<double> mean, p50, p90, max;
+};
+
+/// summary.json. Texts and figures that it does not have stay empty.
+struct run_summary {
+  std::string version;  ///< of Furlong
+  std::string kernel_level, model_sha256, private_sha256;
+  std::uint64_t rounds = 0;
+  std::optional<double> wall_seconds, cpu_seconds, train_seconds, virtual_seconds;
+  std::optional<double> clients_per_second, examples_per_second;
+  std::uint64_t clients_trained = 0;
+  std::uint64_t bytes_up = 0, bytes_down = 0;
+  std::uint64_t selected = 0, folded = 0, late = 0, surplus = 0, abandoned = 0, in_flight = 0;
+  named_counts rejected;  ///< by reason
+  named_counts dropped;   ///< by stage
+  std::optional<std::uint64_t> peak_rss_bytes, private_clients;
+  std::optional<staleness_figures> private_staleness;
+  std::optional<evaluation_figures> eval;
+};
+
+/// A run. Without a summary it was interrupted, or is still going on.
+struct run_record {
+  std::filesystem::path directory;
+  std::string name;       ///< of the scenario; the folder's when nothing says it
+  std::string algorithm;  ///< may be empty, as may the next two
+  std::string model;
+  std::string seed;
+  std::optional<run_summary> summary;
+  std::vector<round_figures> rounds;  ///< ascending
+  std::vector<event_kind> events;     ///< in order of their first line
+  std::string scenario;               ///< the resolved scenario's text
+  std::vector<std::string> notes;     ///< what was missing or left out, for people
+};
+
+}  // namespace furlong::tools

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <unistd.h>
+
+#include "tools/report/detail/comparison.hpp"
+#include "tools/report/detail/figures.hpp"
+#include "tools/report/detail/html.hpp"
+#include "tools/report/detail/sections.hpp"
+#include "tools/report/detail/style.hpp"
+#include "tools/report/report.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+// The policy makes sure of what the page promises: it asks nothing of any network.
+std::string head(const std::string& title) {
+  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+         "script-src 'unsafe-inline'\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+         "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +
+         escape(title) + "</title>\n<style>" + std::string(style_sheet()) + "</style></head>\n<body><main>\n";
+}
+
+std::string foot() {
+  return "<footer>Written by <code>furlong report</code>. This file is complete in itself and opens offline.</footer>\n"
+         "</main><script>" +
+         std::string(hover_script()) + "</script></body></html>\n";
+}
+
+std::string figures(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  std::string out;
+  std::size_t id = 0;
+  for (const auto& group : figures_of(runs, labels)) {
+    out += "<h2>" + escape(group.title) + "</h2>\n<div class=\"plots\">\n";
+    for (const auto& plot : group.charts) out += render(plot, ++id);
+    out += "</div>\n";
+    if (!group.note.empty()) out += "<p class=\"hint\">" + group.note + "</p>\n";
+  }
+  return out;
+}
+
+// Two sections beside each other where there is room.
+std::string pair(const std::string& first, const std::string& second) {
+  if (first.empty() && second.empty()) return {};
+  return "<div class=\"pair\"><section>" + first + "</section><section>" + second + "</section></div>\n";
+}
+
+std::string one_run(const run_record& run) {
+  std::string out = "<header><p class=\"over\">Run report</p><h1>" + escape(run.name) + "</h1>\n" + about_line(run) +
+                    notes_of(run) + "</header>\n" + cards(run) + final_metrics(run);
+  out += figures({&run, 1}, labels_of({&run, 1}));
+  if (run.rounds.size() < 2)
+    out += "<p class=\"hint\">" + counted(run.rounds.size(), "round") + ": there are no curves to draw.</p>\n";
+  out += pair(accounting(run), rejections(run) + private_state(run)) + events(run) + identity(run);
+  if (!run.scenario.empty()) out += "<h2>Scenario</h2>\n" + scenario_text(run);
+  return out;
+}
+
+std::string comparison(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  const auto columns = compare(runs);
+  bool named_by_algorithm = true;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    named_by_algorithm = named_by_algorithm && labels[i] == runs[i].algorithm;
+  std::vector<table_head> heads{{named_by_algorithm ? "algorithm" : "run", "", false}};
+  if (!named_by_algorithm) heads.push_back({"algorithm", "", false});
+  for (const auto& column : columns) heads.push_back({escape(column.title), escape(column.group), true});
+  std::vector<table_row> rows;
+  bool marks = false;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    table_row row{{{swatch(i) + escape(labels[i])}}, ""};
+    if (!named_by_algorithm) row.cells.push_back(text_cell(runs[i].algorithm));
+    for (const auto& column : columns) {
+      row.cells.push_back({escape(column.cells[i]), true, column.best[i]});
+      marks = marks || column.best[i];
+    }
+    rows.push_back(std::move(row));
+  }
+  return "<div class=\"runs\">" + html_table("", heads, rows) + "</div>\n" +
+         (marks ? "<p class=\"hint\">A dot marks the best value of a column.</p>\n" : "");
+}
+
+std::string run_section(const run_record& run, const std::string& label, std::size_t index) {
+  std::string out = "<section class=\"run\"><header><h3>" + swatch(index) + escape(label) + "</h3>" + about_line(run) +
+                    notes_of(run) + "</header>\n" + cards(run);
+  const auto more = accounting(run) + rejections(run) + private_state(run) + events(run) + identity(run);
+  if (!more.empty())
+    out +=
+        "<details><summary>Accounting, events and hashes</summary><div class=\"inside\">" + more + "</div></details>\n";
+  return out + scenario_text(run) + "</section>\n";
+}
+
+std::string title_of(std::span<const run_record> runs) {
+  const auto& name = runs.front().name;
+  if (runs.size() == 1) return name;
+  const auto count = std::to_string(runs.size()) + " runs";
+  const bool one_name = std::all_of(runs.begin(), runs.end(), [&](const auto& run) { return run.name == name; });
+  return one_name ? name + ", " + count : "Comparison of " + count;
+}
+
+std::string several_runs(std::span<const run_record> runs) {
+  const auto labels = labels_of(runs);
+  std::string out = "<header><p class=\"over\">Comparison</p><h1>" + escape(title_of(runs)) + "</h1></header>\n" +
+                    comparison(runs, labels) + figures(runs, labels) + "<h2>Runs</h2>\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) out += run_section(runs[i], labels[i], i);
+  return out;
+}
+
+}  // namespace
+
+std::string report_html(std::span<const run_record> runs) {
+  return head(title_of(runs)) + (runs.size() == 1 ? one_run(runs.front()) : several_runs(runs)) + foot();
+}
+
+result<void> write_report(std::span<const run_record> runs, const std::filesystem::path& html) {
+  if (runs.empty()) return fail(error::kind::usage, "", "there is no run to report on", "name a run directory or more");
+  // Beside the file, so that the rename stays within one file system; a name of its own, so that two writers can meet.
+  auto draft = html;
+  draft += "." + std::to_string(::getpid()) + ".tmp";
+  const auto refuse = [&](const std::string& why) {
+    std::error_code ignored;
+    std::filesystem::remove(draft, ignored);
+    return fail(error::kind::runtime, html.string(), "cannot be written: " + why);
+  };
+  errno = 0;
+  std::ofstream out(draft, std::ios::binary | std::ios::trunc);
+  out << report_html(runs);
+  out.close();
+  if (!out) return refuse(errno != 0 ? std::strerror(errno) : "the device refused");
+  std::error_code problem;
+  std::filesystem::rename(draft, html, problem);
+  if (problem) return refuse(problem.message());
+  return {};
+}
+
+}  // namespace furlong::tools
