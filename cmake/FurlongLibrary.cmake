@@ -1,5 +1,6 @@
 # furlong_library(NAME SOURCES file... DEPENDS target...): the static library of one folder, Furlong::NAME.
-# Headers are included relative to the root: "models/layout.hpp".
+# Headers are included relative to the root: "models/layout.hpp". All of the folder's headers are installed except those
+# under detail/, which nobody outside the folder includes.
 find_program(FURLONG_CCACHE ccache)
 if(FURLONG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${FURLONG_CCACHE}")
@@ -22,6 +23,11 @@ function(furlong_library name)
                                                     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/furlong>")
   target_link_libraries(furlong_${name} PUBLIC ${arg_DEPENDS})
   furlong_warnings(furlong_${name})
+
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  install(TARGETS furlong_${name} EXPORT FurlongTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/furlong/${folder}"
+          FILES_MATCHING PATTERN "*.hpp" PATTERN detail EXCLUDE)
 endfunction()
 
 # furlong_test(NAME SOURCES file... DEPENDS target... [LABELS label...]): one Boost.Test executable under CTest.
@@ -36,4 +42,28 @@ function(furlong_test name)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
                                           WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# furlong_fuzz(NAME SOURCES file... DEPENDS target... [CORPUS folder]): a libFuzzer target under CTest, label "fuzz",
+# only where FURLONG_FUZZ is on (preset fuzz). It runs FURLONG_FUZZ_SECONDS from the corpus, a folder beside its sources
+# that it only reads; what it discovers stays in the build folder.
+set(FURLONG_FUZZ_SECONDS 20 CACHE STRING "How long each fuzz target runs under CTest, in seconds")
+function(furlong_fuzz name)
+  if(NOT FURLONG_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(fuzz_${name} ${arg_SOURCES})
+  target_link_libraries(fuzz_${name} PRIVATE ${arg_DEPENDS})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  furlong_warnings(fuzz_${name})
+  set(found "${CMAKE_CURRENT_BINARY_DIR}/found_${name}")
+  file(MAKE_DIRECTORY "${found}")
+  if(arg_CORPUS)
+    get_filename_component(corpus "${arg_CORPUS}" ABSOLUTE)
+  endif()
+  add_test(NAME fuzz_${name} COMMAND fuzz_${name} -max_total_time=${FURLONG_FUZZ_SECONDS} -timeout=5 -print_final_stats=1
+                                     "-artifact_prefix=${found}/" "${found}" ${corpus})
+  math(EXPR limit "${FURLONG_FUZZ_SECONDS} + 120")
+  set_tests_properties(fuzz_${name} PROPERTIES LABELS fuzz TIMEOUT ${limit})
 endfunction()

@@ -24,7 +24,8 @@ struct round_report {
   std::vector<refused_member> refused;
 };
 
-/// Callbacks of a run, each of which may be empty; called from one thread at a time, in order. A failure of a callback ends the run with it.
+/// Callbacks of a run, each of which may be empty; called from one thread at a time, in order. A failure of a callback
+/// ends the run with it.
 struct run_observer {
   std::function<result<void>(const round_report&)> on_round;
   std::function<result<void>(const evaluation_report&)> on_evaluation;

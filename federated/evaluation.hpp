@@ -16,8 +16,8 @@
 
 namespace furlong::federated {
 
-/// Where reconstruction starts: a client's own tensors (private ones, its row of a table over clients) are drawn afresh;
-/// shared ones keep the model's values, so that rebuilding them is fine-tuning.
+/// Where reconstruction starts: a client's own tensors (private ones, its row of a table over clients) are drawn
+/// afresh; shared ones keep the model's values, so that rebuilding them is fine-tuning.
 void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
                      models::working_set& weights);
 

@@ -11,11 +11,13 @@ namespace {
 models::examples with_questions(const models::examples_view& known, std::uint32_t features) {
   models::examples all;
   all.append(known);
-  const std::size_t before = all.labels.size();
-  all.features.resize(before + features);
-  std::iota(all.features.begin() + static_cast<std::ptrdiff_t>(before), all.features.end(), 0U);
-  all.labels.resize(before + features, 0.0F);
-  if (!all.values.empty()) all.values.resize(before + features, 1.0F);
+  const std::size_t named = all.features.size();
+  all.features.resize(named + features);
+  std::iota(all.features.begin() + static_cast<std::ptrdiff_t>(named), all.features.end(), 0U);
+  all.labels.resize(all.labels.size() + features, 0.0F);
+  if (!all.values.empty()) all.values.resize(all.features.size(), 1.0F);
+  if (!all.offsets.empty())
+    for (std::uint32_t feature = 0; feature < features; ++feature) all.offsets.push_back(all.offsets.back() + 1);
   return all;
 }
 

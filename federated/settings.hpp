@@ -39,7 +39,7 @@ struct reconstruction_settings {
   float lr = 0.1F;
   std::uint32_t epochs = 1;
   std::uint32_t max_steps = 0;     ///< 0: no cap; 1: one-step reconstruction
-  std::uint32_t batch_size = 0;     ///< of the SGD steps; 0: the batches that were dealt to the support
+  std::uint32_t batch_size = 0;    ///< of the SGD steps; 0: the batches that were dealt to the support
   float ridge = 1.0F;              ///< least squares: weight of ||w||^2 against the summed squared errors
   bool ridge_per_example = false;  ///< multiply it by the number of examples
   bool split = true;               ///< training: even batches reconstruct, odd ones update; else all do both
@@ -81,9 +81,9 @@ struct privacy_settings {
 
 /// [evaluation]
 struct evaluation_settings {
-  std::uint32_t every = 0;  ///< rounds between evaluations; 0: only at the end
+  std::uint32_t every = 0;       ///< rounds between evaluations; 0: only at the end
   std::uint32_t batch_size = 0;  ///< of the batches dealt to support and query; 0: the client's batch size
-  bool clip = false;        ///< clip predicted ratings to the dataset's range
+  bool clip = false;             ///< clip predicted ratings to the dataset's range
   float clip_low = 1.0F;
   float clip_high = 5.0F;
   std::vector<std::string> reconstruct;  ///< tensors rebuilt from the support of each unseen client

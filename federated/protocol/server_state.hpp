@@ -31,8 +31,8 @@ struct server_state {
   run_history history;
   double wall_seconds = 0.0;  ///< spent in all lives up to here
   double cpu_seconds = 0.0;
-  double train_seconds = 0.0;      ///< of these, in rounds: evaluation and checkpoints apart
-  double train_cpu_seconds = 0.0;  ///< processor time of the same
+  double train_seconds = 0.0;                         ///< of these, in rounds: evaluation and checkpoints apart
+  double train_cpu_seconds = 0.0;                     ///< processor time of the same
   std::map<std::string, std::uint64_t> output_bytes;  ///< length of each output file at this moment, by file name
 };
 

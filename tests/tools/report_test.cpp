@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <unistd.h>
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_whole_run) {
   BOOST_REQUIRE(run.rounds.size() == 4U);
   BOOST_TEST(!run.rounds[0].eval);
   BOOST_TEST((*run.rounds[1].eval)[1]->clients == 31U);
-  BOOST_TEST(!run.rounds[2].loss);  // null: it was not finite
+  BOOST_TEST(std::isnan(run.rounds[2].loss.value()));  // null
   BOOST_TEST(run.rounds[3].bytes_down == 5000000U);
 }
 
@@ -236,6 +237,20 @@ BOOST_AUTO_TEST_CASE(accounts_that_do_not_add_up_are_told) {
   auto run = read(golden / "furl");
   run.summary->selected = 41;
   BOOST_TEST(has(page(run), "do not add up to the selected: 1 client missing."));
+}
+
+BOOST_AUTO_TEST_CASE(a_divergence_is_told_and_never_best) {
+  auto runs = both();
+  runs[0].rounds[2].loss = 1.0;
+  BOOST_TEST(!has(page(runs[0]), "diverged"));
+  for (auto* eval : {&runs[0].summary->eval, &runs[0].rounds[3].eval}) (**eval)[2]->rmse = std::nan("");
+  runs[0].rounds[2].applied = false;
+  const auto html = page(runs[0]);
+  BOOST_TEST(has(html, "Training diverged: from round 4 on, metrics are not finite."));
+  BOOST_TEST(has(html, "stayed as it was in 1 round:"));
+  BOOST_TEST(has(html, "<b>NaN</b>"));
+  BOOST_TEST(has(html, "3 points, first 1.5000, last 0.7500"));  // the losses without that of the idle round
+  BOOST_TEST(has(comparison_table(runs), "0.9498*"));
 }
 
 BOOST_AUTO_TEST_CASE(several_runs) {

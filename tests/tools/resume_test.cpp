@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_SUITE(command_resume)
 BOOST_AUTO_TEST_CASE(twenty_kills_at_random_moments_change_nothing) {
   const scratch_folder folder;
   // Long enough that most kills find it at work, with a checkpoint every third round.
-  const auto scenario = small_scenario(folder, "furl", 3000);
+  const auto scenario = small_scenario(folder, "furl", 1200);
   const auto whole = folder / "whole";
   const auto begun = std::chrono::steady_clock::now();
   BOOST_REQUIRE(run_furlong(folder, {"run", scenario.string(), "--out", whole.string()}).code == 0);
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(twenty_kills_at_random_moments_change_nothing) {
 
 BOOST_AUTO_TEST_CASE(an_interrupt_stops_cleanly_and_can_be_resumed) {
   const scratch_folder folder;
-  const auto scenario = small_scenario(folder, "fedrecon", 4000);
+  const auto scenario = small_scenario(folder, "fedrecon", 1500);
   const auto whole = folder / "whole";
   BOOST_REQUIRE(run_furlong(folder, {"run", scenario.string(), "--out", whole.string()}).code == 0);
 

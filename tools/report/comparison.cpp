@@ -1,6 +1,7 @@
 #include "tools/report/detail/comparison.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 
@@ -23,7 +24,8 @@ void add_column(std::vector<comparison_column>& to, std::span<const run_record> 
     const auto found = value(run);
     column.cells.push_back(text(found));
     figures += found ? 1 : 0;
-    if (found && when != better::neither && (!best || (when == better::smaller ? *found < *best : *found > *best)))
+    if (found && !std::isnan(*found) && when != better::neither &&
+        (!best || (when == better::smaller ? *found < *best : *found > *best)))
       best = found;
   }
   if (figures == 0) return;

@@ -26,6 +26,11 @@ round_value metric_of(std::size_t group, const metric& which) {
   };
 }
 
+// What a round that changed nothing says of its training means nothing.
+round_value value_of(std::optional<double> round_figures::*member) {
+  return [member](const round_figures& round) { return round.applied ? round.*member : std::nullopt; };
+}
+
 round_value count_of(std::uint64_t round_figures::*member) {
   return [member](const round_figures& round) { return static_cast<double>(round.*member); };
 }
@@ -83,9 +88,9 @@ figure_group learning(std::span<const run_record> runs, const std::vector<std::s
   if (alone) add_evaluation(group, runs.front());
   if (!alone) add_evaluation(group, runs, labels);
   const std::vector<std::string> names = alone ? std::vector<std::string>{"mean per example, before its step"} : labels;
-  add(group, overlay(std::move(loss), runs, names, [](const auto& round) { return round.loss; }));
+  add(group, overlay(std::move(loss), runs, names, value_of(&round_figures::loss)));
   const std::vector<std::string> norm = alone ? std::vector<std::string>{"L2 norm"} : labels;
-  add(group, overlay(std::move(step), runs, norm, [](const auto& round) { return round.change_norm; }));
+  add(group, overlay(std::move(step), runs, norm, value_of(&round_figures::change_norm)));
   for (const auto& plot : group.charts)
     for (const auto& line : plot.curves)
       if (is_averaged(line, plot))

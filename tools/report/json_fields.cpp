@@ -1,5 +1,7 @@
 #include "tools/report/detail/json_fields.hpp"
 
+#include <limits>
+
 namespace furlong::tools {
 
 using nlohmann::ordered_json;
@@ -20,7 +22,6 @@ result<ordered_json> parse_object(std::string_view text, const std::string& plac
 
 const ordered_json* json_fields::find(const char* key) const {
   const auto found = object_.find(key);
-  // A number that is not finite is written as null.
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
@@ -59,10 +60,11 @@ void json_fields::read(const char* key, std::optional<std::uint64_t>& to) {
 }
 
 void json_fields::read(const char* key, std::optional<double>& to) {
-  const auto* found = find(key);
-  if (found == nullptr) return;
-  if (!found->is_number()) return complain(key, "a number");
-  to = found->get<double>();
+  const auto found = object_.find(key);
+  if (found == object_.end()) return;
+  if (!found->is_number() && !found->is_null()) return complain(key, "a number");
+  // JSON has no other word for what is not finite.
+  to = found->is_null() ? std::numeric_limits<double>::quiet_NaN() : found->get<double>();
 }
 
 void json_fields::read(const char* key, bool& to) {

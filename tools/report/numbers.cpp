@@ -39,7 +39,7 @@ std::string bytes(double value) {
 }  // namespace
 
 std::string fixed(double value, int digits) {
-  if (std::isnan(value)) return std::string(dash);
+  if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return std::string(value < 0 ? "-" : "").append(infinite);
   auto text = to_text(value, std::chars_format::fixed, digits);
   // No "-0.00".
@@ -47,8 +47,8 @@ std::string fixed(double value, int digits) {
 }
 
 std::string written(std::optional<double> value, number_style style) {
-  if (!value || std::isnan(*value)) return std::string(dash);
-  if (std::isinf(*value)) return fixed(*value, 0);
+  if (!value) return std::string(dash);
+  if (!std::isfinite(*value)) return fixed(*value, 0);
   switch (style) {
     case number_style::percent: return fixed(*value * 100.0, 2) + " %";
     case number_style::count:

@@ -12,7 +12,8 @@
 
 namespace furlong::tools {
 
-/// Metrics of one group of clients, pooled over its examples. Only those that the model has are set.
+/// Metrics of one group of clients, pooled over its examples. Only those that the model has are set; one that is not
+/// finite, as after a divergence, is NaN.
 struct group_figures {
   std::optional<double> rmse;
   std::optional<double> accuracy;  ///< 0 to 1
@@ -39,9 +40,9 @@ struct round_figures {
   std::uint64_t examples = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::optional<double> loss;  ///< mean training loss per example; none when nothing was folded or it is not finite
+  std::optional<double> loss;  ///< mean training loss per example
   std::optional<double> change_norm;
-  bool applied = true;
+  bool applied = true;  ///< false: nothing usable was folded, and loss and change_norm say nothing
   std::optional<evaluation_figures> eval;
 };
 

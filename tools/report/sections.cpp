@@ -100,6 +100,19 @@ std::string rounds_text(const event_kind& of) {
   return of.first_round == of.last_round ? first : first + " \u2013 " + grouped(*of.last_round);
 }
 
+bool is_finite(const std::optional<double>& value) { return !value || std::isfinite(*value); }
+
+// The first round whose loss or metrics are not finite.
+std::optional<std::uint64_t> first_divergence(const run_record& run) {
+  for (const auto& round : run.rounds) {
+    bool finite = is_finite(round.loss);
+    for (const auto& group : round.eval.value_or(evaluation_figures{}))
+      for (const auto& which : metrics) finite = finite && (!group || is_finite(*group.*which.value));
+    if (!finite) return round.round;
+  }
+  return std::nullopt;
+}
+
 std::string hash_row(std::string_view name, const std::string& hash) {
   return hash.empty() ? "" : "<dt>" + escape(name) + "</dt><dd><code>" + escape(hash) + "</code></dd>";
 }
@@ -119,8 +132,15 @@ std::string about_line(const run_record& run) {
 }
 
 std::string notes_of(const run_record& run) {
+  auto notes = run.notes;
+  if (const auto first = first_divergence(run))
+    notes.push_back("Training diverged: from round " + grouped(*first) + " on, metrics are not finite.");
+  const auto idle = std::count_if(run.rounds.begin(), run.rounds.end(), [](const auto& r) { return !r.applied; });
+  if (idle > 0)
+    notes.push_back("The model stayed as it was in " + counted(static_cast<std::uint64_t>(idle), "round") +
+                    ": nothing usable was folded.");
   std::string out;
-  for (const auto& note : run.notes) out += "<p class=\"note\">" + escape(note) + "</p>\n";
+  for (const auto& note : notes) out += "<p class=\"note\">" + escape(note) + "</p>\n";
   return out;
 }
 

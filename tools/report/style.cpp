@@ -108,7 +108,8 @@ details .inside h2{margin:1rem 0 .6rem;padding:0;border:0;font-size:1rem}
 footer{margin-top:3rem;padding-top:1rem;border-top:1px solid var(--line);color:var(--soft);font-size:.85rem}
 @media (max-width:34rem){main{padding:1.6rem .9rem 3rem}.cards{grid-template-columns:1fr 1fr;gap:.55rem}
 .card{padding:.65rem .75rem}.card b{font-size:1.15rem}.plot{padding:.75rem .55rem .4rem}.grid text,.off{font-size:17px}
-table,.runs table{font-size:.85rem}th,td{padding:.4rem .5rem}.hashes{grid-template-columns:1fr;gap:0}.hashes dd{margin-bottom:.5rem}}
+table,.runs table{font-size:.85rem}th,td{padding:.4rem .5rem}
+.hashes{grid-template-columns:1fr;gap:0}.hashes dd{margin-bottom:.5rem}}
 @media print{:root{color-scheme:light;--page:#fff;--panel:#fff;--ink:#000;--soft:#444;--line:#ccc;--grid:#e6e6e6;
 --best:#eee;--warn:#fff;--warn-ink:#333;
 --c0:#0072b2;--c1:#d55e00;--c2:#00916b;--c3:#b8578f;--c4:#b37700;--c5:#3d9bd0;--c6:#59636d;--c7:#7a5cc0}
@@ -172,7 +173,8 @@ for (const svg of document.querySelectorAll("svg.chart")) {
     tip.hidden = false;
     const room = svg.parentNode.getBoundingClientRect();
     const x = box.left - room.left + first.at / scale;
-    tip.style.left = x + 14 + tip.offsetWidth > room.width ? Math.max(4, x - 14 - tip.offsetWidth) + "px" : x + 14 + "px";
+    const fits = x + 14 + tip.offsetWidth <= room.width;
+    tip.style.left = (fits ? x + 14 : Math.max(4, x - 14 - tip.offsetWidth)) + "px";
     tip.style.top = box.top - room.top + 10 + "px";
   };
   svg.addEventListener("pointermove", show);

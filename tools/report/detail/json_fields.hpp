@@ -26,7 +26,7 @@ class json_fields {
   /// A whole number >= 0.
   void read(const char* key, std::uint64_t& to);
   void read(const char* key, std::optional<std::uint64_t>& to);
-  /// Any number.
+  /// Any number; null is NaN.
   void read(const char* key, std::optional<double>& to);
   void read(const char* key, bool& to);
   /// A text; a number is taken as it is written.

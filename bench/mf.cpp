@@ -1,0 +1,150 @@
+// bench_mf: how much the actors cost. The same clients train by the reference loop and by the actor engine, in turns.
+//
+//   bench_mf [--rounds N] [--repetitions N] [--threads MOST]   figures
+//   bench_mf --dump FOLDER [--rounds N]                        the work, for yardsticks in other languages
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "actors/actor_engine.hpp"
+#include "bench/common.hpp"
+#include "bench/mf_experiment.hpp"
+#include "bench/stateless_store.hpp"
+#include "federated/reference_loop.hpp"
+#include "federated/round.hpp"
+
+namespace {
+
+using namespace furlong;
+using bench::figures;
+
+template <class T>
+T expect(result<T> got) {
+  if (got) return std::move(*got);
+  std::fprintf(stderr, "bench_mf: %s\n", got.error().text().c_str());
+  std::exit(4);
+}
+
+/// What the rounds after the first cost: buffers have grown by then, and loading and evaluation are left out.
+struct speed {
+  double per_wall_second = 0.0;  ///< clients
+  double per_cpu_second = 0.0;
+  double cpu_us = 0.0;  ///< of one client task
+};
+
+/// Takes the time at the end of the first and of the last round.
+class stopwatch {
+ public:
+  stopwatch(const federated::experiment& e, double (*cpu)())
+      : cpu_(cpu), last_(e.settings.rounds), clients_(static_cast<double>((last_ - 1) * e.settings.per_round)) {}
+
+  federated::run_observer observer() {
+    federated::run_observer told;
+    told.on_round = [this](const federated::round_report& round) -> result<void> {
+      if (round.version == 1) {
+        wall_ = -bench::wall_seconds();
+        cpu_used_ = -cpu_();
+      }
+      if (round.version == last_) {
+        wall_ += bench::wall_seconds();
+        cpu_used_ += cpu_();
+      }
+      return {};
+    };
+    told.on_evaluation = [](const federated::evaluation_report&) -> result<void> { return {}; };
+    return told;
+  }
+  [[nodiscard]] speed read() const { return {clients_ / wall_, clients_ / cpu_used_, cpu_used_ / clients_ * 1e6}; }
+
+ private:
+  double (*cpu_)();
+  std::uint64_t last_;
+  double clients_;
+  double wall_ = 0.0;
+  double cpu_used_ = 0.0;
+};
+
+speed time_reference(const federated::experiment& e) {
+  bench::stateless_store store;
+  stopwatch watch(e, bench::thread_cpu_seconds);
+  expect(run_reference(e, store, watch.observer()));
+  return watch.read();
+}
+
+/// The fair rival of a two-thread engine: as many loops at once, each with a federation of its own.
+speed time_references(const std::vector<federated::experiment>& each) {
+  std::vector<speed> all(each.size());
+  bench::run_at_once(each.size(), [&](std::size_t i) { all[i] = time_reference(each[i]); });
+  speed together;
+  for (const auto& one : all) {
+    together.per_wall_second += one.per_wall_second;
+    together.cpu_us += one.cpu_us / static_cast<double>(all.size());
+  }
+  together.per_cpu_second = 1e6 / together.cpu_us;
+  return together;
+}
+
+speed time_actors(const federated::experiment& e, std::size_t threads) {
+  bench::stateless_store store;
+  const std::atomic<bool> stop{false};
+  stopwatch watch(e, federated::process_cpu_seconds);
+  expect(actors::run_actors(e, initial_state(e), store, watch.observer(), stop, {threads}));
+  return watch.read();
+}
+
+std::vector<double> column(const std::vector<speed>& from, double speed::*what) {
+  std::vector<double> values;
+  for (const auto& one : from) values.push_back(one.*what);
+  return values;
+}
+
+/// The reference loops and the engine on this many threads.
+void compare(const bench::ratings& data, std::size_t threads, std::size_t rounds, std::size_t repetitions,
+             figures& out) {
+  std::vector<federated::experiment> each;
+  for (std::size_t seed = 1; seed <= threads; ++seed)
+    each.push_back(expect(bench::published_fedrecon(data, seed, rounds)));
+  std::vector<speed> loops;
+  std::vector<speed> engine;
+  for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
+    loops.push_back(time_references(each));
+    engine.push_back(time_actors(each.front(), threads));
+  }
+  const auto suffix = bench::on_threads(threads);
+  const auto print = [&](const char* metric, double speed::*what, std::optional<double> bar) {
+    const auto slow = column(loops, what);
+    const auto fast = column(engine, what);
+    out.add({"reference-loop" + suffix, metric, bench::median(slow), "clients/s"});
+    out.add({"actors" + suffix, metric, bench::median(fast), "clients/s", "reference-loop",
+             bench::median_ratio(fast, slow), bar});
+  };
+  print("clients_per_second", &speed::per_wall_second, 0.60);
+  print("clients_per_cpu_second", &speed::per_cpu_second, {});
+  std::vector<double> machinery;
+  for (std::size_t i = 0; i < loops.size(); ++i) machinery.push_back(engine[i].cpu_us - loops[i].cpu_us);
+  out.add({"actors" + suffix, "machinery_per_task", bench::median(machinery), "us"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto data = expect(bench::load_ratings());
+  const auto folder = bench::text_argument(argc, argv, "--dump", "");
+  if (!folder.empty()) {
+    const auto rounds = bench::count_argument(argc, argv, "--rounds", 30);
+    if (auto done = bench::dump_work(expect(bench::published_fedrecon(data, 1, rounds)), folder); !done) {
+      std::fprintf(stderr, "bench_mf: %s\n", done.error().text().c_str());
+      return 4;
+    }
+    return 0;
+  }
+  const auto rounds = std::max<std::size_t>(bench::count_argument(argc, argv, "--rounds", 500), 2);
+  const auto repetitions = bench::count_argument(argc, argv, "--repetitions", 7);
+  std::fprintf(stderr, "bench_mf: %s, %zu rounds of 100 clients, medians of %zu alternating runs\n",
+               data.source.c_str(), rounds, repetitions);
+  figures out("mf");
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const auto most = std::min(bench::count_argument(argc, argv, "--threads", 2), cores);
+  for (std::size_t threads = 1; threads <= most; ++threads) compare(data, threads, rounds, repetitions, out);
+  return 0;
+}

@@ -1,0 +1,31 @@
+// What most would build: one RocksDB database with one family and the client as key prefix. Stock options.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+namespace furlong::bench {
+
+/// Keeps the same two values per client, without checksums of its own or lives. Ends the program on any failure.
+class single_family {
+ public:
+  explicit single_family(const std::filesystem::path& folder);
+  ~single_family();
+
+  /// Overwrites one of the two slots.
+  void commit(std::uint32_t client, std::uint64_t version, std::span<const float> values);
+  void sync();
+  bool load(std::uint32_t client, std::span<float> out);
+  /// Reads everything; how many values there are.
+  std::size_t visit();
+  /// Deletes a client and rewrites what may still hold its bytes.
+  void erase(std::uint32_t client);
+
+ private:
+  struct content;
+  std::unique_ptr<content> content_;
+};
+
+}  // namespace furlong::bench

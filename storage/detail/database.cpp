@@ -1,0 +1,206 @@
+#include "storage/detail/database.hpp"
+
+#include <algorithm>
+
+#include "storage/detail/files.hpp"
+
+namespace furlong::storage::detail {
+
+namespace fs = std::filesystem;
+using rocksdb::Slice;
+using rocksdb::Status;
+
+namespace {
+
+tl::unexpected<error> refused(const database_place& place, const std::string& doing, const Status& status) {
+  const bool damaged = status.IsCorruption() || status.IsNotFound() || status.IsInvalidArgument();
+  return fail(damaged ? error::kind::data : error::kind::runtime, place.name,
+              "cannot " + doing + ": " + status.ToString(),
+              damaged ? "restore the store from a copy, or start the run anew" : "check the disk and its free space");
+}
+
+tl::unexpected<error> refused(const database_place& place, std::uint32_t client, const std::string& doing,
+                              const Status& status) {
+  auto why = refused(place, doing, status);
+  why.value().place += ", client " + std::to_string(client);
+  return why;
+}
+
+Slice slice(const record_key& key) { return {key.data(), key.size()}; }
+
+std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const std::vector<std::string>& names) {
+  std::vector<rocksdb::ColumnFamilyDescriptor> all;
+  all.reserve(names.size());
+  const auto options = environment::family_options();
+  for (const auto& name : names) all.emplace_back(name, options);
+  return all;
+}
+
+}  // namespace
+
+result<std::vector<std::string>> list_families(const environment& env, const database_place& place) {
+  std::vector<std::string> names;
+  const auto status = rocksdb::DB::ListColumnFamilies(env.database_options(), place.folder.string(), &names);
+  if (!status.ok()) return refused(place, "read the list of clients", status);
+  return names;
+}
+
+std::vector<store_problem> diagnose_tables(const environment& env, const database_place& place,
+                                           const std::vector<std::string>& families) {
+  auto options = env.database_options();
+  options.paranoid_checks = false;  // opens although a table cannot be
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* raw = nullptr;
+  const auto status =
+      rocksdb::DB::OpenForReadOnly(options, place.folder.string(), descriptors(families), &handles, &raw);
+  const std::unique_ptr<rocksdb::DB> db(raw);
+  if (!status.ok()) return {};
+  auto problems = verify_tables(*db, place);
+  for (auto* handle : handles) db->DestroyColumnFamilyHandle(handle);
+  return problems;
+}
+
+result<std::unique_ptr<database>> database::create(const environment& env, database_place place) {
+  if (auto made = make_folder(place.folder); !made) return tl::unexpected(made.error());
+  std::unique_ptr<database> self(new database(std::move(place), false));
+  auto options = env.database_options();
+  options.create_if_missing = true;
+  options.error_if_exists = true;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  const deferred_syncs later;  // it does not count before it is sealed, and sealing makes all of it durable
+  const auto status = rocksdb::DB::Open(options, self->place_.folder.string(),
+                                        descriptors({rocksdb::kDefaultColumnFamilyName}), &handles, &db);
+  if (!status.ok()) return refused(self->place_, "create the shard", status);
+  self->db_.reset(db);
+  self->adopt(handles);
+  return self;
+}
+
+result<std::unique_ptr<database>> database::open(const environment& env, database_place place, bool read_only) {
+  std::unique_ptr<database> self(new database(std::move(place), read_only));
+  if (auto started = self->start(env); !started) return tl::unexpected(started.error());
+  return self;
+}
+
+result<void> database::start(const environment& env) {
+  // RocksDB takes a changed length at the MANIFEST's end for an unfinished record, and would forget families.
+  if (const auto damaged = scan_manifest(place_); !damaged.empty()) return as_error(place_, damaged.front());
+  const auto names = list_families(env, place_);
+  if (!names) return tl::unexpected(names.error());
+  // Its own reading of logs has a gap too, in every mode: a changed kind of record can pass for the end of the log.
+  if (const auto damaged = scan_logs(place_, *names, torn_); !damaged.empty()) return as_error(place_, damaged.front());
+  auto options = env.database_options();
+  if (torn_) options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  const auto folder = place_.folder.string();
+  const auto status = read_only_ ? rocksdb::DB::OpenForReadOnly(options, folder, descriptors(*names), &handles, &db)
+                                 : rocksdb::DB::Open(options, folder, descriptors(*names), &handles, &db);
+  db_.reset(db);
+  if (!status.ok()) {
+    const auto problems = diagnose_tables(env, place_, *names);
+    return problems.empty() ? refused(place_, "open the shard", status) : as_error(place_, problems.front());
+  }
+  adopt(handles);
+  measure_logs();
+  old_logs_dirty_ = true;
+  return {};
+}
+
+void database::adopt(const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+  families_.reserve(handles.size());
+  for (auto* handle : handles) {
+    if (const auto client = client_of_family(handle->GetName()))
+      families_[*client].handle = handle;
+    else
+      default_ = handle;
+  }
+}
+
+void database::measure_logs() {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(place_.folder, failed)) {
+    if (entry.path().extension() != ".log") continue;
+    ++log_files_;
+    log_bytes_ += entry.file_size(failed);
+  }
+}
+
+database::~database() {
+  if (!db_) return;
+  for (auto& [client, of] : families_) db_->DestroyColumnFamilyHandle(of.handle);
+  if (default_ != nullptr) db_->DestroyColumnFamilyHandle(default_);
+  db_->Close();
+}
+
+database::family* database::find(std::uint32_t client) {
+  const auto at = families_.find(client);
+  return at == families_.end() ? nullptr : &at->second;
+}
+
+result<void> database::add(const std::vector<std::uint32_t>& clients) {
+  std::vector<std::string> names;
+  names.reserve(clients.size());
+  for (const auto client : clients) names.push_back(family_name(client));
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  Status status;
+  {
+    const deferred_syncs later;
+    manifest_dirty_ = true;
+    status = db_->CreateColumnFamilies(environment::family_options(), names, &handles);
+  }
+  for (auto* handle : handles) {
+    auto& of = families_[*client_of_family(handle->GetName())];
+    of.handle = handle;
+    of.known = true;
+  }
+  if (!status.ok()) return refused(place_, "make room for a client", status);
+  return {};
+}
+
+result<bool> database::get(std::uint32_t client, const family& of, std::size_t slot, rocksdb::PinnableSlice& out) {
+  out.Reset();
+  const auto key = make_key(client, slot);
+  const auto status = db_->Get({}, of.handle, slice(key), &out);
+  if (status.IsNotFound()) return false;
+  if (!status.ok()) return refused(place_, client, "read the value", status);
+  return true;
+}
+
+result<void> database::put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record) {
+  batch_.Clear();
+  const auto key = make_key(client, slot);
+  auto status = batch_.Put(of.handle, slice(key), Slice(record.data(), record.size()));
+  if (status.ok()) status = db_->Write({}, &batch_);
+  if (!status.ok()) return refused(place_, client, "store the value", status);
+  constexpr std::size_t log_overhead = 40;
+  log_bytes_ += record.size() + log_overhead;
+  dirty_ = true;
+  return {};
+}
+
+result<void> database::sync() {
+  if (!dirty_) return {};
+  // The MANIFEST first: a log that names unknown families would be of no use.
+  if (manifest_dirty_ || old_logs_dirty_) {
+    if (auto synced = sync_files(place_.folder, old_logs_dirty_); !synced) return synced;
+    manifest_dirty_ = old_logs_dirty_ = false;
+  }
+  if (const auto status = db_->SyncWAL(); !status.ok()) return refused(place_, "make the log durable", status);
+  dirty_ = false;
+  return {};
+}
+
+result<void> sync_files(const fs::path& folder, bool logs) {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("MANIFEST-") || (logs && name.ends_with(".log")))
+      if (auto synced = sync_path(entry.path()); !synced) return synced;
+  }
+  return {};
+}
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,105 @@
+// One RocksDB database: a shard's content, a column family per client. Not thread-safe: a shard has a lock.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <rocksdb/db.h>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/result.hpp"
+#include "storage/detail/environment.hpp"
+#include "storage/detail/owner.hpp"
+#include "storage/detail/record.hpp"
+#include "storage/problem.hpp"
+
+namespace furlong::storage::detail {
+
+/// What a shard's files are, and how messages call them.
+struct database_place {
+  std::filesystem::path folder;
+  std::uint32_t shard = 0;
+  std::string name;  ///< "private store DIR, shard 3"
+};
+
+class database {
+ public:
+  /// A client's family, and what is known of its two records.
+  struct family {
+    rocksdb::ColumnFamilyHandle* handle = nullptr;
+    bool known = false;  ///< the tags were read (and the records found sound)
+    slot_pair tags;
+  };
+
+  /// A new one, in a folder that does not exist or is empty.
+  [[nodiscard]] static result<std::unique_ptr<database>> create(const environment& env, database_place place);
+  /// An existing one. Any damage to its log or MANIFEST is an error that names shard, file, byte and, where it can be
+  /// told, the client. A log that ends in an unfinished record, as a crash leaves it, opens: see torn().
+  [[nodiscard]] static result<std::unique_ptr<database>> open(const environment& env, database_place place,
+                                                              bool read_only);
+  ~database();
+  database(const database&) = delete;
+  database& operator=(const database&) = delete;
+
+  /// Whether the last process was stopped in the middle of a write, which was never called durable.
+  [[nodiscard]] bool torn() const { return torn_; }
+  [[nodiscard]] std::uint64_t log_bytes() const { return log_bytes_; }
+  [[nodiscard]] std::size_t log_files() const { return log_files_; }
+  [[nodiscard]] const database_place& place() const { return place_; }
+  [[nodiscard]] rocksdb::DB& raw() { return *db_; }
+
+  [[nodiscard]] std::unordered_map<std::uint32_t, family>& families() { return families_; }
+  /// The client's family, or null.
+  [[nodiscard]] family* find(std::uint32_t client);
+  /// Makes a family for each client; none has one yet.
+  [[nodiscard]] result<void> add(const std::vector<std::uint32_t>& clients);
+
+  /// Reads a record. False when there is none.
+  [[nodiscard]] result<bool> get(std::uint32_t client, const family& of, std::size_t slot, rocksdb::PinnableSlice& out);
+  /// Writes a record, whole or not at all.
+  [[nodiscard]] result<void> put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record);
+  /// Returns when all that was written survives a crash of the machine.
+  [[nodiscard]] result<void> sync();
+  [[nodiscard]] bool dirty() const { return dirty_; }
+
+ private:
+  database(database_place place, bool read_only) : place_(std::move(place)), read_only_(read_only) {}
+  result<void> start(const environment& env);
+  void adopt(const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
+  void measure_logs();
+
+  database_place place_;
+  bool read_only_ = false;
+  bool torn_ = false;
+  bool dirty_ = false;           // written to since the last sync
+  bool manifest_dirty_ = false;  // families made since the last sync
+  bool old_logs_dirty_ = false;  // an earlier process may have left its log in the system's cache only
+  std::uint64_t log_bytes_ = 0;
+  std::size_t log_files_ = 0;
+  std::unique_ptr<rocksdb::DB> db_;
+  rocksdb::ColumnFamilyHandle* default_ = nullptr;
+  std::unordered_map<std::uint32_t, family> families_;
+  rocksdb::WriteBatch batch_;
+};
+
+/// Makes the MANIFEST of a database durable, and its logs if asked to.
+[[nodiscard]] result<void> sync_files(const std::filesystem::path& folder, bool logs);
+/// The family names of a database on disk, by family id, without opening it.
+[[nodiscard]] result<std::vector<std::string>> list_families(const environment& env, const database_place& place);
+/// Scans all logs of a database for damage. Sets `torn` when a log ends in an unfinished record.
+[[nodiscard]] std::vector<store_problem> scan_logs(const database_place& place,
+                                                   const std::vector<std::string>& families, bool& torn);
+/// The same for the MANIFEST in use; nothing else can be read without it.
+[[nodiscard]] std::vector<store_problem> scan_manifest(const database_place& place);
+/// Compares every table file of a database with the checksum that was taken when it was written.
+[[nodiscard]] std::vector<store_problem> verify_tables(rocksdb::DB& db, const database_place& place);
+/// The same for a database that does not open although its logs are sound: a damaged log can keep RocksDB busy for
+/// ever.
+[[nodiscard]] std::vector<store_problem> diagnose_tables(const environment& env, const database_place& place,
+                                                         const std::vector<std::string>& families);
+/// A problem as an error.
+[[nodiscard]] tl::unexpected<error> as_error(const database_place& place, const store_problem& problem);
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,141 @@
+#include "storage/detail/environment.hpp"
+
+#include <map>
+#include <mutex>
+#include <rocksdb/file_checksum.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/table.h>
+#include <string>
+
+namespace furlong::storage::detail {
+
+namespace {
+
+using rocksdb::FileOptions;
+using rocksdb::FSDirectory;
+using rocksdb::FSWritableFile;
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+thread_local int deferring = 0;
+
+/// A file whose syncs can be put off: MANIFEST and CURRENT.
+class deferring_file final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
+  IOStatus Sync(const IOOptions& options, IODebugContext* dbg) override {
+    return deferring > 0 ? IOStatus::OK() : FSWritableFileOwnerWrapper::Sync(options, dbg);
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* dbg) override {
+    return deferring > 0 ? IOStatus::OK() : FSWritableFileOwnerWrapper::Fsync(options, dbg);
+  }
+};
+
+/// One family's share of the directory that all families of a database have in common.
+class shared_directory final : public FSDirectory {
+ public:
+  explicit shared_directory(std::shared_ptr<FSDirectory> all) : all_(std::move(all)) {}
+  IOStatus Fsync(const IOOptions& options, IODebugContext* dbg) override {
+    return deferring > 0 ? IOStatus::OK() : all_->Fsync(options, dbg);
+  }
+  IOStatus FsyncWithDirOptions(const IOOptions& options, IODebugContext* dbg,
+                               const rocksdb::DirFsyncOptions& how) override {
+    return deferring > 0 ? IOStatus::OK() : all_->FsyncWithDirOptions(options, dbg, how);
+  }
+  IOStatus Close(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }  // the last owner closes
+  size_t GetUniqueId(char* id, size_t max_size) const override { return all_->GetUniqueId(id, max_size); }
+
+ private:
+  std::shared_ptr<FSDirectory> all_;
+};
+
+class small_families final : public rocksdb::FileSystemWrapper {
+ public:
+  small_families() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "FurlongSmallFamilies"; }
+
+  IOStatus NewWritableFile(const std::string& name, const FileOptions& options, std::unique_ptr<FSWritableFile>* out,
+                           IODebugContext* dbg) override {
+    // The OPTIONS file lists all families and is rewritten with each new one: quadratic. RocksDB does without it.
+    if (name.find("/OPTIONS-") != std::string::npos) return IOStatus::NotSupported("options are not kept in a file");
+    auto made = FileSystemWrapper::NewWritableFile(name, options, out, dbg);
+    if (made.ok() && (name.find("/MANIFEST-") != std::string::npos || name.ends_with(".dbtmp")))
+      *out = std::make_unique<deferring_file>(std::move(*out));
+    return made;
+  }
+
+  IOStatus NewDirectory(const std::string& name, const IOOptions& options, std::unique_ptr<FSDirectory>* out,
+                        IODebugContext* dbg) override {
+    // Every family opens the directory for itself: a file descriptor each. One will do.
+    const std::lock_guard hold(lock_);
+    auto shared = directories_[name].lock();
+    if (!shared) {
+      std::unique_ptr<FSDirectory> fresh;
+      if (auto made = FileSystemWrapper::NewDirectory(name, options, &fresh, dbg); !made.ok()) return made;
+      shared = std::move(fresh);
+      std::erase_if(directories_, [](const auto& entry) { return entry.second.expired(); });
+      directories_[name] = shared;
+    }
+    *out = std::make_unique<shared_directory>(std::move(shared));
+    return IOStatus::OK();
+  }
+
+ private:
+  std::mutex lock_;
+  std::map<std::string, std::weak_ptr<FSDirectory>> directories_;
+};
+
+/// Writes no information log: it would name clients.
+class silent final : public rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+}  // namespace
+
+environment::environment() : env_(rocksdb::NewCompositeEnv(std::make_shared<small_families>())) {}
+environment::~environment() = default;
+
+rocksdb::DBOptions environment::database_options() const {
+  rocksdb::DBOptions options;
+  options.env = env_.get();
+  options.info_log = std::make_shared<silent>();
+  options.max_open_files = 32;
+  options.max_file_opening_threads = 1;  // RocksDB starts these per family
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  options.skip_stats_update_on_db_open = true;
+  options.avoid_flush_during_shutdown = true;  // a flush costs about 1 ms per family: values live in log and memtable
+  options.avoid_flush_during_recovery = true;
+  options.allow_concurrent_memtable_write = false;  // as in-place updates want it
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
+  options.file_checksum_gen_factory = rocksdb::GetFileChecksumGenCrc32cFactory();
+  // Shards bound their logs themselves. RocksDB's own bound would flush family by family.
+  options.max_total_wal_size = std::uint64_t{1} << 40U;
+  return options;
+}
+
+rocksdb::ColumnFamilyOptions environment::family_options() {
+  // Shared: RocksDB makes one block cache per table factory.
+  static const std::shared_ptr<rocksdb::TableFactory> tables = [] {
+    rocksdb::BlockBasedTableOptions options;
+    options.no_block_cache = true;
+    return std::shared_ptr<rocksdb::TableFactory>(rocksdb::NewBlockBasedTableFactory(options));
+  }();
+  rocksdb::ColumnFamilyOptions options;
+  options.write_buffer_size = 64U << 10U;
+  options.arena_block_size = 4096;
+  options.num_levels = 2;
+  options.inplace_update_support = true;
+  options.inplace_update_num_locks = 16;
+  options.compression = rocksdb::kNoCompression;
+  options.table_factory = tables;
+  return options;
+}
+
+deferred_syncs::deferred_syncs() { ++deferring; }
+deferred_syncs::~deferred_syncs() { --deferring; }
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,37 @@
+// RocksDB's settings for very many, very small column families. Each was found necessary by measurement.
+#pragma once
+
+#include <memory>
+#include <rocksdb/env.h>
+#include <rocksdb/options.h>
+
+namespace furlong::storage::detail {
+
+/// A file system that leaves out what grows with the number of families, and the Env over it.
+/// One per store; must outlive its databases. Thread-safe.
+class environment {
+ public:
+  environment();
+  ~environment();
+  environment(const environment&) = delete;
+  environment& operator=(const environment&) = delete;
+
+  [[nodiscard]] rocksdb::DBOptions database_options() const;
+  [[nodiscard]] static rocksdb::ColumnFamilyOptions family_options();
+
+ private:
+  std::unique_ptr<rocksdb::Env> env_;
+};
+
+/// While one lives, RocksDB's MANIFEST, CURRENT and folder are written by this thread but not made durable: the caller
+/// does so before it relies on them. For a database that is only being built, and for making a family, which RocksDB
+/// writes to the MANIFEST alone and on the caller's thread, so that nobody else's edits are held back.
+class deferred_syncs {
+ public:
+  deferred_syncs();
+  ~deferred_syncs();
+  deferred_syncs(const deferred_syncs&) = delete;
+  deferred_syncs& operator=(const deferred_syncs&) = delete;
+};
+
+}  // namespace furlong::storage::detail

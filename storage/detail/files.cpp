@@ -1,0 +1,126 @@
+#include "storage/detail/files.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace furlong::storage::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// An open file descriptor.
+struct descriptor {
+  int number = -1;
+  explicit descriptor(int n) : number(n) {}
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  ~descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+tl::unexpected<error> system_failure(const fs::path& path, const std::string& doing) {
+  const int code = errno;
+  return fail(code == ENOENT || code == EACCES ? error::kind::data : error::kind::runtime, path.string(),
+              "cannot " + doing + ": " + std::strerror(code),
+              code == ENOSPC ? "free some space on the disk" : "check that the path exists and may be used");
+}
+
+result<void> write_all(int file, std::span<const std::byte> content, const fs::path& path) {
+  while (!content.empty()) {
+    const auto written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return system_failure(path, "write the file");
+    content = content.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace
+
+result<std::string> read_file(const fs::path& path) {
+  const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number < 0) return system_failure(path, "open the file");
+  struct stat facts {};
+  if (::fstat(file.number, &facts) != 0) return system_failure(path, "read the file");
+  std::string content(static_cast<std::size_t>(facts.st_size), '\0');
+  std::size_t have = 0;
+  while (have < content.size()) {
+    const auto got = ::read(file.number, content.data() + have, content.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_failure(path, "read the file");
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  content.resize(have);
+  return content;
+}
+
+result<void> replace_file(const fs::path& path, std::span<const std::byte> content) {
+  fs::path temporary = path;
+  temporary += ".new";
+  {
+    const descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (file.number < 0) return system_failure(temporary, "create the file");
+    if (auto written = write_all(file.number, content, temporary); !written) return written;
+    if (::fsync(file.number) != 0) return system_failure(temporary, "make the file durable");
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return system_failure(path, "replace the file");
+  return sync_path(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+result<void> sync_path(const fs::path& path) {
+  const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number < 0) return system_failure(path, "open it");
+  if (::fsync(file.number) != 0) return system_failure(path, "make it durable");
+  return {};
+}
+
+result<void> sync_folder(const fs::path& folder) {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder, failed))
+    if (entry.is_regular_file(failed))
+      if (auto synced = sync_path(entry.path()); !synced) return synced;
+  if (failed) return fail(error::kind::runtime, folder.string(), "cannot list the folder: " + failed.message());
+  return sync_path(folder);
+}
+
+result<void> make_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed)
+    return fail(error::kind::data, folder.string(), "cannot create the folder: " + failed.message(),
+                "check the path and its permissions");
+  return {};
+}
+
+result<void> remove_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::remove_all(folder, failed);
+  if (failed) return fail(error::kind::runtime, folder.string(), "cannot delete the folder: " + failed.message());
+  return {};
+}
+
+folder_lock::~folder_lock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+result<folder_lock> folder_lock::take(const fs::path& folder, bool shared) {
+  const auto path = folder / "LOCK";
+  int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 && shared) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // a store on a read-only medium
+  if (file < 0) return system_failure(path, "open the lock");
+  folder_lock lock(file);
+  if (::flock(file, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return system_failure(path, "lock the folder");
+  return fail(error::kind::runtime, folder.string(), "another process is using this store",
+              "wait until it has ended, or end it");
+}
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,43 @@
+#include "storage/detail/lives.hpp"
+
+#include <algorithm>
+
+namespace furlong::storage::detail {
+
+lives::lives(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> told)
+    : resumed_at_(std::move(resumed_at)), told_(std::move(told)) {
+  index();
+}
+
+void lives::begin(const federated::run_history& history) {
+  const auto& now = history.resumed_at;
+  const auto [differs, unused] = std::ranges::mismatch(now, told_);
+  if (differs != now.end())
+    resumed_at_.insert(resumed_at_.end(), differs, now.end());
+  else  // nothing new: resumed once more from the same checkpoint, or begun anew
+    resumed_at_.push_back(now.empty() ? 0 : now.back());
+  told_ = now;
+  index();
+}
+
+void lives::index() {
+  lowest_ = resumed_at_;
+  for (std::size_t i = lowest_.size(); i > 1; --i) lowest_[i - 2] = std::min(lowest_[i - 2], lowest_[i - 1]);
+}
+
+std::optional<std::size_t> current_slot(const slot_pair& slots, const lives& history) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!slots[i].present || !history.contains(slots[i].life, slots[i].version)) continue;
+    if (!best || slots[i].sequence > slots[*best].sequence) best = i;
+  }
+  return best;
+}
+
+std::size_t slot_to_write(const slot_pair& slots, const lives& history, std::uint64_t covered) {
+  const auto now = current_slot(slots, history);
+  if (!now) return 0;
+  return slots[*now].version < covered ? 1 - *now : *now;
+}
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,150 @@
+#include "storage/detail/log_scan.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <rocksdb/file_checksum.h>
+
+namespace furlong::storage::detail {
+
+namespace {
+
+constexpr std::size_t block = 32768;
+constexpr std::size_t head = 7;
+enum fragment : std::uint8_t { whole = 1, first = 2, middle = 3, last = 4 };
+
+std::uint32_t masked_crc(std::string_view type_and_payload) {
+  static const auto factory = rocksdb::GetFileChecksumGenCrc32cFactory();
+  const auto generator = factory->CreateFileChecksumGenerator({});
+  generator->Update(type_and_payload.data(), type_and_payload.size());
+  generator->Finalize();
+  std::uint32_t crc = 0;
+  for (const char byte : generator->GetChecksum()) crc = (crc << 8U) | static_cast<unsigned char>(byte);
+  return ((crc >> 15U) | (crc << 17U)) + 0xa282ead8U;
+}
+
+bool all_zero(std::string_view bytes) {
+  return std::ranges::all_of(bytes, [](char c) { return c == '\0'; });
+}
+
+/// The header at `at`. Needs `head` bytes there.
+struct header {
+  std::uint32_t crc = 0;
+  std::size_t length = 0;
+  std::uint8_t type = 0;
+
+  header(std::string_view file, std::size_t at) : type(static_cast<std::uint8_t>(file[at + 6])) {
+    std::memcpy(&crc, file.data() + at, sizeof crc);
+    length = static_cast<unsigned char>(file[at + 4]) + (std::size_t{static_cast<unsigned char>(file[at + 5])} << 8U);
+  }
+  [[nodiscard]] bool known() const { return type >= whole && type <= last; }
+};
+
+class scanner {
+ public:
+  explicit scanner(std::string_view file) : file_(file) {}
+
+  log_scan run() {
+    while (at_ < file_.size() && !done_) step();
+    if (open_ && !done_) found_.torn = true;  // fragments without their last one
+    return std::move(found_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t block_end() const { return std::min((at_ / block + 1) * block, file_.size()); }
+  [[nodiscard]] bool in_last_block() const { return (at_ / block + 1) * block >= file_.size(); }
+
+  [[nodiscard]] bool valid_at(std::size_t at, std::size_t end) const {
+    if (at + head > end) return false;
+    const header h(file_, at);
+    return h.known() && at + head + h.length <= end && masked_crc(file_.substr(at + 6, 1 + h.length)) == h.crc;
+  }
+  /// The next sound record in this block behind `from`.
+  [[nodiscard]] std::optional<std::size_t> next_valid(std::size_t from) const {
+    for (auto at = from; at + head <= block_end(); ++at)
+      if (valid_at(at, block_end())) return at;
+    return std::nullopt;
+  }
+
+  void damage(const std::string& reason, std::string_view payload) {
+    found_.damages.push_back({at_, reason, collected_ + std::string(payload)});
+    collected_.clear();
+    open_ = false;
+    lost_ = true;
+  }
+
+  void step() {
+    const auto end = block_end();
+    if (end - at_ < head) return trailer(end);
+    const header h(file_, at_);
+    if (h.type == 0 && h.length == 0 && all_zero(file_.substr(at_))) return tear();
+    if (at_ + head + h.length > end) return overlong(end);
+    const auto payload = file_.substr(at_ + head, h.length);
+    if (masked_crc(file_.substr(at_ + 6, 1 + h.length)) != h.crc) {
+      damage("checksum does not fit", payload);
+      const auto behind = at_ + head + h.length;
+      at_ = valid_at(behind, end) || behind == end ? behind : next_valid(at_ + 1).value_or(end);
+      return;
+    }
+    if (!h.known()) {
+      damage("unknown kind of record", payload);
+    } else {
+      follow(h, payload);
+    }
+    at_ += head + h.length;
+  }
+
+  /// The few bytes at a block's end that hold no record.
+  void trailer(std::size_t end) {
+    if (end % block != 0) return tear();
+    if (!all_zero(file_.substr(at_, end - at_))) damage("padding is not empty", {});
+    at_ = end;
+  }
+
+  /// A record that claims more bytes than there are.
+  void overlong(std::size_t end) {
+    const auto rest = file_.substr(at_ + head, end - at_ - head);
+    const bool length_changed = masked_crc(file_.substr(at_ + 6, 1 + rest.size())) == header(file_, at_).crc;
+    const auto behind = length_changed ? std::nullopt : next_valid(at_ + 1);
+    if (in_last_block() && !length_changed && !behind) return tear();
+    damage("length does not fit", rest);
+    at_ = behind.value_or(end);
+  }
+
+  void tear() {
+    found_.torn = true;
+    done_ = true;
+  }
+
+  /// Puts the fragments of a record together.
+  void follow(const header& h, std::string_view payload) {
+    const bool begins = h.type == whole || h.type == first;
+    if (begins && open_) damage("a record was not finished", {});
+    if (!begins && !open_) {
+      if (!lost_) damage("a record lacks its beginning", payload);
+      return;  // else a consequence of the damage before
+    }
+    if (begins) collected_.clear();
+    lost_ = false;
+    open_ = h.type == first || h.type == middle;
+    if (open_)
+      collected_ += payload;
+    else
+      collected_.clear();
+  }
+
+  std::string_view file_;
+  std::size_t at_ = 0;
+  std::string collected_;  // payload of the fragments so far
+  bool open_ = false;      // a first fragment waits for its last one
+  bool lost_ = false;      // fragments may follow whose beginning was damaged
+  bool done_ = false;
+  log_scan found_;
+};
+
+}  // namespace
+
+log_scan scan_log(std::string_view file) { return scanner(file).run(); }
+
+}  // namespace furlong::storage::detail

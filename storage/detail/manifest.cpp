@@ -1,0 +1,96 @@
+#include "storage/detail/manifest.hpp"
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <cstring>
+#include <sstream>
+
+#include "storage/at_rest.capnp.h"
+#include "storage/detail/digest.hpp"
+#include "storage/detail/files.hpp"
+#include "storage/detail/message.hpp"
+#include "storage/detail/sealed_file.hpp"
+
+namespace furlong::storage::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view magic = "FURLSTOR";
+constexpr std::uint16_t format = 1;
+constexpr auto file_name = "store.furlong";
+
+tl::unexpected<error> unreadable(const fs::path& file, const std::string& reason) {
+  return fail(error::kind::data, file.string(), reason, "restore the store from a copy, or start the run anew");
+}
+
+result<store_manifest> read_message(schema::StoreManifest::Reader message, const fs::path& file) {
+  if (message.getFormat() != format)
+    return unreadable(file, "the store has format " + std::to_string(message.getFormat()) + ", this release reads " +
+                                std::to_string(format));
+  store_manifest manifest;
+  manifest.run = message.getRun();
+  manifest.shards = message.getShards();
+  const auto signature = message.getSignature();
+  manifest.signature.assign(signature.begin(), signature.size());
+  const auto hash = message.getLayoutHash();
+  const auto expected = sha256(manifest.signature);
+  if (hash.size() != expected.size() || std::memcmp(hash.begin(), expected.data(), expected.size()) != 0)
+    return unreadable(file, "the layout's hash does not fit its signature");
+  if (manifest.shards == 0 || manifest.shards > 256) return unreadable(file, "the number of shards is impossible");
+  manifest.history = lives(to_vector(message.getLives()), to_vector(message.getHistory()));
+  return manifest;
+}
+
+}  // namespace
+
+bool has_manifest(const fs::path& store) {
+  std::error_code failed;
+  return fs::exists(store / file_name, failed);
+}
+
+result<void> write_manifest(const fs::path& store, const store_manifest& manifest) {
+  capnp::MallocMessageBuilder message;
+  auto root = message.initRoot<schema::StoreManifest>();
+  root.setFormat(format);
+  root.setRun(manifest.run);
+  root.setShards(manifest.shards);
+  root.setSignature(manifest.signature);
+  const auto hash = sha256(manifest.signature);
+  root.setLayoutHash({reinterpret_cast<const capnp::byte*>(hash.data()), hash.size()});
+  fill(root.initLives(static_cast<unsigned>(manifest.history.all().size())), manifest.history.all());
+  fill(root.initHistory(static_cast<unsigned>(manifest.history.told().size())), manifest.history.told());
+  const auto bytes = seal(magic, flat(message));
+  return replace_file(store / file_name, std::as_bytes(std::span(bytes)));
+}
+
+result<store_manifest> read_manifest(const fs::path& store) {
+  const auto file = store / file_name;
+  if (!has_manifest(store))
+    return fail(error::kind::data, store.string(), "there is no private store here (" + file.string() + " is missing)",
+                "name the folder of a run that keeps private values, or of its store");
+  const auto bytes = read_file(file);
+  if (!bytes) return tl::unexpected(bytes.error());
+  return unseal(magic, *bytes, file, "store's description").and_then([&](std::string_view payload) {
+    return with_message<schema::StoreManifest>(payload, file,
+                                               [&](auto message) { return read_message(message, file); });
+  });
+}
+
+result<models::layout_ptr> layout_of(const std::string& signature) {
+  std::vector<models::tensor_spec> specs;
+  std::istringstream lines(signature);
+  for (std::string line; std::getline(lines, line);) {
+    const auto cols_at = line.rfind(' ');
+    const auto rows_at = cols_at == std::string::npos || cols_at == 0 ? cols_at : line.rfind(' ', cols_at - 1);
+    models::tensor_spec spec;
+    if (rows_at == std::string::npos || std::sscanf(line.c_str() + rows_at, " %u %u", &spec.rows, &spec.cols) != 2)
+      return fail(error::kind::data, "private layout", "cannot read \"" + line + "\" as name, rows and columns");
+    spec.name = line.substr(0, rows_at);
+    specs.push_back(std::move(spec));
+  }
+  return std::make_shared<const models::layout>(std::move(specs));
+}
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,29 @@
+// The small file that says what a store is: "store.furlong" in its folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "models/layout.hpp"
+#include "models/result.hpp"
+#include "storage/detail/lives.hpp"
+
+namespace furlong::storage::detail {
+
+struct store_manifest {
+  std::uint64_t run = 0;
+  std::uint32_t shards = 1;
+  std::string signature;  ///< of the private layout
+  lives history;
+};
+
+[[nodiscard]] bool has_manifest(const std::filesystem::path& store);
+/// Replaces the manifest; durable on return.
+[[nodiscard]] result<void> write_manifest(const std::filesystem::path& store, const store_manifest& manifest);
+/// Fails when the file is missing, damaged or of another format.
+[[nodiscard]] result<store_manifest> read_manifest(const std::filesystem::path& store);
+/// The layout that a signature describes, as far as it does: names and shapes.
+[[nodiscard]] result<models::layout_ptr> layout_of(const std::string& signature);
+
+}  // namespace furlong::storage::detail

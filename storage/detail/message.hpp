@@ -1,0 +1,69 @@
+// Small helpers for Cap'n Proto messages in files.
+#pragma once
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/result.hpp"
+
+namespace furlong::storage::detail {
+
+/// A message as one run of bytes.
+inline std::string flat(capnp::MessageBuilder& message) {
+  const auto words = capnp::messageToFlatArray(message);
+  const auto bytes = words.asBytes();
+  return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
+}
+
+/// Copies numbers into a list of the same length, and a list into numbers.
+template <class Builder, class Numbers>
+void fill(Builder list, const Numbers& numbers) {
+  unsigned i = 0;
+  for (const auto number : numbers) list.set(i++, number);
+}
+template <class Reader>
+auto to_vector(Reader list) {
+  std::vector<std::decay_t<decltype(list[0])>> numbers;
+  numbers.reserve(list.size());
+  for (const auto number : list) numbers.push_back(number);
+  return numbers;
+}
+
+inline capnp::Data::Reader as_data(std::span<const float> values) {
+  return {reinterpret_cast<const capnp::byte*>(values.data()), values.size_bytes()};
+}
+/// Copies the bytes of floats; false when they are not `out.size()` floats.
+inline bool copy_floats(capnp::Data::Reader bytes, std::span<float> out) {
+  if (bytes.size() != out.size_bytes()) return false;
+  if (!out.empty()) std::memcpy(out.data(), bytes.begin(), out.size_bytes());
+  return true;
+}
+
+/// Calls `read` with the root of the message in `payload`; what Cap'n Proto throws becomes an error about `file`.
+template <class Schema, class Read>
+auto with_message(std::string_view payload, const std::filesystem::path& file, const Read& read)
+    -> decltype(read(std::declval<typename Schema::Reader>())) {
+  const auto refuse = [&](const std::string& why) {
+    return fail(error::kind::data, file.string(), "the content cannot be read: " + why,
+                "restore the file from a copy, or start the run anew");
+  };
+  if (payload.size() % sizeof(capnp::word) != 0) return refuse("its length is impossible");
+  auto words = kj::heapArray<capnp::word>(payload.size() / sizeof(capnp::word));
+  std::memcpy(words.begin(), payload.data(), payload.size());
+  try {
+    capnp::ReaderOptions limits;
+    limits.traversalLimitInWords = 4 * words.size() + 1024;  // each list is fetched once or twice
+    capnp::FlatArrayMessageReader message(words.asPtr(), limits);
+    return read(message.getRoot<Schema>());
+  } catch (const kj::Exception& bad) {
+    return refuse(bad.getDescription().cStr());
+  }
+}
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,49 @@
+// The at-rest form of one private value. Internal to storage/: nothing outside may turn private values into bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/layout.hpp"
+#include "storage/detail/lives.hpp"
+
+namespace furlong::storage::detail {
+
+/// What a record says, as a view into its bytes.
+struct record_view {
+  slot_tag tag;
+  std::span<const float> values;
+};
+
+/// Encodes and decodes the records of one layout. The coder itself is immutable and thread-safe; `scratch` is not.
+class record_coder {
+ public:
+  /// Word-aligned working space, kept from call to call so that none allocates.
+  using scratch = std::vector<std::uint64_t>;
+
+  record_coder(const models::layout& layout, std::uint64_t layout_hash);
+
+  /// The bytes of a record, in `space`. values.size() is the layout's size.
+  [[nodiscard]] std::string_view encode(std::uint32_t client, const slot_tag& tag, std::span<const float> values,
+                                        scratch& space) const;
+  /// Checks every bit of a record and reads it; the view points into `space`. The failed alternative says what is wrong
+  /// in a half-sentence: "the checksum does not fit".
+  [[nodiscard]] tl::expected<record_view, std::string> decode(std::uint32_t client, std::string_view bytes,
+                                                              scratch& space) const;
+  /// Bytes of a record of this layout.
+  [[nodiscard]] std::size_t record_bytes() const { return 8 * words_; }
+
+ private:
+  std::size_t values_ = 0;
+  std::uint64_t layout_hash_ = 0;
+  std::size_t words_ = 0;
+};
+
+/// The client that a record names, however damaged the rest of it may be; for saying whose record it was.
+[[nodiscard]] std::optional<std::uint32_t> named_client(std::string_view record);
+
+}  // namespace furlong::storage::detail

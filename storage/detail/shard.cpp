@@ -1,0 +1,197 @@
+#include "storage/detail/shard.hpp"
+
+#include <algorithm>
+
+#include "storage/detail/files.hpp"
+#include "storage/detail/generations.hpp"
+
+namespace furlong::storage::detail {
+
+namespace {
+
+// A log is copied when it is this long and mostly outdated: then reopening stays fast and copying costs little.
+constexpr std::uint64_t least_log_bytes = 8U << 20U;
+constexpr std::uint64_t outdated_ratio = 4;
+constexpr std::size_t most_log_files = 16;  // each opening begins another one
+
+}  // namespace
+
+shard::shard(const store_facts& facts, std::uint32_t number, std::optional<std::uint32_t> generation)
+    : facts_(facts), number_(number), generation_(generation) {}
+
+database_place shard::place(std::uint32_t generation) const {
+  return {generation_folder(facts_.folder, number_, generation), number_,
+          "private store " + facts_.folder.string() + ", shard " + std::to_string(number_)};
+}
+
+result<void> shard::open() {
+  if (db_) return {};
+  auto opened = database::open(facts_.env, place(*generation_), facts_.read_only);
+  if (!opened) return tl::unexpected(opened.error());
+  db_ = std::move(*opened);
+  const bool tidy = !db_->torn() && db_->log_files() <= most_log_files;
+  return facts_.read_only || tidy ? result<void>() : rebuild(std::nullopt);
+}
+
+result<void> shard::create() {
+  if (db_ || generation_) return open();
+  const auto at = place(0);
+  auto made = database::create(facts_.env, at);
+  if (!made) return tl::unexpected(made.error());
+  if (auto sealed = seal_generation(at.folder); !sealed) return sealed;
+  db_ = std::move(*made);
+  generation_ = 0;
+  return {};
+}
+
+result<std::optional<record_view>> shard::read(std::uint32_t client, const database::family& of, std::size_t slot) {
+  const auto present = db_->get(client, of, slot, found_);
+  if (!present) return tl::unexpected(present.error());
+  if (!*present) return std::optional<record_view>();
+  auto record = facts_.coder.decode(client, {found_.data(), found_.size()}, scratch_);
+  if (record && record->tag.life > facts_.history.life())
+    record = tl::unexpected<std::string>("the record is of a later life than the store's own description knows");
+  if (!record) return as_error(db_->place(), {number_, client, {}, record.error()});
+  return std::optional<record_view>(*record);
+}
+
+result<void> shard::read_tags(std::uint32_t client, database::family& of) {
+  if (of.known) return {};
+  for (std::size_t slot = 0; slot < of.tags.size(); ++slot) {
+    const auto record = read(client, of, slot);
+    if (!record) return tl::unexpected(record.error());
+    of.tags[slot] = *record ? (*record)->tag : slot_tag{};
+  }
+  of.known = true;
+  return {};
+}
+
+result<bool> shard::load(std::uint32_t client, std::span<float> out, slot_tag* tag) {
+  const std::lock_guard hold(lock_);
+  if (!generation_) return false;
+  if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+  auto* of = db_->find(client);
+  if (of == nullptr) return false;
+  if (auto tags = read_tags(client, *of); !tags) return tl::unexpected(tags.error());
+  const auto slot = current_slot(of->tags, facts_.history);
+  if (!slot) return false;
+  const auto record = read(client, *of, *slot);
+  if (!record) return tl::unexpected(record.error());
+  if (!*record || (*record)->tag.sequence != of->tags[*slot].sequence)
+    return as_error(db_->place(), {number_, client, {}, "the record is not the one that was written last"});
+  std::ranges::copy((*record)->values, out.begin());
+  if (tag != nullptr) *tag = of->tags[*slot];
+  return true;
+}
+
+result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::span<const float> values) {
+  const std::lock_guard hold(lock_);
+  if (auto opened = create(); !opened) return opened;
+  auto* of = db_->find(client);
+  if (of == nullptr) {
+    if (auto added = db_->add({client}); !added) return added;
+    of = db_->find(client);
+  }
+  if (auto tags = read_tags(client, *of); !tags) return tags;
+  const auto slot = slot_to_write(of->tags, facts_.history, facts_.covered);
+  const slot_tag tag{true, facts_.history.life(), version, next_sequence(of->tags)};
+  if (auto put = db_->put(client, *of, slot, facts_.coder.encode(client, tag, values, scratch_)); !put) return put;
+  of->tags[slot] = tag;
+  return overgrown() ? rebuild(std::nullopt) : result<void>();
+}
+
+bool shard::overgrown() const {
+  const std::uint64_t live = 2 * db_->families().size() * facts_.coder.record_bytes();
+  return db_->log_bytes() > std::max(least_log_bytes, outdated_ratio * live);
+}
+
+result<void> shard::sync() {
+  const std::lock_guard hold(lock_);
+  if (db_)
+    if (auto synced = db_->sync(); !synced) return synced;
+  if (closed_dirty_)
+    if (auto synced = sync_files(place(*generation_).folder, true); !synced) return synced;
+  closed_dirty_ = false;
+  return {};
+}
+
+void shard::close_unless(const std::function<bool()>& wanted) {
+  const std::lock_guard hold(lock_);
+  if (!db_ || wanted()) return;
+  closed_dirty_ |= db_->dirty();  // the next sync() makes good for it
+  found_.Reset();
+  db_.reset();
+}
+
+result<bool> shard::erase(std::uint32_t client) {
+  const std::lock_guard hold(lock_);
+  if (!generation_) return false;
+  if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+  if (db_->find(client) == nullptr) return false;
+  return rebuild(client).map([] { return true; });
+}
+
+result<void> shard::rebuild(std::optional<std::uint32_t> without) {
+  const auto next = *generation_ + 1;
+  const auto at = place(next);
+  if (auto removed = remove_folder(at.folder); !removed) return removed;
+  auto fresh = database::create(facts_.env, at);
+  auto done = fresh ? copy_into(**fresh, without) : result<void>(tl::unexpected(fresh.error()));
+  if (done) done = (*fresh)->sync();
+  if (done) done = seal_generation(at.folder);
+  if (!done) {
+    if (fresh) fresh->reset();
+    const auto ignored = remove_folder(at.folder);  // the first failure is the one to tell; open() cleans up too
+    static_cast<void>(ignored);
+    return done;
+  }
+  found_.Reset();
+  db_ = std::move(*fresh);
+  generation_ = next;
+  if (auto removed = remove_folder(place(next - 1).folder); !removed) return removed;
+  return sync_path(facts_.folder);
+}
+
+result<void> shard::copy_into(database& fresh, std::optional<std::uint32_t> without) {
+  std::vector<std::uint32_t> kept;
+  for (auto& [client, of] : db_->families()) {
+    if (client == without) continue;
+    if (auto tags = read_tags(client, of); !tags) return tags;
+    if (current_slot(of.tags, facts_.history)) kept.push_back(client);
+  }
+  std::ranges::sort(kept);
+  if (auto added = fresh.add(kept); !added) return added;
+  for (const auto client : kept) {
+    auto& from = *db_->find(client);
+    auto& to = *fresh.find(client);
+    for (std::size_t slot = 0; slot < from.tags.size(); ++slot) {
+      const auto& tag = from.tags[slot];
+      if (!tag.present || !facts_.history.contains(tag.life, tag.version)) continue;
+      const auto record = read(client, from, slot);  // checks it: damage must not get a fresh checksum
+      if (!record) return tl::unexpected(record.error());
+      if (auto put = fresh.put(client, to, slot, {found_.data(), found_.size()}); !put) return put;
+      to.tags[slot] = tag;
+    }
+  }
+  return {};
+}
+
+result<std::vector<std::uint32_t>> shard::clients() {
+  const std::lock_guard hold(lock_);
+  std::vector<std::uint32_t> all;
+  if (!generation_) return all;
+  if (db_) {
+    for (const auto& [client, of] : db_->families()) all.push_back(client);
+  } else {
+    const auto at = place(*generation_);
+    if (const auto damaged = scan_manifest(at); !damaged.empty()) return as_error(at, damaged.front());
+    const auto names = list_families(facts_.env, at);
+    if (!names) return tl::unexpected(names.error());
+    for (const auto& name : *names)
+      if (const auto client = client_of_family(name)) all.push_back(*client);
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+}  // namespace furlong::storage::detail

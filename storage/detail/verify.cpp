@@ -1,0 +1,67 @@
+#include <algorithm>
+#include <rocksdb/file_checksum.h>
+
+#include "storage/detail/files.hpp"
+#include "storage/detail/shard.hpp"
+
+namespace furlong::storage::detail {
+
+std::vector<store_problem> verify_tables(rocksdb::DB& db, const database_place& place) {
+  std::vector<store_problem> problems;
+  std::vector<rocksdb::LiveFileMetaData> tables;
+  db.GetLiveFilesMetaData(&tables);
+  const auto factory = rocksdb::GetFileChecksumGenCrc32cFactory();
+  for (const auto& table : tables) {
+    const std::filesystem::path file = table.db_path + table.name;
+    store_problem problem{place.shard,
+                          client_of_family(table.column_family_name),
+                          (file.parent_path().filename() / file.filename()).string(),
+                          {}};
+    const auto content = read_file(file);
+    const auto generator = factory->CreateFileChecksumGenerator({});
+    if (content) generator->Update(content->data(), content->size());
+    generator->Finalize();
+    if (!content)
+      problem.reason = content.error().reason;
+    else if (generator->GetChecksum() != table.file_checksum)
+      problem.reason = "the table is damaged: its checksum does not fit its content";
+    if (!problem.reason.empty()) problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+void shard::verify_records(std::vector<store_problem>& problems) {
+  std::vector<std::uint32_t> clients;
+  for (const auto& [client, of] : db_->families()) clients.push_back(client);
+  std::ranges::sort(clients);
+  for (const auto client : clients) {
+    const auto& of = *db_->find(client);
+    for (std::size_t slot = 0; slot < of.tags.size(); ++slot)
+      if (const auto record = read(client, of, slot); !record)
+        problems.push_back({number_, client, {}, record.error().reason});
+  }
+}
+
+void shard::verify(std::vector<store_problem>& problems) {
+  const std::lock_guard hold(lock_);
+  if (!generation_) return;
+  const auto at = place(*generation_);
+  const auto add = [&](const std::vector<store_problem>& some) {
+    problems.insert(problems.end(), some.begin(), some.end());
+    return !some.empty();
+  };
+  if (add(scan_manifest(at))) return;  // without it nobody knows what the rest means
+  const auto families = list_families(facts_.env, at);
+  if (!families) return problems.push_back({number_, std::nullopt, {}, families.error().reason});
+  bool torn = false;
+  const bool damaged = add(scan_logs(at, *families, torn));
+  const auto opened = open();
+  if (opened) {
+    add(verify_tables(db_->raw(), at));
+    verify_records(problems);
+  } else if (!damaged && !add(diagnose_tables(facts_.env, at, *families))) {
+    problems.push_back({number_, std::nullopt, {}, opened.error().reason});
+  }
+}
+
+}  // namespace furlong::storage::detail

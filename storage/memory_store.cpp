@@ -1,0 +1,107 @@
+#include "storage/memory_store.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/detail/lives.hpp"
+
+namespace furlong::storage {
+
+namespace {
+
+struct entry {
+  detail::slot_pair tags;
+  std::array<std::vector<float>, 2> values;
+};
+
+// The lock guards the map, not the entries: calls for one client follow one another, and entries stay where they are.
+struct stripe {
+  std::mutex lock;
+  std::unordered_map<std::uint32_t, entry> entries;
+};
+
+}  // namespace
+
+struct memory_store::content {
+  models::layout_ptr layout;
+  detail::lives history;
+  std::atomic<std::uint64_t> covered = 0;
+  std::array<stripe, 64> stripes;
+
+  stripe& of(std::uint32_t client) { return stripes[client % stripes.size()]; }
+};
+
+memory_store::memory_store(models::layout_ptr private_layout, const federated::run_history& history)
+    : content_(std::make_unique<content>()) {
+  content_->layout = std::move(private_layout);
+  if (!history.resumed_at.empty()) resume(history);
+}
+
+memory_store::~memory_store() = default;
+
+result<bool> memory_store::load(std::uint32_t client, models::private_parameters& out) {
+  auto& part = content_->of(client);
+  const entry* found = nullptr;
+  {
+    const std::lock_guard hold(part.lock);
+    const auto at = part.entries.find(client);
+    if (at == part.entries.end()) return false;
+    found = &at->second;
+  }
+  const auto slot = detail::current_slot(found->tags, content_->history);
+  if (!slot) return false;
+  std::ranges::copy(found->values[*slot], out.values().begin());
+  return true;
+}
+
+result<void> memory_store::commit(std::uint32_t client, std::uint64_t version,
+                                  const models::private_parameters& value) {
+  if (value.values().size() != content_->layout->size())
+    return fail(error::kind::runtime, "client " + std::to_string(client), "the value is not of the private layout");
+  auto& part = content_->of(client);
+  entry* found = nullptr;
+  {
+    const std::lock_guard hold(part.lock);
+    found = &part.entries[client];
+  }
+  const auto slot = detail::slot_to_write(found->tags, content_->history, content_->covered);
+  found->values[slot].assign(value.values().begin(), value.values().end());
+  found->tags[slot] = {true, content_->history.life(), version, detail::next_sequence(found->tags)};
+  return {};
+}
+
+void memory_store::covered(std::uint64_t version) { content_->covered = version; }
+
+result<void> memory_store::visit(
+    const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) {
+  std::vector<std::pair<std::uint32_t, const entry*>> all;
+  for (auto& part : content_->stripes) {
+    const std::lock_guard hold(part.lock);
+    for (const auto& [client, found] : part.entries) all.emplace_back(client, &found);
+  }
+  std::ranges::sort(all);
+  models::private_parameters value(content_->layout);
+  for (const auto& [client, found] : all) {
+    const auto slot = detail::current_slot(found->tags, content_->history);
+    if (!slot) continue;
+    std::ranges::copy(found->values[*slot], value.values().begin());
+    each(client, found->tags[*slot].version, value);
+  }
+  return {};
+}
+
+void memory_store::erase(std::uint32_t client) {
+  auto& part = content_->of(client);
+  const std::lock_guard hold(part.lock);
+  part.entries.erase(client);
+}
+
+void memory_store::resume(const federated::run_history& history) {
+  content_->history.begin(history);
+  content_->covered = content_->history.resumed_at();
+}
+
+}  // namespace furlong::storage

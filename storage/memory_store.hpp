@@ -1,0 +1,34 @@
+// The private store of runs that need not outlive their process, and the yardstick of the durable one's tests.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "federated/private_store.hpp"
+
+namespace furlong::storage {
+
+/// Keeps two values per client in memory, by the same rules as rocks_store. sync() has nothing to do.
+class memory_store final : public federated::private_store {
+ public:
+  explicit memory_store(models::layout_ptr private_layout, const federated::run_history& history = {});
+  ~memory_store() override;
+
+  result<bool> load(std::uint32_t client, models::private_parameters& out) override;
+  result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override;
+  result<void> sync() override { return {}; }
+  void covered(std::uint64_t version) override;
+  result<void> visit(
+      const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override;
+
+  /// Forgets a client. Fine when there is none.
+  void erase(std::uint32_t client);
+  /// Goes on as a store does that is opened again after a crash: what `history` does not contain is gone.
+  void resume(const federated::run_history& history);
+
+ private:
+  struct content;
+  std::unique_ptr<content> content_;
+};
+
+}  // namespace furlong::storage

@@ -1,0 +1,241 @@
+#include "storage/rocks_store.hpp"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+
+#include "storage/detail/digest.hpp"
+#include "storage/detail/files.hpp"
+#include "storage/detail/generations.hpp"
+#include "storage/detail/manifest.hpp"
+#include "storage/detail/shard.hpp"
+
+namespace furlong::storage {
+
+namespace fs = std::filesystem;
+using detail::store_manifest;
+
+namespace {
+
+constexpr std::uint32_t clients_per_shard = 400;
+constexpr std::uint32_t most_shards = 256;
+
+std::uint32_t shards_for(std::uint32_t clients) {
+  return std::clamp((clients + clients_per_shard - 1) / clients_per_shard, 1U, most_shards);
+}
+
+}  // namespace
+
+struct rocks_store::content {
+  content(const fs::path& folder, models::layout_ptr layout, const store_manifest& described, bool read_only)
+      : manifest(described),
+        facts{folder,
+              layout,
+              detail::record_coder(*layout, detail::short_form(detail::sha256(described.signature))),
+              described.history,
+              read_only,
+              described.history.resumed_at(),
+              {}} {}
+
+  /// Takes the lock, finds the shards, and begins a life when `begin` says of which history.
+  result<void> start(std::uint32_t open_shards, const federated::run_history* begin);
+  /// Blocks of clients, so that walking over the clients in order walks over the shards in order.
+  [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const {
+    return client / clients_per_shard % static_cast<std::uint32_t>(shards.size());
+  }
+  /// Notes that a shard was used, and closes those that were not for longest.
+  void touch(std::uint32_t shard);
+  [[nodiscard]] bool is_recent(std::uint32_t shard);
+  [[nodiscard]] result<std::vector<std::uint32_t>> clients();
+  /// Loads one client's value with its tag.
+  [[nodiscard]] result<bool> load(std::uint32_t client, std::span<float> out, detail::slot_tag* tag);
+
+  store_manifest manifest;
+  detail::store_facts facts;
+  detail::folder_lock lock;
+  std::vector<std::unique_ptr<detail::shard>> shards;
+
+  std::mutex recent_lock;  // taken after a shard's own lock, never before one
+  std::list<std::uint32_t> recent;
+  std::vector<std::list<std::uint32_t>::iterator> place;  // in `recent`, its end when not there
+  std::size_t limit = 1;
+};
+
+result<void> rocks_store::content::start(std::uint32_t open_shards, const federated::run_history* begin) {
+  auto taken = detail::folder_lock::take(facts.folder, facts.read_only);
+  if (!taken) return tl::unexpected(taken.error());
+  lock = std::move(*taken);
+  if (begin != nullptr) {
+    facts.history.begin(*begin);
+    facts.covered = facts.history.resumed_at();
+    manifest.history = facts.history;
+    if (auto written = write_manifest(facts.folder, manifest); !written) return written;
+  }
+  const auto generations = detail::find_generations(facts.folder, manifest.shards, !facts.read_only);
+  if (!generations) return tl::unexpected(generations.error());
+  for (std::uint32_t i = 0; i < manifest.shards; ++i)
+    shards.push_back(std::make_unique<detail::shard>(facts, i, (*generations)[i]));
+  place.assign(shards.size(), recent.end());
+  limit = std::max(1U, open_shards);
+  return {};
+}
+
+void rocks_store::content::touch(std::uint32_t shard) {
+  std::vector<std::uint32_t> idle;
+  {
+    const std::lock_guard hold(recent_lock);
+    if (place[shard] != recent.end()) recent.erase(place[shard]);
+    place[shard] = recent.insert(recent.begin(), shard);
+    for (; recent.size() > limit; recent.pop_back()) {
+      idle.push_back(recent.back());
+      place[recent.back()] = recent.end();
+    }
+  }
+  for (const auto victim : idle) shards[victim]->close_unless([this, victim] { return is_recent(victim); });
+}
+
+bool rocks_store::content::is_recent(std::uint32_t shard) {
+  const std::lock_guard hold(recent_lock);
+  return place[shard] != recent.end();
+}
+
+result<bool> rocks_store::content::load(std::uint32_t client, std::span<float> out, detail::slot_tag* tag) {
+  const auto number = shard_of(client);
+  auto found = shards[number]->load(client, out, tag);
+  touch(number);
+  return found;
+}
+
+result<std::vector<std::uint32_t>> rocks_store::content::clients() {
+  std::vector<std::uint32_t> all;
+  for (auto& part : shards) {
+    const auto some = part->clients();
+    if (!some) return tl::unexpected(some.error());
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+rocks_store::rocks_store(std::unique_ptr<content> made) : content_(std::move(made)) {}
+
+rocks_store::~rocks_store() = default;
+
+result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder, models::layout_ptr private_layout,
+                                                         const store_options& options) {
+  if (detail::has_manifest(folder))
+    return fail(error::kind::usage, folder.string(), "there is a private store already",
+                "resume its run, or choose another folder");
+  if (auto made = detail::make_folder(folder); !made) return tl::unexpected(made.error());
+  const auto& lives_so_far = options.history.resumed_at;
+  const store_manifest manifest{options.run, shards_for(options.expected_clients), private_layout->signature(),
+                                detail::lives(lives_so_far, lives_so_far)};
+  auto made = std::make_unique<content>(folder, std::move(private_layout), manifest, false);
+  if (auto started = made->start(options.open_shards, nullptr); !started) return tl::unexpected(started.error());
+  if (auto written = write_manifest(folder, manifest); !written) return tl::unexpected(written.error());
+  return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
+}
+
+result<std::unique_ptr<rocks_store>> rocks_store::open(const fs::path& folder, const models::layout_ptr& private_layout,
+                                                       const store_options& options) {
+  const auto manifest = detail::read_manifest(folder);
+  if (!manifest) return tl::unexpected(manifest.error());
+  if (manifest->run != options.run)
+    return fail(error::kind::usage, folder.string(), "the private store is of another run or another scenario",
+                "resume with the scenario and seed that the run began with, or choose another folder");
+  if (manifest->signature != private_layout->signature())
+    return fail(
+        error::kind::usage, folder.string(),
+        "the private store is of another private layout; its tensors are (name, rows, columns): " + manifest->signature,
+        "use the model settings that the run began with, or choose another folder");
+  auto made = std::make_unique<content>(folder, private_layout, *manifest, false);
+  if (auto started = made->start(options.open_shards, &options.history); !started)
+    return tl::unexpected(started.error());
+  return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
+}
+
+result<std::unique_ptr<rocks_store>> rocks_store::inspect(const fs::path& folder, store_access access) {
+  const auto manifest = detail::read_manifest(folder);
+  if (!manifest) return tl::unexpected(manifest.error());
+  auto layout = detail::layout_of(manifest->signature);
+  if (!layout) return tl::unexpected(layout.error());
+  auto made = std::make_unique<content>(folder, std::move(*layout), *manifest, access == store_access::read);
+  const store_options defaults;
+  if (auto started = made->start(defaults.open_shards, nullptr); !started) return tl::unexpected(started.error());
+  return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
+}
+
+result<bool> rocks_store::load(std::uint32_t client, models::private_parameters& out) {
+  return content_->load(client, out.values(), nullptr);
+}
+
+result<void> rocks_store::commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) {
+  if (content_->facts.read_only || value.values().size() != content_->facts.layout->size())
+    return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
+                content_->facts.read_only ? "the store was opened for reading" : "the value is not of its layout");
+  const auto number = content_->shard_of(client);
+  auto done = content_->shards[number]->commit(client, version, value.values());
+  content_->touch(number);
+  return done;
+}
+
+result<void> rocks_store::sync() {
+  for (auto& part : content_->shards)
+    if (auto synced = part->sync(); !synced) return synced;
+  return {};
+}
+
+void rocks_store::covered(std::uint64_t version) { content_->facts.covered = version; }
+
+result<void> rocks_store::visit(
+    const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) {
+  const auto clients = content_->clients();
+  if (!clients) return tl::unexpected(clients.error());
+  models::private_parameters value(content_->facts.layout);
+  for (const auto client : *clients) {
+    detail::slot_tag tag;
+    const auto found = content_->load(client, value.values(), &tag);
+    if (!found) return tl::unexpected(found.error());
+    if (*found) each(client, tag.version, value);
+  }
+  return {};
+}
+
+const models::layout_ptr& rocks_store::layout() const { return content_->facts.layout; }
+std::uint64_t rocks_store::run() const { return content_->manifest.run; }
+std::uint32_t rocks_store::shards() const { return content_->manifest.shards; }
+
+result<std::vector<stored_client>> rocks_store::list() {
+  const auto clients = content_->clients();
+  if (!clients) return tl::unexpected(clients.error());
+  std::vector<stored_client> all;
+  std::vector<float> values(content_->facts.layout->size());
+  for (const auto client : *clients) {
+    detail::slot_tag tag;
+    const auto found = content_->load(client, values, &tag);
+    if (!found) return tl::unexpected(found.error());
+    if (*found) all.push_back({client, tag.version, tag.life, content_->facts.coder.record_bytes()});
+  }
+  return all;
+}
+
+std::vector<store_problem> rocks_store::verify() {
+  std::vector<store_problem> problems;
+  for (std::uint32_t i = 0; i < content_->shards.size(); ++i) {
+    content_->shards[i]->verify(problems);
+    content_->touch(i);
+  }
+  return problems;
+}
+
+result<bool> rocks_store::erase(std::uint32_t client) {
+  if (content_->facts.read_only)
+    return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
+                "the store was opened for reading");
+  const auto number = content_->shard_of(client);
+  auto done = content_->shards[number]->erase(client);
+  content_->touch(number);
+  return done;
+}
+
+}  // namespace furlong::storage

@@ -1,0 +1,86 @@
+// Private values on disk, for as long as a run and its successors live: RocksDB, a column family per client.
+//
+// The folder of a store holds its description (store.furlong: format, run, private layout, number of shards, lives),
+// a lock, and a folder per shard and generation, each a RocksDB database with the families of some hundred clients.
+// Shards are opened when they are needed, and the least recently used are closed again.
+//
+// What survives: a commit survives a kill of the process at once, and a crash of the machine after sync(). A commit is
+// never seen half. Damage is found and named, with the client's number where it can be told; nothing is ever skipped.
+// The one exception that no reader of a log can make good: a file that was cut off exactly between two records.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "federated/private_store.hpp"
+#include "storage/problem.hpp"
+
+namespace furlong::storage {
+
+struct store_options {
+  std::uint64_t run = 0;               ///< the run's id: a store of another run is refused
+  federated::run_history history;      ///< of the life that begins now
+  std::uint32_t expected_clients = 1;  ///< on creation: a shard per 400 of them, 256 at most
+  std::uint32_t open_shards = 64;      ///< how many shards stay open, at about 40 KB of memory per client in them
+};
+
+/// How a store is opened outside of a run.
+enum class store_access : std::uint8_t {
+  read,   ///< list, show, verify; changes no file
+  change  ///< erase too
+};
+
+/// A client as `list` tells of it.
+struct stored_client {
+  std::uint32_t client = 0;
+  std::uint64_t version = 0;  ///< server version that the value was trained at
+  std::uint32_t life = 0;     ///< of the store
+  std::uint64_t bytes = 0;    ///< of the value's record
+};
+
+class rocks_store final : public federated::private_store {
+ public:
+  /// Makes a store in a folder that has none.
+  [[nodiscard]] static result<std::unique_ptr<rocks_store>> create(const std::filesystem::path& folder,
+                                                                   models::layout_ptr private_layout,
+                                                                   const store_options& options);
+  /// Goes on with a store: begins another life of it, from the checkpoint at the end of the history, or from nothing.
+  /// Fails when it is of another run or layout, damaged, or in use by another process.
+  [[nodiscard]] static result<std::unique_ptr<rocks_store>> open(const std::filesystem::path& folder,
+                                                                 const models::layout_ptr& private_layout,
+                                                                 const store_options& options);
+  /// Opens a store of any run as its last life left it.
+  [[nodiscard]] static result<std::unique_ptr<rocks_store>> inspect(const std::filesystem::path& folder,
+                                                                    store_access access);
+  ~rocks_store() override;
+
+  result<bool> load(std::uint32_t client, models::private_parameters& out) override;
+  result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override;
+  result<void> sync() override;
+  void covered(std::uint64_t version) override;
+  result<void> visit(
+      const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override;
+
+  /// The private layout; after inspect(), as the store describes it.
+  [[nodiscard]] const models::layout_ptr& layout() const;
+  [[nodiscard]] std::uint64_t run() const;
+  [[nodiscard]] std::uint32_t shards() const;
+  /// Every client that has a value, ascending. While no commit() runs.
+  [[nodiscard]] result<std::vector<stored_client>> list();
+  /// Looks at every byte of every file and at every record. Empty: all is well. While no commit() runs.
+  [[nodiscard]] std::vector<store_problem> verify();
+  /// Leaves no byte of the client's values, nor its number, in any file: its shard is written anew without it. False
+  /// when there was no such client. Survives a crash: either nothing has happened, or it is done, or it is when the
+  /// store is next opened. A client whose record is damaged can be erased as well.
+  [[nodiscard]] result<bool> erase(std::uint32_t client);
+
+ private:
+  struct content;
+  explicit rocks_store(std::unique_ptr<content> made);
+  std::unique_ptr<content> content_;
+};
+
+}  // namespace furlong::storage

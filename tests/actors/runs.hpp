@@ -1,0 +1,113 @@
+// Runs to compare: what both engines are given, and everything that must not differ between them.
+#pragma once
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "actors/actor_engine.hpp"
+#include "federated/digest.hpp"
+#include "federated/reference_loop.hpp"
+#include "federated/round.hpp"
+#include "storage/memory_store.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+
+namespace furlong::tests {
+
+struct scenario {
+  std::string name;
+  federated::run_settings settings;
+  option_list options;
+  std::vector<std::string> private_names;
+  bool ratings = true;
+
+  [[nodiscard]] federated::experiment assemble(std::uint32_t aggregators) const {
+    auto with = settings;
+    with.aggregators = aggregators;
+    return make_experiment(with, ratings ? make_ratings(41) : make_classes(41), options, private_names);
+  }
+};
+
+/// One scenario per algorithm and rule.
+[[nodiscard]] inline std::vector<scenario> scenarios() {
+  using federated::algorithm_kind;
+  const auto base = [](algorithm_kind kind) {
+    federated::run_settings settings;
+    settings.seed = 6;
+    settings.rounds = 6;
+    settings.per_round = 7;
+    settings.algorithm = kind;
+    settings.client = {.lr = 0.1F, .momentum = 0.5F, .epochs = 2, .batch_size = 3, .shuffle = true};
+    settings.reconstruction = {.lr = 0.2F, .epochs = 2, .max_steps = 5};
+    settings.evaluation = {.every = 2, .reconstruct = {"user"}};
+    return settings;
+  };
+  std::vector<scenario> all = {
+      {"fedsgd", base(algorithm_kind::fedsgd), {}, {}, false},
+      {"fedavg", base(algorithm_kind::fedavg), {{"user_table", true}, {"user_bias", true}}, {}},
+      {"furl", base(algorithm_kind::furl), {{"item_bias", true}}, {"user"}},
+      {"furl, cold start", base(algorithm_kind::furl), {{"mean", true}}, {"user"}},
+      {"fedrecon", base(algorithm_kind::fedrecon), {}, {"user"}},
+      {"fedrecon, least squares", base(algorithm_kind::fedrecon), {{"user_bias", true}}, {"user", "user_bias"}},
+      {"fedatt", base(algorithm_kind::fedavg), {}, {}},
+      {"centralized", base(algorithm_kind::centralized), {{"user_table", true}}, {}},
+  };
+  all[0].settings.evaluation.reconstruct.clear();
+  all[1].settings.server.optimizer = federated::optimizer_kind::adam;
+  all[1].settings.server.lr = 0.05;
+  all[1].settings.privacy = {.clip = 0.5, .noise = 0.1};
+  all[3].settings.cold_start = federated::cold_start_kind::reconstruct;
+  all[4].settings.server.momentum = 0.9;
+  all[5].settings.reconstruction.solver = federated::solver_kind::least_squares;
+  all[6].settings.aggregation.rule = federated::rule_kind::fedatt;
+  all[6].settings.aggregation.noise = 0.001;
+  all[7].settings.per_round = 1;
+  return all;
+}
+
+[[nodiscard]] inline federated::run_observer quiet() {
+  return {[](const auto&) { return result<void>{}; }, [](const auto&) { return result<void>{}; },
+          [](auto&) { return result<void>{}; }};
+}
+
+/// All private values with the versions they were trained at, as text.
+[[nodiscard]] inline std::string private_values(federated::private_store& store) {
+  federated::sha256_stream digest;
+  std::string who;
+  BOOST_REQUIRE(store.visit([&](std::uint32_t client, std::uint64_t version, const models::private_parameters& value) {
+    who += std::to_string(client) + "@" + std::to_string(version) + " ";
+    digest.add(std::uint64_t{client}).add(version).add(value.values());
+  }));
+  return who + federated::hex(digest.finish());
+}
+
+inline void check_same(const std::optional<federated::group_metrics>& a,
+                       const std::optional<federated::group_metrics>& b) {
+  BOOST_REQUIRE(a.has_value() == b.has_value());
+  if (!a) return;
+  BOOST_TEST(a->loss == b->loss);
+  BOOST_TEST(a->accuracy == b->accuracy);
+  BOOST_TEST(a->examples == b->examples);
+  BOOST_TEST(a->clients == b->clients);
+  BOOST_TEST(a->rmse.value_or(-1) == b->rmse.value_or(-1));
+  BOOST_TEST(a->auc.value_or(-1) == b->auc.value_or(-1));
+}
+
+/// Model, optimizer, constants, accounts and evaluation: all that a run computes.
+inline void check_same(const federated::run_outcome& a, const federated::run_outcome& b) {
+  BOOST_TEST(federated::hex(federated::model_sha256(a.state.model)) ==
+             federated::hex(federated::model_sha256(b.state.model)));
+  BOOST_TEST(a.state.version == b.state.version);
+  BOOST_TEST((a.state.optimizer == b.state.optimizer));
+  BOOST_TEST(a.state.reference == b.state.reference);
+  BOOST_TEST((a.state.counts == b.state.counts));
+  BOOST_TEST(a.interrupted == b.interrupted);
+  BOOST_TEST(a.evaluation.version == b.evaluation.version);
+  check_same(a.evaluation.validation, b.evaluation.validation);
+  check_same(a.evaluation.seen, b.evaluation.seen);
+  check_same(a.evaluation.unseen, b.evaluation.unseen);
+}
+
+}  // namespace furlong::tests

@@ -1,0 +1,194 @@
+// What every aggregation rule must be: a sum that knows no order. A rule added later needs a line in `rules`.
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+
+#include "federated/aggregation/accumulator.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/updates.hpp"
+
+using namespace furlong;
+using federated::accumulator;
+using federated::rule_kind;
+using tests::same_bits;
+
+namespace {
+
+constexpr rule_kind rules[] = {rule_kind::mean, rule_kind::uniform_mean, rule_kind::fedatt};
+
+struct bench {
+  federated::aggregation_settings settings;
+  models::layout_ptr shape = tests::mixed_layout();
+  std::vector<double> reference;
+  std::vector<federated::client_update> updates = tests::random_updates(5, 40, shape);
+
+  explicit bench(rule_kind rule) {
+    settings.rule = rule;
+    settings.max_norm = 64.0;
+    reference = federated::first_reference(settings, shape);
+    for (auto& constant : reference) constant += 0.37;
+  }
+  [[nodiscard]] std::unique_ptr<accumulator> empty() const {
+    return federated::make_accumulator(settings, shape, reference);
+  }
+  [[nodiscard]] std::unique_ptr<accumulator> folded() const {
+    auto sum = empty();
+    for (const auto& update : updates) BOOST_REQUIRE(!sum->fold(update));
+    return sum;
+  }
+};
+
+template <class Work>
+void for_every_rule(const Work& work) {
+  for (const auto rule : rules) BOOST_TEST_CONTEXT("rule " << static_cast<int>(rule)) {
+      work(bench(rule));
+    }
+}
+
+/// Folds updates[first, last) along a random binary tree; each leaf saves and restores in mid-stream.
+federated::accumulator_state fold_tree(const bench& b, std::size_t first, std::size_t last,
+                                       models::random_stream& stream) {
+  auto sum = b.empty();
+  if (last - first > 3 && stream.below(4) != 0) {
+    const auto middle = first + 1 + stream.below(static_cast<std::uint32_t>(last - first - 1));
+    auto right = fold_tree(b, middle, last, stream);
+    BOOST_REQUIRE(sum->merge(right));
+    BOOST_REQUIRE(sum->merge(fold_tree(b, first, middle, stream)));
+    return sum->take();
+  }
+  for (std::size_t i = first; i < last; ++i) {
+    const auto saved = sum->save();
+    sum = b.empty();
+    BOOST_REQUIRE(sum->merge(saved));
+    BOOST_REQUIRE(!sum->fold(b.updates[i]));
+  }
+  return sum->take();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(aggregation_conformance)
+
+BOOST_AUTO_TEST_CASE(any_order_gives_the_same_bits) {
+  for_every_rule([](bench b) {
+    const auto expected = b.folded()->save();
+    models::random_stream stream(6, models::purpose::test);
+    for (int trial = 0; trial < 20; ++trial) {
+      stream.shuffle(std::span(b.updates));
+      BOOST_TEST((b.folded()->save() == expected));
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(any_tree_saved_and_restored_anywhere_gives_the_same_bits) {
+  for_every_rule([](bench b) {
+    const auto expected = b.folded()->save();
+    models::random_stream stream(7, models::purpose::test);
+    for (int trial = 0; trial < 20; ++trial) {
+      stream.shuffle(std::span(b.updates));
+      BOOST_TEST((fold_tree(b, 0, b.updates.size(), stream) == expected));
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(rows_count_as_their_dense_copy) {
+  for_every_rule([](bench b) {
+    const auto expected = b.folded()->save();
+    for (auto& update : b.updates) update.change = models::to_dense(update.change);
+    BOOST_TEST((b.folded()->save() == expected));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(reporting_and_taking_leave_an_empty_accumulator_that_serves_again) {
+  for_every_rule([](const bench& b) {
+    const auto nothing = b.empty()->save();
+    auto sum = b.folded();
+    const auto words = sum->save();
+    const auto first = sum->report();
+    BOOST_TEST((sum->save() == nothing));
+    BOOST_TEST(sum->count() == 0U);
+    BOOST_REQUIRE(sum->merge(words));
+    const auto second = sum->report();
+    BOOST_TEST(same_bits(first.change.values(), second.change.values()));
+    BOOST_TEST(first.reference == second.reference);
+    for (const auto& update : b.updates) BOOST_REQUIRE(!sum->fold(update));
+    BOOST_TEST((sum->take() == words));
+    BOOST_TEST((sum->save() == nothing));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(counts_weights_and_losses_add_up) {
+  for_every_rule([](const bench& b) {
+    std::uint64_t weight = 0;
+    double loss = 0.0;
+    for (const auto& update : b.updates) {
+      weight += update.weight;
+      loss += update.loss_sum;
+    }
+    auto sum = b.folded();
+    BOOST_TEST(sum->count() == b.updates.size());
+    BOOST_TEST(sum->weight() == weight);
+    const auto round = sum->report();
+    BOOST_TEST(round.count == b.updates.size());
+    BOOST_TEST(round.weight == weight);
+    BOOST_TEST(std::abs(round.loss - loss / static_cast<double>(weight)) < 1e-6);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_update_of_no_weight_adds_nothing) {
+  for_every_rule([](const bench& b) {
+    auto sum = b.folded();
+    const auto before = sum->save();
+    auto silent = b.updates.front();
+    silent.weight = 0;
+    BOOST_TEST(!sum->fold(silent));
+    BOOST_TEST((sum->save() == before));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_round_without_updates_is_not_usable) {
+  for_every_rule([](const bench& b) {
+    const auto round = b.empty()->report();
+    BOOST_TEST(!round.usable);
+    for (const auto value : round.change.values()) BOOST_TEST(value == 0.0F);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(words_that_do_not_fit_or_claim_too_much_are_refused_unmerged) {
+  for_every_rule([](const bench& b) {
+    auto sum = b.folded();
+    const auto before = sum->save();
+    auto other = before;
+    other.words.pop_back();
+    BOOST_TEST(!sum->merge(other));
+    for (const std::size_t word : {0, 1}) {
+      for (const auto claim : {std::int64_t{-1}, INT64_MAX, INT64_MIN}) {
+        other = before;
+        other.words[word] = claim;
+        BOOST_TEST(!sum->merge(other));
+      }
+    }
+    BOOST_TEST((sum->save() == before));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_number_of_updates_is_capped_before_a_sum_can_overflow) {
+  for_every_rule([](const bench& b) {
+    auto sum = b.empty();
+    auto one = b.updates.front();
+    one.weight = 1;
+    BOOST_REQUIRE(!sum->fold(one));
+    const auto once = sum->save();
+    // Doubling reaches the cap in a few merges; past it both ways in are closed, and nothing has wrapped.
+    for (bool merged = true; merged;) merged = sum->merge(sum->save()).has_value();
+    while (sum->merge(once)) {
+    }
+    const auto full = sum->save();
+    BOOST_TEST((sum->fold(one) == federated::rejection::weight_bound));
+    BOOST_TEST((sum->save() == full));
+    for (std::size_t i = 0; i < full.words.size(); ++i)
+      BOOST_TEST(static_cast<std::uint64_t>(std::abs(full.words[i])) <= std::uint64_t{1} << 62);
+    BOOST_TEST(static_cast<std::int64_t>(sum->count()) * once.words.back() == full.words.back());
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,295 @@
+#include "federated/client_work.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "federated/round.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+
+using namespace furlong;
+using federated::algorithm_kind;
+using tests::same_bits;
+
+namespace {
+
+const auto clients = tests::make_ratings(8);
+
+/// One client's work on the first model.
+struct outcome {
+  federated::client_update update;
+  federated::workspace use;
+  bool to_store = false;
+
+  outcome(const federated::experiment& e, std::uint32_t client, std::uint64_t version = 0,
+          const models::private_parameters* own = nullptr) {
+    const federated::broadcast from{e.run, version, federated::initial_model(e), {}};
+    if (own != nullptr) use.own = *own;
+    to_store = federated::client_work(e, from, {e.run, version, client, 0}, own != nullptr, use, update);
+  }
+};
+
+federated::run_settings plain(algorithm_kind kind) {
+  federated::run_settings settings;
+  settings.algorithm = kind;
+  settings.client = {.lr = 0.2F, .epochs = 2, .batch_size = 3};
+  return settings;
+}
+
+std::uint32_t examples_of(std::uint32_t client) {
+  return static_cast<std::uint32_t>(clients->tables[client].train.labels.size());
+}
+
+double norm(const models::delta& change) {
+  double squares = 0.0;
+  for (const double value : change.values) squares += value * value;
+  return std::sqrt(squares);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(client_works)
+
+BOOST_AUTO_TEST_CASE(one_client_one_full_batch_and_one_epoch_is_a_centralised_step) {
+  auto settings = plain(algorithm_kind::fedavg);
+  settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 0};
+  const auto e = tests::make_experiment(settings, clients, {}, {});
+  const auto model = federated::initial_model(e);
+  const outcome fedavg(e, 9);
+
+  models::working_set central;
+  const models::private_parameters none(e.parts.private_);
+  central.gather(*e.model, e.parts, model, none, clients->tables[9].train.view(), 9);
+  central.train_only(e.parts.all_tensors);
+  const double loss = central.step(central.data(), {.rate = 0.2F});
+  models::delta step;
+  central.difference(model, step);
+  BOOST_TEST(same_bits(fedavg.update.change.values, step.values));
+  BOOST_TEST(fedavg.update.loss_sum == loss);
+  BOOST_TEST(fedavg.update.weight == examples_of(9));
+}
+
+BOOST_AUTO_TEST_CASE(fedsgd_is_fedavg_of_one_full_batch_whatever_else_is_set) {
+  const outcome fedsgd(tests::make_experiment(plain(algorithm_kind::fedsgd), clients, {}, {}), 9);
+  auto settings = plain(algorithm_kind::fedavg);
+  settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 0};
+  const outcome fedavg(tests::make_experiment(settings, clients, {}, {}), 9);
+  BOOST_TEST(same_bits(fedsgd.update.change.values, fedavg.update.change.values));
+  BOOST_TEST(fedsgd.update.weight == fedavg.update.weight);
+}
+
+BOOST_AUTO_TEST_CASE(epochs_and_the_step_cap_count_the_examples_processed) {
+  for (const bool shuffle : {false, true}) {
+    auto settings = plain(algorithm_kind::fedavg);
+    settings.client.shuffle = shuffle;
+    settings.client.epochs = 3;
+    BOOST_TEST(outcome(tests::make_experiment(settings, clients, {}, {}), 9).update.weight == 3 * examples_of(9));
+    settings.client.batch_size = 1;
+    for (const std::uint32_t cap : {1U, examples_of(9), examples_of(9) + 1, 3 * examples_of(9) - 1}) {
+      settings.client.max_steps = cap;
+      const outcome capped(tests::make_experiment(settings, clients, {}, {}), 9);
+      BOOST_TEST(capped.update.weight == cap);
+      BOOST_TEST(capped.update.examples == cap);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(shuffling_is_keyed_by_round_client_and_epoch) {
+  auto settings = plain(algorithm_kind::fedavg);
+  settings.client.shuffle = true;
+  const auto e = tests::make_experiment(settings, clients, {}, {});
+  const outcome first(e, 9, 4);
+  BOOST_TEST(same_bits(first.update.change.values, outcome(e, 9, 4).update.change.values));
+  BOOST_TEST(!same_bits(first.update.change.values, outcome(e, 9, 5).update.change.values));
+}
+
+BOOST_AUTO_TEST_CASE(a_linear_schedule_shrinks_the_step_with_the_rounds) {
+  for (const auto kind : {algorithm_kind::fedsgd, algorithm_kind::fedavg, algorithm_kind::furl}) {
+    auto settings = plain(kind);
+    settings.rounds = 8;
+    settings.client.lr = 0.25F;
+    settings.client.schedule = federated::schedule_kind::linear;
+    auto fixed = settings;
+    fixed.client.schedule = federated::schedule_kind::constant;
+    for (const std::uint64_t version : {0U, 2U, 7U}) {
+      fixed.client.lr = 0.25F * (1.0F - static_cast<float>(version) / 8.0F);
+      const outcome linear(tests::make_experiment(settings, clients, {}, {"user"}), 9, version);
+      const outcome constant(tests::make_experiment(fixed, clients, {}, {"user"}), 9, version);
+      BOOST_TEST(same_bits(linear.update.change.values, constant.update.change.values));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_client_without_examples_reports_nothing_and_stores_nothing) {
+  for (const auto kind :
+       {algorithm_kind::fedavg, algorithm_kind::fedsgd, algorithm_kind::furl, algorithm_kind::fedrecon})
+    for (const auto solver : {federated::solver_kind::sgd, federated::solver_kind::least_squares}) {
+      auto settings = plain(kind);
+      settings.reconstruction.solver = solver;
+      const auto e = tests::make_experiment(settings, clients, {{"mean", true}}, {"user"});
+      const outcome empty(e, 0);
+      BOOST_TEST(!empty.to_store);
+      BOOST_TEST(empty.update.weight == 0U);
+      for (const auto value : models::to_dense(empty.update.change).values) BOOST_TEST(value == 0.0F);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_cease_to_be_finite_leave_no_trace) {
+  for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::furl, algorithm_kind::fedrecon}) {
+    auto settings = plain(kind);
+    settings.client.lr = 1e30F;
+    settings.client.epochs = 30;
+    const auto e = tests::make_experiment(settings, clients, {{"mean", true}}, {"user"});
+    models::private_parameters before(e.parts.private_);
+    for (auto& value : before.values()) value = 0.125F;
+    const bool stateful = federated::is_stateful(kind);
+    const outcome diverged(e, 9, 0, stateful ? &before : nullptr);
+    BOOST_TEST(!diverged.to_store);
+    BOOST_TEST(diverged.update.weight == 0U);
+    BOOST_TEST(diverged.update.loss_sum == 0.0);
+    for (const auto value : models::to_dense(diverged.update.change).values) BOOST_TEST(value == 0.0F);
+    if (stateful) BOOST_TEST(same_bits(diverged.use.own.values(), before.values()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(furl_starts_from_what_is_stored_or_from_the_clients_own_draw) {
+  const auto e = tests::make_experiment(plain(algorithm_kind::furl), clients, {}, {"user"});
+  models::private_parameters drawn(e.parts.private_);
+  federated::initial_private(e, 0, 9, drawn);
+  const outcome first(e, 9, 7);  // whatever the round
+  const outcome same(e, 9, 7, &drawn);
+  BOOST_TEST(first.to_store);
+  BOOST_TEST(same_bits(first.use.own.values(), same.use.own.values()));
+  BOOST_TEST(same_bits(first.update.change.values, same.update.change.values));
+  const outcome next(e, 9, 7, &first.use.own);
+  BOOST_TEST(!same_bits(next.use.own.values(), first.use.own.values()));
+  BOOST_TEST((*e.parts.private_ == models::layout({{"user", 1, 4}})));
+  BOOST_TEST((*first.update.change.shape == *e.parts.shared));  // and nothing of the user's is in it
+}
+
+BOOST_AUTO_TEST_CASE(furl_can_reconstruct_a_cold_client_first) {
+  auto settings = plain(algorithm_kind::furl);
+  settings.cold_start = federated::cold_start_kind::reconstruct;
+  settings.reconstruction = {.lr = 0.3F, .epochs = 4};
+  const auto e = tests::make_experiment(settings, clients, {}, {"user"});
+  // By hand: reconstruct from the own draw on all examples, then train from there.
+  const auto model = federated::initial_model(e);
+  federated::workspace use;
+  use.own = models::private_parameters(e.parts.private_);
+  federated::initial_private(e, 0, 9, use.own);
+  use.weights.gather(*e.model, e.parts, model, use.own, clients->tables[9].train.view(), 9);
+  federated::cut_batches(0, examples_of(9), 3, use.batches);
+  federated::reconstruct(*e.model, use.weights, e.parts.private_tensors, use.batches, settings.reconstruction,
+                         use.solver);
+  use.weights.copy_private(use.own);
+  auto warm = e;
+  warm.settings = plain(algorithm_kind::furl);
+  const outcome expected(warm, 9, 0, &use.own);
+  const outcome cold(e, 9);
+  BOOST_TEST(same_bits(cold.use.own.values(), expected.use.own.values()));
+  BOOST_TEST(same_bits(cold.update.change.values, expected.update.change.values));
+  BOOST_TEST(cold.update.weight == expected.update.weight);
+  BOOST_TEST(cold.update.examples == expected.update.examples + 4 * examples_of(9));
+  // One that has a value trains from it as ever.
+  BOOST_TEST(same_bits(outcome(e, 9, 0, &use.own).use.own.values(), expected.use.own.values()));
+}
+
+BOOST_AUTO_TEST_CASE(a_private_tensor_by_feature_keeps_the_rows_that_are_not_named) {
+  const auto e =
+      tests::make_experiment(plain(algorithm_kind::furl), clients, {{"item_bias", true}}, {"user", "item_bias"});
+  models::private_parameters before(e.parts.private_);
+  for (std::size_t i = 0; i < before.values().size(); ++i) before.values()[i] = 0.01F * static_cast<float>(i);
+  const outcome trained(e, 9, 0, &before);
+  BOOST_REQUIRE(trained.to_store);
+  const auto& named = clients->tables[9].train.features;
+  for (std::uint32_t item = 0; item < clients->what.features; ++item) {
+    const bool moved = trained.use.own.tensor(1)[item] != before.tensor(1)[item];
+    BOOST_TEST(moved == (std::ranges::find(named, item) != named.end()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_proximal_term_pulls_towards_the_start) {
+  double last = 1e300;
+  for (const float mu : {0.0F, 0.5F, 2.0F, 4.0F}) {
+    auto settings = plain(algorithm_kind::fedavg);
+    settings.client.epochs = 10;
+    settings.client.proximal = mu;
+    const double moved = norm(outcome(tests::make_experiment(settings, clients, {}, {}), 9).update.change);
+    BOOST_TEST(moved < last);
+    last = moved;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(clipping_scales_the_whole_update_to_its_bound_and_leaves_smaller_ones) {
+  auto settings = plain(algorithm_kind::fedavg);
+  const outcome free(tests::make_experiment(settings, clients, {}, {}), 9);
+  const double size = norm(free.update.change);
+  settings.privacy.clip = size / 3;
+  const outcome clipped(tests::make_experiment(settings, clients, {}, {}), 9);
+  BOOST_TEST(std::abs(norm(clipped.update.change) - size / 3) < 1e-6 * size);
+  for (std::size_t i = 0; i < free.update.change.values.size(); ++i)
+    BOOST_TEST(std::abs(clipped.update.change.values[i] - free.update.change.values[i] / 3) < 1e-6 * size);
+  settings.privacy.clip = size * 1.001;
+  const outcome wide(tests::make_experiment(settings, clients, {}, {}), 9);
+  BOOST_TEST(same_bits(wide.update.change.values, free.update.change.values));
+}
+
+BOOST_AUTO_TEST_CASE(fedatt_noise_is_normal_on_every_element_and_keyed) {
+  auto shape = tests::ratings_shape{};
+  shape.items = 4000;
+  const auto many = tests::make_ratings(9, shape);
+  auto settings = plain(algorithm_kind::fedavg);
+  settings.aggregation.rule = federated::rule_kind::fedatt;
+  const outcome quiet(tests::make_experiment(settings, many, {}, {}), 9, 2);
+  settings.aggregation.noise = 0.01;
+  const auto e = tests::make_experiment(settings, many, {}, {});
+  const outcome noisy(e, 9, 2);
+  const auto before = models::to_dense(quiet.update.change);
+  BOOST_REQUIRE(noisy.update.change.values.size() == before.values.size());  // dense
+  double sum = 0.0;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < before.values.size(); ++i) {
+    const double noise = noisy.update.change.values[i] - before.values[i];
+    sum += noise;
+    squares += noise * noise;
+  }
+  const auto n = static_cast<double>(before.values.size());
+  BOOST_TEST(std::abs(sum / n) < 5 * 0.01 / std::sqrt(n));
+  BOOST_TEST(std::abs(squares / n / 1e-4 - 1) < 5 * std::sqrt(2 / n));
+  BOOST_TEST(same_bits(noisy.update.change.values, outcome(e, 9, 2).update.change.values));
+  BOOST_TEST(!same_bits(noisy.update.change.values, outcome(e, 9, 3).update.change.values));
+  settings.aggregation.noise_at = federated::fedatt_noise::server;
+  const outcome at_server(tests::make_experiment(settings, many, {}, {}), 9, 2);
+  BOOST_TEST(same_bits(at_server.update.change.values, quiet.update.change.values));
+}
+
+BOOST_AUTO_TEST_CASE(server_noise_has_the_deviation_that_privacy_states) {
+  auto settings = plain(algorithm_kind::fedavg);
+  settings.privacy = {.clip = 0.5, .noise = 1.2};
+  auto shape = tests::ratings_shape{};
+  shape.items = 4000;
+  const auto e = tests::make_experiment(settings, tests::make_ratings(9, shape), {}, {});
+  const auto draw = [&](std::uint64_t version, std::uint64_t count) {
+    auto state = federated::initial_state(e);
+    for (auto& value : state.model.values()) value = 0.0F;
+    state.version = version;
+    federated::server_optimizer optimizer(settings.server, e.parts.shared);
+    federated::aggregate round;
+    round.change = models::shared_parameters(e.parts.shared);
+    round.count = count;
+    federated::round_report report;
+    federated::close_round(e, state, optimizer, round, report);
+    return state.model;
+  };
+  const auto model = draw(3, 8);
+  double squares = 0.0;
+  for (const double value : model.values()) squares += value * value;
+  const auto n = static_cast<double>(model.values().size());
+  const double deviation = 1.2 * 0.5 / 8;
+  BOOST_TEST(std::abs(squares / n / (deviation * deviation) - 1) < 5 * std::sqrt(2 / n));
+  BOOST_TEST(same_bits(model.values(), draw(3, 8).values()));
+  BOOST_TEST(!same_bits(model.values(), draw(4, 8).values()));
+  for (const double value : draw(3, 0).values()) BOOST_TEST(value == 0.0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,260 @@
+#include "federated/evaluation.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "storage/memory_store.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+
+using namespace furlong;
+using federated::algorithm_kind;
+
+namespace {
+
+/// Two training clients, one unseen validation client, one unseen test client; four items; rank 1.
+std::shared_ptr<tests::table_population> tiny() {
+  auto made = std::make_shared<tests::table_population>();
+  made->what = {4, 4, models::objective::squared_error};
+  made->seen = {0, 1};
+  made->held_out_validation = {2};
+  made->held_out_test = {3};
+  made->tables.resize(4);
+  made->tables[0] = {{{0, 1}, {}, {}, {3, 4}, {}}, {{2}, {}, {}, {2}, {}}, {{1, 3}, {}, {}, {4, 1}, {}}};
+  made->tables[1] = {{{2}, {}, {}, {5}, {}}, {}, {{0}, {}, {}, {2}, {}}};
+  made->tables[2] = {{{0, 1, 2}, {}, {}, {1, 2, 3}, {}}, {}, {}};
+  made->tables[3] = {{{3, 2, 1, 0, 1}, {}, {}, {5, 4, 3, 2, 1}, {}}, {}, {}};
+  return made;
+}
+
+federated::experiment experiment_of(algorithm_kind kind, const std::vector<std::string>& reconstruct,
+                                    const std::shared_ptr<const federated::population>& clients = tiny()) {
+  federated::run_settings settings;
+  settings.algorithm = kind;
+  settings.client.batch_size = 1;
+  settings.reconstruction = {.solver = federated::solver_kind::least_squares, .ridge = 0.5F};
+  settings.evaluation.reconstruct = reconstruct;
+  const std::vector<std::string> own =
+      kind == algorithm_kind::fedavg ? std::vector<std::string>{} : std::vector<std::string>{"user"};
+  return tests::make_experiment(settings, clients, {{"rank", std::int64_t{1}}}, own);
+}
+
+/// Item i has the vector i + 1; a user's vector, where it is shared, is 0.5.
+models::shared_parameters model_of(const federated::experiment& e) {
+  models::shared_parameters model(e.parts.shared);
+  for (std::size_t t = 0; t < e.parts.shared->count(); ++t) {
+    const auto values = model.tensor(t);
+    if ((*e.parts.shared)[t].name == "item")
+      std::iota(values.begin(), values.end(), 1.0F);
+    else
+      std::ranges::fill(values, 0.5F);
+  }
+  return model;
+}
+
+federated::evaluation_report report_of(const federated::experiment& e, const models::shared_parameters& model,
+                                       federated::private_store* store = nullptr, bool backwards = false) {
+  federated::evaluation scores(e, model, store, 7);
+  federated::workspace use;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    BOOST_REQUIRE(scores.score(backwards ? scores.size() - 1 - i : i, use));
+  return scores.report();
+}
+
+struct rating {
+  double guess;
+  double label;
+};
+
+void check(const std::optional<federated::group_metrics>& group, std::uint64_t clients,
+           const std::vector<rating>& expected) {
+  BOOST_REQUIRE(group.has_value());
+  double squares = 0.0;
+  double right = 0.0;
+  for (const auto& one : expected) {
+    squares += std::pow(one.guess - one.label, 2);
+    right += std::abs(one.guess - one.label) <= 0.5 ? 1 : 0;
+  }
+  const auto n = static_cast<double>(expected.size());
+  BOOST_TEST(group->clients == clients);
+  BOOST_TEST(group->examples == expected.size());
+  BOOST_TEST(std::abs(group->rmse.value() - std::sqrt(squares / n)) < 1e-5);
+  BOOST_TEST(std::abs(group->loss - squares / n) < 1e-5);
+  BOOST_TEST(group->accuracy == right / n);
+  BOOST_TEST(!group->auc.has_value());
+}
+
+/// Ridge regression of ratings on items (item i counts i + 1), in one dimension.
+double ridge(const std::vector<std::pair<int, double>>& support) {
+  double xx = 0.5;
+  double xy = 0.0;
+  for (const auto& [item, label] : support) {
+    xx += (item + 1) * (item + 1);
+    xy += (item + 1) * label;
+  }
+  return xy / xx;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(evaluations)
+
+BOOST_AUTO_TEST_CASE(the_shared_model_is_scored_as_it_is_on_seen_clients_test_parts) {
+  const auto e = experiment_of(algorithm_kind::fedavg, {});
+  const auto got = report_of(e, model_of(e));
+  BOOST_TEST(got.version == 7U);
+  check(got.seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
+  // Unseen clients: odd batches only, even ones are support, though nothing is reconstructed.
+  check(got.validation, 1, {{1.0, 2}});
+  check(got.unseen, 1, {{1.5, 4}, {0.5, 2}});
+}
+
+BOOST_AUTO_TEST_CASE(unseen_clients_are_reconstructed_on_support_and_scored_on_query) {
+  for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::fedrecon}) {
+    const auto e = experiment_of(kind, {"user"});
+    const auto got = report_of(e, model_of(e));
+    const double user = ridge({{3, 5}, {1, 3}, {1, 1}});
+    check(got.unseen, 1, {{3 * user, 4}, {user, 2}});
+    check(got.validation, 1, {{2 * ridge({{0, 1}, {2, 3}}), 2}});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(batches_of_evaluation_can_have_a_size_of_their_own) {
+  auto e = experiment_of(algorithm_kind::fedrecon, {"user"});
+  e.settings.evaluation.batch_size = 2;  // of five: 0, 1 and 4 support, 2 and 3 query
+  const double user = ridge({{3, 5}, {2, 4}, {1, 1}});
+  check(report_of(e, model_of(e)).unseen, 1, {{2 * user, 3}, {user, 2}});
+}
+
+BOOST_AUTO_TEST_CASE(fedrecon_reconstructs_seen_clients_on_their_whole_train_part) {
+  const auto e = experiment_of(algorithm_kind::fedrecon, {"user"});
+  const double first = ridge({{0, 3}, {1, 4}});
+  check(report_of(e, model_of(e)).seen, 2, {{2 * first, 4}, {4 * first, 1}, {ridge({{2, 5}}), 2}});
+}
+
+BOOST_AUTO_TEST_CASE(furl_scores_seen_clients_with_what_they_stored) {
+  auto e = experiment_of(algorithm_kind::furl, {"user"});
+  storage::memory_store store(e.parts.private_);
+  models::private_parameters own(e.parts.private_);
+  own.values()[0] = 1.5F;
+  BOOST_REQUIRE(store.commit(0, 3, own));
+  federated::initial_private(e, 0, 1, own);
+  const double fresh = own.values()[0];  // client 1 has never trained
+  check(report_of(e, model_of(e), &store).seen, 2, {{3.0, 4}, {6.0, 1}, {fresh, 2}});
+  // Unseen clients have their own draw, or are reconstructed: with cold_start = "reconstruct", unseen or not stored.
+  federated::initial_private(e, 0, 3, own);
+  const double unseen = own.values()[0];
+  check(report_of(e, model_of(e), &store).unseen, 1, {{3 * unseen, 4}, {unseen, 2}});
+  e.settings.cold_start = federated::cold_start_kind::reconstruct;
+  const auto cold = report_of(e, model_of(e), &store);
+  check(cold.seen, 2, {{3.0, 4}, {6.0, 1}, {ridge({{2, 5}}), 2}});
+  const double user = ridge({{3, 5}, {1, 3}, {1, 1}});
+  check(cold.unseen, 1, {{3 * user, 4}, {user, 2}});
+}
+
+BOOST_AUTO_TEST_CASE(without_unseen_validation_clients_the_seen_ones_validation_parts_count) {
+  auto clients = tiny();
+  clients->held_out_validation.clear();
+  const auto e = experiment_of(algorithm_kind::fedavg, {}, clients);
+  check(report_of(e, model_of(e)).validation, 1, {{1.5, 2}});
+}
+
+BOOST_AUTO_TEST_CASE(predictions_are_clipped_only_when_asked) {
+  auto e = experiment_of(algorithm_kind::fedavg, {});
+  auto model = model_of(e);
+  for (auto& value : model.tensor(e.parts.shared->find("user").value())) value = 2.0F;
+  check(report_of(e, model).seen, 2, {{4.0, 4}, {8.0, 1}, {2.0, 2}});
+  e.settings.evaluation.clip = true;
+  check(report_of(e, model).seen, 2, {{4.0, 4}, {5.0, 1}, {2.0, 2}});
+  for (auto& value : model.tensor(e.parts.shared->find("user").value())) value = -2.0F;
+  check(report_of(e, model).seen, 2, {{1.0, 4}, {1.0, 1}, {1.0, 2}});
+}
+
+BOOST_AUTO_TEST_CASE(the_order_of_scoring_does_not_matter) {
+  for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::fedrecon}) {
+    auto e = experiment_of(kind, {"user"}, tests::make_ratings(3));
+    e.settings.reconstruction.solver = federated::solver_kind::sgd;
+    const auto model = federated::initial_model(e);
+    const auto one = report_of(e, model);
+    const auto other = report_of(e, model, nullptr, true);
+    for (const auto& [a, b] : {std::pair(one.seen, other.seen), std::pair(one.unseen, other.unseen),
+                               std::pair(one.validation, other.validation)}) {
+      BOOST_TEST(a.value().loss == b.value().loss);
+      BOOST_TEST(a->rmse.value() == b->rmse.value());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_fails_is_told) {
+  struct broken final : federated::private_store {
+    result<bool> load(std::uint32_t client, models::private_parameters&) override {
+      return fail(error::kind::data, "client " + std::to_string(client), "is damaged");
+    }
+    result<void> commit(std::uint32_t, std::uint64_t, const models::private_parameters&) override { return {}; }
+    result<void> sync() override { return {}; }
+    void covered(std::uint64_t) override {}
+    result<void> visit(
+        const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>&) override {
+      return {};
+    }
+  } store;
+  const auto e = experiment_of(algorithm_kind::furl, {});
+  const auto model = model_of(e);
+  federated::evaluation scores(e, model, &store, 0);
+  federated::workspace use;
+  std::size_t failed = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto done = scores.score(i, use);
+    if (!done) BOOST_TEST(done.error().text().find("is damaged") != std::string::npos);
+    failed += done ? 0 : 1;
+  }
+  BOOST_TEST(failed == 2U);  // the seen ones; unseen clients have nothing stored
+}
+
+// With one feature of weight 1 an example's value is its log-odds: every AUC can be asked for, ties and all.
+BOOST_AUTO_TEST_CASE(the_auc_is_the_share_of_pairs_ranked_rightly) {
+  models::random_stream stream(2, models::purpose::test);
+  for (int trial = 0; trial < 50; ++trial) {
+    auto clients = std::make_shared<tests::table_population>();
+    clients->what = {1, 3, models::objective::logistic};
+    clients->seen = {0, 1, 2};
+    clients->tables.resize(3);
+    std::vector<std::pair<float, bool>> all;
+    for (auto& table : clients->tables) {
+      const std::uint32_t count = stream.below(12);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        table.test.features.push_back(0);
+        table.test.values.push_back(static_cast<float>(stream.below(6)) - 2.5F);  // many ties
+        table.test.labels.push_back(static_cast<float>(stream.below(2)));
+        all.emplace_back(table.test.values.back(), table.test.labels.back() > 0);
+      }
+    }
+    const auto e = tests::make_experiment({}, clients, {}, {});
+    models::shared_parameters model(e.parts.shared);
+    model.values()[0] = 1.0F;
+    double pairs = 0.0;
+    double ranked = 0.0;
+    double right = 0.0;
+    double loss = 0.0;
+    for (const auto& [odds, yes] : all) {
+      right += (odds > 0) == yes ? 1 : 0;
+      loss += std::log1p(std::exp(static_cast<double>(yes ? -odds : odds)));
+      for (const auto& [others, other_yes] : all) {
+        if (!yes || other_yes) continue;
+        pairs += 1;
+        ranked += odds > others ? 1.0 : odds == others ? 0.5 : 0.0;
+      }
+    }
+    const auto got = report_of(e, model).seen;
+    BOOST_REQUIRE(got.has_value() == !all.empty());
+    if (all.empty()) continue;
+    BOOST_TEST(got->auc.has_value() == (pairs > 0));
+    if (pairs > 0) BOOST_TEST(std::abs(*got->auc - ranked / pairs) < 1e-12);
+    BOOST_TEST(got->accuracy == right / static_cast<double>(all.size()));
+    BOOST_TEST(std::abs(got->loss - loss / static_cast<double>(all.size())) < 1e-6);
+    BOOST_TEST(!got->rmse.has_value());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,148 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "federated/aggregation/accumulator.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/updates.hpp"
+
+using namespace furlong;
+using federated::rejection;
+
+namespace {
+
+federated::aggregation_settings fedatt(double eps = 1.0) {
+  federated::aggregation_settings settings;
+  settings.rule = federated::rule_kind::fedatt;
+  settings.eps = eps;
+  settings.max_norm = 64.0;
+  return settings;
+}
+
+double distance(const models::delta& change, std::size_t t) {
+  double squares = 0.0;
+  for (const double value : change.values_of(t)) squares += value * value;
+  return std::sqrt(squares);
+}
+
+/// eqs. 2-4 of the paper, tensor by tensor: softmax over the cohort of the distances, weighted sum of the changes.
+std::vector<double> naive(const std::vector<federated::client_update>& updates, double eps) {
+  const auto& shape = *updates.front().change.shape;
+  std::vector<double> out(shape.size(), 0.0);
+  for (std::size_t t = 0; t < shape.count(); ++t) {
+    double total = 0.0;
+    for (const auto& update : updates) total += std::exp(distance(update.change, t));
+    for (const auto& update : updates) {
+      const double attention = std::exp(distance(update.change, t)) / total;
+      const auto dense = models::to_dense(update.change);
+      for (std::size_t i = 0; i < shape[t].size(); ++i)
+        out[shape.offset(t) + i] += eps * attention * static_cast<double>(dense.values_of(t)[i]);
+    }
+  }
+  return out;
+}
+
+federated::aggregate report_of(const federated::aggregation_settings& settings,
+                               const std::vector<federated::client_update>& updates,
+                               const std::vector<double>& reference) {
+  const auto sum = federated::make_accumulator(settings, updates.front().change.shape, reference);
+  for (const auto& update : updates) BOOST_REQUIRE(!sum->fold(update));
+  return sum->report();
+}
+
+federated::client_update of_size(const models::layout_ptr& shape, float size) {
+  federated::client_update update;
+  update.weight = 1;
+  update.change = {shape, {{false, 0, 0, 0}}, {}, {size, 0.0F}};
+  return update;
+}
+
+models::layout_ptr one_tensor() {
+  return std::make_shared<models::layout>(std::vector<models::tensor_spec>{{"w", 1, 2}});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(fedatt_rule)
+
+BOOST_AUTO_TEST_CASE(the_streamed_sum_is_the_papers_softmax) {
+  for (const float size : {0.01F, 1.0F, 3.0F})
+    for (const double eps : {1.0, 1.2}) {
+      const auto updates = tests::random_updates(13, 25, tests::mixed_layout(), size);
+      const auto round = report_of(fedatt(eps), updates, std::vector<double>(5, 0.0));
+      const auto expected = naive(updates, eps);
+      BOOST_TEST(round.usable);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        BOOST_TEST(std::abs(round.change.values()[i] - expected[i]) < 1e-6 * static_cast<double>(size));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_constant_of_the_round_cancels) {
+  const auto updates = tests::random_updates(14, 12, tests::mixed_layout(), 2.0F);
+  const auto expected = naive(updates, 1.0);
+  for (const double constant : {0.0, 2.5, 14.0}) {
+    const auto round = report_of(fedatt(), updates, std::vector<double>(5, constant));
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      BOOST_TEST(std::abs(round.change.values()[i] - expected[i]) < 1e-5);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(equal_distances_give_the_uniform_mean) {
+  auto updates = tests::random_updates(15, 10, one_tensor());
+  models::random_stream stream(16, models::purpose::test);
+  for (auto& update : updates) {
+    const double angle = stream.uniform(0.0F, 6.28F);
+    update.change = {one_tensor(),
+                     {{false, 0, 0, 0}},
+                     {},
+                     {static_cast<float>(2 * std::cos(angle)), static_cast<float>(2 * std::sin(angle))}};
+  }
+  const auto round = report_of(fedatt(), updates, {0.0});
+  federated::aggregation_settings uniform;
+  uniform.rule = federated::rule_kind::uniform_mean;
+  const auto mean = report_of(uniform, updates, {});
+  for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(std::abs(round.change.values()[i] - mean.change.values()[i]) < 1e-6F);
+}
+
+BOOST_AUTO_TEST_CASE(the_farther_client_weighs_more) {
+  const auto shape = one_tensor();
+  const auto round = report_of(fedatt(), {of_size(shape, 1.0F), of_size(shape, -3.0F)}, {0.0});
+  const double share = 1.0 / (1.0 + std::exp(2.0));  // of the nearer one
+  BOOST_TEST(std::abs(round.change.values()[0] - (share - 3.0 * (1.0 - share))) < 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(a_distance_out_of_range_is_refused_whole) {
+  const auto shape = tests::mixed_layout();
+  const auto settings = fedatt();
+  auto update = tests::random_updates(17, 1, shape)[0];
+  update.change = models::to_dense(update.change);
+  // Only the last tensor is out of range: what stands before it must not have been added.
+  update.change.values_of(4)[0] = 31.5F;
+  const auto sum = federated::make_accumulator(settings, shape, std::vector<double>(5, 1.0));
+  const auto before = sum->save();
+  BOOST_TEST((sum->fold(update) == rejection::attention_range));
+  BOOST_TEST((sum->save() == before));
+  update.change.values_of(4)[0] = 30.5F;
+  BOOST_TEST(!sum->fold(update));
+  const auto far = federated::make_accumulator(settings, one_tensor(), {40.0});
+  BOOST_TEST((far->fold(of_size(one_tensor(), 9.0F)) == rejection::attention_range));
+}
+
+BOOST_AUTO_TEST_CASE(the_next_constant_follows_the_mean_distance) {
+  const auto shape = one_tensor();
+  const auto round = report_of(fedatt(), {of_size(shape, 20.0F), of_size(shape, 24.0F)}, {0.0});
+  BOOST_REQUIRE(round.reference.size() == 1U);
+  BOOST_TEST(std::abs(round.reference[0] - 12.0) < 1e-6);  // a margin of 10 below the mean of 22
+  BOOST_TEST(report_of(fedatt(), {of_size(shape, 1.0F)}, {0.0}).reference[0] == 0.0);
+  // A round in which nobody had anything to say teaches nothing: with a constant of 0 again, clients that move by 35
+  // would all be refused, in this round and for ever.
+  BOOST_TEST(federated::make_accumulator(fedatt(), shape, {12.0})->report().reference[0] == 12.0);
+}
+
+BOOST_AUTO_TEST_CASE(a_cohort_that_falls_below_the_grid_is_not_applied) {
+  const auto shape = one_tensor();
+  const auto settings = fedatt();
+  BOOST_TEST(!report_of(settings, {of_size(shape, 1.0F)}, {18.0}).usable);  // exp(-17) < 2^-24
+  BOOST_TEST(report_of(settings, {of_size(shape, 1.0F)}, {17.0}).usable);   // exp(-16) > 2^-24
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,188 @@
+// What a server refuses to believe of its aggregators, and an aggregator of its clients; one event at a time.
+#include "federated/protocol/server_machine.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "federated/protocol/aggregator_machine.hpp"
+#include "federated/round.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+#include "tests/support/updates.hpp"
+
+using namespace furlong;
+using federated::partial_aggregate;
+using federated::rejection;
+using namespace furlong::federated::protocol;
+
+namespace {
+
+federated::experiment two_aggregators() {
+  federated::run_settings settings;
+  settings.rounds = 3;
+  settings.per_round = 8;
+  settings.aggregators = 2;
+  return tests::make_experiment(settings, tests::make_ratings(12), {}, {});
+}
+
+/// A round that has just begun.
+struct open_round {
+  federated::experiment e = two_aggregators();
+  server_machine server{e, federated::initial_state(e)};
+  std::vector<assign> shares;
+
+  open_round() {
+    for (auto& effect : server.start()) shares.push_back(std::get<assign>(effect));
+    BOOST_REQUIRE(shares.size() == 2U);
+  }
+  /// What aggregator `a` answers when each of its clients reports a random update.
+  [[nodiscard]] partial_aggregate answer(std::uint32_t a) const {
+    aggregator_machine machine(e, a, 100);
+    aggregator_effects out;
+    machine.on_assignment(shares[a].from, shares[a].clients, out);
+    models::random_stream stream(a, models::purpose::test);
+    for (const auto client : shares[a].clients) {
+      auto update = tests::random_update(stream, e.parts.shared);
+      update.id = {e.run, 0, client, 0};
+      BOOST_REQUIRE(!machine.on_update(update, out));
+    }
+    return std::get<send_partial>(out.back()).partial;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(server_machines)
+
+BOOST_AUTO_TEST_CASE(a_cohort_is_dealt_out_once) {
+  const open_round round;
+  std::vector<std::uint32_t> all;
+  for (const auto& share : round.shares) {
+    BOOST_TEST(share.clients.size() == 4U);
+    BOOST_TEST(share.from->version == 0U);
+    all.insert(all.end(), share.clients.begin(), share.clients.end());
+  }
+  std::ranges::sort(all);
+  BOOST_TEST((std::ranges::adjacent_find(all) == all.end()));
+}
+
+BOOST_AUTO_TEST_CASE(a_partial_that_cannot_be_is_refused_and_changes_nothing) {
+  struct lie {
+    const char* says;
+    std::function<void(partial_aggregate&, const open_round&)> tell;
+  };
+  const std::vector<lie> lies = {
+      {"another run", [](auto& p, auto&) { ++p.run; }},
+      {"version 1", [](auto& p, auto&) { ++p.version; }},
+      {"not asked for", [](auto& p, auto&) { p.aggregator = 2; }},
+      {"exactly the clients", [](auto& p, auto&) { p.aggregator = 1; }},
+      {"exactly the clients", [](auto& p, auto& r) { p.folded[0].client = r.shares[1].clients[0]; }},
+      {"exactly the clients", [](auto& p, auto&) { p.folded[0] = p.folded[1]; }},
+      {"exactly the clients",
+       [](auto& p, auto&) {
+         p.refused.push_back({p.folded[0], rejection::norm_bound});
+       }},
+      {"exactly the clients",
+       [](auto& p, auto& r) {
+         p.folded.push_back({r.shares[1].clients[0], 0});
+       }},
+      {"do not match its members", [](auto& p, auto&) { p.folded.pop_back(); }},
+      {"do not match its members", [](auto& p, auto&) { ++p.weight; }},
+      {"do not match its members", [](auto& p, auto&) { ++p.loss_fixed; }},
+      {"do not match its members", [](auto& p, auto&) { p.sums.words[0] = -1; }},
+      {"do not match its members", [](auto& p, auto&) { ++p.sums.words[0]; }},
+      {"do not match its members", [](auto& p, auto&) { p.sums.words.resize(2); }},
+      {"words where this rule keeps", [](auto& p, auto&) { p.sums.words.push_back(0); }},
+  };
+  open_round round;
+  for (const auto& one : lies) {
+    auto partial = round.answer(0);
+    one.tell(partial, round);
+    const auto refused = round.server.on_partial(partial, 1);
+    BOOST_REQUIRE_MESSAGE(!refused, one.says);
+    BOOST_TEST(refused.error().text().find(one.says) != std::string::npos, refused.error().text());
+  }
+  // The truth is still welcome, once, and closes the round as if nothing had been.
+  BOOST_TEST(round.server.on_partial(round.answer(1), 1).value().empty());
+  BOOST_TEST(round.server.on_partial(round.answer(1), 1).error().reason == "arrived before");
+  const auto closed = round.server.on_partial(round.answer(0), 1).value();
+  const auto& report = std::get<round_closed>(closed.front()).report;
+  BOOST_TEST(report.folded == 8U);
+  BOOST_TEST(report.bytes_up == 2U);
+  BOOST_TEST(report.applied);
+  BOOST_TEST(round.server.on_partial(round.answer(0), 1).error().reason == "belongs to version 0");
+  open_round untouched;
+  BOOST_REQUIRE(untouched.server.on_partial(untouched.answer(0), 1));
+  BOOST_REQUIRE(untouched.server.on_partial(untouched.answer(1), 1));
+  BOOST_TEST(tests::same_bits(round.server.state().model.values(), untouched.server.state().model.values()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(aggregator_machines)
+
+BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
+  const open_round round;
+  const auto& share = round.shares[0];
+  aggregator_machine machine(round.e, 0, 2);
+  aggregator_effects out;
+  models::random_stream stream(5, models::purpose::test);
+  auto update = tests::random_update(stream, round.e.parts.shared);
+  const auto told = [&](federated::task_id id) {
+    update.id = id;
+    return machine.on_update(update, out).value();
+  };
+  BOOST_TEST((told({round.e.run, 0, share.clients[0], 0}) == rejection::unknown_task));  // before any assignment
+  machine.on_assignment(share.from, share.clients, out);
+  BOOST_TEST(out.size() == 2U);  // the window
+  out.clear();
+  BOOST_TEST((told({round.e.run + 1, 0, share.clients[0], 0}) == rejection::unknown_task));
+  BOOST_TEST((told({round.e.run, 1, share.clients[0], 0}) == rejection::stale_version));
+  BOOST_TEST((told({round.e.run, 0, share.clients[0], 1}) == rejection::unknown_task));
+  BOOST_TEST((told({round.e.run, 0, share.clients[3], 0}) == rejection::unknown_task));  // not started yet
+  BOOST_TEST((told({round.e.run, 0, round.shares[1].clients[0], 0}) == rejection::unknown_task));
+  BOOST_TEST(out.empty());
+  update.id = {round.e.run, 0, share.clients[0], 0};
+  BOOST_TEST(!machine.on_update(update, out));
+  BOOST_TEST(out.size() == 1U);  // one place in the window is free
+  BOOST_TEST((machine.on_update(update, out).value() == rejection::duplicate));
+  machine.on_failure(update.id, out);
+  BOOST_TEST(out.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
+  const open_round round;
+  aggregator_machine machine(round.e, 0, 10);
+  aggregator_effects out;
+  machine.on_assignment(round.shares[0].from, round.shares[0].clients, out);
+  models::random_stream stream(5, models::purpose::test);
+  auto update = tests::random_update(stream, round.e.parts.shared);
+  update.id = {round.e.run, 0, round.shares[0].clients[0], 0};
+  BOOST_TEST(!machine.on_update(update, out));
+  out.clear();
+  auto next = std::make_shared<federated::broadcast>(*round.shares[0].from);
+  next->version = 1;
+  machine.on_assignment(next, {round.shares[0].clients[1]}, out);
+  BOOST_TEST((machine.on_update(update, out).value() == rejection::stale_version));
+  update.id = {round.e.run, 1, round.shares[0].clients[1], 0};
+  update.weight = 77;
+  BOOST_TEST(!machine.on_update(update, out));
+  const auto& partial = std::get<send_partial>(out.back()).partial;
+  BOOST_TEST(partial.weight == 77U);
+  BOOST_TEST(partial.folded.size() == 1U);
+  BOOST_TEST(partial.version == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
+  const open_round round;
+  aggregator_machine machine(round.e, 1, 10);
+  aggregator_effects out;
+  machine.on_assignment(round.shares[1].from, {}, out);
+  BOOST_REQUIRE(out.size() == 1U);
+  const auto& partial = std::get<send_partial>(out.front()).partial;
+  BOOST_TEST(partial.aggregator == 1U);
+  BOOST_TEST(partial.folded.empty());
+  BOOST_TEST(partial.weight == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

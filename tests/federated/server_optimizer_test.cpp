@@ -1,0 +1,133 @@
+// Each optimizer against its defining equation, written down element by element in double precision.
+#include "federated/server_optimizer.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "tests/support/experiments.hpp"
+#include "tests/support/updates.hpp"
+
+using namespace furlong;
+using federated::optimizer_kind;
+using federated::server_optimizer;
+
+namespace {
+
+const models::layout_ptr shape = tests::mixed_layout();
+
+models::shared_parameters drawn(std::uint32_t part) {
+  models::shared_parameters values(shape);
+  models::random_stream stream(3, models::purpose::test, 0, 0, part);
+  for (auto& value : values.values()) value = stream.below(4) == 0 ? 0.0F : stream.uniform(-1.0F, 1.0F);
+  return values;
+}
+
+/// One element, with g = -change; "Adaptive federated optimization", algorithm 2, and Adam with its bias correction.
+struct element {
+  double w, m = 0.0, v = 0.0;
+
+  void step(const federated::server_settings& s, double g, int t) {
+    switch (s.optimizer) {
+      case optimizer_kind::sgd:
+        m = s.momentum * m + g;
+        w -= s.lr * m;
+        return;
+      case optimizer_kind::adagrad:
+        v += g * g;
+        if (g != 0) w -= s.lr * g / (std::sqrt(v) + s.eps);
+        return;
+      case optimizer_kind::adam: v = s.beta2 * v + (1 - s.beta2) * g * g; break;
+      case optimizer_kind::yogi: v += (1 - s.beta2) * (g * g > v ? 1.0 : g * g < v ? -1.0 : 0.0) * g * g; break;
+    }
+    m = s.beta1 * m + (1 - s.beta1) * g;
+    const double c = s.bias_correction ? std::sqrt(1 - std::pow(s.beta2, t)) / (1 - std::pow(s.beta1, t)) : 1.0;
+    if (m != 0) w -= s.lr * c * m / (std::sqrt(v) + s.eps);
+  }
+};
+
+std::vector<federated::server_settings> variants() {
+  std::vector<federated::server_settings> all;
+  for (const auto kind : {optimizer_kind::sgd, optimizer_kind::adagrad, optimizer_kind::adam, optimizer_kind::yogi})
+    for (const bool other : {false, true}) {
+      federated::server_settings s;
+      s.optimizer = kind;
+      s.lr = 0.3;
+      s.momentum = other ? 0.9 : 0.0;
+      s.initial_accumulator = other ? 0.25 : 0.0;
+      s.bias_correction = other;
+      all.push_back(s);
+    }
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(server_optimizers)
+
+BOOST_AUTO_TEST_CASE(every_step_is_the_defining_equation) {
+  for (const auto& settings : variants()) {
+    BOOST_TEST_CONTEXT("optimizer " << static_cast<int>(settings.optimizer) << " lr " << settings.lr << " momentum "
+                                    << settings.momentum) {
+      server_optimizer optimizer(settings, shape);
+      auto model = drawn(0);
+      std::vector<element> expected;
+      for (const auto w : model.values()) {
+        expected.push_back({w});
+        if (settings.optimizer != optimizer_kind::sgd) expected.back().v = settings.initial_accumulator;
+      }
+      for (int t = 1; t <= 8; ++t) {
+        const auto change = drawn(static_cast<std::uint32_t>(t));
+        optimizer.apply(change, model);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          expected[i].step(settings, -static_cast<double>(change.values()[i]), t);
+          BOOST_TEST(std::abs(model.values()[i] - expected[i].w) < 2e-5 * (1 + std::abs(expected[i].w)));
+        }
+      }
+      BOOST_TEST(optimizer.state().steps == 8U);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(plain_sgd_at_rate_one_adds_the_change) {
+  server_optimizer optimizer({}, shape);
+  auto model = drawn(0);
+  const auto before = model;
+  const auto change = drawn(1);
+  optimizer.apply(change, model);
+  for (std::size_t i = 0; i < shape->size(); ++i)
+    BOOST_TEST(model.values()[i] == before.values()[i] + change.values()[i]);
+}
+
+BOOST_AUTO_TEST_CASE(a_restored_optimizer_goes_on_as_if_it_had_never_stopped) {
+  for (const auto& settings : variants()) {
+    server_optimizer through(settings, shape);
+    auto expected = drawn(0);
+    for (std::uint32_t t = 1; t <= 6; ++t) through.apply(drawn(t), expected);
+
+    auto model = drawn(0);
+    federated::protocol::optimizer_state state = server_optimizer(settings, shape).state();
+    for (std::uint32_t t = 1; t <= 6; ++t) {
+      server_optimizer life(settings, shape);
+      life.restore(state);
+      life.apply(drawn(t), model);
+      state = life.state();
+    }
+    BOOST_TEST(tests::same_bits(model.values(), expected.values()));
+    BOOST_TEST((state == through.state()));
+  }
+}
+
+// Adagrad's and Adam's quotients are 0 / 0 where nothing ever moved and eps is 0.
+BOOST_AUTO_TEST_CASE(what_never_changed_stays_even_without_eps) {
+  for (auto settings : variants()) {
+    settings.eps = 0.0;
+    settings.initial_accumulator = 0.0;
+    server_optimizer optimizer(settings, shape);
+    auto model = drawn(0);
+    const auto before = model;
+    optimizer.apply(models::shared_parameters(shape), model);
+    BOOST_TEST(tests::same_bits(model.values(), before.values()));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,34 @@
+# Installs FURLONG_BUILD under WORK, builds the project in SOURCE against what was installed, and trains its model.
+
+# run(WHAT command...): stops with all output when the command fails.
+function(run what)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${WORK}" RESULT_VARIABLE code OUTPUT_VARIABLE said
+                  ERROR_VARIABLE said)
+  if(NOT code EQUAL 0)
+    message("${said}")
+    message(FATAL_ERROR "${what} failed (${code})")
+  endif()
+  message(STATUS "${what}: done")
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+file(MAKE_DIRECTORY "${WORK}")
+run("install" "${CMAKE_COMMAND}" --install "${FURLONG_BUILD}" --prefix "${WORK}/prefix")
+run("configure" "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" -G "${GENERATOR}"
+    "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
+    "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
+run("build" "${CMAKE_COMMAND}" --build "${WORK}/build")
+run("installed command" "${WORK}/prefix/bin/furlong" --version)
+run("run" "${WORK}/build/furlong-item-bias" run "${SOURCE}/item-bias.toml" --out "${WORK}/out")
+
+file(READ "${WORK}/out/summary.json" summary)
+string(JSON model GET "${summary}" model)
+if(NOT model STREQUAL "item-bias")
+  message(FATAL_ERROR "summary.json names the model ${model}")
+endif()
+# The noise floor is 0.5, an untrained model is at 0.94: between them lies having learned both kinds of bias.
+string(JSON rmse GET "${summary}" eval seen rmse)
+if(NOT rmse LESS 0.6 OR NOT rmse GREATER 0.4)
+  message(FATAL_ERROR "the model did not learn: RMSE ${rmse} on the seen users' held-out ratings")
+endif()
+message(STATUS "RMSE ${rmse}")

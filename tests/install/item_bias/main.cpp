@@ -1,0 +1,9 @@
+// The furlong command with one more model.
+#include "tools/main.hpp"
+
+#include "item_bias.hpp"
+
+int main(int argc, char** argv) {
+  furlong::models::register_model(item_bias::entry());
+  return furlong::tools::main(argc, argv);
+}

@@ -1,0 +1,140 @@
+#include "storage/checkpoint.hpp"
+
+#include "tests/storage/fixtures.hpp"
+
+namespace furlong::tests {
+
+using federated::protocol::server_state;
+
+namespace {
+
+models::layout_ptr shared_layout() {
+  return std::make_shared<const models::layout>(
+      std::vector<models::tensor_spec>{{"items", 9, 4}, {"item_bias", 9, 1}, {"mean", 1, 1}});
+}
+
+server_state make_state(std::uint64_t seed) {
+  models::random_stream draws(seed, models::purpose::test);
+  const auto layout = shared_layout();
+  server_state state;
+  state.run = (std::uint64_t{draws()} << 32U) | draws();
+  state.version = draws.below(1000);
+  state.model = models::shared_parameters(layout);
+  for (auto& x : state.model.values()) x = draws.normal();
+  state.optimizer.steps = draws.below(1000);
+  for (unsigned slot = 0; slot < seed % 4; ++slot) {
+    state.optimizer.slots.emplace_back(slot == 1 ? 0 : layout->size());
+    for (auto& x : state.optimizer.slots.back()) x = draws.normal();
+  }
+  for (unsigned i = 0; i < seed % 3; ++i) state.reference.push_back(draws.normal());
+  state.counts.selected = draws();
+  state.counts.folded = draws();
+  for (auto& n : state.counts.rejected) n = draws();
+  state.counts.clients_trained = draws();
+  state.counts.examples = draws();
+  state.counts.bytes_up = draws();
+  state.counts.bytes_down = draws();
+  for (unsigned i = 0; i < seed % 5; ++i) state.history.resumed_at.push_back(draws());
+  state.wall_seconds = draws.uniform();
+  state.cpu_seconds = draws.uniform();
+  state.train_seconds = draws.uniform();
+  state.train_cpu_seconds = draws.uniform();
+  if (seed % 2 == 1) state.output_bytes = {{"metrics.jsonl", draws()}, {"events.jsonl", 0}};
+  return state;
+}
+
+void check_same(const server_state& a, const server_state& b) {
+  BOOST_TEST(a.run == b.run);
+  BOOST_TEST(a.version == b.version);
+  BOOST_TEST((*a.model.shape() == *b.model.shape()));
+  BOOST_TEST(std::ranges::equal(a.model.values(), b.model.values()));
+  BOOST_TEST((a.optimizer == b.optimizer));
+  BOOST_TEST(a.reference == b.reference, boost::test_tools::per_element());
+  BOOST_TEST((a.counts == b.counts));
+  BOOST_TEST((a.history == b.history));
+  BOOST_TEST(a.wall_seconds == b.wall_seconds);
+  BOOST_TEST(a.cpu_seconds == b.cpu_seconds);
+  BOOST_TEST(a.train_seconds == b.train_seconds);
+  BOOST_TEST(a.train_cpu_seconds == b.train_cpu_seconds);
+  BOOST_TEST((a.output_bytes == b.output_bytes));
+}
+
+fs::path file_in(const fs::path& folder) { return files_below(folder).front(); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(checkpoints)
+
+BOOST_AUTO_TEST_CASE(a_checkpoint_reads_back_and_replaces_the_one_before) {
+  const temporary_folder folder;
+  BOOST_TEST(!storage::has_checkpoint(folder.path()));
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    const auto state = make_state(seed);
+    must(storage::write_checkpoint(folder.path() / "checkpoint", state));
+    check_same(must(storage::read_checkpoint(folder.path() / "checkpoint", shared_layout())), state);
+    BOOST_TEST(files_below(folder.path()).size() == 1U);  // no temporary file stays
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_crash_leaves_of_the_next_one_does_not_matter) {
+  const temporary_folder folder;
+  const auto state = make_state(3);
+  must(storage::write_checkpoint(folder.path(), state));
+  spill(file_in(folder.path()).string() + ".new", "half a check");
+  check_same(must(storage::read_checkpoint(folder.path(), shared_layout())), state);
+  must(storage::write_checkpoint(folder.path(), make_state(4)));
+  check_same(must(storage::read_checkpoint(folder.path(), shared_layout())), make_state(4));
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_write_leaves_the_old_one) {
+  const temporary_folder folder;
+  const auto state = make_state(3);
+  must(storage::write_checkpoint(folder.path(), state));
+  fs::create_directory(file_in(folder.path()).string() + ".new");  // in the way of the temporary file
+  BOOST_TEST(!storage::write_checkpoint(folder.path(), make_state(4)).has_value());
+  check_same(must(storage::read_checkpoint(folder.path(), shared_layout())), state);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_checkpoint_says_so) {
+  const temporary_folder folder;
+  BOOST_TEST(contains(must_fail(storage::read_checkpoint(folder.path(), shared_layout())), "there is no checkpoint"));
+}
+
+BOOST_AUTO_TEST_CASE(a_checkpoint_of_another_layout_is_refused) {
+  const temporary_folder folder;
+  must(storage::write_checkpoint(folder.path(), make_state(1)));
+  const auto other = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{{"items", 9, 5}});
+  const auto why = must_fail(storage::read_checkpoint(folder.path(), other));
+  BOOST_TEST(contains(why, "another shared layout"));
+  BOOST_TEST(contains(why, "items 9 4"));
+}
+
+BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
+  const temporary_folder folder;
+  must(storage::write_checkpoint(folder.path(), make_state(7)));
+  const auto file = file_in(folder.path());
+  const auto bytes = slurp(file);
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    spill(file, bytes.substr(0, length));
+    BOOST_TEST(contains(must_fail(storage::read_checkpoint(folder.path(), shared_layout())), file.string()));
+  }
+  spill(file, bytes + '\0');
+  must_fail(storage::read_checkpoint(folder.path(), shared_layout()));
+}
+
+BOOST_AUTO_TEST_CASE(every_flipped_bit_is_refused) {
+  const temporary_folder folder;
+  must(storage::write_checkpoint(folder.path(), make_state(7)));
+  const auto file = file_in(folder.path());
+  const auto bytes = slurp(file);
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    auto bad = bytes;
+    bad[at] = static_cast<char>(static_cast<unsigned char>(bad[at]) ^ (1U << (at % 8)));
+    spill(file, bad);
+    BOOST_TEST(contains(must_fail(storage::read_checkpoint(folder.path(), shared_layout())), file.string()));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace furlong::tests

@@ -1,0 +1,96 @@
+// What the tests of storage/ have in common.
+#pragma once
+
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "models/parameters.hpp"
+#include "models/random.hpp"
+#include "models/result.hpp"
+
+namespace furlong::tests {
+
+namespace fs = std::filesystem;
+
+/// A folder that lives as long as this object.
+class temporary_folder {
+ public:
+  temporary_folder() {
+    static std::atomic<int> count = 0;
+    path_ =
+        fs::temp_directory_path() / ("furlong-storage-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~temporary_folder() { fs::remove_all(path_); }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// The private part of a small matrix factorization.
+inline models::layout_ptr small_layout(std::uint32_t rank = 50) {
+  return std::make_shared<const models::layout>(
+      std::vector<models::tensor_spec>{{"user", 1, rank}, {"user_bias", 1, 1}});
+}
+
+/// A value that no other (client, number) has in any element.
+inline models::private_parameters make_value(const models::layout_ptr& layout, std::uint32_t client,
+                                             std::uint64_t number) {
+  models::private_parameters value(layout);
+  models::random_stream draws(number, models::purpose::test, 0, client);
+  for (auto& x : value.values()) x = draws.uniform(-1.0F, 1.0F);
+  return value;
+}
+
+inline bool same(const models::private_parameters& a, const models::private_parameters& b) {
+  return std::ranges::equal(a.values(), b.values());
+}
+
+/// The value of a result that must be one.
+template <class T>
+T must(result<T> r) {
+  BOOST_REQUIRE_MESSAGE(r.has_value(), (r ? std::string() : r.error().text()));
+  if constexpr (!std::is_void_v<T>) return std::move(*r);
+}
+
+/// The text of the error that a result must be.
+template <class T>
+std::string must_fail(const result<T>& r) {
+  BOOST_REQUIRE_MESSAGE(!r.has_value(), "this should have failed");
+  BOOST_TEST(!r.error().place.empty());
+  BOOST_TEST(!r.error().mend.empty());
+  return r.error().text();
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+inline std::string slurp(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+inline void spill(const fs::path& file, const std::string& content) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out.write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+
+/// All regular files below a folder whose names end so.
+inline std::vector<fs::path> files_below(const fs::path& folder, const std::string& ending = "") {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && entry.path().filename().string().ends_with(ending)) found.push_back(entry.path());
+  std::ranges::sort(found);
+  return found;
+}
+
+}  // namespace furlong::tests

@@ -1,0 +1,70 @@
+// The record of one value: every bit of it counts, and it belongs to one client.
+#include "storage/detail/record.hpp"
+
+#include "storage/detail/owner.hpp"
+#include "tests/storage/fixtures.hpp"
+
+namespace furlong::tests {
+
+using storage::detail::record_coder;
+using storage::detail::slot_tag;
+
+namespace {
+constexpr std::uint64_t layout_hash = 0x1122334455667788;
+constexpr slot_tag tag{true, 3, 41, 17};
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(records)
+
+BOOST_AUTO_TEST_CASE(a_record_reads_back) {
+  for (const std::uint32_t rank : {0U, 1U, 2U, 50U, 5'000U}) {
+    const auto layout = small_layout(rank);
+    const record_coder coder(*layout, layout_hash);
+    const auto value = make_value(layout, 9, 1);
+    record_coder::scratch space;
+    const std::string bytes(coder.encode(9, tag, value.values(), space));
+    BOOST_TEST(bytes.size() == coder.record_bytes());
+    const auto back = coder.decode(9, bytes, space);
+    BOOST_TEST_REQUIRE(back.has_value());
+    BOOST_TEST(back->tag.life == 3U);
+    BOOST_TEST(back->tag.version == 41U);
+    BOOST_TEST(back->tag.sequence == 17U);
+    BOOST_TEST(std::ranges::equal(back->values, value.values()));
+    BOOST_TEST(*storage::detail::named_client(bytes) == 9U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_flipped_bit_and_every_cut_is_noticed) {
+  const auto layout = small_layout(7);
+  const record_coder coder(*layout, layout_hash);
+  record_coder::scratch space;
+  const std::string bytes(coder.encode(9, tag, make_value(layout, 9, 1).values(), space));
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    auto bad = bytes;
+    bad[bit / 8] = static_cast<char>(static_cast<unsigned char>(bad[bit / 8]) ^ (1U << (bit % 8)));
+    BOOST_TEST(!coder.decode(9, bad, space).has_value());
+  }
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    BOOST_TEST(!coder.decode(9, bytes.substr(0, length), space).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_record_of_another_client_or_layout_is_refused) {
+  const auto layout = small_layout(7);
+  const record_coder coder(*layout, layout_hash);
+  record_coder::scratch space;
+  const std::string bytes(coder.encode(9, tag, make_value(layout, 9, 1).values(), space));
+  BOOST_TEST(contains(coder.decode(10, bytes, space).error(), "client 9"));
+  BOOST_TEST(contains(record_coder(*layout, 5).decode(9, bytes, space).error(), "another private layout"));
+  BOOST_TEST(contains(record_coder(*small_layout(6), layout_hash).decode(9, bytes, space).error(), "bytes of values"));
+}
+
+BOOST_AUTO_TEST_CASE(family_names_lead_back_to_clients) {
+  for (const std::uint32_t client : {0U, 7U, 4'294'967'295U})
+    BOOST_TEST(*storage::detail::client_of_family(storage::detail::family_name(client)) == client);
+  for (const auto* name : {"default", "client-", "client-4294967296", "client-7x", "client--1"})
+    BOOST_TEST(!storage::detail::client_of_family(name).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace furlong::tests

@@ -1,0 +1,53 @@
+// Experiments for tests: assembled in one call.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "federated/experiment.hpp"
+#include "federated/pooled_population.hpp"
+
+namespace furlong::tests {
+
+/// A model's options that are not at their defaults.
+using option_list = std::vector<std::pair<std::string, models::option_value>>;
+
+/// A run over `clients`; what the settings call centralized trains on all of them pooled.
+[[nodiscard]] inline federated::experiment make_experiment(const federated::run_settings& settings,
+                                                           std::shared_ptr<const federated::population> clients,
+                                                           const option_list& options,
+                                                           const std::vector<std::string>& private_names) {
+  federated::experiment e;
+  e.run = 4711;
+  e.settings = settings;
+  const auto facts = clients->facts();
+  const auto* entry =
+      models::find_model(facts.labels == models::objective::logistic ? "logistic-regression" : "matrix-factorization");
+  auto values = models::defaults(entry->options);
+  if (facts.labels != models::objective::logistic) values.set("rank", std::int64_t{4});
+  for (const auto& [name, value] : options) values.set(name, value);
+  auto built = entry->build(values, facts);
+  if (!built) throw std::invalid_argument(built.error().text());
+  e.model = *built;
+  auto parts = models::split(e.model->tensors(), private_names);
+  if (!parts) throw std::invalid_argument(parts.error().text());
+  e.parts = *parts;
+  e.clients = clients;
+  e.participants =
+      settings.algorithm == federated::algorithm_kind::centralized ? federated::pool_clients(clients) : clients;
+  e.upload_bytes = [](const federated::client_update& update) { return 4 * update.change.values.size(); };
+  e.download_bytes = 4 * e.parts.shared->size();
+  return e;
+}
+
+/// Equality of every bit, so that 0 and -0 differ and a NaN equals itself.
+[[nodiscard]] inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+}  // namespace furlong::tests

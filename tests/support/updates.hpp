@@ -1,0 +1,63 @@
+// Random updates for tests of whatever folds, checks or sends them.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "federated/update.hpp"
+#include "models/random.hpp"
+
+namespace furlong::tests {
+
+/// Two tensors by feature that share their rows, a dense one, and a table over clients.
+[[nodiscard]] inline models::layout_ptr mixed_layout() {
+  using models::row_index;
+  return std::make_shared<models::layout>(std::vector<models::tensor_spec>{{"item", 13, 5, row_index::by_feature},
+                                                                           {"item_bias", 13, 1, row_index::by_feature},
+                                                                           {"dense", 3, 7},
+                                                                           {"table", 6, 2, row_index::by_client},
+                                                                           {"mean"}});
+}
+
+/// An update of values in (-size, size); each tensor dense or by rows as the stream says.
+[[nodiscard]] inline federated::client_update random_update(models::random_stream& stream,
+                                                            const models::layout_ptr& shape, float size = 1.0F) {
+  federated::client_update update;
+  update.weight = 1 + stream.below(200);
+  update.examples = update.weight;
+  update.loss_sum = static_cast<double>(stream.uniform(0.0F, 500.0F));
+  auto& change = update.change;
+  change.shape = shape;
+  for (const auto& spec : shape->tensors()) {
+    models::delta::piece piece{spec.index != models::row_index::none && stream.below(3) != 0,
+                               static_cast<std::uint32_t>(change.rows.size()), 0, change.values.size()};
+    std::size_t values = spec.size();
+    if (piece.by_rows) {
+      std::vector<std::uint32_t> rows(spec.rows);
+      std::iota(rows.begin(), rows.end(), 0U);
+      stream.shuffle(std::span(rows));
+      rows.resize(stream.below(spec.rows + 1));
+      piece.row_count = static_cast<std::uint32_t>(rows.size());
+      change.rows.insert(change.rows.end(), rows.begin(), rows.end());
+      values = rows.size() * spec.cols;
+    }
+    for (std::size_t i = 0; i < values; ++i) change.values.push_back(stream.uniform(-size, size));
+    change.pieces.push_back(piece);
+  }
+  return update;
+}
+
+[[nodiscard]] inline std::vector<federated::client_update> random_updates(std::uint32_t seed, std::size_t count,
+                                                                          const models::layout_ptr& shape,
+                                                                          float size = 1.0F) {
+  models::random_stream stream(seed, models::purpose::test);
+  std::vector<federated::client_update> all;
+  for (std::size_t i = 0; i < count; ++i) {
+    all.push_back(random_update(stream, shape, size));
+    all.back().id = {4711, 0, static_cast<std::uint32_t>(i), 0};
+  }
+  return all;
+}
+
+}  // namespace furlong::tests

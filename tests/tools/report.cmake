@@ -1,0 +1,2 @@
+# The report; included by tests/tools/CMakeLists.txt.
+furlong_test(report SOURCES report_test.cpp report_plot_test.cpp DEPENDS Furlong::report LABELS quick)
