@@ -1,5 +1,6 @@
 #include "actors/aggregator.hpp"
 
+#include <algorithm>
 #include <spdlog/spdlog.h>
 
 #include "actors/client.hpp"
@@ -12,30 +13,73 @@ using federated::protocol::send_partial;
 using federated::protocol::start_client;
 using self_pointer = aggregator_actor::stateful_pointer<aggregator_state>;
 
-// Clients at work at once, per scheduler thread: enough that no thread waits, few enough that updates stay in cache.
-constexpr std::size_t clients_per_thread = 8;
+// A message between actors costs as much as a tenth of a small client's training: tasks travel in blocks. Small enough
+// that every thread gets several blocks of a round, so that none waits long at its end.
+constexpr std::size_t most_tasks_in_block = 8;
+constexpr std::size_t blocks_per_thread = 4;
+
+std::size_t block_size_for(const run_context& run) {
+  const std::size_t share_size = run.e.settings.per_round / run.e.settings.aggregators;
+  return std::clamp<std::size_t>(share_size / (blocks_per_thread * run.threads), 1, most_tasks_in_block);
+}
+
+/// Blocks at work or waiting, of one aggregator. Where every thread has an aggregator of its own, one: then client and
+/// aggregator take turns on one thread, and the sums and updates stay in its cache. Else two a thread, so that none waits
+/// while the aggregator folds.
+std::size_t blocks_in_flight(const run_context& run) {
+  const std::size_t aggregators = run.e.settings.aggregators;
+  return aggregators >= run.threads ? 1 : 2 * (run.threads + aggregators - 1) / aggregators;
+}
 
 /// An idle client, or a new one. Clients end with their aggregator.
-client_actor take_client(self_pointer self) {
+aggregator_state::idle_client take_client(self_pointer self) {
   auto& idle = self->state.idle;
-  if (idle.empty()) return self->spawn<caf::linked>(client_behavior, self->state.run, aggregator_actor(self));
+  if (idle.empty())
+    return {self->spawn<caf::linked>(client_behavior, self->state.run, aggregator_actor(self)),
+            std::make_shared<block>()};
   auto client = std::move(idle.back());
   idle.pop_back();
   return client;
 }
 
+/// Hands out what is ready, in blocks.
+void hand_out(self_pointer self) {
+  auto& state = self->state;
+  for (std::size_t done = 0; done < state.ready.size();) {
+    const auto count = std::min(state.block_size, state.ready.size() - done);
+    auto client = take_client(self);
+    client.jobs->resize(count);
+    for (std::size_t i = 0; i < count; ++i) (*client.jobs)[i].id = state.ready[done + i];
+    done += count;
+    self->send(client.actor, work{state.from, std::move(client.jobs)});
+  }
+  state.ready.clear();
+}
+
 void perform(self_pointer self, start_client& effect) {
-  self->send(take_client(self), task{effect.task, std::move(effect.from)});
+  self->state.from = std::move(effect.from);
+  self->state.ready.push_back(effect.task);
 }
 
 void perform(self_pointer self, send_partial& effect) {
   self->send(self->state.parent,
-             partial{std::make_shared<const federated::partial_aggregate>(std::move(effect.partial)), effect.bytes_up});
+             partial{std::make_shared<federated::partial_aggregate>(std::move(effect.partial)), effect.bytes_up});
 }
 
 void perform_all(self_pointer self) {
   for (auto& effect : self->state.effects) std::visit([&](auto& one) { perform(self, one); }, effect);
   self->state.effects.clear();
+  hand_out(self);
+}
+
+void settle(self_pointer self, const job& done) {
+  auto& state = self->state;
+  if (!done.failure) {
+    state.machine->on_update(done.update, state.effects);
+    return;
+  }
+  spdlog::error("client {} gave up: {}", done.id.client, done.failure->text());
+  state.machine->on_failure(done.id, state.effects);
 }
 
 }  // namespace
@@ -44,21 +88,16 @@ aggregator_actor::behavior_type aggregator_behavior(self_pointer self, const run
                                                     std::uint32_t number) {
   self->state.run = run;
   self->state.parent = std::move(parent);
-  self->state.machine.emplace(run->e, number, clients_per_thread * run->threads);
+  self->state.block_size = block_size_for(*run);
+  self->state.machine.emplace(run->e, number, self->state.block_size * blocks_in_flight(*run));
   return {
       [self](const share& given) {
         self->state.machine->on_assignment(given.from, *given.clients, self->state.effects);
         perform_all(self);
       },
       [self](const report& got) {
-        auto& state = self->state;
-        state.idle.push_back(caf::actor_cast<client_actor>(self->current_sender()));
-        if (got.update) {
-          state.machine->on_update(*got.update, state.effects);
-        } else {
-          spdlog::error("client {} gave up: {}", got.id.client, got.failure ? got.failure->text() : "unknown reason");
-          state.machine->on_failure(got.id, state.effects);
-        }
+        for (const auto& done : *got.jobs) settle(self, done);
+        self->state.idle.push_back({caf::actor_cast<client_actor>(self->current_sender()), got.jobs});
         perform_all(self);
       },
   };

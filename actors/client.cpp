@@ -12,24 +12,23 @@ using federated::protocol::client_step;
 /// One task's steps, each returning the next one.
 struct session {
   const run_context& run;
-  const task& what;
+  const federated::broadcast& from;
+  job& what;
   client_machine machine;
   federated::workspace& use;
-  std::shared_ptr<federated::client_update> update = std::make_shared<federated::client_update>();
-  std::shared_ptr<const error> failure = {};
 
   client_step load() {
     if (use.own.shape() != run.e.parts.private_) use.own = models::private_parameters(run.e.parts.private_);
     auto found = run.store.load(what.id.client, use.own);
-    if (!found) failure = std::make_shared<const error>(found.error());
+    if (!found) what.failure = std::make_shared<const error>(found.error());
     return machine.on_loaded(found.has_value(), found.value_or(false));
   }
   client_step train() {
-    return machine.on_trained(client_work(run.e, *what.from, what.id, machine.has_own(), use, *update));
+    return machine.on_trained(client_work(run.e, from, what.id, machine.has_own(), use, what.update));
   }
   client_step commit() {
     auto stored = run.store.commit(what.id.client, what.id.version, use.own);
-    if (!stored) failure = std::make_shared<const error>(stored.error());
+    if (!stored) what.failure = std::make_shared<const error>(stored.error());
     return machine.on_committed(stored.has_value());
   }
 };
@@ -41,16 +40,17 @@ federated::workspace& thread_workspace() {
   return space;
 }
 
-report client_state::work(const task& what) const {
-  session now{*run, what, client_machine(what.id, federated::is_stateful(run->e.settings.algorithm)),
+void client_state::perform(const federated::broadcast& from, job& what) const {
+  what.failure.reset();
+  session now{*run, from, what, client_machine(what.id, federated::is_stateful(run->e.settings.algorithm)),
               thread_workspace()};
   for (auto step = now.machine.on_task();;) {
     switch (step) {
       case client_step::load: step = now.load(); break;
       case client_step::train: step = now.train(); break;
       case client_step::commit: step = now.commit(); break;
-      case client_step::report: return {what.id, std::move(now.update), nullptr};
-      case client_step::give_up: return {what.id, nullptr, std::move(now.failure)};
+      case client_step::report:
+      case client_step::give_up: return;
     }
   }
 }
@@ -60,7 +60,10 @@ client_actor::behavior_type client_behavior(client_actor::stateful_pointer<clien
   self->state.run = run;
   self->state.parent = std::move(parent);
   return {
-      [self](const task& what) { self->send(self->state.parent, self->state.work(what)); },
+      [self](const work& given) {
+        for (auto& one : *given.jobs) self->state.perform(*given.from, one);
+        self->send(self->state.parent, report{given.jobs});
+      },
   };
 }
 

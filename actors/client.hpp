@@ -1,6 +1,6 @@
-// The client actor: it is one client while it works on that client's task, and waits for another task in between. A
-// run has as many as clients work at once, whatever the size of the cohort or of the population: ending an actor wakes
-// CAF's clock thread, which costs as much as a small client's training.
+// The client actor: it is one client after the other, each while it works on that client's task. A run has as many as
+// clients work at once, whatever the size of the cohort or of the population; between tasks they wait. (Ending an actor
+// wakes CAF's clock thread, which costs as much as a small client's training.)
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -13,8 +13,8 @@ struct client_state {
   const run_context* run = nullptr;
   aggregator_actor parent;
 
-  /// Works the task through. What it returns goes to the parent.
-  [[nodiscard]] report work(const task& what) const;
+  /// Works one task through; the outcome is in `what`.
+  void perform(const federated::broadcast& from, job& what) const;
 };
 
 client_actor::behavior_type client_behavior(client_actor::stateful_pointer<client_state> self, const run_context* run,

@@ -1,7 +1,7 @@
 // Every actor's typed interface, and every message between them. The messages of one process carry pointers to
 // immutable values; nothing is copied and nothing is encoded.
 //
-//   caller --run_request--> server --share--> aggregator --task--> client
+//   caller --run_request--> server --share--> aggregator --work--> client
 //   caller <--run_result--  server <--partial-- aggregator <--report-- client
 //                           server --evaluation_share--> evaluator, which answers with evaluation_done
 #pragma once
@@ -30,20 +30,27 @@ struct share {
 };
 /// Aggregator to server: all of it, done.
 struct partial {
-  std::shared_ptr<const federated::partial_aggregate> sums;
+  std::shared_ptr<federated::partial_aggregate> sums;
   std::uint64_t bytes_up = 0;
 };
 
-/// Aggregator to client: work on this.
-struct task {
+/// One client's task, and what came of it: the update, or the reason why there is none.
+struct job {
   federated::task_id id;
-  federated::broadcast_ptr from;
-};
-/// Client to aggregator: the update, or the reason why there is none.
-struct report {
-  federated::task_id id;
-  std::shared_ptr<const federated::client_update> update;
+  federated::client_update update;
   std::shared_ptr<const error> failure;
+};
+/// Some tasks that one client actor works through, one client after the other. The block goes to and fro between
+/// aggregator and client: only one of them holds it at a time, and its buffers serve again.
+using block = std::vector<job>;
+/// Aggregator to client: work on these.
+struct work {
+  federated::broadcast_ptr from;
+  std::shared_ptr<block> jobs;
+};
+/// Client to aggregator: done.
+struct report {
+  std::shared_ptr<block> jobs;
 };
 
 /// An evaluation that several evaluators share: each takes the next client until none is left.
@@ -66,7 +73,7 @@ CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_request))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_result))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::share))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::partial))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::task))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::work))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::report))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_share))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_done))
@@ -76,14 +83,14 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::partial)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::task)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::work)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_done)
 
 namespace furlong::actors {
 
-using client_actor = caf::typed_actor<caf::reacts_to<task>>;
+using client_actor = caf::typed_actor<caf::reacts_to<work>>;
 using aggregator_actor = caf::typed_actor<caf::reacts_to<share>, caf::reacts_to<report>>;
 using evaluator_actor = caf::typed_actor<caf::reacts_to<evaluation_share>>;
 using server_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<partial>,

@@ -126,7 +126,7 @@ server_actor::behavior_type server_behavior(self_pointer self, const run_context
       },
       [self](const partial& got) {
         if (self->state.run->stop.load(std::memory_order_relaxed)) self->state.machine->stop();
-        auto effects = self->state.machine->on_partial(*got.sums, got.bytes_up);
+        auto effects = self->state.machine->on_partial(std::move(*got.sums), got.bytes_up);
         if (!effects) return fail_run(self, effects.error());
         perform_all(self, std::move(*effects));
       },

@@ -10,7 +10,7 @@ namespace furlong::federated {
 accumulator::accumulator(std::size_t words, std::uint64_t max_count, std::uint64_t max_total_weight)
     : words_(words, 0), max_count_(max_count), max_total_weight_(max_total_weight) {}
 
-result<void> accumulator::merge(const accumulator_state& other) {
+result<void> accumulator::check_fit(const accumulator_state& other) const {
   if (other.words.size() != words_.size())
     return fail(
         error::kind::runtime, "partial aggregate",
@@ -23,7 +23,19 @@ result<void> accumulator::merge(const accumulator_state& other) {
                 "claims " + std::to_string(more_count) + " updates of weight " + std::to_string(more_weight) +
                     ", more than the rule can hold",
                 "ask fewer clients a round or lower aggregation.max_weight");
+  return {};
+}
+
+result<void> accumulator::merge(const accumulator_state& other) {
+  if (auto fits = check_fit(other); !fits) return fits;
   models::kernels().add_fixed(words_.data(), other.words.data(), words_.size());
+  return {};
+}
+
+result<void> accumulator::merge(accumulator_state&& other) {
+  if (count() > 0) return merge(static_cast<const accumulator_state&>(other));
+  if (auto fits = check_fit(other); !fits) return fits;
+  words_.swap(other.words);
   return {};
 }
 

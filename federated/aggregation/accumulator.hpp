@@ -45,6 +45,8 @@ class accumulator {
   /// Adds what another accumulator of the same rule, layout and reference has folded. Fails, unchanged, when the words
   /// do not fit this rule or claim more than it can hold.
   [[nodiscard]] result<void> merge(const accumulator_state& other);
+  /// The same; an empty accumulator takes the words over instead of adding them, and leaves its own in `other`.
+  [[nodiscard]] result<void> merge(accumulator_state&& other);
   /// The content. Merging it into an empty accumulator gives this one back.
   [[nodiscard]] accumulator_state save() const { return {words_}; }
   /// The content, moved out; leaves the accumulator empty.
@@ -66,6 +68,7 @@ class accumulator {
   /// `words` in all; at most `max_count` updates and `max_total_weight` weight.
   accumulator(std::size_t words, std::uint64_t max_count, std::uint64_t max_total_weight);
 
+  [[nodiscard]] result<void> check_fit(const accumulator_state& other) const;
   [[nodiscard]] bool has_room(std::uint32_t weight) const;
   void count_update(const client_update& update);
   /// Fills the fields that every rule reports, and clears the header.

@@ -62,9 +62,9 @@ result<void> server_machine::check(const partial_aggregate& partial) const {
   return {};
 }
 
-result<server_effects> server_machine::on_partial(const partial_aggregate& partial, std::uint64_t bytes_up) {
+result<server_effects> server_machine::on_partial(partial_aggregate partial, std::uint64_t bytes_up) {
   if (auto sound = check(partial); !sound) return tl::unexpected(sound.error());
-  if (auto merged = sum_->merge(partial.sums); !merged) return tl::unexpected(merged.error());
+  if (auto merged = sum_->merge(std::move(partial.sums)); !merged) return tl::unexpected(merged.error());
   answered_[partial.aggregator] = true;
   report_.folded += partial.folded.size();
   report_.refused.insert(report_.refused.end(), partial.refused.begin(), partial.refused.end());

@@ -50,7 +50,7 @@ class server_machine {
 
   [[nodiscard]] server_effects start();
   /// `report` holds what the aggregator counted: folded, refused, examples, bytes.
-  [[nodiscard]] result<server_effects> on_partial(const partial_aggregate& partial, std::uint64_t bytes_up);
+  [[nodiscard]] result<server_effects> on_partial(partial_aggregate partial, std::uint64_t bytes_up);
   [[nodiscard]] server_effects on_evaluated();
   [[nodiscard]] server_effects on_checkpointed();
   /// Asks to stop after the round under way.

@@ -13,11 +13,22 @@ namespace furlong::models::FURLONG_LEVEL {
 
 namespace {
 
-inline float dot_f(const float* __restrict a, const float* __restrict b, std::uint32_t n) {
-  float sum = 0.0F;
-#pragma omp simd reduction(+ : sum)
-  for (std::uint32_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
+// Rows are walked a register at a time, and what is left one by one: written out because a compiler adds up the lanes
+// of a reduction one after the other, which takes longer than the products of a row of 50.
+using pack = Eigen::internal::packet_traits<float>::type;
+constexpr std::uint32_t lanes = sizeof(pack) / sizeof(float);
+
+inline pack load(const float* from) { return Eigen::internal::ploadu<pack>(from); }
+inline pack all(float value) { return Eigen::internal::pset1<pack>(value); }
+inline void store(float* to, pack value) { Eigen::internal::pstoreu(to, value); }
+
+inline float dot_f(const float* a, const float* b, std::uint32_t n) {
+  pack sum = all(0.0F);
+  std::uint32_t i = 0;
+  for (; i + lanes <= n; i += lanes) sum = Eigen::internal::pmadd(load(a + i), load(b + i), sum);
+  float rest = 0.0F;
+  for (; i < n; ++i) rest += a[i] * b[i];
+  return Eigen::internal::predux(sum) + rest;
 }
 
 /// to = x * a + y * b, or to += that.
@@ -33,9 +44,31 @@ inline void combine(float* __restrict to, float x, const float* __restrict a, fl
 
 /// to = x * a, or to += that.
 template <bool accumulate>
-inline void scale_add(float* __restrict to, float x, const float* __restrict a, std::uint32_t n) {
-#pragma omp simd
-  for (std::uint32_t i = 0; i < n; ++i) to[i] = accumulate ? to[i] + x * a[i] : x * a[i];
+inline void scale_add(float* to, float x, const float* a, std::uint32_t n) {
+  const pack factor = all(x);
+  std::uint32_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const pack before = accumulate ? load(to + i) : all(0.0F);
+    store(to + i, Eigen::internal::pmadd(factor, load(a + i), before));
+  }
+  for (; i < n; ++i) to[i] = accumulate ? to[i] + x * a[i] : x * a[i];
+}
+
+/// to = sum over k of x[k] * (row rows[k] of table), or to += that: each part of `to` stays in a register throughout.
+inline void weigh_rows(bool accumulate, float* to, const float* x, const std::uint32_t* rows, std::size_t count,
+                       const float* table, std::uint32_t n) {
+  std::uint32_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    pack sum = accumulate ? load(to + i) : all(0.0F);
+    for (std::size_t k = 0; k < count; ++k)
+      sum = Eigen::internal::pmadd(all(x[k]), load(table + std::size_t{rows[k]} * n + i), sum);
+    store(to + i, sum);
+  }
+  for (; i < n; ++i) {
+    float sum = accumulate ? to[i] : 0.0F;
+    for (std::size_t k = 0; k < count; ++k) sum += x[k] * table[std::size_t{rows[k]} * n + i];
+    to[i] = sum;
+  }
 }
 
 /// True the first time that this batch touches the row.
@@ -76,7 +109,30 @@ inline double mf_penalty(const mf_batch& b, const float* u, const float* q, std:
   return b.l2 * (dot_f(u, u, b.rank) + dot_f(q, q, b.rank)) + b.l2_bias * squares;
 }
 
+/// The gradient when only the one user's vector moves, as in reconstruction: nothing to mark, no other row to write.
+double mf_user_gradient(const mf_batch& b, float* to) {
+  constexpr std::size_t most = 64;
+  float errors[most];
+  const float factor = -2.0F / static_cast<float>(b.count);
+  double loss = 0.0;
+  for (std::size_t done = 0; done < b.count;) {
+    const std::size_t count = b.count - done < most ? b.count - done : most;
+    const std::uint32_t* rows = b.features + done;
+    for (std::size_t k = 0; k < count; ++k) {
+      const float residual = b.labels[done + k] - mf_score(b, 0, rows[k]);
+      loss += static_cast<double>(residual) * residual;
+      errors[k] = factor * residual;
+    }
+    weigh_rows(done > 0, to, errors, rows, count, b.item, b.rank);
+    done += count;
+  }
+  return loss;
+}
+
 double mf_gradient_step(const mf_batch& b, mf_gradient& g) {
+  const bool only_user = g.user != nullptr && g.user_bias == nullptr && g.item == nullptr && g.item_bias == nullptr &&
+                         g.mean == nullptr && !g.mark_users && b.owners == nullptr && b.l2 == 0.0F && b.l2_bias == 0.0F;
+  if (only_user) return mf_user_gradient(b, g.user);
   const float per_example = 1.0F / static_cast<float>(b.count);
   const float decay = 2.0F * b.l2 * per_example;
   const float bias_decay = 2.0F * b.l2_bias * per_example;
@@ -109,9 +165,11 @@ void mf_predict(const mf_batch& b, float* out) {
   for (std::size_t i = 0; i < b.count; ++i) out[i] = mf_score(b, b.owners == nullptr ? 0 : b.owners[i], b.features[i]);
 }
 
-void descend(float* __restrict w, const float* __restrict g, std::size_t n, float rate) {
-#pragma omp simd
-  for (std::size_t i = 0; i < n; ++i) w[i] -= rate * g[i];
+void descend(float* w, const float* g, std::size_t n, float rate) {
+  const pack factor = all(-rate);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) store(w + i, Eigen::internal::pmadd(factor, load(g + i), load(w + i)));
+  for (; i < n; ++i) w[i] -= rate * g[i];
 }
 
 void descend_momentum(float* __restrict w, float* __restrict v, const float* __restrict g, std::size_t n, float rate,

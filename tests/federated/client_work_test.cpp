@@ -287,9 +287,12 @@ BOOST_AUTO_TEST_CASE(server_noise_has_the_deviation_that_privacy_states) {
   const auto n = static_cast<double>(model.values().size());
   const double deviation = 1.2 * 0.5 / 8;
   BOOST_TEST(std::abs(squares / n / (deviation * deviation) - 1) < 5 * std::sqrt(2 / n));
-  BOOST_TEST(same_bits(model.values(), draw(3, 8).values()));
-  BOOST_TEST(!same_bits(model.values(), draw(4, 8).values()));
-  for (const double value : draw(3, 0).values()) BOOST_TEST(value == 0.0);
+  const auto again = draw(3, 8);
+  const auto other = draw(4, 8);
+  const auto nobody = draw(3, 0);
+  BOOST_TEST(same_bits(model.values(), again.values()));
+  BOOST_TEST(!same_bits(model.values(), other.values()));
+  for (const double value : nobody.values()) BOOST_TEST(value == 0.0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

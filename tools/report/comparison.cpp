@@ -57,6 +57,7 @@ std::optional<double> from_summary(const run_record& run, std::optional<double> 
 
 std::string megabytes(std::optional<double> bytes) {
   if (!bytes) return written(bytes, number_style::plain);
+  if (*bytes == 0.0) return "0";
   const double mb = *bytes / 1e6;
   return fixed(mb, mb < 0.1 ? 4 : mb < 10 ? 3 : 1);
 }
