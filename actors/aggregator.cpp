@@ -24,8 +24,8 @@ std::size_t block_size_for(const run_context& run) {
 }
 
 /// Blocks at work or waiting, of one aggregator. Where every thread has an aggregator of its own, one: then client and
-/// aggregator take turns on one thread, and the sums and updates stay in its cache. Else two a thread, so that none waits
-/// while the aggregator folds.
+/// aggregator take turns on one thread, and the sums and updates stay in its cache. Else two a thread, so that none
+/// waits while the aggregator folds.
 std::size_t blocks_in_flight(const run_context& run) {
   const std::size_t aggregators = run.e.settings.aggregators;
   return aggregators >= run.threads ? 1 : 2 * (run.threads + aggregators - 1) / aggregators;
