@@ -54,7 +54,12 @@ struct report {
 };
 
 /// An evaluation that several evaluators share: each takes the next client until none is left.
+/// It holds the model that it evaluates: evaluators may still be at it when the server has ended.
 struct evaluation_work {
+  evaluation_work(const federated::experiment& e, models::shared_parameters of, federated::private_store& store,
+                  std::uint64_t version)
+      : model(std::move(of)), scores(e, model, &store, version) {}
+  const models::shared_parameters model;
   federated::evaluation scores;
   std::atomic<std::size_t> next{0};
 };

@@ -60,9 +60,7 @@ void perform(self_pointer self, protocol::round_closed& effect) {
 void perform(self_pointer self, protocol::evaluate&) {
   auto& state = self->state;
   const auto& now = state.machine->state();
-  state.evaluated_model = std::make_shared<const models::shared_parameters>(now.model);
-  state.evaluation = std::make_shared<evaluation_work>(
-      federated::evaluation(state.run->e, *state.evaluated_model, &state.run->store, now.version));
+  state.evaluation = std::make_shared<evaluation_work>(state.run->e, now.model, state.run->store, now.version);
   state.evaluators_pending = state.evaluators.size();
   for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
 }

@@ -17,7 +17,6 @@ struct server_state {
   std::vector<evaluator_actor> evaluators;
   caf::typed_response_promise<run_result> promise;
 
-  std::shared_ptr<const models::shared_parameters> evaluated_model;
   std::shared_ptr<evaluation_work> evaluation;
   std::size_t evaluators_pending = 0;
   federated::evaluation_report last_evaluation;
