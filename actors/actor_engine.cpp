@@ -21,12 +21,14 @@ result<federated::run_outcome> run_actors(const federated::experiment& e, federa
     caf::scoped_actor self(system);
     auto server =
         self->spawn(server_behavior, &run, std::make_shared<federated::protocol::server_state>(std::move(start)));
-    self->request(server, caf::infinite, run_request{})
-        .receive([&](run_result& done) { outcome = std::move(done.outcome); },
-                 [&](const caf::error& why) {
-                   outcome = std::make_shared<result<federated::run_outcome>>(
-                       fail(error::kind::runtime, "actor engine", "stopped: " + caf::to_string(why)));
-                 });
+    // A request would wait for ever for a server that an exception ended.
+    self->monitor(server);
+    self->send(server, run_request{});
+    self->receive([&](run_result& done) { outcome = std::move(done.outcome); },
+                  [&](caf::down_msg& down) {
+                    outcome = std::make_shared<result<federated::run_outcome>>(
+                        fail(error::kind::runtime, "actor engine", "the server ended: " + caf::to_string(down.reason)));
+                  });
   }
   system.await_all_actors_done();
   return std::move(*outcome);

@@ -41,7 +41,14 @@ federated::workspace& thread_workspace() {
 }
 
 void client_state::perform(const federated::broadcast& from, job& what) const {
-  what.failure.reset();
+  what.failure = guarded("client", [&] {
+    what.failure.reset();
+    run_session(from, what);
+    return std::move(what.failure);
+  });
+}
+
+void client_state::run_session(const federated::broadcast& from, job& what) const {
   session now{*run, from, what, client_machine(what.id, federated::is_stateful(run->e.settings.algorithm)),
               thread_workspace()};
   for (auto step = now.machine.on_task();;) {

@@ -9,12 +9,16 @@
 namespace furlong::actors {
 
 /// The shell round client_machine: does what the machine says, on the scheduler's thread, and reports once.
-struct client_state {
+class client_state {
+ public:
   const run_context* run = nullptr;
   aggregator_actor parent;
 
   /// Works one task through; the outcome is in `what`.
   void perform(const federated::broadcast& from, job& what) const;
+
+ private:
+  void run_session(const federated::broadcast& from, job& what) const;
 };
 
 client_actor::behavior_type client_behavior(client_actor::stateful_pointer<client_state> self, const run_context* run,

@@ -15,7 +15,9 @@ std::shared_ptr<const error> score_all(evaluation_work& work) {
 
 evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, server_actor parent) {
   return {
-      [self, parent](const evaluation_share& given) { self->send(parent, evaluation_done{score_all(*given.work)}); },
+      [self, parent](const evaluation_share& given) {
+        self->send(parent, evaluation_done{guarded("evaluation", [&] { return score_all(*given.work); })});
+      },
   };
 }
 

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <caf/all.hpp>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -109,6 +110,16 @@ struct run_context {
   const std::atomic<bool>& stop;
   std::size_t threads = 1;
 };
+
+/// Runs a piece of an actor's work and turns an exception, which should never happen, into the error that it is.
+template <class Work>
+[[nodiscard]] std::shared_ptr<const error> guarded(const char* place, Work work) {
+  try {
+    return work();
+  } catch (const std::exception& why) {
+    return std::make_shared<const error>(error{error::kind::runtime, place, why.what(), ""});
+  }
+}
 
 /// The buffers of the calling scheduler thread: an actor may use them until its handler returns.
 [[nodiscard]] federated::workspace& thread_workspace();

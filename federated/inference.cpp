@@ -1,5 +1,6 @@
 #include "federated/inference.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "federated/evaluation.hpp"
@@ -22,10 +23,13 @@ models::examples with_questions(const models::examples_view& known, std::uint32_
 }
 
 /// The tensors to rebuild for somebody without stored values.
-std::vector<std::size_t> personal_tensors(const experiment& e) {
+std::vector<std::size_t> personal_tensors(const experiment& e, std::optional<std::uint32_t> client) {
+  const auto trained = e.clients->training();
+  const bool has_row = client && std::ranges::binary_search(trained, *client);  // in tables over clients
   std::vector<std::size_t> tensors;
   for (const auto& name : e.settings.evaluation.reconstruct)
-    if (const auto tensor = e.parts.model->find(name)) tensors.push_back(*tensor);
+    if (const auto tensor = e.parts.model->find(name))
+      if (!has_row || (*e.parts.model)[*tensor].index != models::row_index::by_client) tensors.push_back(*tensor);
   return tensors;
 }
 
@@ -62,7 +66,7 @@ result<inference> predict_all_features(const experiment& e, const models::shared
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
       if ((*e.parts.model)[t].index == models::row_index::by_client)
         use.weights.reinitialize(t, e.settings.seed, 0, id);
-  const auto tensors = personal_tensors(e);
+  const auto tensors = personal_tensors(e, client);
   if (out.source != personal_source::stored && !tensors.empty()) {
     out.source = asked > 0 ? personal_source::reconstructed : personal_source::initial;
     const auto& settings = e.settings;

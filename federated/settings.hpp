@@ -66,10 +66,11 @@ enum class fedatt_noise : std::uint8_t { client, server };
 /// [algorithm] aggregation = {...}
 struct aggregation_settings {
   rule_kind rule = rule_kind::mean;
-  double max_norm = 1024.0;                      ///< largest L2 norm of one tensor of an update, else it is rejected
-  std::uint32_t max_weight = 1U << 16;           ///< most examples one update may count for
-  double eps = 1.0;                              ///< FedAtt: step size
-  double noise = 0.0;                            ///< FedAtt: beta, scale of the normal noise (paper eq. 6)
+  double max_norm = 1024.0;             ///< largest L2 norm of one tensor of an update, else it is rejected
+  std::uint32_t max_weight = 1U << 16;  ///< most examples one update may count for
+  std::uint32_t max_updates = 4096;  ///< most updates of a round; raised to the cohort's size when a run is assembled
+  double eps = 1.0;                  ///< FedAtt: step size
+  double noise = 0.0;                ///< FedAtt: beta, scale of the normal noise (paper eq. 6)
   fedatt_noise noise_at = fedatt_noise::client;  ///< per client inside the sum (paper), or once after it (code)
 };
 

@@ -2,12 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
 
 namespace {
+
+/// Whether a row is listed twice: its values would be added twice, past the norm bound.
+bool repeats(std::span<const std::uint32_t> rows, std::uint32_t row_count) {
+  thread_local std::vector<bool> seen;
+  if (seen.size() < row_count) seen.resize(row_count, false);
+  std::size_t listed = 0;
+  while (listed < rows.size() && !seen[rows[listed]]) seen[rows[listed++]] = true;
+  for (std::size_t i = 0; i < listed; ++i) seen[rows[i]] = false;
+  return listed < rows.size();
+}
 
 bool has_shape(const models::delta& change, const models::layout& shared) {
   if (!change.shape || !(change.shape.get() == &shared || *change.shape == shared)) return false;
@@ -18,7 +30,11 @@ bool has_shape(const models::delta& change, const models::layout& shared) {
     if (piece.value_begin > change.values.size() || size > change.values.size() - piece.value_begin) return false;
     if (!piece.by_rows) continue;
     if (piece.row_begin > change.rows.size() || piece.row_count > change.rows.size() - piece.row_begin) return false;
-    if (std::ranges::any_of(change.rows_of(t), [&](auto row) { return row >= shared[t].rows; })) return false;
+    const auto rows = change.rows_of(t);
+    if (std::ranges::any_of(rows, [&](auto row) { return row >= shared[t].rows; })) return false;
+    const bool as_before = t > 0 && change.pieces[t - 1].by_rows && change.pieces[t - 1].row_begin == piece.row_begin &&
+                           change.pieces[t - 1].row_count == piece.row_count;
+    if (!as_before && repeats(rows, shared[t].rows)) return false;
   }
   return true;
 }

@@ -205,6 +205,14 @@ void settle_reconstruct(draft& of, const models::model& probe, std::string_view 
   of.values.set("evaluation.reconstruct", names);
 }
 
+/// What a table over clients means for privacy.
+void note_tables(draft& of, const models::model& probe) {
+  for (const auto& spec : probe.tensors()->tensors())
+    if (spec.index == models::row_index::by_client)
+      of.notes.push_back("tensor \"" + spec.name +
+                         "\" is one table over all clients: the server holds everybody's row");
+}
+
 void check_least_squares(draft& of, const models::model& probe, std::string_view algorithm) {
   const std::string solver = "algorithm.reconstruction.solver";
   if (!of.good({solver, "evaluation.reconstruct"}) || of.values.text(solver) != "least-squares") return;
@@ -227,6 +235,7 @@ void check_tensors(draft& of) {
   check_private(of, *probe, algorithm);
   if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;
   settle_reconstruct(of, *probe, algorithm);
+  note_tables(of, *probe);
   if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe->tensors());
   check_least_squares(of, *probe, algorithm);
   if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&

@@ -147,6 +147,13 @@ result<void> fit(scenario& to, const dataset& data) {
                   "is " + std::to_string(wanted) + ", and " + count + " clients can train", "lower it to " + count);
     settings.per_round = static_cast<std::uint32_t>(wanted);
   }
+  const bool attends = settings.aggregation.rule == federated::rule_kind::fedatt;
+  const std::uint32_t most = attends ? 4096U : 1U << 20;
+  if (settings.per_round > most)
+    return fail(error::kind::usage, place_of(to, "participation.per_round"),
+                "asks " + std::to_string(settings.per_round) + " clients a round, more than the exact sums of " +
+                    (attends ? "fedatt" : "the mean") + " hold",
+                "ask at most " + std::to_string(most));
   if (to.values.has("scenario.rounds")) {
     settings.rounds = static_cast<std::uint64_t>(to.values.integer("scenario.rounds"));
   } else {

@@ -202,9 +202,9 @@ void add_algorithm(std::vector<key_spec>& keys) {
               {"mean", rule_kind::mean}, {"uniform-mean", rule_kind::uniform_mean}, {"fedatt", rule_kind::fedatt}},
           "How updates become one: mean weighted by examples, plain mean, or attention by distance."));
   add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation.max_norm),
-          "Largest L2 norm of one tensor of an update; larger updates are rejected.", above_zero));
+          "Largest L2 norm of one tensor of an update; larger updates are rejected.", {0x1p-20, 0x1p20}));
   add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation.max_weight),
-          "Most examples that one update may count for.", at_least_one));
+          "Most examples that one update may count for.", {1.0, 0x1p24}));
   add(key("algorithm.aggregation.eps", FURLONG_AT(aggregation.eps), "fedatt: step size.", above_zero));
   add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation.noise), "fedatt: scale of the normal noise."));
   add(key("algorithm.aggregation.noise_at", FURLONG_AT(aggregation.noise_at),

@@ -9,7 +9,7 @@
 namespace furlong::storage {
 
 /// Keeps two values per client in memory, by the same rules as rocks_store. sync() has nothing to do.
-class memory_store final : public federated::private_store {
+class memory_store : public federated::private_store {
  public:
   explicit memory_store(models::layout_ptr private_layout, const federated::run_history& history = {});
   ~memory_store() override;

@@ -41,6 +41,8 @@ result<trained_run> open_run(const run_directory& folder) {
   if (!state) return tl::unexpected(state.error());
   trained_run run{std::move(*ready), std::move(state->model), nullptr};
   if (!std::filesystem::exists(folder.private_store())) return run;
+  if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
+    return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");
   auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read);
   if (!store) return tl::unexpected(store.error());
   run.store = std::move(*store);
@@ -101,7 +103,8 @@ json held_out_json(const trained_run& run, std::uint32_t client, const std::vect
     const double miss = static_cast<double>(test.labels[i]) - predictions[test.features[i]];
     squared += miss * miss;
   }
-  if (test.size() > 0) out["rmse"] = std::sqrt(squared / static_cast<double>(test.size()));
+  const bool ratings = run.of.experiment.model->objective() == models::objective::squared_error;
+  if (test.size() > 0 && ratings) out["rmse"] = std::sqrt(squared / static_cast<double>(test.size()));
   return out;
 }
 

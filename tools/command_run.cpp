@@ -11,6 +11,7 @@
 #include "actors/actor_engine.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/round.hpp"
+#include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
@@ -85,6 +86,9 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   if (state->run != of.experiment.run)
     return fail(error::kind::usage, folder.root().string(), "the checkpoint is of another scenario or seed",
                 "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+  // What may change between lives (the number of rounds, say) is on record too: infer and report read it.
+  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
+    return tl::unexpected(written.error());
   // The new life must be on record before it changes anything.
   state->history.resumed_at.push_back(state->version);
   if (auto written = storage::write_checkpoint(folder.checkpoint(), *state); !written)
@@ -92,6 +96,18 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   auto store = open_store(of, folder, state->history);
   if (!store) return tl::unexpected(store.error());
   return start_point{std::move(*state), std::move(*store)};
+}
+
+/// A run without a checkpoint starts from nothing. That is only right for one that was killed before its first.
+result<void> check_nothing_is_lost(const session& of, const run_directory& folder) {
+  const auto before = scenarios::parse_scenario(folder.scenario());
+  if (!before || scenarios::run_id(*before) != of.experiment.run)
+    return fail(error::kind::usage, folder.root().string(), "is the folder of another scenario or seed",
+                "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+  if (std::filesystem::exists(folder.summary()))
+    return fail(error::kind::data, folder.checkpoint().string(), "the checkpoint of a finished run is gone",
+                "put it back, or remove " + folder.root().string() + " to run from the start");
+  return {};
 }
 
 result<start_point> prepare(const session& of, const run_directory& folder, const run_options& options) {
@@ -103,7 +119,9 @@ result<start_point> prepare(const session& of, const run_directory& folder, cons
                 "name the folder of the run with --out");
   }
   if (auto opened = open_log(folder, options.log_level); !opened) return tl::unexpected(opened.error());
-  if (resumes && storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(of, folder);
+  if (!resumes) return start_afresh(of, folder);
+  if (storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(of, folder);
+  if (auto safe = check_nothing_is_lost(of, folder); !safe) return tl::unexpected(safe.error());
   return start_afresh(of, folder);
 }
 
@@ -178,6 +196,7 @@ int run_session(const session& of, const run_directory& folder, const run_option
 }  // namespace
 
 int run_command(const run_options& options) {
+  static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
   auto overrides = options.overrides;
   if (options.seed) overrides.push_back(seed_override(*options.seed));
   if (options.resume && options.engine == engine_kind::reference)

@@ -65,6 +65,7 @@ result<private_facts> read_private_facts(federated::private_store& store, std::u
 namespace {
 
 json staleness_json(const std::vector<std::uint64_t>& sorted) {
+  if (sorted.empty()) return {{"mean", 0}, {"p50", 0}, {"p90", 0}, {"max", 0}};
   const auto at = [&](double share) {
     return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
   };
@@ -83,6 +84,13 @@ double per_second(std::uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
 }
 
+/// "fedatt" is a name of its own for fedavg with that rule.
+std::string_view algorithm_word(const federated::run_settings& settings) {
+  const bool attends = settings.algorithm == federated::algorithm_kind::fedavg &&
+                       settings.aggregation.rule == federated::rule_kind::fedatt;
+  return attends ? "fedatt" : federated::to_string(settings.algorithm);
+}
+
 json rejected_json(const federated::protocol::accounting& counts) {
   json by_reason = json::object();
   for (std::size_t i = 0; i < counts.rejected.size(); ++i)
@@ -99,7 +107,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   json out = {{"furlong", version},
               {"scenario", of.scenario.name},
               {"seed", of.experiment.settings.seed},
-              {"algorithm", federated::to_string(of.experiment.settings.algorithm)},
+              {"algorithm", algorithm_word(of.experiment.settings)},
               {"model", of.experiment.model->kind()},
               {"kernel_level", models::kernels().level},
               {"rounds", state.version},
@@ -125,7 +133,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
               {"in_flight", 0},
               {"peak_rss_bytes", peak_rss_bytes()},
               {"private_clients", own.clients}};
-  if (!own.staleness.empty()) out["private_staleness"] = staleness_json(own.staleness);
+  out["private_staleness"] = staleness_json(own.staleness);
   out["eval"] = to_json(outcome.evaluation);
   return out;
 }

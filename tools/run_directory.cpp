@@ -27,6 +27,13 @@ void sync_folder(const std::filesystem::path& folder) {
 result<growing_file> growing_file::open(const std::filesystem::path& path, std::uint64_t length) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT, 0644);
   if (fd < 0) return io_failure(path, "cannot be opened");
+  const auto present = ::lseek(fd, 0, SEEK_END);
+  if (present >= 0 && static_cast<std::uint64_t>(present) < length) {
+    ::close(fd);
+    return fail(error::kind::data, path.string(),
+                "has " + std::to_string(present) + " bytes where the checkpoint counts " + std::to_string(length),
+                "put the file back as it was");
+  }
   if (::ftruncate(fd, static_cast<off_t>(length)) != 0 || ::lseek(fd, 0, SEEK_END) < 0) {
     ::close(fd);
     return io_failure(path, "cannot be cut to " + std::to_string(length) + " bytes");

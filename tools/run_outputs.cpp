@@ -48,7 +48,7 @@ result<void> run_outputs::on_round(const federated::round_report& report) {
   pending_ = to_json(report);
   for (const auto& event : rejection_events(report))
     if (auto written = events_.append(event.dump()); !written) return written;
-  spdlog::debug("round {}: {} of {} folded, loss {:.5f}", report.version, report.folded, report.selected, report.loss);
+  spdlog::info("round {}: {} of {} folded, loss {:.5f}", report.version, report.folded, report.selected, report.loss);
   if (!report.applied) spdlog::warn("round {}: nothing usable was folded, the model stays as it was", report.version);
   progress_.on_round(report);
   return {};

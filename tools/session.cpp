@@ -1,5 +1,6 @@
 #include "tools/session.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include "federated/pooled_population.hpp"
@@ -39,6 +40,8 @@ result<session> open_session(scenarios::scenario from) {
   auto parts = models::split(e.model->tensors(), made.scenario.private_tensors);
   if (!parts) return tl::unexpected(parts.error());
   e.parts = std::move(*parts);
+  auto& rule = e.settings.aggregation;
+  rule.max_updates = std::max(rule.max_updates, e.settings.per_round);
   e.clients = made.data.clients;
   e.participants = e.clients;
   if (e.settings.algorithm == federated::algorithm_kind::centralized) {

@@ -14,7 +14,7 @@ namespace furlong::federated {
 namespace {
 
 constexpr double largest_exponent = 30.0;
-constexpr std::uint64_t most_updates = 4096;
+constexpr std::uint64_t most_updates = 4096;  // what 62 bits leave beside exponent and grid
 // c stays this far below the expected distance: room for a cohort that suddenly moves less.
 constexpr double reference_margin = 10.0;
 // exp(30) < 2^43.3; with |v| <= max_norm the coarse word of one update stays below 2^50, 4096 of them below 2^62.

@@ -7,23 +7,19 @@ namespace furlong::federated {
 
 namespace {
 
-// At most 2^20 updates a round; their weights together at most 2^12 times the largest one's.
-constexpr int count_bits = 20;
-constexpr int weight_headroom_bits = 12;
-
 int bits_for(double bound) { return static_cast<int>(std::ceil(std::log2(bound))); }
 
 class mean_accumulator final : public accumulator {
  public:
   mean_accumulator(const aggregation_settings& settings, models::layout_ptr shared)
-      : accumulator(header_words + shared->size(), std::uint64_t{1} << count_bits,
-                    settings.rule == rule_kind::mean ? std::uint64_t{settings.max_weight} << weight_headroom_bits
+      : accumulator(header_words + shared->size(), settings.max_updates,
+                    settings.rule == rule_kind::mean ? std::uint64_t{settings.max_weight} * settings.max_updates
                                                      : UINT64_MAX >> 1),
         shared_(std::move(shared)),
         weighted_(settings.rule == rule_kind::mean) {
     const int norm_bits = bits_for(settings.max_norm);
     const int one_weight = weighted_ ? bits_for(settings.max_weight) : 0;
-    const int all_weights = weighted_ ? one_weight + weight_headroom_bits : count_bits;
+    const int all_weights = one_weight + bits_for(settings.max_updates);
     // One addend stays below 2^50 (what the kernel rounds exactly), the sum below 2^62.
     scale_ = std::ldexp(1.0, std::min(50 - one_weight, 62 - all_weights) - norm_bits);
   }

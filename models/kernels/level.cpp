@@ -230,7 +230,8 @@ void fold_wide(std::int64_t* __restrict coarse, std::int64_t* __restrict fine, c
 
 void add_fixed(std::int64_t* __restrict to, const std::int64_t* __restrict from, std::size_t n) {
 #pragma omp simd
-  for (std::size_t i = 0; i < n; ++i) to[i] += from[i];
+  for (std::size_t i = 0; i < n; ++i)  // as unsigned: words that lie about their size wrap round
+    to[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(to[i]) + static_cast<std::uint64_t>(from[i]));
 }
 
 void drain_fixed(float* __restrict to, std::int64_t* __restrict from, std::size_t n, double unit) {

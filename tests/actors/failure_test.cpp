@@ -102,6 +102,35 @@ BOOST_AUTO_TEST_CASE(a_failed_client_has_moved_nothing) {
   BOOST_TEST(tests::same_bits(with.state.model.values(), others.state.model.values()));
 }
 
+// Exceptions should never happen; when one does, the run must not wait for ever for an actor that is gone.
+BOOST_AUTO_TEST_CASE(an_exception_in_a_client_is_that_client_s_failure) {
+  class throwing_store final : public storage::memory_store {
+   public:
+    using storage::memory_store::memory_store;
+    result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override {
+      if (client == unlucky) throw std::runtime_error("out of everything");
+      return storage::memory_store::commit(client, version, value);
+    }
+  };
+  const auto e = everybody();
+  throwing_store store(e.parts.private_);
+  const std::atomic<bool> stop = false;
+  const auto done = actors::run_actors(e, federated::initial_state(e), store, tests::quiet(), stop, {2});
+  BOOST_REQUIRE(done);
+  BOOST_TEST(done->state.counts.rejected[static_cast<std::size_t>(rejection::client_failed)] == 6U);
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_in_the_server_ends_the_run_with_an_error) {
+  const auto e = everybody();
+  auto observer = tests::quiet();
+  observer.on_round = [](const federated::round_report&) -> result<void> { throw std::runtime_error("no memory"); };
+  storage::memory_store store(e.parts.private_);
+  const std::atomic<bool> stop = false;
+  const auto done = actors::run_actors(e, federated::initial_state(e), store, observer, stop, {2});
+  BOOST_REQUIRE(!done);
+  BOOST_TEST(done.error().text().find("the server ended") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(damage_found_while_evaluating_ends_the_run_with_its_name) {
   const auto e = everybody();
   failing_store store(e.parts.private_, broken::load, unlucky);

@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(the_committed_scenarios_are_valid) {
     BOOST_TEST_CONTEXT(entry.path().string()) {
       BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
       BOOST_TEST(read->name == entry.path().stem().string());
-      BOOST_TEST(read->notes.empty());
+      for (const auto& note : read->notes) BOOST_TEST(note.find("one table over all clients") != std::string::npos);
     }
   }
   BOOST_TEST(count >= 9U);

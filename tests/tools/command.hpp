@@ -13,6 +13,10 @@
 #include <unistd.h>
 #include <vector>
 
+#ifndef FURLONG_COMMAND
+#define FURLONG_COMMAND "furlong"  // the build says where it is
+#endif
+
 namespace furlong::tests {
 
 inline std::string read_file(const std::filesystem::path& file) {

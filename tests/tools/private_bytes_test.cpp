@@ -5,9 +5,11 @@
 #include <unordered_set>
 
 #include "actors/actor_engine.hpp"
+#include "federated/aggregation/accumulator.hpp"
 #include "federated/round.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/session.hpp"
 #include "wire/encode.hpp"
 
@@ -72,35 +74,57 @@ BOOST_AUTO_TEST_CASE(none_in_anything_that_a_furl_run_encodes) {
   auto ready = tools::open_session(std::move(*scenario));
   BOOST_REQUIRE(ready.has_value());
   auto& e = ready->experiment;
+  e.settings.checkpoint_every = 1;
   const wire::encoder encode(e.parts.shared);
   watching_store store(e.parts.private_);
   std::mutex lock;
-  std::vector<wire::encoded> emitted;
-  const auto keep = [&](result<wire::encoded> frame) {
-    BOOST_REQUIRE(frame.has_value());
-    const std::scoped_lock hold(lock);
-    emitted.push_back(std::move(*frame));
+  std::vector<std::vector<std::byte>> emitted;
+  int refused = 0;
+  const auto keep_bytes = [&](std::span<const std::byte> bytes) { emitted.emplace_back(bytes.begin(), bytes.end()); };
+  const auto keep = [&](const result<wire::encoded>& frame) {
+    if (frame)
+      keep_bytes(frame->bytes());
+    else
+      ++refused;
   };
-  // Every update passes here on its way from the client.
+  const auto sum = federated::make_accumulator(e.settings.aggregation, e.parts.shared, {});
+  // Every update passes here on its way from the client: its task, itself in both formats, and the sums that it is in.
   e.upload_bytes = [&](const federated::client_update& update) {
+    const std::scoped_lock hold(lock);
+    keep(wire::encoder::encode(update.id));
     keep(encode.encode(update, wire::update_format::dense));
     keep(encode.encode(update, wire::update_format::sparse));
+    refused += sum->fold(update) ? 1 : 0;
+    federated::partial_aggregate partial;
+    partial.folded = {{update.id.client, 0}};
+    partial.sums = sum->save();
+    keep(encode.encode(partial));
     return std::uint64_t{0};
   };
+  // Every version's broadcast, and every line of metrics.
   federated::run_observer observer;
-  observer.on_round = [](const federated::round_report&) { return result<void>{}; };
-  observer.on_evaluation = [](const federated::evaluation_report&) { return result<void>{}; };
+  observer.on_round = [&](const federated::round_report& report) {
+    const std::scoped_lock hold(lock);
+    const auto line = tools::to_json(report).dump();
+    keep_bytes(std::as_bytes(std::span(line)));
+    return result<void>{};
+  };
+  observer.on_checkpoint = [&](federated::protocol::server_state& state) {
+    const std::scoped_lock hold(lock);
+    keep(encode.encode(federated::broadcast{e.run, state.version, state.model, state.reference}));
+    return result<void>{};
+  };
   const std::atomic<bool> stop = false;
   const auto outcome = actors::run_actors(e, federated::initial_state(e), store, observer, stop, {2});
   BOOST_REQUIRE(outcome.has_value());
-  keep(encode.encode(federated::broadcast{e.run, 10, outcome->state.model, outcome->state.reference}));
 
+  BOOST_TEST(refused == 0);
   BOOST_TEST(store.secrets.size() > 400U);
-  BOOST_TEST(emitted.size() == 401U);
-  for (const auto& frame : emitted) BOOST_REQUIRE(!holds_secret(frame.bytes(), store.secrets));
+  BOOST_TEST(emitted.size() == 200U * 4 + 10 + 10);  // ten rounds of twenty clients
+  for (const auto& bytes : emitted) BOOST_REQUIRE(!holds_secret(bytes, store.secrets));
 
   // The search finds what is there.
-  std::vector<std::byte> planted(emitted.front().bytes().begin(), emitted.front().bytes().end());
+  auto planted = emitted[1];
   const pattern secret = *store.secrets.begin();
   std::memcpy(planted.data() + planted.size() / 2 + 1, &secret, sizeof secret);
   BOOST_TEST(holds_secret(planted, store.secrets));

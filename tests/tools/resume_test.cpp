@@ -68,7 +68,9 @@ BOOST_AUTO_TEST_CASE(an_interrupt_stops_cleanly_and_can_be_resumed) {
 
   const resumed_run stopped{scenario, folder / "stopped"};
   furlong_process process(folder, stopped.arguments("2"));
-  while (!std::filesystem::exists(stopped.folder / "checkpoint")) std::this_thread::yield();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!std::filesystem::exists(stopped.folder / "checkpoint") && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
   process.send(SIGINT);
   const int code = process.wait();
   BOOST_TEST(code == 5);
