@@ -32,9 +32,7 @@ struct trained_run {
 
 result<trained_run> open_run(const run_directory& folder) {
   auto scenario = scenarios::parse_scenario(folder.scenario());
-  if (!scenario)
-    return fail(error::kind::usage, folder.scenario().string(), scenario.error().front().text(),
-                "name the folder of a run");
+  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
   auto ready = open_session(std::move(*scenario));
   if (!ready) return tl::unexpected(ready.error());
   auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared);

@@ -24,6 +24,10 @@ int report_command(const report_options& options) {
     const auto folder = first.has_filename() ? first : first.parent_path();
     out = runs.size() == 1 ? folder / "report.html" : folder.parent_path() / "comparison.html";
   }
+  if (std::filesystem::exists(out) && !std::filesystem::is_regular_file(out)) {
+    std::cerr << "furlong: " << out.string() << ": is no file; name another with --out\n";
+    return usage;
+  }
   if (auto written = write_report(runs, out); !written) {
     std::cerr << "furlong: " << written.error().text() << '\n';
     return exit_code_of(written.error());

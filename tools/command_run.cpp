@@ -1,5 +1,7 @@
 // furlong run
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <fmt/format.h>
 #include <iostream>
@@ -67,6 +69,8 @@ result<std::unique_ptr<federated::private_store>> open_store(const session& of, 
   auto store = there ? storage::rocks_store::open(folder.private_store(), e.parts.private_, options)
                      : storage::rocks_store::create(folder.private_store(), e.parts.private_, options);
   if (!store) return tl::unexpected(store.error());
+  std::error_code ignored;  // a file system without permissions has none to take
+  std::filesystem::permissions(folder.private_store(), std::filesystem::perms::owner_all, ignored);
   return std::move(*store);
 }
 
@@ -110,7 +114,7 @@ result<void> check_nothing_is_lost(const session& of, const run_directory& folde
   return {};
 }
 
-result<start_point> prepare(const session& of, const run_directory& folder, const run_options& options) {
+result<start_point> prepare(const session& of, run_directory& folder, const run_options& options) {
   const bool resumes = options.resume && !folder.vacant();
   if (!resumes) {
     if (auto made = folder.create(); !made) return tl::unexpected(made.error());
@@ -118,6 +122,7 @@ result<start_point> prepare(const session& of, const run_directory& folder, cons
     return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",
                 "name the folder of the run with --out");
   }
+  if (auto locked = folder.lock(); !locked) return tl::unexpected(locked.error());
   if (auto opened = open_log(folder, options.log_level); !opened) return tl::unexpected(opened.error());
   if (!resumes) return start_afresh(of, folder);
   if (storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(of, folder);
@@ -173,7 +178,16 @@ std::filesystem::path default_folder(const scenarios::scenario& of) {
   return std::filesystem::path("runs") / (of.name + "-" + std::to_string(of.settings.seed));
 }
 
-int run_session(const session& of, const run_directory& folder, const run_options& options) {
+/// What is wrong with how a run went, though it ran to its end; empty: nothing.
+std::string verdict(const session& of, const federated::run_outcome& outcome) {
+  for (const auto* group : {&outcome.evaluation.validation, &outcome.evaluation.seen, &outcome.evaluation.unseen})
+    if (*group && !std::isfinite((*group)->loss)) return "training diverged: the loss is not finite";
+  if (std::ranges::equal(outcome.state.model.values(), initial_model(of.experiment).values()))
+    return "no update was of use: the model is as it was at first";
+  return {};
+}
+
+int run_session(const session& of, run_directory& folder, const run_options& options) {
   auto from = prepare(of, folder, options);
   if (!from) return report_failure(from.error());
   spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
@@ -190,6 +204,10 @@ int run_session(const session& of, const run_directory& folder, const run_option
   }
   if (auto concluded = conclude(of, folder, *outcome, *from->store, options.format); !concluded)
     return report_failure(concluded.error());
+  if (const auto wrong = verdict(of, *outcome); !wrong.empty())
+    return report_failure(
+        {error::kind::runtime, of.scenario.name, wrong,
+         "lower algorithm.client.lr or algorithm.server.lr, and look for rejections in " + folder.events().string()});
   return done;
 }
 
@@ -208,7 +226,7 @@ int run_command(const run_options& options) {
     return usage;
   }
   for (const auto& note : scenario->notes) fmt::print(stderr, "note: {}\n", note);
-  const run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
+  run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
   if (!options.resume && !folder.vacant()) return report_failure(folder.create().error());
   auto ready = open_session(std::move(*scenario));
   if (!ready) return report_failure(ready.error());

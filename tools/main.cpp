@@ -1,6 +1,7 @@
 #include "tools/main.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <functional>
 #include <iostream>
 
@@ -142,7 +143,11 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return parse_and_run(argc, argv);
+    const int code = parse_and_run(argc, argv);
+    std::cout.flush();
+    if (std::fflush(stdout) == 0 && std::cout) return code;
+    std::cerr << "furlong: the results could not be written to stdout\n";
+    return code == done ? failure : code;
   } catch (const std::exception& why) {
     std::cerr << "furlong: " << why.what() << '\n';
     return failure;

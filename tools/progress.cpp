@@ -20,6 +20,12 @@ std::string span_text(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
+/// What cannot be shown is not worth stopping a run for: errors of stderr are ignored.
+void show(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
 void append_group(std::string& line, const char* name, const std::optional<federated::group_metrics>& group) {
   if (!group) return;
   line += fmt::format("  {}", name);
@@ -38,14 +44,13 @@ void progress::draw(const federated::round_report& report, double seconds) const
   const double left = seconds / rounds * static_cast<double>(total_ - report.version);
   const auto rate = static_cast<double>(clients_) / seconds;
   if (!terminal_) {
-    fmt::print(stderr, "round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left\n", report.version, total_, report.loss,
-               rate, span_text(left));
+    show(fmt::format("round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left\n", report.version, total_, report.loss, rate,
+                     span_text(left)));
     return;
   }
   const auto filled = static_cast<int>(bar_width * report.version / total_);
-  fmt::print(stderr, "\r\033[K[{:=<{}}{: <{}}] round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left", "", filled, "",
-             bar_width - filled, report.version, total_, report.loss, rate, span_text(left));
-  std::fflush(stderr);
+  show(fmt::format("\r\033[K[{:=<{}}{: <{}}] round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left", "", filled, "",
+                   bar_width - filled, report.version, total_, report.loss, rate, span_text(left)));
 }
 
 void progress::on_round(const federated::round_report& report) {
@@ -61,12 +66,12 @@ void progress::on_evaluation(const federated::evaluation_report& report) {
   append_group(line, "validation", report.validation);
   append_group(line, "seen", report.seen);
   append_group(line, "unseen", report.unseen);
-  fmt::print(stderr, "{}evaluated version {}:{}\n", terminal_ ? "\r\033[K" : "", report.version,
-             line.empty() ? "  nothing to score" : line);
+  show(fmt::format("{}evaluated version {}:{}\n", terminal_ ? "\r\033[K" : "", report.version,
+                   line.empty() ? "  nothing to score" : line));
 }
 
 void progress::finish() {
-  if (terminal_) fmt::print(stderr, "\r\033[K");
+  if (terminal_) show(fmt::format("\r\033[K"));
 }
 
 }  // namespace furlong::tools

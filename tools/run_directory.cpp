@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace furlong::tools {
@@ -73,6 +74,20 @@ result<void> run_directory::create() const {
   if (why)
     return fail(error::kind::runtime, root_.string(), "cannot be made: " + why.message(),
                 "name another folder with --out");
+  return {};
+}
+
+void run_directory::unlocker::operator()(const int* descriptor) const {
+  ::close(*descriptor);  // which gives the lock back
+  delete descriptor;
+}
+
+result<void> run_directory::lock() {
+  const int fd = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return io_failure(root_, "cannot be opened");
+  lock_.reset(new int(fd));
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
+    return fail(error::kind::usage, root_.string(), "another process is running here", "wait for it, or stop it");
   return {};
 }
 

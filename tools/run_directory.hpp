@@ -42,6 +42,9 @@ class run_directory {
   /// True when nothing is there, or an empty folder.
   [[nodiscard]] bool vacant() const;
 
+  /// Keeps other processes out until this object is gone. Fails (kind usage) when one is at work here.
+  [[nodiscard]] result<void> lock();
+
   [[nodiscard]] const std::filesystem::path& root() const { return root_; }
   [[nodiscard]] std::filesystem::path scenario() const { return root_ / "scenario.toml"; }
   [[nodiscard]] std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
@@ -53,7 +56,11 @@ class run_directory {
   [[nodiscard]] std::filesystem::path report() const { return root_ / "report.html"; }
 
  private:
+  struct unlocker {
+    void operator()(const int* descriptor) const;
+  };
   std::filesystem::path root_;
+  std::unique_ptr<int, unlocker> lock_;
 };
 
 /// Writes a file whole or not at all: to a temporary one beside it, synced, renamed.

@@ -49,7 +49,9 @@ result<void> run_outputs::on_round(const federated::round_report& report) {
   for (const auto& event : rejection_events(report))
     if (auto written = events_.append(event.dump()); !written) return written;
   spdlog::info("round {}: {} of {} folded, loss {:.5f}", report.version, report.folded, report.selected, report.loss);
-  if (!report.applied) spdlog::warn("round {}: nothing usable was folded, the model stays as it was", report.version);
+  if (!report.applied)
+    spdlog::warn("round {}: nothing usable was folded ({} of {} clients rejected), the model stays as it was",
+                 report.version, report.rejected, report.selected);
   progress_.on_round(report);
   return {};
 }

@@ -173,6 +173,36 @@ BOOST_AUTO_TEST_CASE(a_resume_that_would_lose_private_values_is_refused) {
   BOOST_TEST(std::filesystem::exists(run / "private"));
 }
 
+BOOST_AUTO_TEST_CASE(a_run_that_learned_nothing_says_so) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedrecon").string();
+  int number = 0;
+  for (const std::string change :
+       {"algorithm.client.lr=1e30", "algorithm.aggregation.max_norm=0.000001", "algorithm.server.lr=1e30"}) {
+    const auto out = folder / ("run" + std::to_string(number++));
+    const auto done = run_furlong(folder, {"run", scenario, "--out", out.string(), "--set", change});
+    BOOST_TEST_CONTEXT(change) {
+      BOOST_TEST(done.code == 4);
+      BOOST_TEST(done.err.find("lower algorithm.client.lr") != std::string::npos);
+      BOOST_TEST(std::filesystem::exists(out / "summary.json"));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_directory_has_one_process_at_a_time) {
+  const scratch_folder folder;
+  const auto out = folder / "run";
+  const auto scenario = small_scenario(folder, "fedrecon", 100000).string();
+  furlong_process first(folder, {"run", scenario, "--out", out.string()});
+  for (int i = 0; i < 60000 && !std::filesystem::exists(out / "metrics.jsonl"); ++i) ::usleep(1000);
+  const scratch_folder elsewhere;
+  const auto second = run_furlong(elsewhere, {"run", scenario, "--out", out.string(), "--resume"});
+  first.send(SIGKILL);
+  BOOST_TEST(first.wait() == 128 + SIGKILL);
+  BOOST_TEST(second.code == 2);
+  BOOST_TEST(second.err.find("another process") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(stateless_runs_have_no_private_store) {
   const scratch_folder folder;
   for (const std::string kind : {"fedrecon", "fedavg"}) {
