@@ -24,6 +24,10 @@ struct scale {
 
 scale scale_for(number_style style, double high) {
   if (style == number_style::percent) return {0.01, " %"};
+  if (style == number_style::seconds) {
+    const auto unit = time_unit_for(high);
+    return {unit.size, std::string(" ") + unit.name};
+  }
   if (style != number_style::bytes) return {};
   const auto unit = unit_for(high);
   return {unit.size, std::string(" ") + unit.name};
@@ -76,7 +80,8 @@ axis make_axis(double low, double high, number_style style, int wanted, bool wid
   const double first = std::ceil(low / step - 1e-9);
   for (double i = first; i * step <= high + step * 1e-9 && made.ticks.size() < 50; ++i) {
     const double value = i == 0.0 ? 0.0 : i * step;
-    made.ticks.push_back({std::clamp(value * unit.by, made.low, made.high), label_of(value, step, style, unit.unit)});
+    made.ticks.push_back(
+        {std::clamp(value * unit.by, made.low, made.high), label_of(value, step, style, unit.unit), false});
   }
   return made;
 }

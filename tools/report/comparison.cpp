@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <set>
 
 namespace furlong::tools {
@@ -55,6 +56,47 @@ std::optional<double> from_summary(const run_record& run, std::optional<double> 
   return run.summary ? (*run.summary).*member : std::nullopt;
 }
 
+// Virtual seconds, where the clock moved at all.
+std::optional<double> virtual_seconds_of(const run_record& run) {
+  const auto seconds = from_summary(run, &run_summary::virtual_seconds);
+  return seconds && *seconds > 0.0 ? seconds : std::nullopt;
+}
+
+// Infinite where the target was not reached.
+std::optional<double> time_to_target_of(const run_record& run) {
+  if (!run.summary || !run.summary->time_to_target) return std::nullopt;
+  const auto& target = *run.summary->time_to_target;
+  return target.reached ? target.virtual_seconds : std::numeric_limits<double>::infinity();
+}
+
+std::optional<participation_figures> participation_of(const run_record& run) {
+  return run.summary ? run.summary->participation : std::nullopt;
+}
+
+void add_time_and_fairness(std::vector<comparison_column>& to, std::span<const run_record> runs) {
+  const auto time = [](std::optional<double> v) { return written(v, number_style::seconds); };
+  const auto share = [](std::optional<double> v) { return v ? fixed(*v * 100.0, 1) + " %" : written(v, {}); };
+  const auto gini = [](std::optional<double> v) { return v ? fixed(*v, 3) : written(v, {}); };
+  const auto count = [](std::optional<double> v) { return written(v, number_style::count); };
+  const auto reached = [&](std::optional<double> v) { return v && std::isinf(*v) ? "not reached" : time(v); };
+  add_column(to, runs, "virtual time", "to target", time_to_target_of, reached, better::smaller);
+  add_column(to, runs, "virtual time", "in all", virtual_seconds_of, time, better::neither);
+  add_column(
+      to, runs, "tasks", "wasted", [](const auto& run) { return from_summary(run, &run_summary::wasted_share); }, share,
+      better::smaller);
+  add_column(
+      to, runs, "participation", "Gini",
+      [](const auto& run) { return participation_of(run).value_or(participation_figures{}).gini; }, gini,
+      better::smaller);
+  add_column(
+      to, runs, "participation", "never trained",
+      [](const auto& run) -> std::optional<double> {
+        const auto never = participation_of(run).value_or(participation_figures{}).never_folded;
+        return never ? std::optional(static_cast<double>(*never)) : std::nullopt;
+      },
+      count, better::smaller);
+}
+
 std::string megabytes(std::optional<double> bytes) {
   if (!bytes) return written(bytes, number_style::plain);
   if (*bytes == 0.0) return "0";
@@ -105,6 +147,10 @@ traffic traffic_of(const run_record& run) {
   return sum;
 }
 
+std::uint64_t wasted_tasks(const run_summary& of) {
+  return sum_of(of.rejected) + of.late + of.surplus + sum_of(of.dropped) + of.abandoned;
+}
+
 std::vector<std::string> labels_of(std::span<const run_record> runs) {
   const auto is_one = [&](const auto& part) {
     return std::all_of(runs.begin(), runs.end(), [&](const auto& run) { return part(run) == part(runs.front()); });
@@ -135,6 +181,7 @@ std::vector<comparison_column> compare(std::span<const run_record> runs) {
       columns, runs, "", "rounds", [](const auto& run) { return static_cast<double>(rounds_of(run)); }, count,
       better::neither);
   add_metrics(columns, runs);
+  add_time_and_fairness(columns, runs);
   add_column(
       columns, runs, "MB per task", "up", [](const auto& run) { return traffic_of(run).up_per_task; }, megabytes,
       better::smaller);

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "tools/report/detail/comparison.hpp"
+#include "tools/report/detail/outcome_figures.hpp"
 
 namespace furlong::tools {
 
@@ -57,7 +58,7 @@ chart overlay(chart plot, std::span<const run_record> runs, const std::vector<st
 }
 
 void add(figure_group& to, chart plot) {
-  if (has_line(plot)) to.charts.push_back(std::move(plot));
+  if (has_line(plot)) to.plots.push_back(std::move(plot));
 }
 
 void add_evaluation(figure_group& to, const run_record& run) {
@@ -91,9 +92,9 @@ figure_group learning(std::span<const run_record> runs, const std::vector<std::s
   add(group, overlay(std::move(loss), runs, names, value_of(&round_figures::loss)));
   const std::vector<std::string> norm = alone ? std::vector<std::string>{"L2 norm"} : labels;
   add(group, overlay(std::move(step), runs, norm, value_of(&round_figures::change_norm)));
-  for (const auto& plot : group.charts)
-    for (const auto& line : plot.curves)
-      if (is_averaged(line, plot))
+  for (const auto& plot : group.plots)
+    for (const auto& line : std::get<chart>(plot).curves)
+      if (is_averaged(line, std::get<chart>(plot)))
         group.note = "Training curves are means over a sliding window; the single rounds lie pale behind them.";
   return group;
 }
@@ -121,11 +122,11 @@ chart by_traffic(std::span<const run_record> runs, const std::vector<std::string
 
 // Fills the last row of two: one plot beside one, two beside two.
 void add_by_traffic(figure_group& to, std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  const std::size_t wanted = 2 * to.charts.size();
+  const std::size_t wanted = 2 * to.plots.size();
   for (const std::size_t group : {std::size_t{2}, std::size_t{0}, std::size_t{1}})  // unseen, validation, seen
     for (const auto& which : metrics)
-      if (auto plot = by_traffic(runs, labels, group, which); has_line(plot) && to.charts.size() < wanted)
-        to.charts.push_back(std::move(plot));
+      if (auto plot = by_traffic(runs, labels, group, which); has_line(plot) && to.plots.size() < wanted)
+        to.plots.push_back(std::move(plot));
 }
 
 figure_group communication(std::span<const run_record> runs, const std::vector<std::string>& labels) {
@@ -150,6 +151,56 @@ figure_group communication(std::span<const run_record> runs, const std::vector<s
   return group;
 }
 
+// A value over virtual time: what a round came to stands at its end.
+series over_time(const run_record& run, const round_value& value) {
+  series points;
+  for (const auto& round : run.rounds) {
+    const auto y = value(round);
+    if (!y || !std::isfinite(*y) || !round.ended || !std::isfinite(*round.ended)) continue;
+    if (points.empty() || *round.ended >= points.back().x) points.push_back({*round.ended, *y});
+  }
+  return points;
+}
+
+chart by_time(const std::string& title, number_style style) {
+  chart plot;
+  plot.title = title;
+  plot.x_label = "virtual time";
+  plot.x_style = number_style::seconds;
+  plot.y_style = style;
+  return plot;
+}
+
+// One run: a curve a group in each plot. Several: a plot a group, and a curve a run in each.
+figure_group learning_in_time(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  figure_group to{"Learning in virtual time", "", {}};
+  const auto name = [](std::size_t group) { return std::string(evaluation_groups[group]); };
+  const bool alone = runs.size() == 1;
+  for (const auto& which : metrics) {
+    auto plot = by_time(which.title, which.style);
+    for (std::size_t group = 0; alone && group < evaluation_groups.size(); ++group)
+      plot.curves.push_back({name(group), group, over_time(runs.front(), metric_of(group, which)), false});
+    add(to, std::move(plot));
+  }
+  for (std::size_t group = 0; !alone && group < evaluation_groups.size(); ++group)
+    for (const auto& which : metrics) {
+      auto plot = by_time(which.title + (", " + name(group)) + " clients", which.style);
+      for (std::size_t i = 0; i < runs.size(); ++i)
+        plot.curves.push_back({labels[i], i, over_time(runs[i], metric_of(group, which)), false});
+      add(to, std::move(plot));
+    }
+  return to;
+}
+
+template <class Plot>
+void add_all(figure_group& to, std::vector<Plot> plots) {
+  for (auto& plot : plots) to.plots.emplace_back(std::move(plot));
+}
+
+void add_some(figure_group& to, std::optional<bar_chart> plot) {
+  if (plot) to.plots.emplace_back(std::move(*plot));
+}
+
 bool any_rejected(const run_record& run) {
   for (const auto& round : run.rounds)
     if (round.rejected > 0) return true;
@@ -160,7 +211,9 @@ figure_group participation(std::span<const run_record> runs, const std::vector<s
   figure_group group{"Participation", "", {}};
   auto plot = by_round("Clients a round", number_style::count);
   plot.from_zero = true;
-  if (runs.size() == 1) {
+  if (auto ends = runs.size() == 1 ? outcomes_by_round(runs.front()) : std::nullopt) {
+    group.plots.emplace_back(std::move(*ends));
+  } else if (runs.size() == 1) {
     const auto& run = runs.front();
     plot.curves.push_back({"selected", 5, over_rounds(run, count_of(&round_figures::selected)), true});
     plot.curves.push_back({"folded", 0, over_rounds(run, count_of(&round_figures::folded)), false});
@@ -171,20 +224,29 @@ figure_group participation(std::span<const run_record> runs, const std::vector<s
     plot.title = "Clients folded a round";
     add(group, overlay(std::move(plot), runs, labels, count_of(&round_figures::folded)));
   }
+  if (runs.size() == 1) add_some(group, availability_by_hour(runs.front()));
   auto examples = by_round("Examples a round", number_style::count);
   examples.from_zero = true;
   examples.noisy = true;
   const std::vector<std::string> names = runs.size() == 1 ? std::vector<std::string>{"processed"} : labels;
   add(group, overlay(std::move(examples), runs, names, count_of(&round_figures::examples)));
+  if (runs.size() == 1) add_some(group, staleness_histogram(runs.front()));
   return group;
 }
 
 }  // namespace
 
 std::vector<figure_group> figures_of(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  figure_group quality{"Quality by participation", "", {}};
+  figure_group rounds{"Rounds, task by task", "", {}};
+  if (runs.size() == 1) {
+    add_all(quality, quality_by_participation(runs.front()));
+    add_all(rounds, timelines_of(runs.front()));
+  }
   std::vector<figure_group> groups;
-  for (auto& group : {learning(runs, labels), communication(runs, labels), participation(runs, labels)})
-    if (!group.charts.empty()) groups.push_back(group);
+  for (auto& group : {learning(runs, labels), learning_in_time(runs, labels), quality, communication(runs, labels),
+                      participation(runs, labels), rounds})
+    if (!group.plots.empty()) groups.push_back(group);
   return groups;
 }
 

@@ -75,6 +75,10 @@ std::string html_table(std::string_view caption_html, const std::vector<table_he
   return out + "</tbody></table></div>\n";
 }
 
+std::string values_table(const std::vector<table_head>& heads, const std::vector<table_row>& rows) {
+  return "<details class=\"values\"><summary>Values</summary>" + html_table("", heads, rows) + "</details>";
+}
+
 table_cell text_cell(std::string_view text) { return {escape(text)}; }
 
 table_cell number_cell(std::string_view text) { return {escape(text), true}; }

@@ -1,5 +1,6 @@
 #include "tools/report/detail/json_fields.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace furlong::tools {
@@ -87,50 +88,72 @@ void json_fields::read(const char* key, std::string& to) {
 }
 
 void json_fields::read(const char* key, named_counts& to) {
-  const auto* found = find_object(key);
+  within(key, [&](json_fields& inner) {
+    for (const auto& item : inner.object_.items()) {
+      std::uint64_t count = 0;
+      inner.read(item.key().c_str(), count);
+      to.emplace_back(item.key(), count);
+    }
+  });
+}
+
+void json_fields::read(const char* key, std::vector<std::uint64_t>& to) {
+  const auto* found = find(key);
   if (found == nullptr) return;
-  auto inner = enter(*found, key);
-  for (const auto& item : found->items()) {
-    std::uint64_t count = 0;
-    inner.read(item.key().c_str(), count);
-    to.emplace_back(item.key(), count);
-  }
-  adopt(inner);
+  const auto is_count = [](const ordered_json& item) { return item.is_number_unsigned(); };
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), is_count))
+    return complain(key, "a list of whole numbers of 0 or more");
+  to = found->get<std::vector<std::uint64_t>>();
 }
 
 void json_fields::read(const char* key, std::optional<staleness_figures>& to) {
-  const auto* found = find_object(key);
-  if (found == nullptr) return;
-  auto inner = enter(*found, key);
-  auto& figures = to.emplace();
-  inner.read("mean", figures.mean);
-  inner.read("p50", figures.p50);
-  inner.read("p90", figures.p90);
-  inner.read("max", figures.max);
-  adopt(inner);
+  within(key, [&](json_fields& inner) {
+    auto& figures = to.emplace();
+    inner.read("mean", figures.mean);
+    inner.read("p50", figures.p50);
+    inner.read("p90", figures.p90);
+    inner.read("max", figures.max);
+  });
+}
+
+void json_fields::read(group_figures& to) {
+  read("rmse", to.rmse);
+  read("accuracy", to.accuracy);
+  read("auc", to.auc);
+  read("perplexity", to.perplexity);
+  read("loss", to.loss);
+  read("examples", to.examples);
+  read("clients", to.clients);
 }
 
 void json_fields::read(const char* key, std::optional<evaluation_figures>& to) {
+  within(key, [&](json_fields& groups) {
+    auto& figures = to.emplace();
+    for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
+      groups.within(evaluation_groups[group].data(), [&](json_fields& of) { of.read(figures[group].emplace()); });
+    if (figures == evaluation_figures{}) to.reset();  // no group was scored
+  });
+}
+
+void json_fields::within(const char* key, const std::function<void(json_fields&)>& take) {
   const auto* found = find_object(key);
   if (found == nullptr) return;
-  auto groups = enter(*found, key);
-  auto& figures = to.emplace();
-  for (std::size_t group = 0; group < evaluation_groups.size(); ++group) {
-    const auto* metrics = groups.find_object(evaluation_groups[group].data());
-    if (metrics == nullptr) continue;
-    auto inner = groups.enter(*metrics, evaluation_groups[group]);
-    auto& of = figures[group].emplace();
-    inner.read("rmse", of.rmse);
-    inner.read("accuracy", of.accuracy);
-    inner.read("auc", of.auc);
-    inner.read("perplexity", of.perplexity);
-    inner.read("loss", of.loss);
-    inner.read("examples", of.examples);
-    inner.read("clients", of.clients);
-    groups.adopt(inner);
+  auto inner = enter(*found, key);
+  take(inner);
+  adopt(inner);
+}
+
+void json_fields::each(const char* key, const std::function<void(json_fields&)>& take) {
+  const auto* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_array()) return complain(key, "a list of objects");
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    const auto name = std::string(key) + "[" + std::to_string(i) + "]";
+    if (!(*found)[i].is_object()) return complain(name, "an object");
+    auto inner = enter((*found)[i], name);
+    take(inner);
+    adopt(inner);
   }
-  adopt(groups);
-  if (figures == evaluation_figures{}) to.reset();  // no group was scored
 }
 
 void json_fields::require(const char* key) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 
 namespace furlong::tools {
@@ -29,6 +30,15 @@ std::string plain(double value) {
   return text += grouped(static_cast<std::uint64_t>(std::llround(size)));
 }
 
+// Counts are whole, but their means are not; two digits are enough of what is small.
+std::string mean(double value) {
+  const double size = std::abs(value);
+  if (value == std::round(value) && size < 1e15)
+    return (value < 0 ? "-" : "") + grouped(static_cast<std::uint64_t>(size));
+  if (size >= 1000) return plain(value);
+  return fixed(value, size < 1 ? 2 : 1);
+}
+
 std::string bytes(double value) {
   const auto unit = unit_for(value);
   const double scaled = value / unit.size;
@@ -53,7 +63,9 @@ std::string written(std::optional<double> value, number_style style) {
     case number_style::percent: return fixed(*value * 100.0, 2) + " %";
     case number_style::count:
       return *value < 0 || *value > 1e18 ? plain(*value) : grouped(static_cast<std::uint64_t>(std::llround(*value)));
+    case number_style::mean: return mean(*value);
     case number_style::bytes: return bytes(*value);
+    case number_style::seconds: return duration(*value);
     case number_style::plain: break;
   }
   return plain(*value);
@@ -72,7 +84,13 @@ std::string duration(double seconds) {
   const auto two = [](long long part) { return std::string(part < 10 ? "0" : "").append(std::to_string(part)); };
   const auto whole = std::llround(seconds);
   if (whole < 3600) return std::to_string(whole / 60) + " min " + two(whole % 60) + " s";
-  return std::to_string(whole / 3600) + " h " + two(whole / 60 % 60) + " min";
+  if (whole < 48 * 3600) return std::to_string(whole / 3600) + " h " + two(whole / 60 % 60) + " min";
+  return grouped(static_cast<std::uint64_t>(whole / 86400)) + " d " + two(whole / 3600 % 24) + " h";
+}
+
+std::uint64_t sum_of(const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const auto& count) { return sum + count.second; });
 }
 
 std::string counted(std::uint64_t count, const std::string& noun) {
@@ -84,6 +102,15 @@ byte_unit unit_for(double bytes) {
   for (const auto& unit : units)
     if (bytes >= unit.size) return unit;
   return units.back();
+}
+
+time_unit time_unit_for(double seconds) {
+  constexpr double minute = 60.0;
+  constexpr double hour = 60.0 * minute;
+  if (seconds <= 3.0 * minute) return {"s", 1.0};
+  if (seconds <= 3.0 * hour) return {"min", minute};
+  if (seconds <= 72.0 * hour) return {"h", hour};
+  return {"d", 24.0 * hour};
 }
 
 }  // namespace furlong::tools

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -44,6 +45,32 @@ result<bool> each_line(std::string_view text, const path& file, bool torn_is_fin
   return false;
 }
 
+// What only runs in virtual time say of a round.
+void read_outcomes(json_fields& fields, round_figures& round) {
+  fields.read("began", round.began);
+  fields.read("ended", round.ended);
+  fields.read("late", round.late);
+  fields.read("surplus", round.surplus);
+  fields.read("dropped", round.dropped);
+  fields.read("abandoned", round.abandoned);
+  fields.read("in_flight", round.in_flight);
+  fields.read("probed", round.probed);
+  fields.read("available", round.available);
+  fields.read("staleness", round.staleness);
+  fields.each("spans", [&](json_fields& span) {
+    std::optional<double> started;
+    std::optional<double> ended;
+    auto& task = round.spans.emplace_back();
+    for (const auto* key : {"client", "started", "ended", "outcome"}) span.require(key);
+    span.read("client", task.client);
+    span.read("started", started);
+    span.read("ended", ended);
+    span.read("outcome", task.outcome);
+    task.started = started.value_or(0.0);
+    task.ended = ended.value_or(task.started);
+  });
+}
+
 result<round_figures> read_round(const nlohmann::ordered_json& line, const std::string& place) {
   round_figures round;
   json_fields fields(line, place);
@@ -52,12 +79,14 @@ result<round_figures> read_round(const nlohmann::ordered_json& line, const std::
   fields.read("selected", round.selected);
   fields.read("folded", round.folded);
   fields.read("rejected", round.rejected);
+  read_outcomes(fields, round);
   fields.read("examples", round.examples);
   fields.read("bytes_up", round.bytes_up);
   fields.read("bytes_down", round.bytes_down);
   fields.read("loss", round.loss);
   fields.read("change_norm", round.change_norm);
   fields.read("applied", round.applied);
+  fields.read("gave_up", round.gave_up);
   fields.read("eval", round.eval);
   if (auto good = fields.check(); !good) return tl::unexpected(good.error());
   return round;
@@ -67,7 +96,9 @@ result<void> read_metrics(const std::string& text, const path& file, run_record&
   const auto torn = each_line(text, file, !run.summary, [&](const auto& line, const auto& place) -> result<void> {
     auto round = read_round(line, place);
     if (!round) return tl::unexpected(round.error());
-    if (!run.rounds.empty() && round->round <= run.rounds.back().round)
+    // A round that was given up makes no version: the next one tries again.
+    const bool again = !run.rounds.empty() && run.rounds.back().gave_up && round->round == run.rounds.back().round;
+    if (!run.rounds.empty() && !again && round->round <= run.rounds.back().round)
       return fail(
           error::kind::data, place,
           "round " + std::to_string(round->round) + " comes after round " + std::to_string(run.rounds.back().round),
@@ -80,14 +111,20 @@ result<void> read_metrics(const std::string& text, const path& file, run_record&
   return {};
 }
 
-// Whom an event was about: its other members of a plain type, "client 17".
+// Whom an event was about: its other members of a plain type, "client 17", and ranges, "clients 3\u20139".
 std::string subject_of(const nlohmann::ordered_json& line) {
+  constexpr std::array<std::string_view, 5> told_elsewhere{"time", "round", "event", "reason", "stage"};
   std::string subject;
   for (const auto& item : line.items()) {
     const auto& key = item.key();
-    if (key == "round" || key == "event" || key == "reason" || item.value().is_structured()) continue;
-    const auto value = item.value().is_string() ? item.value().template get<std::string>() : item.value().dump();
-    subject += (subject.empty() ? "" : ", ") + key + " " + value;
+    const auto& value = item.value();
+    const bool range = value.is_array() && value.size() == 2 && value[0].is_number() && value[1].is_number();
+    if (std::find(told_elsewhere.begin(), told_elsewhere.end(), key) != told_elsewhere.end()) continue;
+    if (value.is_structured() && !range) continue;
+    const auto text = range               ? value[0].dump() + "\u2013" + value[1].dump()
+                      : value.is_string() ? value.template get<std::string>()
+                                          : value.dump();
+    subject += (subject.empty() ? "" : ", ") + key + " " + text;
   }
   return subject;
 }
@@ -113,6 +150,7 @@ result<void> read_events(const std::string& text, const path& file, run_record& 
     json_fields fields(line, place);
     fields.require("event");
     fields.read("event", event);
+    fields.read("stage", reason);
     fields.read("reason", reason);
     fields.read("round", round);
     if (auto good = fields.check(); !good) return good;
@@ -124,6 +162,42 @@ result<void> read_events(const std::string& text, const path& file, run_record& 
   if (!torn) return tl::unexpected(torn.error());
   if (*torn) run.notes.emplace_back("The last line of events.jsonl was cut off and is left out.");
   return {};
+}
+
+void read_participation(json_fields& fields, run_summary& to) {
+  fields.read("rounds_abandoned", to.rounds_abandoned);
+  fields.within("wasted", [&](json_fields& inner) { inner.read("share", to.wasted_share); });
+  fields.read("staleness", to.staleness);
+  fields.within("participation", [&](json_fields& inner) {
+    auto& of = to.participation.emplace();
+    inner.read("clients", of.clients);
+    inner.read("mean", of.mean);
+    inner.read("gini", of.gini);
+    inner.read("p10", of.p10);
+    inner.read("p50", of.p50);
+    inner.read("p90", of.p90);
+    inner.read("max", of.max);
+    inner.read("never_selected", of.never_selected);
+    inner.read("never_folded", of.never_folded);
+  });
+  fields.within("time_to_target", [&](json_fields& inner) {
+    auto& of = to.time_to_target.emplace();
+    inner.read("metric", of.metric);
+    inner.read("value", of.value);
+    inner.read("reached", of.reached);
+    inner.read("version", of.version);
+    inner.read("virtual_seconds", of.virtual_seconds);
+  });
+  fields.within("eval", [&](json_fields& eval) {
+    eval.within("seen", [&](json_fields& seen) {
+      seen.each("by_participation", [&](json_fields& bin) {
+        auto& of = to.by_participation.emplace_back();
+        bin.read("least", of.least);
+        bin.read("most", of.most);
+        bin.read(of.of);
+      });
+    });
+  });
 }
 
 void read_figures(json_fields& fields, run_summary& to) {
@@ -152,6 +226,8 @@ void read_figures(json_fields& fields, run_summary& to) {
   fields.read("peak_rss_bytes", to.peak_rss_bytes);
   fields.read("private_clients", to.private_clients);
   fields.read("private_staleness", to.private_staleness);
+  fields.read("private_staleness_seconds", to.private_staleness_seconds);
+  read_participation(fields, to);
   fields.read("eval", to.eval);
 }
 
@@ -191,6 +267,14 @@ std::string scenario_value(std::string_view text, std::string_view table, std::s
   return {};
 }
 
+std::optional<double> deadline_in(std::string_view scenario) {
+  const auto text = scenario_value(scenario, "participation", "deadline");
+  double seconds = 0.0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (end.ec != std::errc{} || end.ptr != text.data() + text.size() || !(seconds > 0.0)) return std::nullopt;
+  return seconds;
+}
+
 // What an interrupted run has no summary for.
 void name_after_scenario(run_record& run) {
   if (run.name.empty()) run.name = scenario_value(run.scenario, "scenario", "name");
@@ -224,6 +308,7 @@ result<run_record> read_run(const path& run_directory) {
   if (!good) return tl::unexpected(good.error());
   run.scenario = std::move(texts[3]).value_or("");
   name_after_scenario(run);
+  run.deadline = deadline_in(run.scenario);
   if (!run.summary) run.notes.emplace_back("This run has no summary.json: it was interrupted, or is still going on.");
   if (!texts[1]) run.notes.emplace_back("This run has no metrics.jsonl: there are no curves to draw.");
   return run;

@@ -31,37 +31,76 @@ inline constexpr std::array<std::string_view, 3> evaluation_groups{"validation",
 /// One evaluation: by group; a group that the run does not have is empty.
 using evaluation_figures = std::array<std::optional<group_figures>, evaluation_groups.size()>;
 
+/// Counts by reason or stage, in the order of the file.
+using named_counts = std::vector<std::pair<std::string, std::uint64_t>>;
+
+/// A task in the timeline of a round; times in virtual seconds of the run.
+struct task_figures {
+  std::uint64_t client = 0;
+  double started = 0.0;
+  double ended = 0.0;
+  std::string outcome;  ///< "folded", "late", ...
+};
+
 /// One line of metrics.jsonl.
 struct round_figures {
   std::uint64_t round = 0;
+  std::optional<double> began, ended;  ///< virtual seconds; only runs in virtual time have them
   std::uint64_t selected = 0;
   std::uint64_t folded = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t late = 0, surplus = 0, abandoned = 0, in_flight = 0;
+  named_counts dropped;         ///< by stage
+  std::uint64_t probed = 0;     ///< clients looked at by the selection
+  std::uint64_t available = 0;  ///< of these, those that could be asked
   std::uint64_t examples = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
   std::optional<double> loss;  ///< mean training loss per example
   std::optional<double> change_norm;
-  bool applied = true;  ///< false: nothing usable was folded, and loss and change_norm say nothing
+  bool applied = true;                   ///< false: nothing usable was folded, and loss and change_norm say nothing
+  bool gave_up = false;                  ///< the round was abandoned
+  std::vector<std::uint64_t> staleness;  ///< folded updates by staleness: 0, 1, 2, ... versions
+  std::vector<task_figures> spans;       ///< few rounds have them
   std::optional<evaluation_figures> eval;
 };
 
 /// All lines of events.jsonl with the same event and reason. A run may have millions of lines, but few kinds.
 struct event_kind {
   std::string event;
-  std::string reason;  ///< may be empty
+  std::string reason;  ///< or the stage; may be empty
   std::uint64_t count = 0;
   std::optional<std::uint64_t> first_round;
   std::optional<std::uint64_t> last_round;
   std::vector<std::string> subjects;  ///< the first few whom or what it was about: "client 17"
 };
 
-/// Counts by reason or stage, in the order of the file.
-using named_counts = std::vector<std::pair<std::string, std::uint64_t>>;
-
-/// How stale private values were when they were used, in rounds.
+/// How stale something was: updates when they were folded, private values when they were used.
 struct staleness_figures {
   std::optional<double> mean, p50, p90, max;
+};
+
+/// How often clients took part, over all clients that may be asked; taking part is having an update folded.
+struct participation_figures {
+  std::optional<std::uint64_t> clients;
+  std::optional<double> mean, gini, p10, p50, p90, max;
+  std::optional<std::uint64_t> never_selected, never_folded;
+};
+
+/// When a metric first was as good as wanted.
+struct target_figures {
+  std::string metric;
+  std::optional<double> value;
+  bool reached = false;
+  std::optional<std::uint64_t> version;   ///< that reached it
+  std::optional<double> virtual_seconds;  ///< until then
+};
+
+/// Metrics of the seen clients that took part `least` to `most` times.
+struct participation_bin {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  group_figures of;
 };
 
 /// summary.json. Texts and figures that it does not have stay empty.
@@ -77,7 +116,14 @@ struct run_summary {
   named_counts rejected;  ///< by reason
   named_counts dropped;   ///< by stage
   std::optional<std::uint64_t> peak_rss_bytes, private_clients;
-  std::optional<staleness_figures> private_staleness;
+  std::uint64_t rounds_abandoned = 0;
+  std::optional<double> wasted_share;                  ///< of the selected: tasks that ended without being folded
+  std::optional<staleness_figures> staleness;          ///< of folded updates, in versions; asynchronous runs
+  std::optional<staleness_figures> private_staleness;  ///< in rounds
+  std::optional<staleness_figures> private_staleness_seconds;  ///< in virtual seconds
+  std::optional<participation_figures> participation;
+  std::optional<target_figures> time_to_target;
+  std::vector<participation_bin> by_participation;  ///< seen clients, ascending
   std::optional<evaluation_figures> eval;
 };
 
@@ -92,6 +138,7 @@ struct run_record {
   std::vector<round_figures> rounds;  ///< ascending
   std::vector<event_kind> events;     ///< in order of their first line
   std::string scenario;               ///< the resolved scenario's text
+  std::optional<double> deadline;     ///< of its rounds, virtual seconds after their begin
   std::vector<std::string> notes;     ///< what was missing or left out, for people
 };
 

@@ -56,6 +56,21 @@ std::string time_card(const run_summary& of) {
   return card("Time", of.wall_seconds ? duration(*of.wall_seconds) : written({}, number_style::plain), more);
 }
 
+// "after 2 h 07 min", or what was not reached.
+std::string target_card(const run_summary& of) {
+  if (!of.time_to_target) return {};
+  const auto& target = *of.time_to_target;
+  const auto goal = target.metric + " " + written(target.value, number_style::plain);
+  if (!target.reached) return card("Target", "not reached", {goal});
+  const bool timed = target.virtual_seconds && *target.virtual_seconds > 0.0;
+  std::vector<std::string> more{goal};
+  if (target.version && timed) more.push_back("round " + grouped(*target.version));
+  const auto when = timed            ? duration(*target.virtual_seconds)
+                    : target.version ? "round " + grouped(*target.version)
+                                     : std::string("reached");
+  return card(timed ? "Virtual time to target" : "Target", when, more);
+}
+
 std::string speed_card(const run_summary& of) {
   std::vector<std::string> more;
   if (of.examples_per_second) more.push_back(written(of.examples_per_second, number_style::count) + " examples");
@@ -68,12 +83,6 @@ struct outcome {
   std::uint64_t count = 0;
   const named_counts* parts = nullptr;
 };
-
-std::uint64_t sum_of(const named_counts& counts) {
-  std::uint64_t sum = 0;
-  for (const auto& [name, count] : counts) sum += count;
-  return sum;
-}
 
 std::vector<outcome> outcomes_of(const run_summary& of) {
   return {{"folded", of.folded, nullptr},
@@ -152,12 +161,14 @@ std::string cards(const run_record& run) {
   if (const auto eval = final_evaluation(run)) out += metric_cards(*eval);
   std::vector<std::string> tasks;
   if (run.summary) tasks.push_back(counted(run.summary->clients_trained, "client task"));
+  if (run.summary && run.summary->rounds_abandoned > 0)
+    tasks.push_back(grouped(run.summary->rounds_abandoned) + " abandoned");
   out += card("Rounds", grouped(rounds_of(run)), tasks);
   const auto moved = traffic_of(run);
   out += card("Data down", written(moved.down, number_style::bytes), per_task(moved.down_per_task));
   out += card("Data up", written(moved.up, number_style::bytes), per_task(moved.up_per_task));
   if (!run.summary) return out + "</dl>\n";
-  out += speed_card(*run.summary) + time_card(*run.summary);
+  out += target_card(*run.summary) + speed_card(*run.summary) + time_card(*run.summary);
   if (run.summary->peak_rss_bytes)
     out += card("Peak memory", written(static_cast<double>(*run.summary->peak_rss_bytes), number_style::bytes));
   if (run.summary->private_clients)
@@ -212,6 +223,8 @@ std::string accounting(const run_record& run) {
     for (const auto& [name, count] : *end.parts)
       if (count > 0) rows.push_back(count_row(name, count, of.selected, "part"));
   }
+  if (const auto lost = wasted_tasks(of); lost > 0 && lost < of.selected)
+    rows.push_back(count_row("wasted: ended, not folded", lost, of.selected, "total"));
   std::string verdict = "<p class=\"hint\">Every selected client is accounted for.</p>\n";
   if (sum != of.selected) {
     const auto off = sum < of.selected ? of.selected - sum : sum - of.selected;
@@ -247,21 +260,6 @@ std::string rejections(const run_record& run) {
   return "<h2>Rejections</h2>\n" +
          html_table("Updates that were not folded, by reason.",
                     {{"reason", "", false}, {"updates", "", true}, {"share", "", true}, {"rounds", "", true}}, rows);
-}
-
-std::string private_state(const run_record& run) {
-  if (!run.summary || !run.summary->private_staleness) return {};
-  const auto& of = *run.summary->private_staleness;
-  table_row row{{text_cell("staleness")}, ""};
-  for (const auto& value : {of.mean, of.p50, of.p90, of.max}) {
-    const bool whole = value && *value == std::floor(*value);
-    row.cells.push_back(number_cell(whole || !value ? written(value, number_style::count) : fixed(*value, 1)));
-  }
-  return "<h2>Private staleness</h2>\n" +
-         html_table(
-             "Rounds since a client\u2019s private values were last trained.",
-             {{"rounds", "", false}, {"mean", "", true}, {"median", "", true}, {"90 %", "", true}, {"most", "", true}},
-             {row});
 }
 
 std::string events(const run_record& run) {

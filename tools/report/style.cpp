@@ -38,7 +38,7 @@ background:var(--warn);color:var(--warn-ink);font-size:.92rem}
 .card dd{margin:.1rem 0 0}
 .card b{display:block;color:var(--ink);font-size:1.4rem;font-weight:600;line-height:1.3;letter-spacing:-.01em}
 .card dd{color:var(--soft);font-size:.82rem;line-height:1.4}
-.card span{white-space:nowrap}
+.card span{display:inline-block;max-width:100%}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem}
 .plot{position:relative;margin:0;padding:.9rem 1rem .6rem;border:1px solid var(--line);
 border-radius:8px;background:var(--panel);min-width:0}
@@ -57,6 +57,17 @@ svg .pale{stroke-width:.9;stroke-opacity:.3;stroke-dasharray:none}
 .grid .base,.grid .tick{stroke:var(--soft);stroke-opacity:.55}
 .grid text{fill:var(--soft);font-size:12px}
 .off{fill:var(--soft);font-size:12px}
+.ends text{fill:var(--ink);font-size:11px}
+svg .whole{fill:none;stroke:var(--ink);stroke-width:1.5;stroke-dasharray:5 3}
+.halo{paint-order:stroke;stroke:var(--panel);stroke-width:5px;stroke-linejoin:round}
+.moment{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:5 3}
+.swatch.square{width:10px;height:10px}
+.plot .hint{margin:.1rem 0 .3rem;font-size:.82rem}
+.values{margin:.2rem 0 0;border:0;background:none}
+.values summary{padding:.1rem 0;color:var(--soft);font-size:.82rem;font-weight:400}
+.values .scroll{max-height:18rem;overflow:auto;margin:.3rem 0 .4rem}
+.values table,.runs .values table{font-size:.82rem}
+.values th,.values td{padding:.2rem .6rem}
 .rule{stroke:var(--soft);stroke-width:1;stroke-dasharray:3 3}
 .tip{position:absolute;z-index:2;pointer-events:none;padding:.4rem .6rem;border:1px solid var(--line);border-radius:6px;
 background:var(--panel);box-shadow:0 3px 14px rgb(0 0 0/.16);font-size:.8rem;line-height:1.45;max-width:80%}
@@ -108,13 +119,14 @@ details .inside h2{margin:1rem 0 .6rem;padding:0;border:0;font-size:1rem}
 footer{margin-top:3rem;padding-top:1rem;border-top:1px solid var(--line);color:var(--soft);font-size:.85rem}
 @media (max-width:34rem){main{padding:1.6rem .9rem 3rem}.cards{grid-template-columns:1fr 1fr;gap:.55rem}
 .card{padding:.65rem .75rem}.card b{font-size:1.15rem}.plot{padding:.75rem .55rem .4rem}.grid text,.off{font-size:17px}
+.ends,.grid .minor{display:none}
 table,.runs table{font-size:.85rem}th,td{padding:.4rem .5rem}
 .hashes{grid-template-columns:1fr;gap:0}.hashes dd{margin-bottom:.5rem}}
 @media print{:root{color-scheme:light;--page:#fff;--panel:#fff;--ink:#000;--soft:#444;--line:#ccc;--grid:#e6e6e6;
 --best:#eee;--warn:#fff;--warn-ink:#333;
 --c0:#0072b2;--c1:#d55e00;--c2:#00916b;--c3:#b8578f;--c4:#b37700;--c5:#3d9bd0;--c6:#59636d;--c7:#7a5cc0}
 body{font-size:10pt}main{max-width:none;padding:0}.plot,.card,tr,.run>header{break-inside:avoid}h2,h3{break-after:avoid}
-.plots{grid-template-columns:1fr 1fr}.scroll{overflow:visible}.tip{display:none}
+.plots{grid-template-columns:1fr 1fr}.scroll{overflow:visible}.tip,.values{display:none}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 )css";
 }

@@ -36,7 +36,7 @@ std::string figures(std::span<const run_record> runs, const std::vector<std::str
   std::size_t id = 0;
   for (const auto& group : figures_of(runs, labels)) {
     out += "<h2>" + escape(group.title) + "</h2>\n<div class=\"plots\">\n";
-    for (const auto& plot : group.charts) out += render(plot, ++id);
+    for (const auto& plot : group.plots) out += std::visit([&](const auto& data) { return render(data, ++id); }, plot);
     out += "</div>\n";
     if (!group.note.empty()) out += "<p class=\"hint\">" + group.note + "</p>\n";
   }
@@ -55,7 +55,8 @@ std::string one_run(const run_record& run) {
   out += figures({&run, 1}, labels_of({&run, 1}));
   if (run.rounds.size() < 2)
     out += "<p class=\"hint\">" + counted(run.rounds.size(), "round") + ": there are no curves to draw.</p>\n";
-  out += pair(accounting(run), rejections(run) + private_state(run)) + events(run) + identity(run);
+  out += pair(accounting(run), rejections(run) + participation_summary(run) + private_state(run)) + events(run) +
+         identity(run);
   if (!run.scenario.empty()) out += "<h2>Scenario</h2>\n" + scenario_text(run);
   return out;
 }
@@ -86,7 +87,8 @@ std::string comparison(std::span<const run_record> runs, const std::vector<std::
 std::string run_section(const run_record& run, const std::string& label, std::size_t index) {
   std::string out = "<section class=\"run\"><header><h3>" + swatch(index) + escape(label) + "</h3>" + about_line(run) +
                     notes_of(run) + "</header>\n" + cards(run);
-  const auto more = accounting(run) + rejections(run) + private_state(run) + events(run) + identity(run);
+  const auto more =
+      accounting(run) + rejections(run) + participation_summary(run) + private_state(run) + events(run) + identity(run);
   if (!more.empty())
     out +=
         "<details><summary>Accounting, events and hashes</summary><div class=\"inside\">" + more + "</div></details>\n";

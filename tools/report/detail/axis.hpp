@@ -12,6 +12,7 @@ namespace furlong::tools {
 struct tick {
   double at = 0.0;
   std::string label;
+  bool minor = false;  ///< its label is left out where letters are large
 };
 
 /// The part of a line of numbers that a plot shows. low < high.

@@ -44,6 +44,9 @@ struct traffic {
 };
 [[nodiscard]] traffic traffic_of(const run_record& run);
 
+/// Tasks that ended without being folded.
+[[nodiscard]] std::uint64_t wasted_tasks(const run_summary& of);
+
 /// A name for each run, no two alike: its scenario, then also its algorithm, seed and folder as far as that is needed.
 [[nodiscard]] std::vector<std::string> labels_of(std::span<const run_record> runs);
 

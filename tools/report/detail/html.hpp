@@ -34,6 +34,9 @@ struct table_head {
 [[nodiscard]] std::string html_table(std::string_view caption_html, const std::vector<table_head>& heads,
                                      const std::vector<table_row>& rows);
 
+/// The table of a plot's values, folded away under it.
+[[nodiscard]] std::string values_table(const std::vector<table_head>& heads, const std::vector<table_row>& rows);
+
 /// A text or a figure as a cell.
 [[nodiscard]] table_cell text_cell(std::string_view text);
 [[nodiscard]] table_cell number_cell(std::string_view text);

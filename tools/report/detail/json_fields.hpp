@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/result.hpp"
 #include "tools/report/run_record.hpp"
@@ -31,11 +33,19 @@ class json_fields {
   void read(const char* key, bool& to);
   /// A text; a number is taken as it is written.
   void read(const char* key, std::string& to);
+  /// An array of whole numbers.
+  void read(const char* key, std::vector<std::uint64_t>& to);
   /// An object of whole numbers.
   void read(const char* key, named_counts& to);
   void read(const char* key, std::optional<staleness_figures>& to);
+  /// The metrics that this object has.
+  void read(group_figures& to);
   /// An object by group.
   void read(const char* key, std::optional<evaluation_figures>& to);
+  /// Calls `take` with a reader of an object, where there is one.
+  void within(const char* key, const std::function<void(json_fields&)>& take);
+  /// Calls `take` with a reader of each object of an array, in order.
+  void each(const char* key, const std::function<void(json_fields&)>& take);
   /// Makes a missing member an error.
   void require(const char* key);
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace furlong::tools {
 
@@ -12,7 +14,9 @@ enum class number_style : std::uint8_t {
   plain,    ///< four significant digits or so: 0.9042
   percent,  ///< of a share: 0.433 is 43.3 %
   count,    ///< 12,345
-  bytes     ///< 12.3 MB, decimal units
+  mean,     ///< of counts: 12,345, 97.4, 0.25
+  bytes,    ///< 12.3 MB, decimal units
+  seconds   ///< a duration: 2 h 07 min
 };
 
 /// With a fixed number of digits after the point.
@@ -21,8 +25,10 @@ enum class number_style : std::uint8_t {
 [[nodiscard]] std::string written(std::optional<double> value, number_style style);
 /// 12,345
 [[nodiscard]] std::string grouped(std::uint64_t count);
-/// "0.42 s", "3 min 05 s", "2 h 07 min".
+/// "0.42 s", "3 min 05 s", "2 h 07 min", "3 d 04 h".
 [[nodiscard]] std::string duration(double seconds);
+/// The sum of all counts.
+[[nodiscard]] std::uint64_t sum_of(const std::vector<std::pair<std::string, std::uint64_t>>& counts);
 /// "1 round", "2 rounds".
 [[nodiscard]] std::string counted(std::uint64_t count, const std::string& noun);
 
@@ -33,5 +39,13 @@ struct byte_unit {
 };
 /// The largest unit that a number of bytes fills.
 [[nodiscard]] byte_unit unit_for(double bytes);
+
+/// A unit of time and its seconds.
+struct time_unit {
+  const char* name;
+  double size;
+};
+/// The unit in which an axis up to so many seconds has ticks of one to three digits.
+[[nodiscard]] time_unit time_unit_for(double seconds);
 
 }  // namespace furlong::tools

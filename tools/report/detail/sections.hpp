@@ -19,7 +19,9 @@ namespace furlong::tools {
 [[nodiscard]] std::string accounting(const run_record& run);
 /// Rejected updates by reason.
 [[nodiscard]] std::string rejections(const run_record& run);
-/// Clients with stored state, and how stale it was.
+/// How often clients took part, and how evenly.
+[[nodiscard]] std::string participation_summary(const run_record& run);
+/// How stale the private values of clients with stored state are.
 [[nodiscard]] std::string private_state(const run_record& run);
 /// All kinds of events.
 [[nodiscard]] std::string events(const run_record& run);
