@@ -1,6 +1,7 @@
 #include "actors/actor_engine.hpp"
 
 #include "actors/server.hpp"
+#include "actors/timeline_actor.hpp"
 
 namespace furlong::actors {
 
@@ -19,16 +20,22 @@ result<federated::run_outcome> run_actors(const federated::experiment& e, federa
   std::shared_ptr<result<federated::run_outcome>> outcome;
   {
     caf::scoped_actor self(system);
-    auto server =
-        self->spawn(server_behavior, &run, std::make_shared<federated::protocol::server_state>(std::move(start)));
-    // A request would wait for ever for a server that an exception ended.
-    self->monitor(server);
-    self->send(server, run_request{});
-    self->receive([&](run_result& done) { outcome = std::move(done.outcome); },
-                  [&](caf::down_msg& down) {
-                    outcome = std::make_shared<result<federated::run_outcome>>(
-                        fail(error::kind::runtime, "actor engine", "the server ended: " + caf::to_string(down.reason)));
-                  });
+    auto from = std::make_shared<federated::protocol::server_state>(std::move(start));
+    const auto begin = [&](const auto& driver) {
+      // A request would wait for ever for an actor that an exception ended.
+      self->monitor(driver);
+      self->send(driver, run_request{});
+    };
+    if (e.around)
+      begin(self->spawn(timeline_behavior, &run, std::move(from)));
+    else
+      begin(self->spawn(server_behavior, &run, std::move(from)));
+    self->receive(
+        [&](run_result& done) { outcome = std::move(done.outcome); },
+        [&](caf::down_msg& down) {
+          outcome = std::make_shared<result<federated::run_outcome>>(
+              fail(error::kind::runtime, "actor engine", "the run's driver ended: " + caf::to_string(down.reason)));
+        });
   }
   system.await_all_actors_done();
   return std::move(*outcome);

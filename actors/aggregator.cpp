@@ -19,7 +19,7 @@ constexpr std::size_t most_tasks_in_block = 8;
 constexpr std::size_t blocks_per_thread = 4;
 
 std::size_t block_size_for(const run_context& run) {
-  const std::size_t share_size = run.e.settings.per_round / run.e.settings.aggregators;
+  const std::size_t share_size = run.e.settings.participation.per_round / run.e.settings.aggregators;
   return std::clamp<std::size_t>(share_size / (blocks_per_thread * run.threads), 1, most_tasks_in_block);
 }
 
@@ -62,9 +62,10 @@ void perform(self_pointer self, start_client& effect) {
 }
 
 void perform(self_pointer self, send_partial& effect) {
-  self->send(self->state.parent,
-             partial{std::make_shared<federated::partial_aggregate>(std::move(effect.partial)), effect.bytes_up});
+  self->send(self->state.parent, partial{std::make_shared<send_partial>(std::move(effect))});
 }
+
+void perform(self_pointer, federated::protocol::report_settled&) {}  // here they go with the partial
 
 void perform_all(self_pointer self) {
   for (auto& effect : self->state.effects) std::visit([&](auto& one) { perform(self, one); }, effect);
@@ -89,10 +90,11 @@ aggregator_actor::behavior_type aggregator_behavior(self_pointer self, const run
   self->state.run = run;
   self->state.parent = std::move(parent);
   self->state.block_size = block_size_for(*run);
-  self->state.machine.emplace(run->e, number, self->state.block_size * blocks_in_flight(*run));
+  self->state.machine.emplace(run->e, number, self->state.block_size * blocks_in_flight(*run),
+                              federated::protocol::notices::with_partial);
   return {
       [self](const share& given) {
-        self->state.machine->on_assignment(given.from, *given.clients, self->state.effects);
+        self->state.machine->on_assignment(given.from, *given.tasks, true, self->state.effects);
         perform_all(self);
       },
       [self](const report& got) {

@@ -49,7 +49,8 @@ void client_state::perform(const federated::broadcast& from, job& what) const {
 }
 
 void client_state::run_session(const federated::broadcast& from, job& what) const {
-  session now{*run, from, what, client_machine(what.id, federated::is_stateful(run->e.settings.algorithm)),
+  session now{*run, from, what,
+              client_machine(what.id, federated::is_stateful(run->e.settings.algorithm), run->e.settings.own.commit),
               thread_workspace()};
   for (auto step = now.machine.on_task();;) {
     switch (step) {
@@ -57,7 +58,8 @@ void client_state::run_session(const federated::broadcast& from, job& what) cons
       case client_step::train: step = now.train(); break;
       case client_step::commit: step = now.commit(); break;
       case client_step::report:
-      case client_step::give_up: return;
+      case client_step::give_up:
+      case client_step::done: return;
     }
   }
 }

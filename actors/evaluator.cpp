@@ -13,7 +13,7 @@ std::shared_ptr<const error> score_all(evaluation_work& work) {
 
 }  // namespace
 
-evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, server_actor parent) {
+evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, evaluation_client parent) {
   return {
       [self, parent](const evaluation_share& given) {
         self->send(parent, evaluation_done{guarded("evaluation", [&] { return score_all(*given.work); })});

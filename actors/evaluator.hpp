@@ -5,6 +5,6 @@
 
 namespace furlong::actors {
 
-evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, server_actor parent);
+evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, evaluation_client parent);
 
 }  // namespace furlong::actors

@@ -1,9 +1,13 @@
 // Every actor's typed interface, and every message between them. The messages of one process carry pointers to
 // immutable values; nothing is copied and nothing is encoded.
 //
+// Under the real clock:
 //   caller --run_request--> server --share--> aggregator --work--> client
 //   caller <--run_result--  server <--partial-- aggregator <--report-- client
 //                           server --evaluation_share--> evaluator, which answers with evaluation_done
+// In virtual time a timeline stands in for server and aggregators:
+//   caller --run_request--> timeline --training--> trainer, which sends it back, done
+//   caller <--run_result--  timeline --evaluation_share--> evaluator
 #pragma once
 
 #include <atomic>
@@ -13,7 +17,9 @@
 #include <optional>
 
 #include "federated/engine.hpp"
+#include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
+#include "federated/simulation/timeline.hpp"
 
 namespace furlong::actors {
 
@@ -27,12 +33,11 @@ struct run_result {
 /// Server to aggregator: your part of this round's cohort.
 struct share {
   federated::broadcast_ptr from;
-  std::shared_ptr<const std::vector<std::uint32_t>> clients;
+  std::shared_ptr<const std::vector<federated::task_id>> tasks;
 };
 /// Aggregator to server: all of it, done.
 struct partial {
-  std::shared_ptr<federated::partial_aggregate> sums;
-  std::uint64_t bytes_up = 0;
+  std::shared_ptr<federated::protocol::send_partial> content;
 };
 
 /// One client's task, and what came of it: the update, or the reason why there is none.
@@ -54,12 +59,17 @@ struct report {
   std::shared_ptr<block> jobs;
 };
 
+/// Timeline to trainer: do these; and back: done. Only one of them holds the block at a time.
+struct training {
+  std::shared_ptr<std::vector<federated::training_job>> jobs;
+};
+
 /// An evaluation that several evaluators share: each takes the next client until none is left.
 /// It holds the model that it evaluates: evaluators may still be at it when the server has ended.
 struct evaluation_work {
   evaluation_work(const federated::experiment& e, models::shared_parameters of, federated::private_store& store,
-                  std::uint64_t version)
-      : model(std::move(of)), scores(e, model, &store, version) {}
+                  std::uint64_t version, const federated::participation_ledger* ledger)
+      : model(std::move(of)), scores(e, model, &store, version, ledger) {}
   const models::shared_parameters model;
   federated::evaluation scores;
   std::atomic<std::size_t> next{0};
@@ -81,6 +91,7 @@ CAF_ADD_TYPE_ID(furlong, (furlong::actors::share))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::partial))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::work))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::report))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::training))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_share))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_done))
 CAF_END_TYPE_ID_BLOCK(furlong)
@@ -91,6 +102,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::partial)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::work)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::training)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_done)
 
@@ -99,8 +111,13 @@ namespace furlong::actors {
 using client_actor = caf::typed_actor<caf::reacts_to<work>>;
 using aggregator_actor = caf::typed_actor<caf::reacts_to<share>, caf::reacts_to<report>>;
 using evaluator_actor = caf::typed_actor<caf::reacts_to<evaluation_share>>;
+using trainer_actor = caf::typed_actor<caf::reacts_to<training>>;
 using server_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<partial>,
                                       caf::reacts_to<evaluation_done>>;
+using timeline_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<training>,
+                                        caf::reacts_to<evaluation_done>>;
+/// What evaluators answer.
+using evaluation_client = caf::typed_actor<caf::reacts_to<evaluation_done>>;
 
 /// What all actors of a run look at. Outlives them.
 struct run_context {

@@ -10,9 +10,8 @@ namespace {
 namespace protocol = federated::protocol;
 using self_pointer = server_actor::stateful_pointer<server_state>;
 
-double seconds_since(server_state::clock::time_point start) {
-  return std::chrono::duration<double>(server_state::clock::now() - start).count();
-}
+// Without deadlines nothing happens at a time of its own, and outputs are free of wall times.
+constexpr federated::virtual_time no_time = 0;
 
 /// Keeps the promise and ends all actors of the run.
 void end_run(self_pointer self, result<federated::run_outcome> outcome) {
@@ -26,32 +25,33 @@ void end_run(self_pointer self, result<federated::run_outcome> outcome) {
 
 void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why))); }
 
-void perform_all(self_pointer self, protocol::server_effects effects);
-
-protocol::server_state state_now(const server_state& state) {
-  auto now = state.machine->snapshot();
-  now.wall_seconds = state.wall_before + seconds_since(state.begun);
-  now.cpu_seconds = state.cpu_before + federated::process_cpu_seconds();
-  now.train_seconds = state.train_seconds;
-  now.train_cpu_seconds = state.train_cpu_seconds;
-  return now;
+void queue(self_pointer self, protocol::server_effects effects) {
+  for (auto& effect : effects) self->state.effects.push_back(std::move(effect));
 }
 
 void perform(self_pointer self, protocol::assign& effect) {
-  if (effect.aggregator == 0) {
-    self->state.round_begun = server_state::clock::now();
-    self->state.round_cpu_begun = federated::process_cpu_seconds();
-  }
+  self->state.watch->train();
   self->send(
       self->state.aggregators[effect.aggregator],
-      share{std::move(effect.from), std::make_shared<const std::vector<std::uint32_t>>(std::move(effect.clients))});
+      share{std::move(effect.from), std::make_shared<const std::vector<federated::task_id>>(std::move(effect.tasks))});
+}
+
+// A round under the real clock ends when all its clients have reported: there is nothing to close, to wait for or to
+// acknowledge.
+void perform(self_pointer, protocol::close_share&) {}
+void perform(self_pointer, protocol::timer&) {}
+void perform(self_pointer, protocol::acknowledge&) {}
+
+void perform(self_pointer self, protocol::note& effect) {
+  const auto& on_event = self->state.run->observer.on_event;
+  if (!on_event) return;
+  if (auto told = on_event(effect.event); !told) fail_run(self, told.error());
 }
 
 void perform(self_pointer self, protocol::round_closed& effect) {
   auto& state = self->state;
-  state.train_seconds += seconds_since(state.round_begun);
-  state.train_cpu_seconds += federated::process_cpu_seconds() - state.round_cpu_begun;
-  if (state.run->stop.load(std::memory_order_relaxed)) state.machine->stop();
+  state.watch->pause();
+  if (state.stop_requested()) state.machine->stop();
   const auto& on_round = state.run->observer.on_round;
   if (!on_round) return;
   if (auto told = on_round(effect.report); !told) fail_run(self, told.error());
@@ -59,45 +59,51 @@ void perform(self_pointer self, protocol::round_closed& effect) {
 
 void perform(self_pointer self, protocol::evaluate&) {
   auto& state = self->state;
-  const auto& now = state.machine->state();
-  state.evaluation = std::make_shared<evaluation_work>(state.run->e, now.model, state.run->store, now.version);
-  state.evaluators_pending = state.evaluators.size();
+  state.prepare_evaluation(state.machine->state());
   for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
 }
 
 void perform(self_pointer self, protocol::checkpoint&) {
-  auto& run = *self->state.run;
-  if (auto synced = run.store.sync(); !synced) return fail_run(self, synced.error());
-  auto snapshot = state_now(self->state);
-  if (run.observer.on_checkpoint)
-    if (auto written = run.observer.on_checkpoint(snapshot); !written) return fail_run(self, written.error());
-  run.store.covered(snapshot.version);
-  perform_all(self, self->state.machine->on_checkpointed());
+  auto& state = self->state;
+  if (auto saved = state.save(state.machine->snapshot()); !saved) return fail_run(self, saved.error());
+  queue(self, state.machine->on_checkpointed());
 }
+
+void perform(self_pointer self, protocol::proceed&) { queue(self, self->state.machine->on_proceed()); }
 
 void perform(self_pointer self, protocol::finish& effect) {
   auto& state = self->state;
-  if (effect.interrupted) state.last_evaluation = {};  // of a model that was not the final one
-  end_run(self, federated::run_outcome{state_now(state), state.last_evaluation, effect.interrupted});
+  end_run(self, state.outcome(state.machine->snapshot(), effect.interrupted));
 }
 
 void perform_all(self_pointer self, protocol::server_effects effects) {
-  for (auto& effect : effects) {
+  queue(self, std::move(effects));
+  auto& state = self->state;
+  for (std::size_t done = 0; done < state.effects.size(); ++done) {
+    auto effect = std::move(state.effects[done]);
     std::visit([&](auto& one) { perform(self, one); }, effect);
-    if (!self->state.promise.pending()) return;
+    if (!state.promise.pending()) break;
   }
+  state.effects.clear();
+}
+
+void on_partial(self_pointer self, protocol::send_partial& got) {
+  auto& machine = *self->state.machine;
+  if (self->state.stop_requested()) machine.stop();
+  auto settled = machine.on_settled(got.partial.aggregator, got.settled, no_time);
+  auto effects = machine.on_partial(std::move(got.partial), no_time);
+  if (!effects) return fail_run(self, effects.error());
+  queue(self, std::move(settled));
+  perform_all(self, std::move(*effects));
 }
 
 void on_evaluation_done(self_pointer self, const evaluation_done& done) {
   auto& state = self->state;
-  if (done.failure) return fail_run(self, *done.failure);
-  if (--state.evaluators_pending > 0) return;
-  state.last_evaluation = state.evaluation->scores.report();
-  state.evaluation.reset();
-  if (const auto& on_evaluation_of = state.run->observer.on_evaluation)
-    if (auto told = on_evaluation_of(state.last_evaluation); !told) return fail_run(self, told.error());
-  if (state.run->stop.load(std::memory_order_relaxed)) state.machine->stop();
-  perform_all(self, state.machine->on_evaluated());
+  const auto complete = state.finish_evaluation(done);
+  if (!complete) return fail_run(self, complete.error());
+  if (!*complete) return;
+  if (state.stop_requested()) state.machine->stop();
+  perform_all(self, state.machine->on_evaluated(state.last_evaluation));
 }
 
 }  // namespace
@@ -106,28 +112,19 @@ server_actor::behavior_type server_behavior(self_pointer self, const run_context
                                             std::shared_ptr<protocol::server_state> start) {
   auto& state = self->state;
   state.run = run;
-  state.wall_before = start->wall_seconds;
-  state.cpu_before = start->cpu_seconds - federated::process_cpu_seconds();
-  state.train_seconds = start->train_seconds;
-  state.train_cpu_seconds = start->train_cpu_seconds;
+  state.watch.emplace(*start);
   state.machine.emplace(run->e, std::move(*start));
   for (std::uint32_t a = 0; a < run->e.settings.aggregators; ++a)
     state.aggregators.push_back(self->spawn<caf::linked>(aggregator_behavior, run, server_actor(self), a));
   for (std::size_t i = 0; i < run->threads; ++i)
-    state.evaluators.push_back(self->spawn<caf::linked>(evaluator_behavior, server_actor(self)));
+    state.evaluators.push_back(self->spawn<caf::linked>(evaluator_behavior, evaluation_client(self)));
   return {
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();
-        self->state.begun = server_state::clock::now();
         perform_all(self, self->state.machine->start());
         return self->state.promise;
       },
-      [self](const partial& got) {
-        if (self->state.run->stop.load(std::memory_order_relaxed)) self->state.machine->stop();
-        auto effects = self->state.machine->on_partial(std::move(*got.sums), got.bytes_up);
-        if (!effects) return fail_run(self, effects.error());
-        perform_all(self, std::move(*effects));
-      },
+      [self](const partial& got) { on_partial(self, *got.content); },
       [self](const evaluation_done& done) { on_evaluation_done(self, done); },
   };
 }

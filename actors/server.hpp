@@ -1,33 +1,15 @@
-// The server actor: drives the rounds of a run.
+// The server actor: drives the rounds of a run under the real clock.
 #pragma once
 
-#include <chrono>
-
-#include "actors/interfaces.hpp"
+#include "actors/run_driver.hpp"
 
 namespace furlong::actors {
 
-/// The shell round server_machine: sends its messages, calls the observer, keeps the stopwatches.
-struct server_state {
-  using clock = std::chrono::steady_clock;
-
-  const run_context* run = nullptr;
+/// The shell round server_machine: sends its messages, calls the observer.
+struct server_state : run_driver {
   std::optional<federated::protocol::server_machine> machine;
   std::vector<aggregator_actor> aggregators;
-  std::vector<evaluator_actor> evaluators;
-  caf::typed_response_promise<run_result> promise;
-
-  std::shared_ptr<evaluation_work> evaluation;
-  std::size_t evaluators_pending = 0;
-  federated::evaluation_report last_evaluation;
-
-  double wall_before = 0.0;  ///< of earlier lives
-  double cpu_before = 0.0;
-  double train_seconds = 0.0;
-  double train_cpu_seconds = 0.0;
-  double round_cpu_begun = 0.0;
-  clock::time_point begun;
-  clock::time_point round_begun;
+  std::vector<federated::protocol::server_effect> effects;  ///< to be performed, in order
 };
 
 server_actor::behavior_type server_behavior(server_actor::stateful_pointer<server_state> self, const run_context* run,

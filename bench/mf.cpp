@@ -12,6 +12,7 @@
 #include "bench/stateless_store.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/round.hpp"
+#include "federated/stopwatch.hpp"
 
 namespace {
 
@@ -36,7 +37,9 @@ struct speed {
 class stopwatch {
  public:
   stopwatch(const federated::experiment& e, double (*cpu)())
-      : cpu_(cpu), last_(e.settings.rounds), clients_(static_cast<double>((last_ - 1) * e.settings.per_round)) {}
+      : cpu_(cpu),
+        last_(e.settings.rounds),
+        clients_(static_cast<double>((last_ - 1) * e.settings.participation.per_round)) {}
 
   federated::run_observer observer() {
     federated::run_observer told;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/stateless_store.hpp"
-#include "federated/participation.hpp"
+#include "federated/participation/uniform.hpp"
 #include "federated/reference_loop.hpp"
 #include "scenarios/dataset.hpp"
 
@@ -81,8 +81,8 @@ void write_cohorts(const federated::experiment& e, const std::filesystem::path& 
   std::vector<std::uint32_t> cohorts;
   std::vector<float> users;
   for (std::uint32_t round = 0; round < e.settings.rounds; ++round)
-    for (const auto client :
-         federated::choose_cohort(e.participants->training(), e.settings.per_round, e.settings.seed, round)) {
+    for (const auto client : federated::uniform_cohort(e.participants->training(), e.settings.participation.per_round,
+                                                       e.settings.seed, round)) {
       cohorts.push_back(client);
       append_private(e, round, client, users);
     }
@@ -117,7 +117,7 @@ result<federated::experiment> published_fedrecon(const ratings& from, std::uint6
   auto& settings = e.settings;
   settings.seed = seed;
   settings.rounds = rounds;
-  settings.per_round = 100;
+  settings.participation.per_round = 100;
   settings.algorithm = federated::algorithm_kind::fedrecon;
   settings.client = {.lr = 0.5F, .epochs = 1, .batch_size = 5, .max_steps = 50};
   settings.reconstruction = {.lr = 0.1F, .epochs = 5, .max_steps = 50};
@@ -157,7 +157,7 @@ result<void> dump_work(const federated::experiment& e, const std::filesystem::pa
   const auto& settings = e.settings;
   nlohmann::ordered_json facts;
   facts["rank"] = (*e.parts.shared)[0].cols;
-  facts["per_round"] = settings.per_round;
+  facts["per_round"] = settings.participation.per_round;
   facts["batch_size"] = settings.client.batch_size;
   facts["client_lr"] = settings.client.lr;
   facts["client_steps"] = settings.client.max_steps;

@@ -14,6 +14,7 @@ class stateless_store final : public federated::private_store {
   }
   result<void> sync() override { return {}; }
   void covered(std::uint64_t) override {}
+  result<bool> erase(std::uint32_t) override { return false; }
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>&) override {
     return {};

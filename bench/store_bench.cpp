@@ -1,5 +1,6 @@
 // bench_store: the private store with 1,000 and 10,000 clients of 50 + 1 floats against one RocksDB family with key
-// prefixes, and 100 kills of a writing process.
+// prefixes; 100 kills of a writing process; and, by --case 100k (bench/store_100k.py), both layouts with 100,000
+// clients.
 //
 // Each store is measured in a process of its own, so that resident memory is its own. Caches of the system stay warm:
 // "cold" means that no part of the store is open.
@@ -16,7 +17,9 @@
 
 #include "bench/common.hpp"
 #include "bench/store_baseline.hpp"
+#include "bench/store_scale.hpp"
 #include "models/random.hpp"
+#include "storage/key_file.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/storage/kill_trial.hpp"
 
@@ -215,6 +218,39 @@ void compare(bench::figures& figures, const fs::path& folder, const std::string&
                  bar / ours.at(metric), 1.0});
 }
 
+void scale(bench::figures& figures, const fs::path& folder, const std::string& name, const bench::store_scale& of) {
+  auto all = apart([&] { return bench::measure_creation(folder, of); });
+  all.merge(apart([&] { return bench::measure_quarter_open(folder, of); }));
+  fs::remove_all(folder);
+  const std::map<std::string, std::string> units{{"prepare", "s"},
+                                                 {"close", "s"},
+                                                 {"open", "s"},
+                                                 {"open_and_first_read", "s"},
+                                                 {"visit_all", "s"},
+                                                 {"cohort_all_open", "ms"},
+                                                 {"cohort_quarter_open", "ms"},
+                                                 {"cohort_quarter_open_sorted", "ms"},
+                                                 {"resident_all_open", "bytes"},
+                                                 {"resident_quarter_open", "bytes"},
+                                                 {"files", "files"},
+                                                 {"disk", "bytes"},
+                                                 {"shards", "shards"}};
+  constexpr double bar = 60.0;
+  figures.add({name, "create", all.at("create"), "s", "bar", bar / all.at("create"), 1.0});
+  for (const auto& [metric, unit] : units) figures.add({name, metric, all.at(metric), unit});
+}
+
+/// Both layouts; the bucketed one encrypted too.
+void scale_all(bench::figures& figures, const fs::path& folder, const std::string& name, std::uint32_t clients) {
+  using storage::store_layout;
+  fs::create_directories(folder);
+  const auto key = folder / "key";
+  must(storage::create_key_file(key));
+  scale(figures, folder / "store", name + "-per-client", {clients, store_layout::per_client, {}});
+  scale(figures, folder / "store", name + "-bucketed", {clients, store_layout::bucketed, {}});
+  scale(figures, folder / "store", name + "-bucketed-encrypted", {clients, store_layout::bucketed, key});
+}
+
 void kill_often(bench::figures& figures, const fs::path& folder, unsigned kills) {
   tests::kill_trials trials(folder / "store", {"/proc/self/exe", "--kill-writer"});
   std::mt19937 draws(std::random_device{}());
@@ -234,8 +270,8 @@ void kill_often(bench::figures& figures, const fs::path& folder, unsigned kills)
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 5 && std::strcmp(argv[1], "--kill-writer") == 0)
-    return tests::write_until_killed(argv[2], std::stoull(argv[3]), std::stoi(argv[4]));
+  if (argc == 7 && std::strcmp(argv[1], "--kill-writer") == 0)
+    return tests::write_until_killed({argv + 2, argv + argc});
   const auto only = bench::text_argument(argc, argv, "--case", "");
   const auto kills = static_cast<unsigned>(bench::count_argument(argc, argv, "--kills", 100));
   const fs::path parent = bench::text_argument(argc, argv, "--dir", fs::temp_directory_path().string());
@@ -248,6 +284,8 @@ int main(int argc, char** argv) {
         fs::create_directories(folder / name);
         compare(figures, folder / name, name, clients);
       }
+    // Not by default: it needs 4 GB of memory.
+    if (only == "100k") scale_all(figures, folder / only, only, 100'000);
     if (only.empty() || only == "kill") kill_often(figures, folder, kills);
   }
   fs::remove_all(folder);

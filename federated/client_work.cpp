@@ -77,7 +77,7 @@ void train_one_gradient(job& work) {
 }
 
 void train_furl(job& work, bool has_own) {
-  if (!has_own && work.settings().cold_start == cold_start_kind::reconstruct) {
+  if (!has_own && work.settings().own.cold_start == cold_start_kind::reconstruct) {
     const auto& how = work.settings().reconstruction;
     deal_batches(work.use, work.settings().client.batch_size, false, how);
     work.count(reconstruct(*work.e.model, work.use.weights, work.e.parts.private_tensors, work.use.support, how,

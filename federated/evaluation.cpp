@@ -1,7 +1,10 @@
 #include "federated/evaluation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "federated/participation/uniform.hpp"
 
 namespace furlong::federated {
 
@@ -28,7 +31,7 @@ std::optional<double> area_under_curve(std::vector<std::pair<float, bool>> odds)
 }
 
 bool rebuilds_unseen(const run_settings& settings) {
-  return settings.algorithm != algorithm_kind::furl || settings.cold_start == cold_start_kind::reconstruct;
+  return settings.algorithm != algorithm_kind::furl || settings.own.cold_start == cold_start_kind::reconstruct;
 }
 
 }  // namespace
@@ -42,7 +45,7 @@ void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, 
 }
 
 evaluation::evaluation(const experiment& e, const models::shared_parameters& model, private_store* store,
-                       std::uint64_t version)
+                       std::uint64_t version, const participation_ledger* ledger)
     : e_(e),
       model_(model),
       store_(store),
@@ -52,13 +55,25 @@ evaluation::evaluation(const experiment& e, const models::shared_parameters& mod
     for (const auto& name : e.settings.evaluation.reconstruct)
       if (const auto tensor = e.parts.model->find(name)) rebuilt_.push_back(*tensor);
   std::ranges::sort(rebuilt_);
-  const auto add = [&](group in, std::span<const std::uint32_t> clients) {
-    for (const auto client : clients) work_.push_back({in, client});
-  };
-  add(group::validation, validation_is_unseen_ ? e.clients->unseen_validation() : e.clients->training());
-  add(group::seen, e.clients->training());
-  add(group::unseen, e.clients->unseen_test());
+  add_group(group::validation, validation_is_unseen_ ? e.clients->unseen_validation() : e.clients->training());
+  first_seen_ = work_.size();
+  add_group(group::seen, e.clients->training());
+  // Pooled training asks one client that stands for all: it says nothing about how often each took part.
+  if (ledger != nullptr && e.participants == e.clients)
+    for (std::size_t i = first_seen_; i < work_.size(); ++i) folded_.push_back((*ledger)[work_[i].client].folded);
+  add_group(group::unseen, e.clients->unseen_test());
   scores_.resize(work_.size());
+}
+
+void evaluation::add_group(group in, std::span<const std::uint32_t> clients) {
+  const auto most = e_.settings.evaluation.clients;
+  if (most == 0 || most >= clients.size()) {
+    for (const auto client : clients) work_.push_back({in, client});
+    return;
+  }
+  const models::random_stream stream(e_.settings.seed, models::purpose::scored_clients, 0,
+                                     static_cast<std::uint32_t>(in));
+  for (const auto client : draw_uniformly(clients, most, stream)) work_.push_back({in, client});
 }
 
 result<bool> evaluation::load_private(std::uint32_t client, workspace& use) const {
@@ -107,7 +122,8 @@ result<void> evaluation::score_seen(const item& who, workspace& use, client_scor
   auto stored = load_private(who.client, use);
   if (!stored) return tl::unexpected(stored.error());
   const auto& settings = e_.settings;
-  const bool cold = is_stateful(settings.algorithm) && !*stored && settings.cold_start == cold_start_kind::reconstruct;
+  const bool cold =
+      is_stateful(settings.algorithm) && !*stored && settings.own.cold_start == cold_start_kind::reconstruct;
   const auto tested = static_cast<std::uint32_t>(test.size());
   if (settings.algorithm != algorithm_kind::fedrecon && !cold) {
     use.weights.gather(*e_.model, e_.parts, model_, use.own, test, who.client);
@@ -150,13 +166,13 @@ result<void> evaluation::score(std::size_t i, workspace& use) {
   return {};
 }
 
-group_metrics evaluation::pool(group which) const {
+group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   group_metrics total;
   double squared = 0.0;
   std::uint64_t correct = 0;
   std::vector<std::pair<float, bool>> odds;
-  for (std::size_t i = 0; i < work_.size(); ++i) {
-    if (work_[i].in != which || scores_[i].examples == 0) continue;
+  for (const auto i : items) {
+    if (scores_[i].examples == 0) continue;
     ++total.clients;
     total.examples += scores_[i].examples;
     total.loss += scores_[i].loss;
@@ -175,16 +191,90 @@ group_metrics evaluation::pool(group which) const {
   return total;
 }
 
-evaluation_report evaluation::report() const {
-  evaluation_report all{version_, std::nullopt, std::nullopt, std::nullopt};
-  const auto keep = [&](group which) -> std::optional<group_metrics> {
-    const auto metrics = pool(which);
-    return metrics.examples == 0 ? std::nullopt : std::optional(metrics);
+std::optional<group_metrics> evaluation::pool_group(group which) const {
+  std::vector<std::size_t> items;
+  for (std::size_t i = 0; i < work_.size(); ++i)
+    if (work_[i].in == which) items.push_back(i);
+  const auto metrics = pool(items);
+  return metrics.examples == 0 ? std::nullopt : std::optional(metrics);
+}
+
+std::vector<participation_bin> evaluation::bins() const {
+  constexpr std::size_t most_bins = 10;
+  std::vector<std::size_t> items;  // seen clients with a score, by participation
+  const auto folded = [&](std::size_t i) { return folded_[i - first_seen_]; };
+  for (std::size_t i = first_seen_; i < first_seen_ + folded_.size(); ++i)
+    if (scores_[i].examples > 0) items.push_back(i);
+  std::ranges::stable_sort(items, {}, folded);
+  std::vector<participation_bin> all;
+  const auto add = [&](std::size_t first, std::size_t last) {
+    const auto metrics = pool(std::span(items).subspan(first, last - first));
+    all.push_back({folded(items[first]), folded(items[last - 1]), metrics.clients, metrics});
   };
-  all.validation = keep(group::validation);
-  all.seen = keep(group::seen);
-  all.unseen = keep(group::unseen);
+  const auto untrained = static_cast<std::size_t>(std::ranges::count(items, 0U, folded));
+  if (untrained > 0) add(0, untrained);
+  const std::size_t parts = most_bins - all.size();
+  const std::size_t trained = items.size() - untrained;
+  // A count of updates goes, with all who have it, where the first of them would be in equal parts.
+  std::size_t first = untrained;
+  std::size_t in_part = 0;
+  for (std::size_t i = untrained; i < items.size(); ++i) {
+    if (i > untrained && folded(items[i]) == folded(items[i - 1])) continue;
+    const std::size_t part_of = (i - untrained) * parts / trained;
+    if (part_of != in_part) {
+      add(first, i);
+      first = i;
+      in_part = part_of;
+    }
+  }
+  if (first < items.size()) add(first, items.size());
   return all;
+}
+
+evaluation_report evaluation::report() const {
+  return {version_, pool_group(group::validation), pool_group(group::seen), pool_group(group::unseen), bins()};
+}
+
+namespace {
+
+struct named_group {
+  std::string_view name;
+  std::optional<group_metrics> evaluation_report::*group;
+};
+constexpr std::array<named_group, 3> named_groups = {{{"validation", &evaluation_report::validation},
+                                                      {"seen", &evaluation_report::seen},
+                                                      {"unseen", &evaluation_report::unseen}}};
+
+struct named_figure {
+  std::string_view name;
+  std::optional<double> (*figure)(const group_metrics&);
+};
+constexpr std::array<named_figure, 4> named_figures = {
+    {{"rmse", [](const group_metrics& of) { return of.rmse; }},
+     {"accuracy", [](const group_metrics& of) { return std::optional(of.accuracy); }},
+     {"auc", [](const group_metrics& of) { return of.auc; }},
+     {"loss", [](const group_metrics& of) { return std::optional(of.loss); }}}};
+
+/// The parts of a metric's name; null where there is no such part.
+std::pair<const named_group*, const named_figure*> parts_of(std::string_view name) {
+  const auto point = std::min(name.find('.'), name.size());
+  const auto* in = std::ranges::find(named_groups, name.substr(0, point), &named_group::name);
+  const auto* what =
+      std::ranges::find(named_figures, name.substr(std::min(point + 1, name.size())), &named_figure::name);
+  return {in == named_groups.end() ? nullptr : in, what == named_figures.end() ? nullptr : what};
+}
+
+}  // namespace
+
+std::optional<double> metric_of(const evaluation_report& report, std::string_view name) {
+  const auto [in, what] = parts_of(name);
+  if (in == nullptr || what == nullptr || !(report.*(in->group))) return std::nullopt;
+  return what->figure(*(report.*(in->group)));
+}
+
+bool valid_metric(std::string_view name) {
+  const auto [in, what] = parts_of(name);
+  return in != nullptr && what != nullptr;
 }
 
 }  // namespace furlong::federated

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "federated/client_work.hpp"
+#include "federated/participation/ledger.hpp"
 #include "federated/private_store.hpp"
 
 namespace furlong::federated {
@@ -42,6 +44,14 @@ struct group_metrics {
 
 enum class group : std::uint8_t { validation, seen, unseen };
 
+/// Seen clients that took part about equally often, and how good the model is for them.
+struct participation_bin {
+  std::uint32_t least = 0;  ///< fewest updates of one of them that went into a model
+  std::uint32_t most = 0;
+  std::uint64_t clients = 0;  ///< all of them scored: metrics.clients
+  group_metrics metrics;
+};
+
 /// The metrics of all groups that the population has. `validation` is the unseen validation clients, or where there are
 /// none the validation parts of the seen ones.
 struct evaluation_report {
@@ -49,14 +59,27 @@ struct evaluation_report {
   std::optional<group_metrics> validation;
   std::optional<group_metrics> seen;
   std::optional<group_metrics> unseen;
+  /// The seen group by participation, ascending, at most ten bins; empty without a ledger. Those never trained have the
+  /// first to themselves; the others are cut into parts as equal as can be, clients alike in one bin.
+  std::vector<participation_bin> by_participation;
 };
 
+/// A figure by its name: a group, a point and rmse, accuracy, auc or loss ("unseen.rmse"). Nothing when the report does
+/// not have it, or nobody has.
+[[nodiscard]] std::optional<double> metric_of(const evaluation_report& report, std::string_view name);
+/// Whether a figure of that name exists, though not every model and population has it.
+[[nodiscard]] bool valid_metric(std::string_view name);
+
 /// One evaluation, cut into clients so that any number of threads can share it. Scores are kept per client and summed
-/// in order, so the result does not depend on who computed what.
+/// in order, so the result does not depend on who computed what. With `evaluation.clients` = N, at most N clients of
+/// each group are scored: drawn by (seed, group), the same ones in every evaluation of a run. Time and memory follow
+/// the clients scored, not the population.
 class evaluation {
  public:
-  /// `store` may be null where the algorithm is stateless. All arguments must outlive the evaluation.
-  evaluation(const experiment& e, const models::shared_parameters& model, private_store* store, std::uint64_t version);
+  /// `store` may be null where the algorithm is stateless. `ledger`, from which report() gets its bins, is read here
+  /// and not kept; the other arguments must outlive the evaluation.
+  evaluation(const experiment& e, const models::shared_parameters& model, private_store* store, std::uint64_t version,
+             const participation_ledger* ledger = nullptr);
 
   /// Clients to score, all groups together.
   [[nodiscard]] std::size_t size() const { return work_.size(); }
@@ -70,7 +93,10 @@ class evaluation {
     group in;
     std::uint32_t client;
   };
-  [[nodiscard]] group_metrics pool(group which) const;
+  void add_group(group in, std::span<const std::uint32_t> clients);
+  [[nodiscard]] std::optional<group_metrics> pool_group(group which) const;
+  [[nodiscard]] group_metrics pool(std::span<const std::size_t> items) const;
+  [[nodiscard]] std::vector<participation_bin> bins() const;
   [[nodiscard]] result<bool> load_private(std::uint32_t client, workspace& use) const;
   [[nodiscard]] result<void> score_seen(const item& who, workspace& use, client_score& out) const;
   void score_unseen(const item& who, workspace& use, client_score& out) const;
@@ -85,6 +111,8 @@ class evaluation {
   std::vector<std::size_t> rebuilt_;  ///< tensors reconstructed for unseen clients
   std::vector<item> work_;
   std::vector<client_score> scores_;
+  std::size_t first_seen_ = 0;         ///< item of the seen group; its other items follow
+  std::vector<std::uint32_t> folded_;  ///< of the seen group's clients: updates folded so far; empty without a ledger
 };
 
 }  // namespace furlong::federated

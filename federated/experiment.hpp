@@ -11,6 +11,8 @@
 
 namespace furlong::federated {
 
+struct world;
+
 /// Immutable once built; shared by all threads of a run.
 struct experiment {
   std::uint64_t run = 0;  ///< identifies the resolved scenario
@@ -22,6 +24,9 @@ struct experiment {
       participants;  ///< who trains: `clients`, or one client that pools them (centralized)
   std::function<std::uint64_t(const client_update&)> upload_bytes;  ///< encoded size of an update
   std::uint64_t download_bytes = 0;                                 ///< encoded size of a task and its broadcast
+  /// Encoded size that the simulation takes for a client's update before it is trained; empty: nothing is sent.
+  std::function<std::uint64_t(std::uint32_t client)> planned_upload_bytes;
+  std::shared_ptr<const world> around;  ///< the simulated world; null under the real clock
 };
 
 /// Draws the first shared parameters: each tensor from its own stream, keyed by the seed.

@@ -28,6 +28,14 @@ class population {
   /// One client's examples, always in the same order. The view looks into the population or into `scratch`.
   [[nodiscard]] virtual models::examples_view load(std::uint32_t client, part which,
                                                    models::examples& scratch) const = 0;
+  /// How many examples load() would give, without making them.
+  [[nodiscard]] virtual std::uint32_t count(std::uint32_t client, part which) const {
+    models::examples scratch;
+    return static_cast<std::uint32_t>(load(client, which, scratch).size());
+  }
+  /// How much a client's labels lie above or below the other clients', as a standard normal score over all clients;
+  /// what the correlations of [devices] go by. 0 where labels say nothing of the kind.
+  [[nodiscard]] virtual double taste(std::uint32_t /*client*/) const { return 0.0; }
   /// The dataset's own name for a client or a feature: "user 17", "Toy Story (1995)".
   [[nodiscard]] virtual std::string client_name(std::uint32_t client) const = 0;
   [[nodiscard]] virtual std::string feature_name(std::uint32_t feature) const = 0;

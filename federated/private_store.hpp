@@ -1,7 +1,7 @@
 // Where clients keep their private parameters from round to round.
 //
 // Order of a checkpoint at server version V (idea: what a checkpoint covers can always be read back):
-//   1. commit() every private value trained at versions below V            (atomic per client, maybe not yet durable)
+//   1. commit() every private value kept at versions below V               (atomic per client, maybe not yet durable)
 //   2. sync()                                                              (all of them durable)
 //   3. the checkpoint of V is made durable elsewhere
 //   4. covered(V)                                                          (older values may now be dropped)
@@ -44,14 +44,17 @@ class private_store {
   /// Reads a client's value into `out` (which has the private layout). False when the client has none.
   /// Fails when what is stored is damaged or of another layout: it names the client, and never returns other values.
   [[nodiscard]] virtual result<bool> load(std::uint32_t client, models::private_parameters& out) = 0;
-  /// Stores the value that training at `version` gave. All or nothing; durable after the next sync().
+  /// Stores a value. `version` is the server's version at this moment: checkpoints of higher versions cover it.
+  /// All or nothing; durable after the next sync().
   [[nodiscard]] virtual result<void> commit(std::uint32_t client, std::uint64_t version,
                                             const models::private_parameters& value) = 0;
   /// Returns when all earlier commits survive a crash of the machine.
   [[nodiscard]] virtual result<void> sync() = 0;
   /// Says that a checkpoint of `version` is durable.
   virtual void covered(std::uint64_t version) = 0;
-  /// Calls `each` with every client that has a value, ascending, and the version that it was trained at.
+  /// Forgets a client: no byte of its values is left anywhere. False when it had none. Survives a crash.
+  [[nodiscard]] virtual result<bool> erase(std::uint32_t client) = 0;
+  /// Calls `each` with every client that has a value, ascending, and the version that it was committed at.
   [[nodiscard]] virtual result<void> visit(
       const std::function<void(std::uint32_t client, std::uint64_t version, const models::private_parameters& value)>&
           each) = 0;

@@ -1,102 +1,164 @@
 #include "federated/reference_loop.hpp"
 
-#include <chrono>
-
-#include "federated/participation.hpp"
+#include "federated/participation/policy.hpp"
 #include "federated/round.hpp"
+#include "federated/stopwatch.hpp"
 #include "federated/validation.hpp"
 
 namespace furlong::federated {
 
 namespace {
 
-result<evaluation_report> evaluate(const experiment& e, const models::shared_parameters& model, private_store& store,
-                                   std::uint64_t version, workspace& use) {
-  evaluation scores(e, model, &store, version);
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    if (auto done = scores.score(i, use); !done) return tl::unexpected(done.error());
-  return scores.report();
-}
+/// A run as a plain loop: what the machines and engines must agree with.
+class plain_run {
+ public:
+  plain_run(const experiment& e, private_store& store, const run_observer& observer)
+      : e_(e),
+        store_(store),
+        observer_(observer),
+        state_(initial_state(e)),
+        watch_(state_),
+        optimizer_(e.settings.server, e.parts.shared),
+        policy_(make_policy(e, *state_.ledger)) {}
 
-/// One client of a round: load, train, store, fold.
-result<void> train_client(const experiment& e, const broadcast& from, std::uint32_t client, private_store& store,
-                          workspace& use, accumulator& sum, round_report& report) {
-  bool has_own = false;
-  if (is_stateful(e.settings.algorithm)) {
-    if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
-    auto loaded = store.load(client, use.own);
-    if (!loaded) return tl::unexpected(loaded.error());
-    has_own = *loaded;
+  result<run_outcome> run() {
+    const auto every = e_.settings.evaluation.every;
+    while (!over()) {
+      watch_.train();
+      auto report = run_round();
+      watch_.pause();
+      if (!report) return tl::unexpected(report.error());
+      if (observer_.on_round)
+        if (auto told = observer_.on_round(*report); !told) return tl::unexpected(told.error());
+      if (every != 0 && state_.version % every == 0 && !over())
+        if (auto done = evaluate(); !done) return tl::unexpected(done.error());
+    }
+    if (auto done = evaluate(); !done) return tl::unexpected(done.error());
+    state_.optimizer = optimizer_.state();
+    watch_.tell(state_);
+    return run_outcome{std::move(state_), std::move(last_), false};
   }
-  client_update update;
-  if (client_work(e, from, {from.run, from.version, client, 0}, has_own, use, update))
-    if (auto stored = store.commit(client, from.version, use.own); !stored) return stored;
-  report.bytes_up += e.upload_bytes ? e.upload_bytes(update) : 0;
-  auto refused = validate(update, *e.parts.shared, e.settings.aggregation);
-  if (!refused) refused = sum.fold(update);
-  if (refused) {
-    report.refused.push_back({{client, 0}, *refused});
+
+ private:
+  [[nodiscard]] bool over() const {
+    return state_.version >= e_.settings.rounds || (e_.settings.until.target && state_.target_reached);
+  }
+
+  result<void> evaluate() {
+    evaluation scores(e_, state_.model, &store_, state_.version, state_.ledger.get());
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      if (auto done = scores.score(i, use_); !done) return done;
+    last_ = scores.report();
+    const auto& target = e_.settings.evaluation.target;
+    const auto value = target.metric.empty() ? std::nullopt : metric_of(last_, target.metric);
+    if (value && !state_.target_reached && (target.at_most ? *value <= target.value : *value >= target.value)) {
+      state_.target_reached = 0;
+      state_.target_version = state_.version;
+    }
+    return observer_.on_evaluation ? observer_.on_evaluation(last_) : result<void>();
+  }
+
+  std::vector<std::uint32_t> choose() {
+    const auto version = static_cast<std::uint32_t>(state_.version);
+    auto& ledger = *state_.ledger;
+    selection wanted;
+    wanted.count = e_.settings.participation.per_round;
+    wanted.round = state_.version;
+    wanted.ordinal = state_.counts.selected;
+    wanted.eligible = [&](std::uint32_t client) { return ledger[client].asked_version != version + 1; };
+    auto cohort = policy_->choose(wanted, ledger);
+    for (const auto client : cohort) {
+      auto& of = ledger.touch(client);
+      of.asked_version = version + 1;
+      ++of.selected;
+      of.last_selection = ++state_.counts.selected;
+    }
+    policy_->asked(cohort);
+    return cohort;
+  }
+
+  result<round_report> run_round() {
+    const auto cohort = choose();
+    const broadcast from{state_.run, state_.version, state_.model, state_.reference};
+    const auto sum = make_accumulator(e_.settings.aggregation, e_.parts.shared, state_.reference);
+    round_report report;
+    report.selected = cohort.size();
+    report.bytes_down = cohort.size() * e_.download_bytes;
+    for (const auto client : cohort)
+      if (auto done = train_client(from, client, *sum, report); !done) return tl::unexpected(done.error());
+    auto round = sum->report();
+    if (report.folded < e_.settings.participation.min_reports) abandon(round, report);
+    count(report);
+    close_round(e_, state_, optimizer_, round, report);
+    return report;
+  }
+
+  /// One client of a round: load, train, store, fold.
+  result<void> train_client(const broadcast& from, std::uint32_t client, accumulator& sum, round_report& report) {
+    bool has_own = false;
+    if (is_stateful(e_.settings.algorithm)) {
+      if (use_.own.shape() != e_.parts.private_) use_.own = models::private_parameters(e_.parts.private_);
+      auto loaded = store_.load(client, use_.own);
+      if (!loaded) return tl::unexpected(loaded.error());
+      has_own = *loaded;
+    }
+    client_update update;
+    if (client_work(e_, from, {from.run, from.version, client, 0}, has_own, use_, update))
+      if (auto stored = store_.commit(client, from.version, use_.own); !stored) return stored;
+    report.bytes_up += e_.upload_bytes ? e_.upload_bytes(update) : 0;
+    report.examples += update.examples;
+    auto& of = state_.ledger->touch(client);
+    if (update.examples > 0) of.loss = static_cast<float>(update.weight > 0 ? update.loss_sum / update.weight : 0.0);
+    auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation);
+    if (!refused) refused = sum.fold(update);
+    if (refused) {
+      report.refused.push_back({{client, 0}, *refused});
+      return {};
+    }
+    of.reported_version = static_cast<std::uint32_t>(from.version + 1);
+    folded_.push_back(client);
+    ++report.folded;
     return {};
   }
-  ++report.folded;
-  report.examples += update.examples;
-  return {};
-}
 
-result<round_report> run_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer,
-                               private_store& store, workspace& use) {
-  const auto cohort = choose_cohort(e.participants->training(), e.settings.per_round, e.settings.seed,
-                                    static_cast<std::uint32_t>(state.version));
-  const broadcast from{state.run, state.version, state.model, state.reference};
-  const auto sum = make_accumulator(e.settings.aggregation, e.parts.shared, state.reference);
-  round_report report;
-  report.selected = cohort.size();
-  report.bytes_down = cohort.size() * e.download_bytes;
-  for (const auto client : cohort)
-    if (auto done = train_client(e, from, client, store, use, *sum, report); !done) return tl::unexpected(done.error());
-  auto round = sum->report();
-  close_round(e, state, optimizer, round, report);
-  return report;
-}
+  /// Too few reports: what was folded is thrown away.
+  void abandon(aggregate& round, round_report& report) {
+    round.usable = false;
+    round.reference.clear();
+    report.gave_up = true;
+    report.abandoned = std::exchange(report.folded, 0);
+    folded_.clear();
+  }
+
+  void count(const round_report& report) {
+    auto& counts = state_.counts;
+    counts.folded += report.folded;
+    for (const auto& refused : report.refused) ++counts.rejected[static_cast<std::size_t>(refused.why)];
+    counts.abandoned += report.abandoned;
+    counts.rounds_abandoned += report.gave_up ? 1 : 0;
+    counts.clients_trained += report.selected;
+    counts.examples += report.examples;
+    counts.bytes_up += report.bytes_up;
+    counts.bytes_down += report.bytes_down;
+    for (const auto client : std::exchange(folded_, {})) ++state_.ledger->touch(client).folded;
+  }
+
+  const experiment& e_;
+  private_store& store_;
+  const run_observer& observer_;
+  protocol::server_state state_;
+  stopwatch watch_;
+  server_optimizer optimizer_;
+  std::unique_ptr<selection_policy> policy_;
+  workspace use_;
+  std::vector<std::uint32_t> folded_;
+  evaluation_report last_;
+};
 
 }  // namespace
 
 result<run_outcome> run_reference(const experiment& e, private_store& store, const run_observer& observer) {
-  using clock = std::chrono::steady_clock;
-  const auto seconds_since = [](clock::time_point start) {
-    return std::chrono::duration<double>(clock::now() - start).count();
-  };
-  const auto begun = clock::now();
-  run_outcome outcome;
-  outcome.state = initial_state(e);
-  auto& state = outcome.state;
-  server_optimizer optimizer(e.settings.server, e.parts.shared);
-  workspace use;
-  const auto every = e.settings.evaluation.every;
-  while (state.version < e.settings.rounds) {
-    const auto round_begun = clock::now();
-    const double cpu_begun = process_cpu_seconds();
-    auto report = run_round(e, state, optimizer, store, use);
-    if (!report) return tl::unexpected(report.error());
-    state.train_seconds += seconds_since(round_begun);
-    state.train_cpu_seconds += process_cpu_seconds() - cpu_begun;
-    if (observer.on_round)
-      if (auto told = observer.on_round(*report); !told) return tl::unexpected(told.error());
-    if (every == 0 || state.version % every != 0 || state.version == e.settings.rounds) continue;
-    auto evaluated = evaluate(e, state.model, store, state.version, use);
-    if (!evaluated) return tl::unexpected(evaluated.error());
-    if (observer.on_evaluation)
-      if (auto told = observer.on_evaluation(*evaluated); !told) return tl::unexpected(told.error());
-  }
-  auto final_report = evaluate(e, state.model, store, state.version, use);
-  if (!final_report) return tl::unexpected(final_report.error());
-  outcome.evaluation = *final_report;
-  if (observer.on_evaluation)
-    if (auto told = observer.on_evaluation(*final_report); !told) return tl::unexpected(told.error());
-  state.optimizer = optimizer.state();
-  state.wall_seconds = seconds_since(begun);
-  state.cpu_seconds = process_cpu_seconds();
-  return outcome;
+  return plain_run(e, store, observer).run();
 }
 
 }  // namespace furlong::federated

@@ -1,18 +1,11 @@
 #include "federated/round.hpp"
 
 #include <cmath>
-#include <ctime>
 
 #include "federated/privacy.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
-
-double process_cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 protocol::server_state initial_state(const experiment& e) {
   protocol::server_state state;
@@ -20,6 +13,8 @@ protocol::server_state initial_state(const experiment& e) {
   state.model = initial_model(e);
   state.optimizer = server_optimizer(e.settings.server, e.parts.shared).state();
   state.reference = first_reference(e.settings.aggregation, e.parts.shared);
+  const auto clients = e.participants->training();
+  state.ledger = std::make_shared<participation_ledger>(clients.empty() ? 0 : std::size_t{clients.back()} + 1);
   return state;
 }
 
@@ -36,15 +31,6 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
   if (!round.reference.empty()) state.reference = round.reference;
   report.version = ++state.version;
   report.rejected = report.refused.size();
-
-  auto& counts = state.counts;
-  counts.selected += report.selected;
-  counts.folded += report.folded;
-  for (const auto& refused : report.refused) ++counts.rejected[static_cast<std::size_t>(refused.why)];
-  counts.clients_trained += report.selected;
-  counts.examples += report.examples;
-  counts.bytes_up += report.bytes_up;
-  counts.bytes_down += report.bytes_down;
 }
 
 }  // namespace furlong::federated

@@ -11,9 +11,9 @@ namespace furlong::federated {
 /// The state before the first round.
 [[nodiscard]] protocol::server_state initial_state(const experiment& e);
 
-/// Ends a round: adds the server's noise, lets the optimizer move the model, counts. An unusable aggregate leaves the
-/// model as it was; the version advances all the same. Completes `report`, whose selected, folded, refused, examples
-/// and bytes the caller has filled in. The optimizer's state is not copied into `state`.
+/// Ends a round: adds the server's noise and lets the optimizer move the model. An unusable aggregate leaves the model
+/// as it was; the version advances all the same. Completes `report`, whose counts the caller has filled in; those of
+/// `state` are the caller's too. The optimizer's state is not copied into `state`.
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report);
 

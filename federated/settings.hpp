@@ -80,22 +80,148 @@ struct privacy_settings {
   double noise = 0.0;  ///< noise multiplier z: the sum of updates gets N(0, (z clip)^2) per element
 };
 
+/// A figure of an evaluation, and the value that is asked of it: "validation.rmse", at most 0.9.
+struct target_settings {
+  std::string metric;  ///< group and figure, "unseen.accuracy"; empty: none
+  double value = 0.0;
+  bool at_most = true;  ///< else at least
+};
+
 /// [evaluation]
 struct evaluation_settings {
   std::uint32_t every = 0;       ///< rounds between evaluations; 0: only at the end
   std::uint32_t batch_size = 0;  ///< of the batches dealt to support and query; 0: the client's batch size
+  std::uint32_t clients = 0;     ///< score at most this many of each group, drawn once; 0: all
   bool clip = false;             ///< clip predicted ratings to the dataset's range
   float clip_low = 1.0F;
   float clip_high = 5.0F;
   std::vector<std::string> reconstruct;  ///< tensors rebuilt from the support of each unseen client
+  target_settings target = {};           ///< when was it first reached?
 };
 
 enum class cold_start_kind : std::uint8_t { initial, reconstruct };
+/// When a client keeps the private values that it trained: at the end of training, or once the server has taken its
+/// update into a new model.
+enum class commit_kind : std::uint8_t { after_training, after_ack };
+enum class layout_kind : std::uint8_t { per_client, bucketed };
+
+/// [private]
+struct private_settings {
+  cold_start_kind cold_start = cold_start_kind::initial;  ///< FURL, client without stored value
+  commit_kind commit = commit_kind::after_training;
+  layout_kind layout = layout_kind::per_client;  ///< of the store: a column family per client or per bucket of clients
+  std::uint32_t open_shards = 64;                ///< of the store: databases held open at once
+  std::string key_file;                          ///< of the store: encrypts it; empty: it is not encrypted
+};
+
+enum class policy_kind : std::uint8_t { uniform, weight, round_robin, least_recent, power_of_choice };
+enum class participation_mode : std::uint8_t { sync, async };
+/// Staleness weight s(tau) of an update that started tau versions ago (Xie et al. 2019, "Asynchronous federated
+/// optimization", section 5.2): 1; (1 + tau)^-a; 1 up to b, then 1 / (a (tau - b) + 1).
+enum class staleness_kind : std::uint8_t { constant, polynomial, hinge };
+/// What an asynchronous server adds: the client's change (FedBuff), or the way from its model to the client's
+/// (FedAsync).
+enum class async_kind : std::uint8_t { change, model };
+
+/// [participation]: who is asked, and when a round is over. Times are in seconds of the run's clock.
+struct participation_settings {
+  std::uint32_t per_round = 1;  ///< synchronous: reports that close a round
+  policy_kind policy = policy_kind::uniform;
+  std::uint32_t candidates = 0;    ///< power of choice: d, drawn before the worst are taken; 0: twice as many as asked
+  double over_selection = 1.0;     ///< synchronous: clients asked per report that is needed
+  double selection_timeout = 0.0;  ///< synchronous: how long to look for clients before going on with fewer
+  double retry = 60.0;             ///< when too few are there, look again after this time
+  double deadline = 0.0;           ///< synchronous: a round ends at the latest after this; 0: none
+  std::uint32_t min_reports = 1;   ///< synchronous: a round with fewer is abandoned
+  double reconnect_least = 0.0;    ///< pace steering: a client comes back after a time drawn from this window
+  double reconnect_most = 0.0;
+  participation_mode mode = participation_mode::sync;
+  std::uint32_t buffer = 10;        ///< asynchronous: updates in one new version (FedBuff: K); 1 for FedAsync
+  std::uint32_t concurrency = 100;  ///< asynchronous: clients at work at once
+  std::uint32_t max_staleness = 0;  ///< asynchronous: staler updates are rejected; 0: none is
+  staleness_kind weighting = staleness_kind::polynomial;
+  double staleness_exponent = 0.5;  ///< polynomial: a
+  double hinge_slope = 10.0;        ///< hinge: a
+  std::uint32_t hinge_from = 4;     ///< hinge: b
+  async_kind async = async_kind::change;
+  double mixing = 0.6;  ///< FedAsync: alpha
+};
+
+enum class availability_kind : std::uint8_t { always, bernoulli, markov, diurnal, trace };
+
+/// [devices] availability
+struct availability_settings {
+  availability_kind kind = availability_kind::always;
+  double rate = 0.5;          ///< share of the time, or of the rounds, that a client is available on average
+  double mean_online = 3600;  ///< markov: mean length of an available spell, seconds; offline spells follow from rate
+  double step = 60;           ///< markov: length of a slot, seconds
+  double swing = 4.0;         ///< diurnal: best hour against worst
+  double peak_hour = 2.0;     ///< diurnal: local hour of the most availability
+  double dwell = 1800;        ///< diurnal: how long a state lasts at least, seconds
+  std::uint32_t zones = 24;   ///< diurnal: time zones, an hour apart, that the clients are spread over
+  std::string trace = {};     ///< trace: file of intervals
+};
+
+/// A class of devices in a table of classes.
+struct device_class {
+  double share = 1.0;  ///< of the clients, relative to the other classes
+  double ms_per_example = 5.0;
+  double mbit = 10.0;
+};
+
+/// [devices]
+struct device_settings {
+  double ms_per_example = 5.0;  ///< median; an example costs three times this in training (forward, backward, step)
+  double speed_sigma = 0.6;     ///< standard deviation of the logarithm, over the clients
+  double mbit = 10.0;           ///< median bandwidth, both ways, in 10^6 bits a second
+  double network_sigma = 0.6;
+  double latency = 0.0;          ///< seconds, once a message
+  double straggler_share = 0.0;  ///< of tasks that take straggler_factor as long
+  double straggler_factor = 10.0;
+  std::vector<device_class> classes = {};  ///< in place of the lognormals; empty: none
+  availability_settings availability = {};
+  // Correlations of standard normal scores: a fast device, one that is often available, and the client's taste.
+  double speed_availability = 0.0;
+  double speed_taste = 0.0;
+  double availability_taste = 0.0;
+};
+
+enum class dropout_policy : std::uint8_t { abort, pause };
+/// [dropout]: probabilities that a client is interrupted in a stage of its task, and what that means.
+struct dropout_settings {
+  double download = 0.0;
+  double train = 0.0;
+  double upload = 0.0;
+  dropout_policy policy = dropout_policy::abort;  ///< also for a client that ceases to be available
+  double mean_pause = 600.0;                      ///< pause: seconds until an interrupted client goes on (exponential)
+};
+
+enum class event_kind : std::uint8_t { join, leave, kill, restart, partition, heal };
+/// [[event]]: something happens to some clients.
+struct event_settings {
+  bool at_round = false;    ///< else at a time
+  std::uint64_t round = 0;  ///< before this round begins, counted from 1
+  double seconds = 0.0;
+  event_kind what = event_kind::leave;
+  std::uint32_t first = 0;  ///< clients first to last, when share is 0
+  std::uint32_t last = 0;
+  double share = 0.0;  ///< this share of all clients, drawn by the event's place in the file
+  bool erase = false;  ///< leave: their private values are erased
+};
+
+enum class clock_kind : std::uint8_t { simulated, real };
+
+/// [scenario] until: the first of these ends the run.
+struct until_settings {
+  double virtual_seconds = 0.0;  ///< 0: no limit
+  bool target = false;           ///< evaluation.target is reached
+};
 
 struct run_settings {
   std::uint64_t seed = 1;
   std::uint64_t rounds = 1;
-  std::uint32_t per_round = 1;
+  until_settings until;
+  clock_kind clock = clock_kind::simulated;
   algorithm_kind algorithm = algorithm_kind::fedavg;
   client_settings client;
   reconstruction_settings reconstruction;
@@ -103,10 +229,14 @@ struct run_settings {
   aggregation_settings aggregation;
   privacy_settings privacy;
   evaluation_settings evaluation;
-  cold_start_kind cold_start = cold_start_kind::initial;  ///< [private] cold_start: FURL, client without stored value
-  std::uint32_t aggregators = 1;                          ///< [topology]
-  std::uint32_t checkpoint_every = 0;                     ///< [checkpoint]; 0: only when stopping
-  bool sparse_upload = false;                             ///< [network] upload = "sparse"
+  private_settings own;
+  participation_settings participation;
+  device_settings devices;
+  dropout_settings dropout;
+  std::vector<event_settings> events;
+  std::uint32_t aggregators = 1;       ///< [topology]
+  std::uint32_t checkpoint_every = 0;  ///< [checkpoint]; 0: only when stopping
+  bool sparse_upload = false;          ///< [network] upload = "sparse"
 };
 
 }  // namespace furlong::federated

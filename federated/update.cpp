@@ -17,4 +17,25 @@ std::string_view to_string(rejection why) {
   return "unknown";
 }
 
+std::string_view to_string(drop_stage stage) {
+  switch (stage) {
+    case drop_stage::download: return "download";
+    case drop_stage::train: return "train";
+    case drop_stage::upload: return "upload";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(outcome what) {
+  switch (what) {
+    case outcome::folded: return "folded";
+    case outcome::rejected: return "rejected";
+    case outcome::late: return "late";
+    case outcome::surplus: return "surplus";
+    case outcome::dropped: return "dropped";
+    case outcome::abandoned: return "abandoned";
+  }
+  return "unknown";
+}
+
 }  // namespace furlong::federated

@@ -55,6 +55,35 @@ constexpr std::size_t rejection_count = 9;
 /// The word used in summary.json and events.jsonl: "norm-bound".
 [[nodiscard]] std::string_view to_string(rejection why);
 
+/// The stage of its task in which a client dropped out.
+enum class drop_stage : std::uint8_t { download, train, upload };
+constexpr std::size_t drop_stage_count = 3;
+/// The word used in summary.json and events.jsonl: "train".
+[[nodiscard]] std::string_view to_string(drop_stage stage);
+
+/// What became of one task. Every task that was given out has exactly one of these, or is still in flight.
+enum class outcome : std::uint8_t {
+  folded,     ///< its update is in a model
+  rejected,   ///< its update was not fit: `why`
+  late,       ///< it reported after the round's deadline
+  surplus,    ///< it reported after the round had all the reports that it needed
+  dropped,    ///< it never reported: `stage`
+  abandoned,  ///< its round was abandoned: too few reports
+};
+/// The word used in events.jsonl: "surplus".
+[[nodiscard]] std::string_view to_string(outcome what);
+
+/// How a task ended, as an aggregator tells the server.
+struct settlement {
+  task_id id;
+  outcome what = outcome::folded;
+  rejection why = rejection::unknown_task;  ///< rejected only
+  drop_stage stage = drop_stage::download;  ///< dropped only
+  std::uint64_t examples = 0;               ///< processed for the update; 0 when none arrived
+  std::uint64_t bytes = 0;                  ///< encoded size of the update; 0 when none arrived
+  double loss = 0.0;                        ///< mean training loss per example; 0 when none arrived
+};
+
 /// One client's outcome as an aggregator lists it.
 struct member {
   std::uint32_t client = 0;

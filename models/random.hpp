@@ -22,6 +22,14 @@ enum class purpose : std::uint32_t {
   synthetic_users = 10,
   synthetic_ratings = 11,
   test = 12,
+  device = 13,
+  availability = 14,
+  fate = 15,
+  reconnect = 16,
+  scheduled_event = 17,
+  trace = 18,
+  scored_clients = 19,
+  device_correlation = 20,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

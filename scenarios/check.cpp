@@ -43,25 +43,6 @@ void check_name(draft& of) {
               "it names the run directory");
 }
 
-/// Exactly one of two keys must be there.
-void check_one_of(draft& of, const std::string& one, const std::string& other, const std::string& example) {
-  const auto table = std::string(table_of(one));
-  if (of.is_set(one) && of.is_set(other))
-    of.report(other, "stands beside " + one + ", and only one of them can hold", "remove one");
-  else if (!of.is_set(one) && !of.is_set(other))
-    of.report(one, "is missing, and " + other + " too", "add " + example + " to [" + table + "]");
-}
-
-void check_length(draft& of) {
-  check_one_of(of, "scenario.rounds", "scenario.epochs", "rounds = 500");
-  if (!of.good({"algorithm.kind"})) return;
-  if (of.values.text("algorithm.kind") != "centralized")
-    return check_one_of(of, "participation.per_round", "participation.fraction", "per_round = 100");
-  for (const char* key : {"participation.per_round", "participation.fraction"})
-    if (of.is_set(key))
-      of.notes.push_back(std::string(key) + " has no effect: centralized training uses all clients' data");
-}
-
 /// "fedatt" is fedavg with that rule.
 void settle_fedatt(draft& of) {
   if (!of.good({"algorithm.kind"}) || of.values.text("algorithm.kind") != "fedatt") return;
@@ -253,7 +234,8 @@ void check_scenario(draft& of) {
   check_name(of);
   settle_fedatt(of);
   settle_centralized(of);
-  check_length(of);
+  check_participation(of);
+  check_simulation(of);
   check_fedsgd(of);
   check_server(of);
   check_privacy(of);

@@ -6,11 +6,18 @@
 namespace furlong::scenarios {
 
 std::string problem::text() const {
-  std::string all = origin;
-  if (line != 0) all += ":" + std::to_string(line) + ":" + std::to_string(column);
+  std::string all = place_text(origin, {line, column});
   if (!key.empty()) all += ": " + key;
   all += ": " + why;
   return mend.empty() ? all : all + "; " + mend;
+}
+
+std::string place_text(const std::string& origin, place at) {
+  return at.line == 0 ? origin : origin + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+}
+
+std::string record_name(const std::string& table, std::size_t item) {
+  return table + "[" + std::to_string(item + 1) + "]";
 }
 
 bool draft::good(std::initializer_list<std::string_view> keys) const {
@@ -48,9 +55,7 @@ void draft::report_name(const source_entry& written, std::string why, std::strin
 std::map<std::string, std::string, std::less<>> draft::places() const {
   std::map<std::string, std::string, std::less<>> all;
   for (const auto& [key, written] : written_) {
-    const auto at = written.entry.value.at;
-    auto& text = all[key] = written.origin;
-    if (at.line != 0) text += ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+    all[key] = place_text(written.origin, written.entry.value.at);
   }
   return all;
 }

@@ -20,11 +20,26 @@ struct source_entry {
   toml_entry entry;
 };
 
+/// What [expect] says, its own name cut off: "eval.unseen.rmse.at_most" and the table "eval.unseen.rmse".
+struct expect_text {
+  std::vector<source_entry> values;
+  std::vector<source_entry> tables;
+};
+
 /// What the file and the overrides say, not yet checked.
 struct source_text {
   std::vector<source_entry> values;
   std::vector<source_entry> tables;  ///< their values mean nothing
+  expect_text expect;
+  expect_text smoke_expect;
+  std::vector<place> smoke;  ///< where values of [smoke] stand
+  bool has_smoke = false;
 };
+
+/// Puts together what a variant of a file says: the file, its [smoke] table in that variant, the overrides. Writes
+/// shorthands out.
+[[nodiscard]] source_text merge(const toml_document& document, const std::string& file,
+                                const std::vector<setting_override>& overrides, variant which);
 
 /// The values, places and problems of one scenario. Filled by read_values(), then examined by check_scenario().
 class draft {
@@ -32,14 +47,24 @@ class draft {
   explicit draft(std::string file) : file_(std::move(file)) {}
 
   models::option_values values;
+  /// The tables that come several times, by name; in problems they are counted from 1: "event[1].at".
+  std::map<std::string, std::vector<models::option_values>, std::less<>> records;
+  std::vector<expectation> expectations;
   std::vector<std::string> notes;
   const dataset_entry* source = nullptr;      ///< null: unknown
   const models::model_entry* kind = nullptr;  ///< null: unknown
 
+  [[nodiscard]] const std::string& file() const { return file_; }
   /// Remembers where a key or a table was written.
   void remember(const source_entry& written) { written_[written.entry.key] = written; }
+  void remember(const std::string& key, const std::string& origin, const toml_value& value) {
+    written_[key] = {origin, {key, value.at, value}};
+  }
   /// True when the file or an override has the key; a default does not count.
   [[nodiscard]] bool is_set(std::string_view key) const { return written_.contains(key); }
+  /// True when it has the key, with another value than the default: a resolved scenario writes all defaults out.
+  [[nodiscard]] bool is_changed(std::string_view key) const { return changed_.contains(key); }
+  void mark_changed(const std::string& key) { changed_.insert(key); }
   /// True when all these keys have a value and no problem so far.
   [[nodiscard]] bool good(std::initializer_list<std::string_view> keys) const;
 
@@ -60,17 +85,29 @@ class draft {
   std::string file_;
   std::vector<problem> problems_;
   std::set<std::string, std::less<>> bad_;
+  std::set<std::string, std::less<>> changed_;
   std::map<std::string, source_entry, std::less<>> written_;
 };
 
 /// Finds each key's spec, checks and converts its value, fills in defaults; reports whatever does not fit.
 void read_values(const source_text& text, draft& to);
+/// Takes the tables that come several times out of the text, and checks their keys one by one.
+void read_records(source_text& text, draft& to);
+/// Reads [expect] and [smoke.expect], reports what is wrong in either, and keeps those of the variant.
+void read_expectations(const source_text& text, variant which, draft& to);
 /// Reports combinations that cannot work, and notes what has no effect. Settles the values that depend on others.
 void check_scenario(draft& of);
+/// Its parts about [participation] and [private], and about the simulated world, its clock and the length of the run.
+void check_participation(draft& of);
+void check_simulation(draft& of);
+/// The name of a record in problems: "event[1]" for item 0.
+[[nodiscard]] std::string record_name(const std::string& table, std::size_t item);
 
 /// Tensors private under the draft's algorithm.
 [[nodiscard]] bool keeps_private(std::string_view algorithm);
 
+/// "file:line:column", or the origin alone.
+[[nodiscard]] std::string place_text(const std::string& origin, place at);
 /// The candidate most like a word that is none of them, by edit distance; empty when none is near.
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 /// The same for dotted keys: a like name in the same table comes first, then the same name in another table.

@@ -2,14 +2,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
+
+#include "scenarios/rating_division.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
 
-using models::purpose;
-using models::random_stream;
+/// The standard normal quantile of p in (0, 1): the estimate of Abramowitz and Stegun 26.2.23, then Newton steps on
+/// erfc.
+double normal_quantile(double p) {
+  const double tail = std::min(p, 1.0 - p);
+  const double t = std::sqrt(-2.0 * std::log(tail));
+  double z = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  for (int step = 0; step < 3; ++step) {
+    const double density = std::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi);
+    z += (0.5 * std::erfc(z / std::numbers::sqrt2) - tail) / density;
+  }
+  return p < 0.5 ? -z : z;
+}
+
+/// The normal scores of values by rank, equal values in the order of the clients.
+std::vector<float> normal_scores(const std::vector<double>& values) {
+  std::vector<std::uint32_t> ranked(values.size());
+  std::iota(ranked.begin(), ranked.end(), 0U);
+  std::ranges::stable_sort(ranked, {}, [&](auto client) { return values[client]; });
+  std::vector<float> scores(values.size());
+  for (std::size_t rank = 0; rank < ranked.size(); ++rank)
+    scores[ranked[rank]] =
+        static_cast<float>(normal_quantile((static_cast<double>(rank) + 0.5) / static_cast<double>(ranked.size())));
+  return scores;
+}
 
 class rating_population final : public federated::population {
  public:
@@ -18,35 +43,35 @@ class rating_population final : public federated::population {
                settings.binarize ? models::objective::logistic : models::objective::squared_error},
         user_ids_(table.user_ids),
         item_ids_(table.item_ids),
-        titles_(table.titles) {
-    divide_users(settings);
-    parts_.reserve(table.clients());
+        titles_(table.titles),
+        groups_(divide_users(facts_.clients, settings)),
+        tastes_(table.tastes) {
+    begins_.reserve(table.clients());
+    bounds_.reserve(table.clients());
     features_.reserve(table.features.size());
     labels_.reserve(table.labels.size());
-    for (std::uint32_t client = 0; client < facts_.clients; ++client) divide_ratings(table, settings, client);
+    rating_division division;
+    for (std::uint32_t client = 0; client < facts_.clients; ++client) take(table, settings, client, division);
+    if (tastes_.empty()) tastes_ = normal_scores(mean_labels());
   }
 
   models::data_facts facts() const override { return facts_; }
-  std::span<const std::uint32_t> training() const override { return training_; }
-  std::span<const std::uint32_t> unseen_validation() const override { return validation_; }
-  std::span<const std::uint32_t> unseen_test() const override { return test_; }
+  std::span<const std::uint32_t> training() const override { return groups_.training; }
+  std::span<const std::uint32_t> unseen_validation() const override { return groups_.validation; }
+  std::span<const std::uint32_t> unseen_test() const override { return groups_.test; }
 
   models::examples_view load(std::uint32_t client, federated::part which, models::examples&) const override {
-    const auto& own = parts_[client];
-    std::size_t begin = own.begin;
-    std::size_t end = own.train_end;
-    if (which == federated::part::validation) {
-      begin = own.train_end;
-      end = own.validation_end;
-    } else if (which == federated::part::test) {
-      begin = own.validation_end;
-      end = own.end;
-    }
+    const auto begin = begins_[client] + bounds_[client].begin_of(which);
+    const auto size = count(client, which);
     models::examples_view view;
-    view.features = std::span(features_).subspan(begin, end - begin);
-    view.labels = std::span(labels_).subspan(begin, end - begin);
+    view.features = std::span(features_).subspan(begin, size);
+    view.labels = std::span(labels_).subspan(begin, size);
     return view;
   }
+  std::uint32_t count(std::uint32_t client, federated::part which) const override {
+    return bounds_[client].end_of(which) - bounds_[client].begin_of(which);
+  }
+  double taste(std::uint32_t client) const override { return static_cast<double>(tastes_[client]); }
 
   std::string client_name(std::uint32_t client) const override { return "user " + std::to_string(user_ids_[client]); }
   std::string feature_name(std::uint32_t feature) const override {
@@ -55,97 +80,41 @@ class rating_population final : public federated::population {
   }
 
  private:
-  /// Positions in the columns.
-  struct client_parts {
-    std::size_t begin = 0;
-    std::size_t train_end = 0;
-    std::size_t validation_end = 0;
-    std::size_t end = 0;
-  };
-
-  void divide_users(const split_settings& settings) {
-    std::vector<std::uint32_t> users(facts_.clients);
-    std::iota(users.begin(), users.end(), 0U);
-    random_stream stream(settings.seed, purpose::split_users);
-    stream.shuffle(std::span(users));
-    const auto share = [&](double part) {
-      return static_cast<std::ptrdiff_t>(std::llround(part * static_cast<double>(users.size())));
-    };
-    const auto test = users.end() - std::min(share(settings.unseen_test), std::ssize(users));
-    const auto validation = test - std::min(share(settings.unseen_validation), test - users.begin());
-    training_.assign(users.begin(), validation);
-    validation_.assign(validation, test);
-    test_.assign(test, users.end());
-    for (auto* group : {&training_, &validation_, &test_}) std::ranges::sort(*group);
+  void take(const rating_table& table, const split_settings& settings, std::uint32_t client,
+            rating_division& division) {
+    const auto first = table.offsets[client];
+    const auto ratings = table.offsets[client + 1] - first;
+    const auto times =
+        table.times.empty() ? std::span<const std::uint32_t>() : std::span(table.times).subspan(first, ratings);
+    divide_ratings(client, static_cast<std::uint32_t>(ratings), times, settings, groups_.holds_out(client), division);
+    begins_.push_back(features_.size());
+    bounds_.push_back(division.bounds);
+    for (const auto pick : division.picks) {
+      features_.push_back(table.features[first + pick]);
+      labels_.push_back(label_of(table.labels[first + pick], settings));
+    }
   }
 
-  /// The user's entries in the order of the settings, cut to max_examples.
-  void arrange(const rating_table& table, const split_settings& settings, std::uint32_t client) {
-    order_.resize(table.offsets[client + 1] - table.offsets[client]);
-    std::iota(order_.begin(), order_.end(), table.offsets[client]);
-    if (settings.order_by_time) {
-      sort_by_time(table, order_);
-    } else {
-      random_stream stream(settings.seed, purpose::split_examples, 0, client);
-      stream.shuffle(std::span(order_));
+  /// Of each client, over all its parts; 0 without ratings.
+  [[nodiscard]] std::vector<double> mean_labels() const {
+    std::vector<double> means(begins_.size());
+    for (std::size_t client = 0; client < means.size(); ++client) {
+      const auto own = std::span(labels_).subspan(begins_[client], bounds_[client].end);
+      if (!own.empty()) means[client] = std::accumulate(own.begin(), own.end(), 0.0) / static_cast<double>(own.size());
     }
-    if (settings.max_examples != 0 && order_.size() > settings.max_examples) order_.resize(settings.max_examples);
-  }
-
-  static void sort_by_time(const rating_table& table, std::vector<std::size_t>& entries) {
-    std::ranges::sort(entries);  // ties in time: the order of the source
-    if (!table.times.empty()) std::ranges::stable_sort(entries, {}, [&](auto entry) { return table.times[entry]; });
-  }
-
-  void divide_ratings(const rating_table& table, const split_settings& settings, std::uint32_t client) {
-    using federated::part;
-    arrange(table, settings, client);
-    const auto n = order_.size();
-    const bool held_out = !std::ranges::binary_search(training_, client);
-    const double validation_share = held_out ? 0.0 : settings.validation;
-    const double test_share = held_out ? 0.0 : settings.test;
-    const auto up_to = [&](double share) {
-      return static_cast<std::size_t>(std::llround(share * static_cast<double>(n)));
-    };
-    const auto train_size = up_to(1.0 - validation_share - test_share);
-    const auto validation_size = std::max(up_to(1.0 - test_share), train_size) - train_size;
-
-    ranked_.resize(n);
-    std::iota(ranked_.begin(), ranked_.end(), std::size_t{0});
-    if (train_size != n && settings.split_by_time) {
-      std::ranges::sort(
-          ranked_, {}, [&](auto i) { return std::pair(table.times.empty() ? 0U : table.times[order_[i]], order_[i]); });
-    } else if (train_size != n) {
-      random_stream stream(settings.seed, purpose::split_examples, 0, client, 1);
-      stream.shuffle(std::span(ranked_));
-    }
-    const auto train_end = ranked_.begin() + static_cast<std::ptrdiff_t>(train_size);
-    const auto validation_end = train_end + static_cast<std::ptrdiff_t>(validation_size);
-    std::sort(ranked_.begin(), train_end);
-    std::sort(train_end, validation_end);
-    std::sort(validation_end, ranked_.end());
-
-    const auto begin = features_.size();
-    parts_.push_back({begin, begin + train_size, begin + train_size + validation_size, begin + n});
-    for (const auto i : ranked_) {
-      features_.push_back(table.features[order_[i]]);
-      const float label = table.labels[order_[i]];
-      labels_.push_back(!settings.binarize ? label : label >= static_cast<float>(*settings.binarize) ? 1.0F : 0.0F);
-    }
+    return means;
   }
 
   models::data_facts facts_;
   std::vector<std::uint32_t> user_ids_;
   std::vector<std::uint32_t> item_ids_;
   std::vector<std::string> titles_;
-  std::vector<std::uint32_t> training_;
-  std::vector<std::uint32_t> validation_;
-  std::vector<std::uint32_t> test_;
-  std::vector<client_parts> parts_;
+  user_groups groups_;
+  std::vector<float> tastes_;
+  std::vector<std::size_t> begins_;  // of each client in the columns
+  std::vector<part_bounds> bounds_;  // relative to that
   std::vector<std::uint32_t> features_;
   std::vector<float> labels_;
-  std::vector<std::size_t> order_;   // of construction only
-  std::vector<std::size_t> ranked_;  // likewise
 };
 
 }  // namespace

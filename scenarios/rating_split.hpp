@@ -37,7 +37,8 @@ struct split_settings {
 [[nodiscard]] models::objective labels_of(const models::option_values& options);
 
 /// Splits the ratings: 8 bytes a rating stay in memory, loads look into them and allocate nothing.
-/// The shares must fit check_split().
+/// The shares must fit check_split(). A client's taste is the table's, or the normal score of its mean label (the mean
+/// class, when binarized) by rank among all clients, equal means in the order of the clients.
 [[nodiscard]] std::shared_ptr<const federated::population> split_ratings(const rating_table& table,
                                                                          const split_settings& settings);
 

@@ -19,6 +19,7 @@ struct rating_table {
   std::vector<std::uint32_t> user_ids;  ///< original id of each client, ascending
   std::vector<std::uint32_t> item_ids;  ///< original id of each feature, ascending
   std::vector<std::string> titles;      ///< name of each feature; empty string or short: it has none
+  std::vector<float> tastes;            ///< standard normal score of each client's taste; empty: labels tell
 
   [[nodiscard]] std::size_t clients() const { return user_ids.size(); }
 };

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "scenarios/draft.hpp"
+#include "scenarios/records.hpp"
 
 namespace furlong::scenarios {
 
@@ -49,12 +52,28 @@ std::string range_text(const option_spec& option) {
   return high ? "at most " + most : "";
 }
 
-void add_rows(std::string& text, const std::string& table, const std::vector<option_spec>& options) {
+std::string value_type_text(const option_spec& option, const std::vector<std::string>& or_share) {
+  const bool shared = std::ranges::find(or_share, option.name) != or_share.end();
+  return shared ? "text or share" : type_text(option);
+}
+
+void add_rows(std::string& text, const std::string& table, const std::vector<option_spec>& options,
+              const std::vector<std::string>& or_share = {}) {
   text += "| key | value | default | range | meaning |\n|---|---|---|---|---|\n";
   for (const auto& option : options)
-    text += "| " + code(option.name.substr(table.empty() ? 0 : table.size() + 1)) + " | " + type_text(option) + " | " +
-            default_text(option) + " | " + range_text(option) + " | " + option.doc + " |\n";
+    text += "| " + code(option.name.substr(table.empty() ? 0 : table.size() + 1)) + " | " +
+            value_type_text(option, or_share) + " | " + default_text(option) + " | " + range_text(option) + " | " +
+            option.doc + " |\n";
   text += "\n";
+}
+
+/// The tables that come several times and follow this one.
+void add_records(std::string& text, const std::string& table) {
+  for (const auto& record : schema_records()) {
+    if (record.after != table) continue;
+    text += "## [[" + record.name + "]]\n\n" + record.doc + "\n\n";
+    add_rows(text, "", record.options, record.or_share);
+  }
 }
 
 }  // namespace
@@ -73,6 +92,7 @@ std::string scenario_reference_markdown() {
     if (options.empty() && table_of(table.name) == "data") continue;  // documented with its datasets
     text += "## [" + table.name + "]\n\n" + table.doc + "\n\n";
     if (!options.empty()) add_rows(text, table.name, options);
+    add_records(text, table.name);
     if (table.name == "data")
       for (const auto& entry : registered_datasets()) {
         text += "### source = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";

@@ -2,6 +2,7 @@
 
 #include "federated/digest.hpp"
 #include "scenarios/draft.hpp"
+#include "scenarios/records.hpp"
 
 namespace furlong::scenarios {
 
@@ -38,12 +39,29 @@ std::vector<std::string> tables_of(const std::vector<key_spec>& keys) {
   return tables;
 }
 
+std::string write_records(const scenario& of) {
+  std::string text;
+  for (const auto& spec : schema_records()) {
+    const auto at = of.records.find(spec.name);
+    if (at == of.records.end()) continue;
+    for (const auto& record : at->second) {
+      text += "\n[[" + spec.name + "]]\n";
+      for (const auto& option : spec.options)
+        if (record.has(option.name))
+          text += option.name + " = " + value_text(record.all().find(option.name)->second) + "\n";
+    }
+  }
+  return text;
+}
+
 std::string write(const scenario& of, bool identity_only) {
   const auto keys = schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind));
   // A schedule over the rounds makes their number part of what is computed.
   const bool scheduled = of.values.text("algorithm.client.schedule") != "constant";
   const auto left_out = [&](const key_spec& key) {
-    return identity_only && !key.identity && !(scheduled && table_of(key.option.name) == "scenario");
+    const auto& name = key.option.name;
+    const bool counts = name == "scenario.rounds" || name == "scenario.epochs" || name == "scenario.until.rounds";
+    return identity_only && !key.identity && !(scheduled && counts);
   };
   std::string text;
   for (const auto& table : tables_of(keys)) {
@@ -56,12 +74,25 @@ std::string write(const scenario& of, bool identity_only) {
     }
     if (!lines.empty()) text += (text.empty() ? "[" : "\n[") + table + "]\n" + lines;
   }
-  return text;
+  return text + write_records(of);
+}
+
+/// [expect], a figure a line.
+std::string write_expectations(const scenario& of) {
+  std::string text;
+  for (std::size_t i = 0; i < of.expectations.size(); ++i) {
+    const auto& one = of.expectations[i];
+    const bool first = i == 0 || of.expectations[i - 1].key != one.key;
+    const bool last = i + 1 == of.expectations.size() || of.expectations[i + 1].key != one.key;
+    text += first ? toml_string(one.key) + " = {" : ", ";
+    text += one.bound() + (last ? "}\n" : "");
+  }
+  return text.empty() ? text : "\n[expect]\n" + text;
 }
 
 }  // namespace
 
-std::string resolved_toml(const scenario& of) { return write(of, false); }
+std::string resolved_toml(const scenario& of) { return write(of, false) + write_expectations(of); }
 
 std::uint64_t run_id(const scenario& of) {
   const auto digest = federated::sha256_stream().add(write(of, true)).finish();

@@ -1,46 +1,15 @@
 #include "scenarios/scenario.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <tuple>
 
 #include "scenarios/draft.hpp"
 #include "scenarios/mapped_file.hpp"
+#include "scenarios/records.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
-
-/// Keys of which only one can stand: an override of one replaces the other.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> exclusive = {{
-    {"scenario.rounds", "scenario.epochs"},
-    {"participation.per_round", "participation.fraction"},
-}};
-
-bool replaces(std::string_view later, std::string_view earlier) {
-  return later == earlier || std::ranges::any_of(exclusive, [&](const auto& pair) {
-           return (pair.first == later && pair.second == earlier) || (pair.first == earlier && pair.second == later);
-         });
-}
-
-source_text merge(const toml_document& document, const std::string& file,
-                  const std::vector<setting_override>& overrides) {
-  source_text text;
-  for (const auto& entry : document.values) text.values.push_back({file, entry});
-  for (const auto& table : document.tables) text.tables.push_back({file, {table.key, table.at, {}}});
-  for (const auto& [key, value] : overrides) {
-    const auto origin = "--set " + key;
-    const auto setting = parse_setting(key, value);
-    for (const auto& entry : setting.values) {
-      std::erase_if(text.values, [&](const source_entry& earlier) { return replaces(entry.key, earlier.entry.key); });
-      text.values.push_back({origin, entry});
-    }
-    for (const auto& table : setting.tables)
-      if (std::ranges::find(text.tables, table.key, [](const auto& t) { return t.entry.key; }) == text.tables.end())
-        text.tables.push_back({origin, {table.key, table.at, {}}});
-  }
-  return text;
-}
 
 models::option_values under(const models::option_values& values, const std::string& prefix,
                             const std::vector<models::option_spec>& options) {
@@ -59,12 +28,6 @@ federated::algorithm_kind algorithm_of(std::string_view word) {
   return algorithm_kind::fedavg;
 }
 
-/// "file:line:column: key", as in problems.
-std::string place_of(const scenario& of, const std::string& key) {
-  const auto at = of.places.find(key);
-  return (at == of.places.end() ? of.file : at->second) + ": " + key;
-}
-
 scenario finish(draft&& from, const std::string& file) {
   const auto& values = from.values;
   scenario made;
@@ -77,14 +40,46 @@ scenario finish(draft&& from, const std::string& file) {
   for (const auto& spec : schema_keys(from.source, from.kind))
     if (spec.apply && values.has(spec.option.name))
       spec.apply(made.settings, values.all().find(spec.option.name)->second);
+  for (const auto& spec : schema_records())
+    if (const auto at = from.records.find(spec.name); at != from.records.end()) spec.apply(made.settings, at->second);
   const auto& algorithm = values.text("algorithm.kind");
   made.settings.algorithm = algorithm_of(algorithm);
   if (keeps_private(algorithm)) made.private_tensors = values.list("model.private");
   made.settings.evaluation.reconstruct = values.list("evaluation.reconstruct");
   made.places = from.places();
   made.notes = std::move(from.notes);
+  made.expectations = std::move(from.expectations);
+  made.records = std::move(from.records);
   made.values = std::move(from.values);
   return made;
+}
+
+draft examine(source_text text, const std::string& file, variant which) {
+  draft read(file);
+  read_expectations(text, which, read);
+  read_records(text, read);
+  read_values(text, read);
+  check_scenario(read);
+  return read;
+}
+
+/// The problems, those with values of [smoke] named after it.
+std::vector<problem> name_smoke(std::vector<problem> problems, const std::vector<place>& smoke) {
+  for (auto& one : problems)
+    if (std::ranges::any_of(smoke, [&](place at) { return at.line == one.line && one.line != 0; }) &&
+        !one.key.starts_with("smoke."))
+      one.key = "smoke." + one.key;
+  return problems;
+}
+
+/// Adds what is wrong with values of [smoke], looked at in the variant that they make.
+void add_smoke_problems(const toml_document& document, const std::string& file, std::vector<problem>& problems) {
+  auto sources = merge(document, file, {}, variant::smoke);
+  const auto smoke = sources.smoke;
+  for (auto& one : name_smoke(examine(std::move(sources), file, variant::smoke).problems(), smoke))
+    if (one.key.starts_with("smoke.") && !one.key.starts_with("smoke.expect.")) problems.push_back(std::move(one));
+  std::ranges::stable_sort(problems, {},
+                           [&](const problem& p) { return std::tuple(p.origin != file, p.line, p.column); });
 }
 
 }  // namespace
@@ -102,67 +97,37 @@ result<setting_override> parse_override(const std::string& text) {
 }
 
 tl::expected<scenario, std::vector<problem>> parse_scenario_text(const std::string& text, const std::string& name,
-                                                                 const std::vector<setting_override>& overrides) {
+                                                                 const std::vector<setting_override>& overrides,
+                                                                 variant which) {
   const auto document = parse_toml(text);
   if (!document) {
     const auto& [at, what] = document.error();
     return tl::unexpected(std::vector<problem>{{name, at.line, at.column, "", "not TOML: " + what, ""}});
   }
-  draft read(name);
-  read_values(merge(*document, name, overrides), read);
-  check_scenario(read);
-  if (auto problems = read.problems(); !problems.empty()) return tl::unexpected(std::move(problems));
-  return finish(std::move(read), name);
+  auto sources = merge(*document, name, overrides, which);
+  const bool has_smoke = sources.has_smoke;
+  const auto smoke = which == variant::smoke ? sources.smoke : std::vector<place>{};
+  auto read = examine(std::move(sources), name, which);
+  auto problems = name_smoke(read.problems(), smoke);
+  if (which == variant::full && has_smoke) add_smoke_problems(*document, name, problems);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  auto made = finish(std::move(read), name);
+  made.which = which;
+  made.has_smoke = has_smoke;
+  return made;
 }
 
 tl::expected<scenario, std::vector<problem>> parse_scenario(const std::filesystem::path& file,
-                                                            const std::vector<setting_override>& overrides) {
+                                                            const std::vector<setting_override>& overrides,
+                                                            variant which) {
   const auto mapped = mapped_file::open(file);
   if (!mapped)
     return tl::unexpected(std::vector<problem>{{file.string(), 0, 0, "", mapped.error().reason, mapped.error().mend}});
-  return parse_scenario_text(std::string(mapped->bytes()), file.string(), overrides);
+  return parse_scenario_text(std::string(mapped->bytes()), file.string(), overrides, which);
 }
 
 result<dataset> load_data(const scenario& of, const std::filesystem::path& root) {
   return find_dataset(of.data_source)->build(of.data, root);
-}
-
-result<void> fit(scenario& to, const dataset& data) {
-  const auto clients = data.clients->training().size();
-  const auto count = std::to_string(clients);
-  if (clients == 0)
-    return fail(error::kind::usage, place_of(to, "data.unseen_users.test"), "no client is left to train",
-                "hold out fewer users");
-  auto& settings = to.settings;
-  const bool centralized = settings.algorithm == federated::algorithm_kind::centralized;
-  if (centralized) {
-    settings.per_round = 1;  // all clients pooled into one
-  } else if (to.values.has("participation.fraction")) {
-    const double share = to.values.number("participation.fraction") * static_cast<double>(clients);
-    settings.per_round = std::max(1U, static_cast<std::uint32_t>(std::lround(share)));
-  } else {
-    const auto wanted = to.values.integer("participation.per_round");
-    if (static_cast<std::size_t>(wanted) > clients)
-      return fail(error::kind::usage, place_of(to, "participation.per_round"),
-                  "is " + std::to_string(wanted) + ", and " + count + " clients can train", "lower it to " + count);
-    settings.per_round = static_cast<std::uint32_t>(wanted);
-  }
-  const bool attends = settings.aggregation.rule == federated::rule_kind::fedatt;
-  const std::uint32_t most = attends ? 4096U : 1U << 20;
-  if (settings.per_round > most)
-    return fail(error::kind::usage, place_of(to, "participation.per_round"),
-                "asks " + std::to_string(settings.per_round) + " clients a round, more than the exact sums of " +
-                    (attends ? "fedatt" : "the mean") + " hold",
-                "ask at most " + std::to_string(most));
-  if (to.values.has("scenario.rounds")) {
-    settings.rounds = static_cast<std::uint64_t>(to.values.integer("scenario.rounds"));
-  } else {
-    const auto epochs = static_cast<std::uint64_t>(to.values.integer("scenario.epochs"));
-    settings.rounds = centralized ? epochs : (epochs * clients + settings.per_round - 1) / settings.per_round;
-  }
-  settings.evaluation.clip_low = data.label_low;
-  settings.evaluation.clip_high = data.label_high;
-  return {};
 }
 
 result<std::shared_ptr<const models::model>> build_model(const scenario& of, const models::data_facts& facts) {

@@ -16,6 +16,7 @@
 #include "models/options.hpp"
 #include "models/result.hpp"
 #include "scenarios/dataset.hpp"
+#include "scenarios/expectation.hpp"
 
 namespace furlong::scenarios {
 
@@ -40,11 +41,16 @@ struct setting_override {
 /// Splits "key=value". Fails (kind usage) where there is no '=' or no key.
 [[nodiscard]] result<setting_override> parse_override(const std::string& text);
 
+/// Which of the runs that a file describes: itself, or the small one of its [smoke] table.
+enum class variant : std::uint8_t { full, smoke };
+
 /// A scenario without problems. All values that do not depend on the data are settled.
 struct scenario {
   std::string file;
   std::string name;
-  /// Complete but for `rounds`, `per_round` and the range of `evaluation.clip`, which fit() settles.
+  variant which = variant::full;
+  bool has_smoke = false;  ///< the file has a [smoke] table
+  /// Complete but for `rounds`, `participation.per_round` and the range of `evaluation.clip`, which fit() settles.
   federated::run_settings settings;
   std::string data_source;
   models::option_values data;  ///< options of the source, their names without "data."
@@ -52,24 +58,33 @@ struct scenario {
   models::option_values model;  ///< options of the model, their names without "model."
   /// Tensors that stay on the client: `model.private` under furl and fedrecon, else none.
   std::vector<std::string> private_tensors;
-  /// What was set and has no effect, a line each, for people.
+  /// [expect]; in the smoke variant [smoke.expect], or none. No part of the run: neither of its id nor of its settings.
+  std::vector<expectation> expectations;
+  /// What was set and has no effect, and what is advised, a line each, for people.
   std::vector<std::string> notes;
   /// Where keys were set: "file:line:column", or "--set KEY". Keys left to their defaults are absent.
   std::map<std::string, std::string, std::less<>> places;
   /// Every key with its value, defaults too; keys are dotted.
   models::option_values values;
+  /// The tables that come several times, "event" and "devices.classes", each a list of them with their values.
+  std::map<std::string, std::vector<models::option_values>, std::less<>> records;
 };
 
-/// Reads and checks a scenario. Overrides replace what the file says, and come before it is checked; one of a pair that
-/// excludes each other (rounds and epochs, per_round and fraction) replaces the other.
+/// Reads and checks a scenario. Overrides replace what the file says, and come before it is checked; one of those that
+/// exclude each other (rounds, epochs and until; per_round and fraction; a target's at_most and at_least) replaces the
+/// others. The smoke variant applies the file's [smoke] table first; what is wrong in that table is found in both
+/// variants.
 /// Returns the scenario or all its problems, those of the file first, by line.
 [[nodiscard]] tl::expected<scenario, std::vector<problem>> parse_scenario(
-    const std::filesystem::path& file, const std::vector<setting_override>& overrides = {});
+    const std::filesystem::path& file, const std::vector<setting_override>& overrides = {},
+    variant which = variant::full);
 /// The same of a text; `name` stands for the file in problems.
 [[nodiscard]] tl::expected<scenario, std::vector<problem>> parse_scenario_text(
-    const std::string& text, const std::string& name, const std::vector<setting_override>& overrides = {});
+    const std::string& text, const std::string& name, const std::vector<setting_override>& overrides = {},
+    variant which = variant::full);
 
-/// The whole scenario with all defaults written out. Parsing it gives the same scenario again.
+/// The whole scenario with all defaults written out. Parsing it gives the same scenario again. Of one variant: there is
+/// no [smoke] in it.
 [[nodiscard]] std::string resolved_toml(const scenario& of);
 /// Identifies the run: the first 8 bytes (big-endian) of the SHA-256 of the resolved scenario without what may change
 /// when a run is resumed (how long it is, how it is evaluated, checkpointed and sent).
@@ -77,8 +92,9 @@ struct scenario {
 
 /// Loads or generates the scenario's data.
 [[nodiscard]] result<dataset> load_data(const scenario& of, const std::filesystem::path& root = data_root());
-/// Settles what depends on the data: the number of rounds and of clients a round, the range of ratings.
-/// Fails (kind usage) when more clients are asked than there are, or nobody is left to train.
+/// Settles what depends on the data: the number of rounds and of clients a round, the range of ratings; adds notes.
+/// Fails (kind usage) when more clients are asked than there are, nobody is left to train, or an event is about clients
+/// or rounds that do not exist.
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
 /// The scenario's model for this data.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of,

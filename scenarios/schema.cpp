@@ -1,109 +1,13 @@
 #include "scenarios/schema.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cfloat>
-#include <charconv>
-#include <cstdlib>
-#include <limits>
-#include <type_traits>
-#include <utility>
+#include "scenarios/schema_fields.hpp"
+#include "scenarios/schema_parts.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
 
-using federated::run_settings;
-using models::option_spec;
-using models::option_type;
-using models::option_value;
-
-struct limits {
-  double least = 0.0;
-  double most = 1e300;
-  bool above = false;
-};
-constexpr limits above_zero{0.0, 1e300, true};
-constexpr limits at_least_one{1.0, 1e300, false};
-constexpr limits below_one{0.0, 0.999999, false};
-
-/// The double whose shortest text is that of the float: 0.1, not 0.10000000149011612.
-double widen(float value) {
-  std::array<char, 32> text{};
-  std::to_chars(text.data(), text.data() + text.size() - 1, value);
-  return std::strtod(text.data(), nullptr);
-}
-
-/// A key bound to a field of the settings; `at` returns a reference to it. Type, default and the bounds of the field's
-/// own type follow from the field.
-template <class At>
-key_spec key(std::string name, At at, std::string doc, limits range = {}) {
-  using field = std::remove_reference_t<decltype(at(std::declval<run_settings&>()))>;
-  run_settings settings;
-  key_spec spec;
-  spec.option.name = std::move(name);
-  spec.option.doc = std::move(doc);
-  if constexpr (std::is_same_v<field, bool>) {
-    spec.option.type = option_type::boolean;
-    spec.option.fallback = at(settings);
-    spec.apply = [at](run_settings& to, const option_value& value) { at(to) = std::get<bool>(value); };
-  } else if constexpr (std::is_integral_v<field>) {
-    spec.option.type = option_type::integer;
-    spec.option.fallback = static_cast<std::int64_t>(at(settings));
-    range.most = std::min(range.most, static_cast<double>(std::numeric_limits<field>::max()));
-    spec.apply = [at](run_settings& to, const option_value& value) {
-      at(to) = static_cast<field>(std::get<std::int64_t>(value));
-    };
-  } else {
-    spec.option.type = option_type::number;
-    if constexpr (std::is_same_v<field, float>) {
-      spec.option.fallback = widen(at(settings));
-      range.most = std::min(range.most, static_cast<double>(FLT_MAX));
-    } else {
-      spec.option.fallback = at(settings);
-    }
-    spec.apply = [at](run_settings& to, const option_value& value) {
-      at(to) = static_cast<field>(std::get<double>(value));
-    };
-  }
-  spec.option.at_least = range.least;
-  spec.option.at_most = range.most;
-  spec.option.above = range.above;
-  return spec;
-}
-
-/// A key bound to an enumeration, or to a flag with words of its own.
-template <class Enum>
-using words = std::vector<std::pair<std::string, Enum>>;
-template <class At, class Enum>
-key_spec key(std::string name, At at, words<Enum> choices, std::string doc) {
-  run_settings settings;
-  key_spec spec;
-  spec.option.name = std::move(name);
-  spec.option.type = option_type::choice;
-  spec.option.doc = std::move(doc);
-  for (const auto& [word, value] : choices) {
-    spec.option.choices.push_back(word);
-    if (value == at(settings)) spec.option.fallback = word;
-  }
-  spec.apply = [at, choices](run_settings& to, const option_value& value) {
-    for (const auto& [word, meaning] : choices)
-      if (word == std::get<std::string>(value)) at(to) = meaning;
-  };
-  return spec;
-}
-
-/// A key that the parser interprets itself.
-key_spec plain(option_spec option) { return {std::move(option), nullptr, true}; }
-/// The same key, left out of the run's identity.
-key_spec may_change(key_spec spec) {
-  spec.identity = false;
-  return spec;
-}
-
-// Fields, spelled so that each key below is one line.
-#define FURLONG_AT(field) \
-  [](run_settings & s) -> auto& { return s.field; }
+using namespace fields;
 
 void add_scenario(std::vector<key_spec>& keys) {
   keys.push_back(plain({.name = "scenario.name",
@@ -112,17 +16,22 @@ void add_scenario(std::vector<key_spec>& keys) {
                         .required = true}));
   keys.push_back(key("scenario.seed", FURLONG_AT(seed), "Seed of every random stream of the run."));
   keys.back().option.at_most = 1e300;  // TOML's integers are 64 bits with a sign, all of them that are not negative
-  keys.push_back(may_change(plain({.name = "scenario.rounds",
-                                   .type = option_type::integer,
-                                   .doc = "Rounds to train; for centralized training, epochs. Either this or epochs.",
-                                   .at_least = 1,
-                                   .at_most = 4294967295.0})));
-  keys.push_back(
-      may_change(plain({.name = "scenario.epochs",
-                        .type = option_type::integer,
-                        .doc = "As many rounds as ask all training clients this often. Either this or rounds.",
-                        .at_least = 1,
-                        .at_most = 4294967295.0})));
+  keys.push_back(key("scenario.clock", FURLONG_AT(clock),
+                     words<federated::clock_kind>{{"virtual", federated::clock_kind::simulated},
+                                                  {"real", federated::clock_kind::real}},
+                     "Whether time is computed or passes. Devices, dropout, deadlines and events need virtual time."));
+  const auto length = [&](const char* name, const char* doc) {
+    keys.push_back(may_change(
+        plain({.name = name, .type = option_type::integer, .doc = doc, .at_least = 1, .at_most = 4294967295.0})));
+  };
+  length("scenario.rounds",
+         "Rounds to train (asynchronous: versions; centralized: epochs). Either this, epochs or until.");
+  length("scenario.epochs", "As many rounds as ask all training clients this often. Either this, rounds or until.");
+  length("scenario.until.rounds", "After so many rounds.");
+  keys.push_back(may_change(optional(key("scenario.until.virtual_seconds", FURLONG_AT(until.virtual_seconds),
+                                         "After so many seconds of virtual time.", above_zero))));
+  keys.push_back(may_change(
+      optional(key("scenario.until.target", FURLONG_AT(until.target), "When evaluation.target is reached."))));
 }
 
 void add_data_and_model(std::vector<key_spec>& keys) {
@@ -212,79 +121,20 @@ void add_algorithm(std::vector<key_spec>& keys) {
           "fedatt: noise per client inside the sum (paper) or once after it (its code)."));
 }
 
-void add_the_rest(std::vector<key_spec>& keys) {
-  using federated::cold_start_kind;
-  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("private.cold_start", FURLONG_AT(cold_start),
-          words<cold_start_kind>{{"default", cold_start_kind::initial}, {"reconstruct", cold_start_kind::reconstruct}},
-          "furl, client without stored values: start from the model's initial ones, or reconstruct them."));
-  add(plain({.name = "participation.per_round",
-             .type = option_type::integer,
-             .doc = "Clients asked in a round. Either this or fraction.",
-             .at_least = 1,
-             .at_most = 4294967295.0}));
-  add(plain({.name = "participation.fraction",
-             .type = option_type::number,
-             .doc = "Share of the training clients asked in a round. Either this or per_round.",
-             .at_least = 0,
-             .at_most = 1,
-             .above = true}));
-  add(may_change(key("topology.aggregators", FURLONG_AT(aggregators),
-                     "Aggregators between clients and server; results do not depend on it.", {1.0, 4096.0})));
-  add(may_change(
-      key("network.upload", FURLONG_AT(sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
-          "Send whole tensors, or only touched rows: less traffic, and the server learns which items a client has.")));
-  add(key("privacy.clip", FURLONG_AT(privacy.clip), "L2 bound to which a client scales its whole update; 0: none."));
-  add(key("privacy.noise", FURLONG_AT(privacy.noise),
-          "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
-  add(may_change(
-      key("evaluation.every", FURLONG_AT(evaluation.every), "Rounds between evaluations; 0: only at the end.")));
-  add(may_change(key("evaluation.batch_size", FURLONG_AT(evaluation.batch_size),
-                     "Examples in the batches that are dealt to support and query; 0: the client's batch size.")));
-  add(may_change(
-      key("evaluation.clip", FURLONG_AT(evaluation.clip), "Clip predicted ratings to the dataset's range.")));
-  add(may_change(plain({.name = "evaluation.reconstruct",
-                        .type = option_type::text_list,
-                        .doc = "Tensors rebuilt from the support examples of unseen clients; default: the private "
-                               "ones, and those with a row per client."})));
-  add(may_change(
-      key("checkpoint.every", FURLONG_AT(checkpoint_every), "Rounds between checkpoints; 0: only when stopping.")));
-}
-
-#undef FURLONG_AT
-
 std::vector<key_spec> common_keys() {
   std::vector<key_spec> keys;
   add_scenario(keys);
   add_data_and_model(keys);
   add_algorithm(keys);
-  add_the_rest(keys);
+  add_private_keys(keys);
+  add_participation_keys(keys);
+  add_device_keys(keys);
+  add_dropout_keys(keys);
+  add_running_keys(keys);
   return keys;
 }
 
 }  // namespace
-
-const std::vector<table_spec>& schema_tables() {
-  static const std::vector<table_spec> tables = {
-      {"scenario", "What is run, from which seed, for how long."},
-      {"data", "Who the clients are and what they have. Further keys depend on the source."},
-      {"data.unseen_users", "Users held out from training."},
-      {"model", "What is learned and which part of it is private. Further keys depend on the kind."},
-      {"algorithm", "How it is learned."},
-      {"algorithm.client", "Local training."},
-      {"algorithm.reconstruction", "How private tensors, or at evaluation personal ones, are rebuilt."},
-      {"algorithm.server", "The server optimizer."},
-      {"algorithm.aggregation", "How updates are aggregated."},
-      {"private", "The private part that is kept from round to round."},
-      {"participation", "Who is asked in a round."},
-      {"topology", "The tree between clients and server."},
-      {"network", "What is sent."},
-      {"privacy", "Clipping and noise."},
-      {"evaluation", "When and how the model is scored."},
-      {"checkpoint", "When the run's state is made durable."},
-  };
-  return tables;
-}
 
 std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind) {
   std::vector<key_spec> keys;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "models/model.hpp"
 #include "models/options.hpp"
 #include "scenarios/dataset.hpp"
+#include "scenarios/toml_document.hpp"
 
 namespace furlong::scenarios {
 
@@ -27,7 +29,8 @@ struct key_spec {
   models::option_spec option;
   /// Copies the value to where the run reads it; null for keys that the parser itself interprets.
   std::function<void(federated::run_settings&, const models::option_value&)> apply;
-  /// False for what may differ between a run and its resumption: how long, how watched, by how many aggregators.
+  /// False for what may differ between a run and its resumption: how long, how watched, by how many aggregators; and
+  /// for how private values are stored, which changes no result and is checked by the store.
   bool identity = true;
 };
 
@@ -36,6 +39,15 @@ struct key_spec {
 /// The keys that every scenario has, table by table, with the options of a dataset as "data.NAME" and of a model as
 /// "model.NAME" in their tables; either may be null.
 [[nodiscard]] std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind);
+
+/// A value by the schema, or what is wrong with it.
+struct reading {
+  std::optional<models::option_value> value;
+  std::string why;
+  std::string mend;
+};
+/// Checks and converts a value.
+[[nodiscard]] reading read_value(const models::option_spec& spec, const toml_value& value);
 
 /// What stands before the last dot: "algorithm.client" of "algorithm.client.lr".
 [[nodiscard]] std::string_view table_of(std::string_view key);

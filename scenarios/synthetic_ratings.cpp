@@ -1,11 +1,13 @@
 #include "scenarios/synthetic_ratings.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
 #include "models/random.hpp"
 #include "scenarios/rating_split.hpp"
+#include "scenarios/synthetic_population.hpp"
 
 namespace furlong::scenarios {
 
@@ -24,8 +26,14 @@ double fine_uniform(random_stream& stream) {
 }  // namespace
 
 synthetic_truth::synthetic_truth(const synthetic_settings& settings)
-    : settings_(settings), popularity_(settings.items), by_rank_(settings.items) {
+    : settings_(settings),
+      // A lognormal of mean m has exp(mu + spread^2 / 2) = m.
+      log_mean_(std::log(settings.ratings_per_user) - settings.spread * settings.spread / 2.0),
+      popularity_(settings.items),
+      by_rank_(settings.items) {
   const double scale = settings.signal / std::sqrt(static_cast<double>(settings.rank));
+  quality_.reserve(settings.items);
+  factors_.reserve(std::size_t{settings.items} * settings.rank);
   for (std::uint32_t item = 0; item < settings.items; ++item) {
     random_stream stream(settings.seed, purpose::synthetic_items, 0, item);
     quality_.push_back(settings.quality * static_cast<double>(stream.normal()));
@@ -35,62 +43,90 @@ synthetic_truth::synthetic_truth(const synthetic_settings& settings)
   random_stream stream(settings.seed, purpose::synthetic_items, 0, 0, 1);
   stream.shuffle(std::span(by_rank_));
   double sum = 0.0;
+  up_to_.reserve(settings.items);
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
     const double weight = std::pow(static_cast<double>(rank + 1), -settings.popularity);
     popularity_[by_rank_[rank]] = weight;
     up_to_.push_back(sum += weight);
   }
+  // Slices of a power of two: the slice of a number, and its lower end, are exact.
+  guide_.resize(std::bit_ceil(up_to_.size()));
+  const double slice = 1.0 / static_cast<double>(guide_.size());
+  for (std::size_t s = 0; s < guide_.size(); ++s) {
+    const auto at = std::ranges::upper_bound(up_to_, static_cast<double>(s) * slice * sum);
+    guide_[s] = static_cast<std::uint32_t>(at - up_to_.begin());
+  }
 }
 
-synthetic_truth::person synthetic_truth::draw_person(random_stream& stream) const {
-  person who;
-  who.taste = settings_.taste * static_cast<double>(stream.normal());
-  for (std::uint32_t k = 0; k < settings_.rank; ++k) who.factors.push_back(static_cast<double>(stream.normal()));
-  return who;
+void synthetic_truth::draw_person(std::uint32_t user, synthetic_draw& out) const {
+  random_stream stream(settings_.seed, purpose::synthetic_users, 0, user);
+  out.taste = settings_.taste * static_cast<double>(stream.normal());
+  out.factors.clear();
+  for (std::uint32_t k = 0; k < settings_.rank; ++k) out.factors.push_back(static_cast<double>(stream.normal()));
 }
 
-double synthetic_truth::expected(const person& who, std::uint32_t item) const {
+float synthetic_truth::taste_of(std::uint32_t user) const {
+  return random_stream(settings_.seed, purpose::synthetic_users, 0, user).normal();
+}
+
+double synthetic_truth::expected(const synthetic_draw& who, std::uint32_t item) const {
   double rating = settings_.mean + who.taste + quality_[item];
-  for (std::size_t k = 0; k < who.factors.size(); ++k) rating += who.factors[k] * factors_[item * settings_.rank + k];
+  const auto* factors = factors_.data() + std::size_t{item} * settings_.rank;
+  for (std::size_t k = 0; k < who.factors.size(); ++k) rating += who.factors[k] * factors[k];
   return rating;
 }
 
 double synthetic_truth::expected(std::uint32_t user, std::uint32_t item) const {
-  random_stream stream(settings_.seed, purpose::synthetic_users, 0, user);
-  return expected(draw_person(stream), item);
+  synthetic_draw who;
+  draw_person(user, who);
+  return expected(who, item);
 }
 
 std::uint32_t synthetic_truth::draw_count(random_stream& stream) const {
-  // A lognormal of mean m has exp(mu + spread^2 / 2) = m.
-  const double mu = std::log(settings_.ratings_per_user) - settings_.spread * settings_.spread / 2.0;
-  const double count = std::exp(mu + settings_.spread * static_cast<double>(stream.normal()));
+  const double count = std::exp(log_mean_ + settings_.spread * static_cast<double>(stream.normal()));
   const auto least = static_cast<double>(std::min(settings_.min_ratings, settings_.items));
   return static_cast<std::uint32_t>(std::clamp(std::round(count), least, static_cast<double>(settings_.items)));
 }
 
+std::uint32_t synthetic_truth::count_of(std::uint32_t user) const {
+  random_stream stream(settings_.seed, purpose::synthetic_ratings, 0, user);
+  return draw_count(stream);
+}
+
+/// In proportion to popularity: the first rank whose cumulative popularity lies above a uniform number. A slice of the
+/// guide holds one rank on average, so few are looked at (Chen, Asau: "On generating random variates from an empirical
+/// distribution", 1974).
+std::uint32_t synthetic_truth::draw_item(random_stream& stream) const {
+  const double uniform = fine_uniform(stream);
+  const double target = uniform * up_to_.back();
+  std::size_t rank = guide_[static_cast<std::size_t>(uniform * static_cast<double>(guide_.size()))];
+  while (rank + 1 < up_to_.size() && up_to_[rank] <= target) ++rank;
+  return by_rank_[std::min(rank, by_rank_.size() - 1)];
+}
+
 /// Distinct items, each next one in proportion to popularity among those left.
-std::vector<std::uint32_t> synthetic_truth::draw_items(random_stream& stream, std::uint32_t count) const {
-  std::vector<std::uint32_t> items;
+void synthetic_truth::draw_items(random_stream& stream, std::uint32_t count, synthetic_draw& out) const {
+  out.items.clear();
   if (count <= settings_.items / 8) {  // few: draw again when an item comes twice
-    std::vector<std::uint32_t> taken;
-    while (items.size() < count) {
-      const auto at = std::ranges::upper_bound(up_to_, fine_uniform(stream) * up_to_.back());
-      const auto item = by_rank_[std::min(static_cast<std::size_t>(at - up_to_.begin()), by_rank_.size() - 1)];
-      const auto slot = std::ranges::lower_bound(taken, item);
-      if (slot != taken.end() && *slot == item) continue;
-      taken.insert(slot, item);
-      items.push_back(item);
+    if (out.taken.size() * 64 < settings_.items) out.taken.resize(settings_.items / 64 + 1);
+    while (out.items.size() < count) {
+      const auto item = draw_item(stream);
+      auto& word = out.taken[item / 64];
+      const auto bit = std::uint64_t{1} << item % 64;
+      if ((word & bit) != 0) continue;
+      word |= bit;
+      out.items.push_back(item);
     }
-    return items;
+    for (const auto item : out.items) out.taken[item / 64] = 0;
+    return;
   }
   // Many: the first `count` arrivals, where item i arrives after an exponential time of rate popularity_i
   // (Efraimidis, Spirakis: "Weighted random sampling with a reservoir", 2006). The same distribution.
-  std::vector<std::pair<double, std::uint32_t>> arrivals;
+  out.arrivals.clear();
   for (std::uint32_t item = 0; item < settings_.items; ++item)
-    arrivals.emplace_back(-std::log(1.0 - fine_uniform(stream)) / popularity_[item], item);
-  std::ranges::partial_sort(arrivals, arrivals.begin() + count);
-  for (std::uint32_t i = 0; i < count; ++i) items.push_back(arrivals[i].second);
-  return items;
+    out.arrivals.emplace_back(-std::log(1.0 - fine_uniform(stream)) / popularity_[item], item);
+  std::ranges::partial_sort(out.arrivals, out.arrivals.begin() + count);
+  for (std::uint32_t i = 0; i < count; ++i) out.items.push_back(out.arrivals[i].second);
 }
 
 float synthetic_truth::stars(double rating) const {
@@ -102,16 +138,25 @@ float synthetic_truth::stars(double rating) const {
   return static_cast<float>(rating);
 }
 
-void synthetic_truth::ratings_of(std::uint32_t user, std::vector<std::uint32_t>& items,
-                                 std::vector<float>& labels) const {
-  random_stream tastes(settings_.seed, purpose::synthetic_users, 0, user);
-  const auto who = draw_person(tastes);
+void synthetic_truth::draw(std::uint32_t user, synthetic_draw& out) const {
+  draw_person(user, out);
   random_stream stream(settings_.seed, purpose::synthetic_ratings, 0, user);
   const auto count = draw_count(stream);
-  for (const auto item : draw_items(stream, count)) {
-    items.push_back(item);
-    labels.push_back(stars(expected(who, item) + settings_.noise * static_cast<double>(stream.normal())));
-  }
+  draw_items(stream, count, out);
+  out.noise.clear();
+  for (std::uint32_t i = 0; i < count; ++i) out.noise.push_back(stream.normal());
+}
+
+float synthetic_truth::rating(const synthetic_draw& of, std::size_t position) const {
+  return stars(expected(of, of.items[position]) + settings_.noise * static_cast<double>(of.noise[position]));
+}
+
+void synthetic_truth::ratings_of(std::uint32_t user, std::vector<std::uint32_t>& items,
+                                 std::vector<float>& labels) const {
+  synthetic_draw own;
+  draw(user, own);
+  items.insert(items.end(), own.items.begin(), own.items.end());
+  for (std::size_t i = 0; i < own.items.size(); ++i) labels.push_back(rating(own, i));
 }
 
 namespace {
@@ -138,8 +183,10 @@ synthetic_settings read_settings(const models::option_values& options) {
   return settings;
 }
 
-result<dataset> build(const models::option_values& options, const std::filesystem::path&) {
-  const auto settings = read_settings(options);
+/// Above this many ratings, 8 bytes each in memory and twice that while they are made, they are made when asked for.
+constexpr double most_ahead = 20e6;
+
+rating_table make_ahead(const synthetic_settings& settings) {
   const synthetic_truth truth(settings);
   rating_table table;
   table.user_ids.resize(settings.users);
@@ -150,9 +197,22 @@ result<dataset> build(const models::option_values& options, const std::filesyste
   for (std::uint32_t user = 0; user < settings.users; ++user) {
     truth.ratings_of(user, table.features, table.labels);
     table.offsets.push_back(table.features.size());
+    table.tastes.push_back(truth.taste_of(user));
   }
+  return table;
+}
+
+result<dataset> build(const models::option_values& options, const std::filesystem::path&) {
+  const auto settings = read_settings(options);
   const auto split = read_split(options);
-  return dataset{split_ratings(table, split), 1.0F, 5.0F, split.binarize, table.item_ids};
+  const auto& how = options.text("generate");
+  const bool ahead = how == "ahead" || (how == "auto" && settings.users * settings.ratings_per_user <= most_ahead);
+  dataset data;
+  data.clients = ahead ? split_ratings(make_ahead(settings), split) : synthesize_on_demand(settings, split);
+  data.binarize = split.binarize;
+  data.item_ids.resize(settings.items);
+  std::iota(data.item_ids.begin(), data.item_ids.end(), 0U);
+  return data;
 }
 
 std::vector<option_problem> check(const models::option_values& options) {
@@ -193,8 +253,7 @@ dataset_entry synthetic_ratings_entry() {
   entry.kind = "synthetic-ratings";
   entry.doc =
       "Generated ratings with a known truth: rating = mean + taste of the user + quality of the item + product of "
-      "their "
-      "factors + noise.";
+      "their factors + noise.";
   entry.options = {
       {.name = "seed",
        .type = option_type::integer,
@@ -218,6 +277,13 @@ dataset_entry synthetic_ratings_entry() {
        .fallback = std::string("none"),
        .doc = "Round ratings to half or whole stars and cut them to 1 to 5; raises the noise floor.",
        .choices = {"none", "half", "whole"}},
+      {.name = "generate",
+       .type = option_type::choice,
+       .fallback = std::string("auto"),
+       .doc =
+           "Make all ratings before the run, or a user's whenever they are needed, in little memory; the ratings are "
+           "the same. auto: on demand above 20 million expected ratings.",
+       .choices = {"auto", "ahead", "on-demand"}},
   };
   for (auto& option : split_options()) entry.options.push_back(std::move(option));
   entry.check = check;

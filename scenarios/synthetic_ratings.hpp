@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "scenarios/dataset.hpp"
@@ -34,34 +35,52 @@ struct synthetic_settings {
   star_rounding rounding = star_rounding::none;  ///< rounding also cuts to 1..5
 };
 
+/// One user's draws, and the working memory of making them; kept by a caller who draws many users.
+struct synthetic_draw {
+  double taste = 0.0;
+  std::vector<double> factors;
+  std::vector<std::uint32_t> items;  ///< in the order in which they were rated
+  std::vector<float> noise;          ///< of each rating, standard normal
+
+  std::vector<std::uint64_t> taken;                        ///< a bit an item; all zero between draws
+  std::vector<std::pair<double, std::uint32_t>> arrivals;  ///< of draw_items(), for long lists
+};
+
 /// The truth. Every draw is keyed by (seed, item) or (seed, user), so one user's ratings are made without the others',
 /// in O(ratings), and in any order. Immutable and thread-safe.
 class synthetic_truth {
  public:
   explicit synthetic_truth(const synthetic_settings& settings);
 
+  /// Draws everything of a user.
+  void draw(std::uint32_t user, synthetic_draw& out) const;
+  /// The rating of the `position`-th item of a draw.
+  [[nodiscard]] float rating(const synthetic_draw& of, std::size_t position) const;
   /// Appends one user's ratings, in the order in which they were given.
   void ratings_of(std::uint32_t user, std::vector<std::uint32_t>& items, std::vector<float>& labels) const;
+  /// How many ratings a user gives, without drawing them.
+  [[nodiscard]] std::uint32_t count_of(std::uint32_t user) const;
+  /// A user's own offset in units of its standard deviation: a standard normal score.
+  [[nodiscard]] float taste_of(std::uint32_t user) const;
   /// The rating without noise and rounding.
   [[nodiscard]] double expected(std::uint32_t user, std::uint32_t item) const;
 
  private:
-  struct person {
-    double taste = 0.0;
-    std::vector<double> factors;
-  };
-  [[nodiscard]] person draw_person(models::random_stream& stream) const;
-  [[nodiscard]] double expected(const person& who, std::uint32_t item) const;
+  void draw_person(std::uint32_t user, synthetic_draw& out) const;
+  [[nodiscard]] double expected(const synthetic_draw& who, std::uint32_t item) const;
   [[nodiscard]] std::uint32_t draw_count(models::random_stream& stream) const;
-  [[nodiscard]] std::vector<std::uint32_t> draw_items(models::random_stream& stream, std::uint32_t count) const;
+  [[nodiscard]] std::uint32_t draw_item(models::random_stream& stream) const;
+  void draw_items(models::random_stream& stream, std::uint32_t count, synthetic_draw& out) const;
   [[nodiscard]] float stars(double rating) const;
 
   synthetic_settings settings_;
+  double log_mean_ = 0.0;               // of the lognormal of counts: the mean of the logarithm
   std::vector<double> quality_;         // of each item
   std::vector<double> factors_;         // items x rank
   std::vector<double> popularity_;      // weight of each item
   std::vector<double> up_to_;           // cumulative popularity by rank of popularity
   std::vector<std::uint32_t> by_rank_;  // item of each rank
+  std::vector<std::uint32_t> guide_;    // first rank that a slice of the unit interval can pick, slice by slice
 };
 
 [[nodiscard]] dataset_entry synthetic_ratings_entry();

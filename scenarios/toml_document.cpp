@@ -19,6 +19,8 @@ namespace {
 
 place begin_of(const toml::source_region& region) { return {region.begin.line, region.begin.column}; }
 
+void flatten(const toml::table& table, const std::string& prefix, toml_document& out);
+
 toml_value convert(const toml::node& node) {
   toml_value value;
   value.at = begin_of(node.source());
@@ -30,6 +32,11 @@ toml_value convert(const toml::node& node) {
     std::vector<toml_value> items;
     for (const auto& item : *array) items.push_back(convert(item));
     value.data = std::move(items);
+  }
+  if (const auto* table = node.as_table()) {
+    toml_document inner;
+    flatten(*table, "", inner);
+    value.data = std::move(inner.values);
   }
   return value;
 }
@@ -51,6 +58,11 @@ void forget_places(toml_value& value) {
   value.at = {};
   if (auto* items = std::get_if<std::vector<toml_value>>(&value.data))
     for (auto& item : *items) forget_places(item);
+  if (auto* entries = std::get_if<std::vector<toml_entry>>(&value.data))
+    for (auto& entry : *entries) {
+      entry.at = {};
+      forget_places(entry.value);
+    }
 }
 
 }  // namespace
@@ -123,7 +135,8 @@ std::string to_text(const toml_value& value) {
     for (const auto& item : *items) list += (list.empty() ? "" : ", ") + to_text(item);
     return "[" + list + "]";
   }
-  return "a date, a time or a table";
+  if (std::holds_alternative<std::vector<toml_entry>>(value.data)) return "a table";
+  return "a date or a time";
 }
 
 }  // namespace furlong::scenarios

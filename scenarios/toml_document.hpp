@@ -17,10 +17,14 @@ struct place {
   std::uint32_t column = 0;
 };
 
-/// One value. Nothing but the alternatives below can be an option: dates, times, and tables inside of arrays come as
-/// std::monostate.
+struct toml_entry;
+
+/// One value. Dates and times, which nothing takes, come as std::monostate; a table inside of an array, as in
+/// [[event]], as its entries.
 struct toml_value {
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<toml_value>> data;
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<toml_value>,
+               std::vector<toml_entry>>
+      data;
   place at;
 };
 

@@ -6,11 +6,12 @@ $Cxx.namespace("furlong::storage::schema");
 
 struct PrivateRecord {
   # One value of one client. On disk: the message in one segment with its segment table, then the first 16 bytes of
-  # the SHA-256 over all of that. The client is named inside, so that a record copied to another client is found.
+  # the SHA-256 over all of that (in an encrypted store, of the HMAC-SHA256). The client is named inside, so that a
+  # record copied to another client is found.
   format @0 :UInt16;
   client @1 :UInt32;
   life @2 :UInt32;        # of the run, as the store counts them
-  version @3 :UInt64;     # server version that the value was trained at
+  version @3 :UInt64;     # server version at which the value was committed
   sequence @4 :UInt64;    # the client's commits so far: the higher of its two records is the newer one
   layoutHash @5 :UInt64;  # first 8 bytes of the SHA-256 of the private layout's signature
   values @6 :Data;        # float32, little-endian, in the layout's order
@@ -18,11 +19,15 @@ struct PrivateRecord {
 
 struct StoreManifest {
   # What a store is, in a sealed file beside its shards.
-  format @0 :UInt16;
+  format @0 :UInt16;              # 1: a family per client, not encrypted; 2: what layout and keySalt say
   run @1 :UInt64;
   shards @2 :UInt32;
   signature @3 :Text;             # the private layout: "name rows cols" per tensor, a line each
   layoutHash @4 :Data;            # SHA-256 of the signature
   lives @5 :List(UInt64);         # version that each later opening of the store resumed at
   history @6 :List(UInt64);       # the run's own history as it was last told to the store
+  layout @7 :UInt16;              # 0: a family per client; 1: bucketed
+  bucketClients @8 :UInt32;       # clients of a family, where bucketed
+  keySalt @9 :Data;               # of an encrypted store, else empty
+  keyCheck @10 :Data;             # what the right key gives
 }

@@ -19,6 +19,14 @@ struct Checkpoint {
   trainSeconds @11 :Float64;
   outputs @12 :List(Output);
   trainCpuSeconds @13 :Float64;
+  now @14 :Int64;             # microseconds of the run's clock
+  open @15 :List(OpenTask);
+  startedFrom @16 :List(OldModel);
+  simulation @17 :Simulation;
+  targetReached @18 :Int64 = -1;  # microseconds; -1: not yet
+  targetVersion @19 :UInt64;
+  clients @20 :UInt64;        # records of the participation log
+  participationBytes @21 :UInt64;  # of the participation log that this checkpoint covers
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -33,10 +41,63 @@ struct Checkpoint {
     examples @4 :UInt64;
     bytesUp @5 :UInt64;
     bytesDown @6 :UInt64;
+    late @7 :UInt64;
+    surplus @8 :UInt64;
+    dropped @9 :List(UInt64);   # by stage
+    abandoned @10 :UInt64;
+    roundsAbandoned @11 :UInt64;
+    stalenessSum @12 :UInt64;
+    stalenessMax @13 :UInt64;
+  }
+
+  struct OpenTask {
+    version @0 :UInt64;
+    client @1 :UInt32;
+    attempt @2 :UInt32;
+    aggregator @3 :UInt32;
+    startedAt @4 :Int64;
+    closed @5 :Bool;
+    surplus @6 :Bool;
+  }
+
+  struct OldModel {
+    version @0 :UInt64;
+    model @1 :Data;             # as Checkpoint.model
+  }
+
+  struct SimulatedTask {
+    version @0 :UInt64;
+    client @1 :UInt32;
+    attempt @2 :UInt32;
+    startedAt @3 :Int64;
+    trainedAt @4 :Int64;
+    endsAt @5 :Int64;
+    dropped @6 :UInt8 = 255;    # stage; 255: it reports
+  }
+
+  struct Simulation {
+    tasks @0 :List(SimulatedTask);
+    events @1 :List(UInt32);
+    erasures @2 :List(UInt32);
   }
 
   struct Output {
     name @0 :Text;
     bytes @1 :UInt64;
   }
+}
+
+# A block of the participation log: the records of the clients that took part since the block before.
+struct Participation {
+  clients @0 :List(UInt32);
+  selected @1 :List(UInt32);
+  folded @2 :List(UInt32);
+  lastSelection @3 :List(UInt64);
+  endedAt @4 :List(Int64);
+  trainedAt @5 :List(Int64);
+  askedVersion @6 :List(UInt32);
+  attempt @7 :List(UInt32);
+  reportedVersion @8 :List(UInt32);
+  trainedVersion @9 :List(UInt32);
+  loss @10 :List(Float32);
 }

@@ -4,6 +4,7 @@
 #include "storage/detail/files.hpp"
 #include "storage/detail/message.hpp"
 #include "storage/detail/sealed_file.hpp"
+#include "storage/participation_log.hpp"
 
 namespace furlong::storage {
 
@@ -15,7 +16,8 @@ using federated::protocol::server_state;
 namespace {
 
 constexpr std::string_view magic = "FURLCKPT";
-constexpr std::uint16_t format = 1;
+constexpr std::uint16_t format = 2;
+constexpr std::uint8_t no_stage = 255;
 constexpr auto file_name = "checkpoint.furlong";
 
 unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
@@ -49,6 +51,13 @@ void write(schema::Checkpoint::Accounting::Builder out, const accounting& counts
   out.setExamples(counts.examples);
   out.setBytesUp(counts.bytes_up);
   out.setBytesDown(counts.bytes_down);
+  out.setLate(counts.late);
+  out.setSurplus(counts.surplus);
+  detail::fill(out.initDropped(count(counts.dropped.size())), counts.dropped);
+  out.setAbandoned(counts.abandoned);
+  out.setRoundsAbandoned(counts.rounds_abandoned);
+  out.setStalenessSum(counts.staleness_sum);
+  out.setStalenessMax(counts.staleness_max);
 }
 
 result<accounting> read(schema::Checkpoint::Accounting::Reader in, const fs::path& file) {
@@ -63,7 +72,94 @@ result<accounting> read(schema::Checkpoint::Accounting::Reader in, const fs::pat
   counts.examples = in.getExamples();
   counts.bytes_up = in.getBytesUp();
   counts.bytes_down = in.getBytesDown();
+  counts.late = in.getLate();
+  counts.surplus = in.getSurplus();
+  const auto dropped = in.getDropped();
+  if (dropped.size() > counts.dropped.size())
+    return unreadable(file, "the checkpoint counts stages that this release does not know");
+  std::copy(dropped.begin(), dropped.end(), counts.dropped.begin());
+  counts.abandoned = in.getAbandoned();
+  counts.rounds_abandoned = in.getRoundsAbandoned();
+  counts.staleness_sum = in.getStalenessSum();
+  counts.staleness_max = in.getStalenessMax();
   return counts;
+}
+
+void write_tasks(schema::Checkpoint::Builder out, const server_state& state) {
+  auto open = out.initOpen(count(state.open.size()));
+  for (unsigned i = 0; i < open.size(); ++i) {
+    const auto& task = state.open[i];
+    auto to = open[i];
+    to.setVersion(task.id.version);
+    to.setClient(task.id.client);
+    to.setAttempt(task.id.attempt);
+    to.setAggregator(task.aggregator);
+    to.setStartedAt(task.started_at);
+    to.setClosed(task.closed);
+    to.setSurplus(task.surplus);
+  }
+  auto models = out.initStartedFrom(count(state.started_from.size()));
+  unsigned m = 0;
+  for (const auto& [version, model] : state.started_from) {
+    models[m].setVersion(version);
+    models[m++].setModel(detail::as_data(model.values()));
+  }
+}
+
+void write(schema::Checkpoint::Simulation::Builder out, const federated::protocol::simulation_state& state) {
+  auto tasks = out.initTasks(count(state.tasks.size()));
+  for (unsigned i = 0; i < tasks.size(); ++i) {
+    const auto& task = state.tasks[i];
+    auto to = tasks[i];
+    to.setVersion(task.id.version);
+    to.setClient(task.id.client);
+    to.setAttempt(task.id.attempt);
+    to.setStartedAt(task.started_at);
+    to.setTrainedAt(task.trained_at);
+    to.setEndsAt(task.ends_at);
+    if (task.dropped) to.setDropped(static_cast<std::uint8_t>(*task.dropped));
+  }
+  detail::fill(out.initEvents(count(state.events.size())), state.events);
+  detail::fill(out.initErasures(count(state.erasures.size())), state.erasures);
+}
+
+result<void> read_tasks(schema::Checkpoint::Reader in, server_state& state, const fs::path& file) {
+  for (const auto from : in.getOpen())
+    state.open.push_back({{state.run, from.getVersion(), from.getClient(), from.getAttempt()},
+                          from.getAggregator(),
+                          from.getStartedAt(),
+                          from.getClosed(),
+                          from.getSurplus()});
+  for (const auto from : in.getStartedFrom()) {
+    models::shared_parameters model(state.model.shape());
+    if (!detail::copy_floats(from.getModel(), model.values()))
+      return unreadable(file, "an older model has another size than the model");
+    state.started_from.emplace(from.getVersion(), std::move(model));
+  }
+  for (const auto& task : state.open)
+    if (!state.started_from.contains(task.id.version))
+      return unreadable(file, "the model that client " + std::to_string(task.id.client) + " started from is missing");
+  return {};
+}
+
+result<federated::protocol::simulation_state> read(schema::Checkpoint::Simulation::Reader in, std::uint64_t run,
+                                                   const fs::path& file) {
+  federated::protocol::simulation_state state;
+  for (const auto from : in.getTasks()) {
+    federated::protocol::simulated_task task{{run, from.getVersion(), from.getClient(), from.getAttempt()},
+                                             from.getStartedAt(),
+                                             from.getTrainedAt(),
+                                             from.getEndsAt(),
+                                             {}};
+    if (from.getDropped() != no_stage) {
+      if (from.getDropped() >= federated::drop_stage_count) return unreadable(file, "a task ended in an unknown stage");
+      task.dropped = static_cast<federated::drop_stage>(from.getDropped());
+    }
+    state.tasks.push_back(task);
+  }
+  state.events = detail::to_vector(in.getEvents());
+  state.erasures = detail::to_vector(in.getErasures());
+  return state;
 }
 
 void write(schema::Checkpoint::Builder out, const server_state& state) {
@@ -80,6 +176,15 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setCpuSeconds(state.cpu_seconds);
   out.setTrainSeconds(state.train_seconds);
   out.setTrainCpuSeconds(state.train_cpu_seconds);
+  out.setNow(state.now);
+  write_tasks(out, state);
+  write(out.initSimulation(), state.simulation);
+  if (state.target_reached) out.setTargetReached(*state.target_reached);
+  out.setTargetVersion(state.target_version);
+  if (state.ledger) {
+    out.setClients(state.ledger->size());
+    out.setParticipationBytes(state.ledger->stored_bytes());
+  }
   auto outputs = out.initOutputs(count(state.output_bytes.size()));
   unsigned i = 0;
   for (const auto& [name, bytes] : state.output_bytes) {
@@ -118,6 +223,16 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   state.cpu_seconds = in.getCpuSeconds();
   state.train_seconds = in.getTrainSeconds();
   state.train_cpu_seconds = in.getTrainCpuSeconds();
+  state.now = in.getNow();
+  if (auto tasks = read_tasks(in, state, file); !tasks) return tl::unexpected(tasks.error());
+  auto simulation = read(in.getSimulation(), state.run, file);
+  if (!simulation) return tl::unexpected(simulation.error());
+  state.simulation = std::move(*simulation);
+  if (in.getTargetReached() >= 0) state.target_reached = in.getTargetReached();
+  state.target_version = in.getTargetVersion();
+  auto ledger = read_participation(file.parent_path(), in.getClients(), in.getParticipationBytes());
+  if (!ledger) return tl::unexpected(ledger.error());
+  state.ledger = std::move(*ledger);
   for (const auto output : in.getOutputs()) state.output_bytes[output.getName()] = output.getBytes();
   return state;
 }
@@ -126,6 +241,8 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
 
 result<void> write_checkpoint(const fs::path& folder, const server_state& state) {
   if (auto made = detail::make_folder(folder); !made) return made;
+  if (state.ledger)
+    if (auto appended = append_participation(folder, *state.ledger); !appended) return appended;
   capnp::MallocMessageBuilder message(count(state.model.values().size() + 1024));
   write(message.initRoot<schema::Checkpoint>(), state);
   const auto bytes = detail::seal(magic, detail::flat(message));

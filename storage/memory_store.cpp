@@ -93,10 +93,10 @@ result<void> memory_store::visit(
   return {};
 }
 
-void memory_store::erase(std::uint32_t client) {
+result<bool> memory_store::erase(std::uint32_t client) {
   auto& part = content_->of(client);
   const std::lock_guard hold(part.lock);
-  part.entries.erase(client);
+  return part.entries.erase(client) > 0;
 }
 
 void memory_store::resume(const federated::run_history& history) {

@@ -18,11 +18,10 @@ class memory_store : public federated::private_store {
   result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override;
   result<void> sync() override { return {}; }
   void covered(std::uint64_t version) override;
+  result<bool> erase(std::uint32_t client) override;
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override;
 
-  /// Forgets a client. Fine when there is none.
-  void erase(std::uint32_t client);
   /// Goes on as a store does that is opened again after a crash: what `history` does not contain is gone.
   void resume(const federated::run_history& history);
 

@@ -17,32 +17,62 @@ using detail::store_manifest;
 
 namespace {
 
-constexpr std::uint32_t clients_per_shard = 400;
-constexpr std::uint32_t most_shards = 256;
+std::uint64_t layout_hash(const std::string& signature) { return detail::short_form(detail::sha256(signature)); }
 
-std::uint32_t shards_for(std::uint32_t clients) {
-  return std::clamp((clients + clients_per_shard - 1) / clients_per_shard, 1U, most_shards);
+/// The keys of a store; null when it is not encrypted. Fails unless `key_file` is what the store wants.
+result<detail::keys_ptr> keys_of(const fs::path& folder, const store_manifest& manifest, const fs::path& key_file) {
+  const auto refuse = [&](const std::string& reason, const std::string& mend) {
+    return fail(error::kind::usage, folder.string(), reason, mend);
+  };
+  if (!manifest.encrypted() && !key_file.empty())
+    return refuse("the private store is not encrypted, yet a key file is named (" + key_file.string() + ")",
+                  "leave out the key file, or begin a run with it in another folder");
+  if (!manifest.encrypted()) return nullptr;
+  if (key_file.empty()) return refuse("the private store is encrypted and no key file is named", "name its key file");
+  auto keys = detail::derive_keys(key_file, manifest.key_salt);
+  if (keys && (*keys)->check != manifest.key_check)
+    return refuse("the key in " + key_file.string() + " is not the key of this private store",
+                  "name the key file that the store was made with");
+  return keys;
+}
+
+result<void> check_options(const fs::path& folder, const store_manifest& manifest, const models::layout& private_layout,
+                           const store_options& options) {
+  const auto refuse = [&](const std::string& reason, const std::string& mend) {
+    return fail(error::kind::usage, folder.string(), reason, mend);
+  };
+  if (manifest.run != options.run)
+    return refuse("the private store is of another run or another scenario",
+                  "resume with the scenario and seed that the run began with, or choose another folder");
+  if (manifest.signature != private_layout.signature())
+    return refuse(
+        "the private store is of another private layout; its tensors are (name, rows, columns): " + manifest.signature,
+        "use the model settings that the run began with, or choose another folder");
+  if (options.layout && *options.layout != manifest.spread.layout)
+    return refuse("the private store has the layout " + std::string(name_of(manifest.spread.layout)) + ", not " +
+                      std::string(name_of(*options.layout)),
+                  "name the layout that it has, or begin the run in another folder");
+  return {};
 }
 
 }  // namespace
 
 struct rocks_store::content {
-  content(const fs::path& folder, models::layout_ptr layout, const store_manifest& described, bool read_only)
+  content(const fs::path& folder, models::layout_ptr layout, const store_manifest& described,
+          const detail::keys_ptr& keys, bool read_only)
       : manifest(described),
         facts{folder,
               layout,
-              detail::record_coder(*layout, detail::short_form(detail::sha256(described.signature))),
+              described.spread,
+              detail::record_coder(*layout, layout_hash(described.signature), keys),
               described.history,
               read_only,
               described.history.resumed_at(),
-              {}} {}
+              {described.spread.layout, keys}} {}
 
   /// Takes the lock, finds the shards, and begins a life when `begin` says of which history.
   result<void> start(std::uint32_t open_shards, const federated::run_history* begin);
-  /// Blocks of clients, so that walking over the clients in order walks over the shards in order.
-  [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const {
-    return client / clients_per_shard % static_cast<std::uint32_t>(shards.size());
-  }
+  [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const { return manifest.spread.shard_of(client); }
   /// Notes that a shard was used, and closes those that were not for longest.
   void touch(std::uint32_t shard);
   [[nodiscard]] bool is_recent(std::uint32_t shard);
@@ -71,9 +101,9 @@ result<void> rocks_store::content::start(std::uint32_t open_shards, const federa
     manifest.history = facts.history;
     if (auto written = write_manifest(facts.folder, manifest); !written) return written;
   }
-  const auto generations = detail::find_generations(facts.folder, manifest.shards, !facts.read_only);
+  const auto generations = detail::find_generations(facts.folder, manifest.spread.shards, !facts.read_only);
   if (!generations) return tl::unexpected(generations.error());
-  for (std::uint32_t i = 0; i < manifest.shards; ++i)
+  for (std::uint32_t i = 0; i < manifest.spread.shards; ++i)
     shards.push_back(std::make_unique<detail::shard>(facts, i, (*generations)[i]));
   place.assign(shards.size(), recent.end());
   limit = std::max(1U, open_shards);
@@ -108,8 +138,9 @@ result<bool> rocks_store::content::load(std::uint32_t client, std::span<float> o
 
 result<std::vector<std::uint32_t>> rocks_store::content::clients() {
   std::vector<std::uint32_t> all;
-  for (auto& part : shards) {
-    const auto some = part->clients();
+  for (std::uint32_t i = 0; i < shards.size(); ++i) {
+    const auto some = shards[i]->clients();
+    touch(i);
     if (!some) return tl::unexpected(some.error());
     all.insert(all.end(), some->begin(), some->end());
   }
@@ -126,11 +157,26 @@ result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder,
   if (detail::has_manifest(folder))
     return fail(error::kind::usage, folder.string(), "there is a private store already",
                 "resume its run, or choose another folder");
-  if (auto made = detail::make_folder(folder); !made) return tl::unexpected(made.error());
   const auto& lives_so_far = options.history.resumed_at;
-  const store_manifest manifest{options.run, shards_for(options.expected_clients), private_layout->signature(),
-                                detail::lives(lives_so_far, lives_so_far)};
-  auto made = std::make_unique<content>(folder, std::move(private_layout), manifest, false);
+  store_manifest manifest;
+  manifest.run = options.run;
+  manifest.signature = private_layout->signature();
+  manifest.history = detail::lives(lives_so_far, lives_so_far);
+  const auto record_bytes = detail::record_coder(*private_layout, 0).record_bytes();
+  manifest.spread = detail::spread::of(options.layout.value_or(store_layout::per_client), options.expected_clients,
+                                       options.bucket_clients, record_bytes);
+  detail::keys_ptr keys;
+  if (!options.key_file.empty()) {
+    const auto salt = detail::random_salt();
+    if (!salt) return tl::unexpected(salt.error());
+    auto derived = detail::derive_keys(options.key_file, *salt);
+    if (!derived) return tl::unexpected(derived.error());
+    keys = std::move(*derived);
+    manifest.key_salt = *salt;
+    manifest.key_check = keys->check;
+  }
+  if (auto made = detail::make_folder(folder); !made) return tl::unexpected(made.error());
+  auto made = std::make_unique<content>(folder, std::move(private_layout), manifest, keys, false);
   if (auto started = made->start(options.open_shards, nullptr); !started) return tl::unexpected(started.error());
   if (auto written = write_manifest(folder, manifest); !written) return tl::unexpected(written.error());
   return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
@@ -140,26 +186,24 @@ result<std::unique_ptr<rocks_store>> rocks_store::open(const fs::path& folder, c
                                                        const store_options& options) {
   const auto manifest = detail::read_manifest(folder);
   if (!manifest) return tl::unexpected(manifest.error());
-  if (manifest->run != options.run)
-    return fail(error::kind::usage, folder.string(), "the private store is of another run or another scenario",
-                "resume with the scenario and seed that the run began with, or choose another folder");
-  if (manifest->signature != private_layout->signature())
-    return fail(
-        error::kind::usage, folder.string(),
-        "the private store is of another private layout; its tensors are (name, rows, columns): " + manifest->signature,
-        "use the model settings that the run began with, or choose another folder");
-  auto made = std::make_unique<content>(folder, private_layout, *manifest, false);
+  if (auto fit = check_options(folder, *manifest, *private_layout, options); !fit) return tl::unexpected(fit.error());
+  const auto keys = keys_of(folder, *manifest, options.key_file);
+  if (!keys) return tl::unexpected(keys.error());
+  auto made = std::make_unique<content>(folder, private_layout, *manifest, *keys, false);
   if (auto started = made->start(options.open_shards, &options.history); !started)
     return tl::unexpected(started.error());
   return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
 }
 
-result<std::unique_ptr<rocks_store>> rocks_store::inspect(const fs::path& folder, store_access access) {
+result<std::unique_ptr<rocks_store>> rocks_store::inspect(const fs::path& folder, store_access access,
+                                                          const fs::path& key_file) {
   const auto manifest = detail::read_manifest(folder);
   if (!manifest) return tl::unexpected(manifest.error());
   auto layout = detail::layout_of(manifest->signature);
   if (!layout) return tl::unexpected(layout.error());
-  auto made = std::make_unique<content>(folder, std::move(*layout), *manifest, access == store_access::read);
+  const auto keys = keys_of(folder, *manifest, key_file);
+  if (!keys) return tl::unexpected(keys.error());
+  auto made = std::make_unique<content>(folder, std::move(*layout), *manifest, *keys, access == store_access::read);
   const store_options defaults;
   if (auto started = made->start(defaults.open_shards, nullptr); !started) return tl::unexpected(started.error());
   return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
@@ -203,7 +247,23 @@ result<void> rocks_store::visit(
 
 const models::layout_ptr& rocks_store::layout() const { return content_->facts.layout; }
 std::uint64_t rocks_store::run() const { return content_->manifest.run; }
-std::uint32_t rocks_store::shards() const { return content_->manifest.shards; }
+std::uint32_t rocks_store::shards() const { return content_->manifest.spread.shards; }
+store_layout rocks_store::kind() const { return content_->manifest.spread.layout; }
+bool rocks_store::encrypted() const { return content_->manifest.encrypted(); }
+
+result<void> rocks_store::prepare(std::span<const std::uint32_t> clients) {
+  if (content_->facts.read_only)
+    return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
+                "the store was opened for reading");
+  std::vector<std::vector<std::uint32_t>> by_shard(shards());
+  for (const auto client : clients) by_shard[content_->shard_of(client)].push_back(client);
+  for (std::uint32_t i = 0; i < by_shard.size(); ++i) {
+    if (by_shard[i].empty()) continue;
+    if (auto done = content_->shards[i]->prepare(by_shard[i]); !done) return done;
+    content_->touch(i);
+  }
+  return {};
+}
 
 result<std::vector<stored_client>> rocks_store::list() {
   const auto clients = content_->clients();

@@ -62,7 +62,7 @@ LAYERS = {
 }
 FOLDERS = frozenset(LAYERS)
 # Where the time is measured for a report; no result depends on it.
-STOPWATCHES = {("federated/reference_loop.cpp", "chrono"), ("federated/round.cpp", "ctime")}
+STOPWATCHES = {("federated/stopwatch.hpp", "chrono"), ("federated/stopwatch.cpp", "ctime")}
 # Headers that a folder may not see though it may see their folder, and why.
 WALLS = {
     ("wire", "federated/private_store.hpp"): "private values have no way onto the network",

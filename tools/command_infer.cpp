@@ -41,7 +41,8 @@ result<trained_run> open_run(const run_directory& folder) {
   if (!std::filesystem::exists(folder.private_store())) return run;
   if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
     return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");
-  auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read);
+  auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
+                                             run.of.experiment.settings.own.key_file);
   if (!store) return tl::unexpected(store.error());
   run.store = std::move(*store);
   return run;

@@ -13,8 +13,10 @@
 #include "actors/actor_engine.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/round.hpp"
+#include "federated/simulation/simulate.hpp"
 #include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.hpp"
+#include "storage/key_file.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/commands.hpp"
@@ -65,7 +67,15 @@ result<std::unique_ptr<federated::private_store>> open_store(const session& of, 
   options.run = e.run;
   options.history = history;
   options.expected_clients = static_cast<std::uint32_t>(e.clients->training().size());
+  options.open_shards = e.settings.own.open_shards;
+  options.layout = e.settings.own.layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
+                                                                             : storage::store_layout::per_client;
+  options.key_file = e.settings.own.key_file;
   const bool there = std::filesystem::exists(folder.private_store());
+  if (const auto& key = options.key_file; !there && !key.empty() && !std::filesystem::exists(key)) {
+    if (auto made = storage::create_key_file(key); !made) return tl::unexpected(made.error());
+    spdlog::warn("made the key file {}: without it the private values cannot be read", key.string());
+  }
   auto store = there ? storage::rocks_store::open(folder.private_store(), e.parts.private_, options)
                      : storage::rocks_store::create(folder.private_store(), e.parts.private_, options);
   if (!store) return tl::unexpected(store.error());
@@ -133,6 +143,10 @@ result<start_point> prepare(const session& of, run_directory& folder, const run_
 result<federated::run_outcome> run_engine(const session& of, start_point& from, run_outputs& outputs,
                                           const run_options& options) {
   const auto observer = outputs.observer();
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  if (options.engine == engine_kind::reference && of.experiment.around != nullptr)
+    return federated::simulate(of.experiment, std::move(from.state), *from.store, observer, stop_requested);
   if (options.engine == engine_kind::reference) {
     auto outcome = federated::run_reference(of.experiment, *from.store, observer);
     if (!outcome) return outcome;
@@ -141,8 +155,6 @@ result<federated::run_outcome> run_engine(const session& of, start_point& from, 
     return outcome;
   }
   const std::size_t threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
   return actors::run_actors(of.experiment, std::move(from.state), *from.store, observer, stop_requested, {threads});
 }
 
@@ -198,8 +210,8 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
   if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
   if (!outcome) return report_failure(outcome.error());
   if (outcome->interrupted) {
-    fmt::print(stderr, "furlong: stopped after round {} of {}; go on with --resume --out {}\n", outcome->state.version,
-               of.experiment.settings.rounds, folder.root().string());
+    fmt::print(stderr, "furlong: stopped after round {}; go on with --resume --out {}\n", outcome->state.version,
+               folder.root().string());
     return interrupted;
   }
   if (auto concluded = conclude(of, folder, *outcome, *from->store, options.format); !concluded)
@@ -225,10 +237,11 @@ int run_command(const run_options& options) {
     print_problems(scenario.error());
     return usage;
   }
-  for (const auto& note : scenario->notes) fmt::print(stderr, "note: {}\n", note);
   run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
   if (!options.resume && !folder.vacant()) return report_failure(folder.create().error());
+  const auto notes = scenario->notes;
   auto ready = open_session(std::move(*scenario));
+  for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", note);
   if (!ready) return report_failure(ready.error());
   return run_session(*ready, folder, options);
 }

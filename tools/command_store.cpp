@@ -6,6 +6,7 @@
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/json.hpp"
+#include "tools/run_directory.hpp"
 
 namespace furlong::tools {
 
@@ -86,13 +87,20 @@ int verify(storage::rocks_store& store, output_format format) {
   return problems.empty() ? done : data;
 }
 
+/// The key of an encrypted store: as told, or as the scenario beside the store says.
+std::filesystem::path key_of(const store_options& options, const std::filesystem::path& store) {
+  if (!options.key_file.empty()) return options.key_file;
+  const auto scenario = scenarios::parse_scenario(run_directory(store.parent_path()).scenario());
+  return scenario ? std::filesystem::path(scenario->settings.own.key_file) : std::filesystem::path();
+}
+
 }  // namespace
 
 int store_command(const store_options& options) {
   const auto folder = store_in(options.place);
   const auto access =
       options.action == store_action::erase ? storage::store_access::change : storage::store_access::read;
-  auto store = storage::rocks_store::inspect(folder, access);
+  auto store = storage::rocks_store::inspect(folder, access, key_of(options, folder));
   if (!store) return report_failure(store.error());
   switch (options.action) {
     case store_action::list: return list(**store, options.format);

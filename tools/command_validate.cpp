@@ -15,10 +15,25 @@ json to_json(const scenarios::problem& one) {
           {"key", one.key},     {"why", one.why},   {"mend", one.mend}};
 }
 
+/// Parses, and where the data is at hand checks against it.
+tl::expected<scenarios::scenario, std::vector<scenarios::problem>> examine(const validate_options& options) {
+  auto scenario = scenarios::parse_scenario(options.scenario, options.overrides);
+  if (!scenario) return scenario;
+  const auto problem = [&](const error& why) {
+    return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.mend}});
+  };
+  const auto data = scenarios::load_data(*scenario);
+  if (!data)
+    scenario->notes.push_back("not checked against its data: " + data.error().text());
+  else if (auto fitted = scenarios::fit(*scenario, *data); !fitted)
+    return problem(fitted.error());
+  return scenario;
+}
+
 }  // namespace
 
 int validate_command(const validate_options& options) {
-  const auto scenario = scenarios::parse_scenario(options.scenario, options.overrides);
+  const auto scenario = examine(options);
   if (options.format == output_format::json) {
     json out = {{"valid", scenario.has_value()}, {"problems", json::array()}, {"notes", json::array()}};
     if (scenario)

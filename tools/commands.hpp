@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scenarios/scenario.hpp"
+#include "scenarios/trace_import.hpp"
 
 namespace furlong::tools {
 
@@ -46,7 +47,8 @@ int infer_command(const infer_options& options);
 enum class store_action : std::uint8_t { list, show, erase, verify };
 struct store_options {
   store_action action = store_action::list;
-  std::filesystem::path place;  ///< a run directory, or a store in it
+  std::filesystem::path place;     ///< a run directory, or a store in it
+  std::filesystem::path key_file;  ///< empty: the one that the run's scenario names, if any
   std::optional<std::uint32_t> client;
   output_format format = output_format::text;
 };
@@ -57,5 +59,56 @@ struct report_options {
   std::filesystem::path out;  ///< empty: report.html in the run, or comparison.html beside the first of several
 };
 int report_command(const report_options& options);
+
+struct test_options {
+  std::vector<std::filesystem::path> scenarios;
+  bool smoke = false;         ///< their small variants
+  std::filesystem::path out;  ///< folder of the runs; empty: a temporary one
+  std::size_t threads = 0;    ///< of each run; 0: one per core
+  bool keep = false;          ///< do not remove the temporary folder
+};
+int test_command(const test_options& options);
+
+struct sweep_options {
+  std::filesystem::path scenario;
+  std::vector<std::string> grid;  ///< "key=v1,v2"
+  std::vector<std::uint64_t> seeds;
+  std::vector<scenarios::setting_override> overrides;
+  std::filesystem::path out;  ///< empty: runs/NAME-sweep
+  std::size_t jobs = 0;       ///< runs at once; 0: one per core
+  std::size_t threads = 1;    ///< of each run
+  bool smoke = false;
+};
+int sweep_command(const sweep_options& options);
+
+/// What is absent has the default of [devices] availability.
+struct trace_generate_options {
+  federated::availability_kind kind = federated::availability_kind::diurnal;
+  std::uint32_t clients = 0;
+  double days = 0.0;
+  std::uint64_t seed = 1;
+  std::optional<double> rate;
+  std::optional<double> mean_online;
+  std::optional<double> step;
+  std::optional<double> swing;
+  std::optional<double> peak_hour;
+  std::optional<double> dwell;
+  std::optional<std::uint32_t> zones;
+  std::filesystem::path out;
+};
+int trace_generate_command(const trace_generate_options& options);
+
+struct trace_import_options {
+  std::filesystem::path file;
+  scenarios::foreign_trace format = scenarios::foreign_trace::automatic;
+  std::filesystem::path out;
+};
+int trace_import_command(const trace_import_options& options);
+
+struct trace_show_options {
+  std::filesystem::path file;
+  output_format format = output_format::text;
+};
+int trace_show_command(const trace_show_options& options);
 
 }  // namespace furlong::tools

@@ -1,12 +1,6 @@
 #include "tools/json.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <sys/resource.h>
-
 #include "federated/digest.hpp"
-#include "models/kernels/kernels.hpp"
-#include "tools/version.hpp"
 
 namespace furlong::tools {
 
@@ -29,113 +23,69 @@ json to_json(const federated::evaluation_report& report) {
   return out;
 }
 
-json to_json(const federated::round_report& report) {
-  return {{"round", report.version},           {"selected", report.selected}, {"folded", report.folded},
-          {"rejected", report.rejected},       {"examples", report.examples}, {"loss", report.loss},
-          {"change_norm", report.change_norm}, {"bytes_up", report.bytes_up}, {"bytes_down", report.bytes_down},
-          {"applied", report.applied}};
+namespace {
+
+json to_json(const federated::task_span& span) {
+  return {{"client", span.client},
+          {"started", federated::to_seconds(span.started_at)},
+          {"ended", federated::to_seconds(span.ended_at)},
+          {"outcome", federated::to_string(span.what)}};
 }
 
-std::vector<json> rejection_events(const federated::round_report& report) {
-  std::vector<json> events;
-  for (const auto& refused : report.refused)
-    events.push_back({{"round", report.version},
-                      {"event", "rejected"},
-                      {"client", refused.who.client},
-                      {"reason", federated::to_string(refused.why)}});
-  return events;
+}  // namespace
+
+json to_json(const federated::round_report& report) {
+  json out = {{"round", report.version}};
+  if (report.ended_at > 0) {
+    out["began"] = federated::to_seconds(report.began_at);
+    out["ended"] = federated::to_seconds(report.ended_at);
+  }
+  out["selected"] = report.selected;
+  out["folded"] = report.folded;
+  out["rejected"] = report.rejected;
+  out["late"] = report.late;
+  out["surplus"] = report.surplus;
+  if (auto dropped = counts_json<federated::drop_stage>(report.dropped); !dropped.empty())
+    out["dropped"] = std::move(dropped);
+  out["abandoned"] = report.abandoned;
+  out["in_flight"] = report.in_flight;
+  out["probed"] = report.probed;
+  out["available"] = report.available;
+  out["applied"] = report.applied;
+  out["gave_up"] = report.gave_up;
+  out["examples"] = report.examples;
+  out["loss"] = report.loss;
+  out["change_norm"] = report.change_norm;
+  out["bytes_up"] = report.bytes_up;
+  out["bytes_down"] = report.bytes_down;
+  if (!report.staleness.empty()) out["staleness"] = report.staleness;
+  for (const auto& span : report.spans) out["spans"].push_back(to_json(span));
+  return out;
+}
+
+json to_json(const federated::run_event& event) {
+  json out = {{"time", federated::to_seconds(event.at)}, {"round", event.round}, {"event", event.what}};
+  if (event.client && event.last)
+    out["clients"] = {*event.client, *event.last};
+  else if (event.client)
+    out["client"] = *event.client;
+  if (!event.detail.empty()) out[event.what == "dropped" ? "stage" : "reason"] = event.detail;
+  return out;
 }
 
 result<private_facts> read_private_facts(federated::private_store& store, std::uint64_t server_version) {
   private_facts facts;
   federated::sha256_stream hash;
   auto visited =
-      store.visit([&](std::uint32_t client, std::uint64_t trained_at, const models::private_parameters& value) {
+      store.visit([&](std::uint32_t client, std::uint64_t committed_at, const models::private_parameters& value) {
         hash.add(std::uint64_t{client});
         hash.add(value.values());
-        facts.staleness.push_back(server_version - trained_at - 1);
+        facts.holders.push_back({client, server_version - committed_at - 1});
         ++facts.clients;
       });
   if (!visited) return tl::unexpected(visited.error());
   facts.sha256 = federated::hex(hash.finish());
-  std::ranges::sort(facts.staleness);
   return facts;
-}
-
-namespace {
-
-json staleness_json(const std::vector<std::uint64_t>& sorted) {
-  if (sorted.empty()) return {{"mean", 0}, {"p50", 0}, {"p90", 0}, {"max", 0}};
-  const auto at = [&](double share) {
-    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
-  };
-  const double total = std::accumulate(sorted.begin(), sorted.end(), 0.0);
-  return {
-      {"mean", total / static_cast<double>(sorted.size())}, {"p50", at(0.5)}, {"p90", at(0.9)}, {"max", sorted.back()}};
-}
-
-std::uint64_t peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-double per_second(std::uint64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
-}
-
-/// "fedatt" is a name of its own for fedavg with that rule.
-std::string_view algorithm_word(const federated::run_settings& settings) {
-  const bool attends = settings.algorithm == federated::algorithm_kind::fedavg &&
-                       settings.aggregation.rule == federated::rule_kind::fedatt;
-  return attends ? "fedatt" : federated::to_string(settings.algorithm);
-}
-
-json rejected_json(const federated::protocol::accounting& counts) {
-  json by_reason = json::object();
-  for (std::size_t i = 0; i < counts.rejected.size(); ++i)
-    if (counts.rejected[i] > 0)
-      by_reason[std::string(federated::to_string(static_cast<federated::rejection>(i)))] = counts.rejected[i];
-  return by_reason;
-}
-
-}  // namespace
-
-json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own) {
-  const auto& state = outcome.state;
-  const auto& counts = state.counts;
-  json out = {{"furlong", version},
-              {"scenario", of.scenario.name},
-              {"seed", of.experiment.settings.seed},
-              {"algorithm", algorithm_word(of.experiment.settings)},
-              {"model", of.experiment.model->kind()},
-              {"kernel_level", models::kernels().level},
-              {"rounds", state.version},
-              {"model_sha256", federated::hex(federated::model_sha256(state.model))},
-              {"private_sha256", own.sha256},
-              {"wall_seconds", state.wall_seconds},
-              {"cpu_seconds", state.cpu_seconds},
-              {"train_seconds", state.train_seconds},
-              {"train_cpu_seconds", state.train_cpu_seconds},
-              {"virtual_seconds", 0},
-              {"clients_trained", counts.clients_trained},
-              {"clients_per_second", per_second(counts.clients_trained, state.train_seconds)},
-              {"examples_per_second", per_second(counts.examples, state.train_seconds)},
-              {"bytes_up", counts.bytes_up},
-              {"bytes_down", counts.bytes_down},
-              {"selected", counts.selected},
-              {"folded", counts.folded},
-              {"rejected", rejected_json(counts)},
-              {"late", 0},
-              {"surplus", 0},
-              {"dropped", json::object()},
-              {"abandoned", 0},
-              {"in_flight", 0},
-              {"peak_rss_bytes", peak_rss_bytes()},
-              {"private_clients", own.clients}};
-  out["private_staleness"] = staleness_json(own.staleness);
-  out["eval"] = to_json(outcome.evaluation);
-  return out;
 }
 
 }  // namespace furlong::tools

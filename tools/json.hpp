@@ -1,6 +1,7 @@
 // The machine-readable outputs: one round, one event, the summary.
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "federated/engine.hpp"
@@ -13,20 +14,34 @@ using json = nlohmann::ordered_json;
 [[nodiscard]] json to_json(const federated::group_metrics& metrics);
 /// {"validation": ..., "seen": ..., "unseen": ...}, as they apply.
 [[nodiscard]] json to_json(const federated::evaluation_report& report);
-/// A line of metrics.jsonl, without "eval".
+/// A line of metrics.jsonl, without "eval". Times are virtual seconds; a run under the real clock has none.
 [[nodiscard]] json to_json(const federated::round_report& report);
-/// The rejections of a round as lines of events.jsonl.
-[[nodiscard]] std::vector<json> rejection_events(const federated::round_report& report);
+/// A line of events.jsonl: no wall times.
+[[nodiscard]] json to_json(const federated::run_event& event);
+/// A line of summary.json that counts by name: {"norm-bound": 3}, without zeros.
+template <class Name, std::size_t Count>
+[[nodiscard]] json counts_json(const std::array<std::uint64_t, Count>& counts) {
+  json by_name = json::object();
+  for (std::size_t i = 0; i < Count; ++i)
+    if (counts[i] > 0) by_name[std::string(federated::to_string(static_cast<Name>(i)))] = counts[i];
+  return by_name;
+}
+
+/// A client with stored private values.
+struct private_holder {
+  std::uint32_t client = 0;
+  std::uint64_t rounds = 0;  ///< since its value was committed
+};
 
 /// What of the summary the private store tells.
 struct private_facts {
   std::string sha256;
   std::uint64_t clients = 0;
-  std::vector<std::uint64_t> staleness;  ///< rounds since each stored value was trained, ascending
+  std::vector<private_holder> holders;  ///< by client
 };
 [[nodiscard]] result<private_facts> read_private_facts(federated::private_store& store, std::uint64_t server_version);
 
-/// summary.json.
+/// summary.json. Accounts for every task: in_flight is counted from the open tasks, not derived from the other figures.
 [[nodiscard]] json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own);
 
 }  // namespace furlong::tools

@@ -19,6 +19,15 @@ using command = std::function<int()>;
 const std::map<std::string, output_format> formats = {{"text", output_format::text}, {"json", output_format::json}};
 const std::map<std::string, engine_kind> engines = {{"actors", engine_kind::actors},
                                                     {"reference", engine_kind::reference}};
+const std::map<std::string, federated::availability_kind> trace_kinds = {
+    {"diurnal", federated::availability_kind::diurnal},
+    {"markov", federated::availability_kind::markov},
+    {"bernoulli", federated::availability_kind::bernoulli},
+    {"always", federated::availability_kind::always}};
+const std::map<std::string, scenarios::foreign_trace> foreign_traces = {
+    {"auto", scenarios::foreign_trace::automatic},
+    {"fedscale", scenarios::foreign_trace::fedscale},
+    {"flash", scenarios::foreign_trace::flash}};
 const std::vector<std::string> log_levels = {"trace", "debug", "info", "warn", "error", "off"};
 
 void add_format(CLI::App* to, output_format& format) {
@@ -105,6 +114,8 @@ void add_store(CLI::App& app, command& chosen) {
     options->action = line.action;
     auto* act = sub->add_subcommand(line.name, line.what);
     act->add_option("place", options->place, "run directory or store")->required()->option_text("RUN-OR-STORE");
+    act->add_option("--key-file", options->key_file, "key of an encrypted store; default: the run's private.key_file")
+        ->option_text("FILE");
     if (line.names_client) act->add_option("--client", options->client, "its number")->required()->option_text("ID");
     add_format(act, options->format);
     act->callback([options, &chosen] { chosen = [options] { return store_command(*options); }; });
@@ -120,6 +131,102 @@ void add_report(CLI::App& app, command& chosen) {
   sub->callback([options, &chosen] { chosen = [options] { return report_command(*options); }; });
 }
 
+void add_test(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<test_options>();
+  auto* sub = app.add_subcommand("test", "run scenarios and judge what they expect, and what always holds");
+  sub->add_option("scenarios", options->scenarios, "scenario files")->required()->option_text("SCENARIO...");
+  sub->add_flag("--smoke", options->smoke, "their small variants: the [smoke] table, else three rounds");
+  sub->add_option("--out", options->out, "folder of the runs (default: a temporary one)")->option_text("DIR");
+  sub->add_option("--threads", options->threads, "scheduler threads of a run (default: one per core)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_flag("--keep", options->keep, "do not remove the temporary folder");
+  sub->callback([options, &chosen] { chosen = [options] { return test_command(*options); }; });
+}
+
+void add_sweep(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<sweep_options>();
+  auto* sub = app.add_subcommand("sweep", "run a scenario for every combination of some values, and compare");
+  sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
+  sub->add_option("--grid", options->grid, "values of a key; several keys make every combination")
+      ->option_text("key=v1,v2,...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  sub->add_option("--seeds", options->seeds, "runs every combination with each of them")
+      ->delimiter(',')
+      ->option_text("N,N,...");
+  add_overrides(sub, options->overrides);
+  sub->add_option("--out", options->out, "folder of the runs (default runs/NAME-sweep)")->option_text("DIR");
+  sub->add_option("--jobs", options->jobs, "runs at once (default: one per core)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_option("--threads", options->threads, "scheduler threads of a run (default 1)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_flag("--smoke", options->smoke, "the small variant: the [smoke] table, else three rounds");
+  sub->callback([options, &chosen] { chosen = [options] { return sweep_command(*options); }; });
+}
+
+void add_trace_generate(CLI::App& trace, command& chosen) {
+  auto options = std::make_shared<trace_generate_options>();
+  auto* sub = trace.add_subcommand("generate", "record what a generator of availability does");
+  sub->add_option("--clients", options->clients, "how many")
+      ->required()
+      ->check(CLI::Range(1U, 100'000'000U))
+      ->option_text("N");
+  sub->add_option("--days", options->days, "how long")->required()->check(CLI::Range(0.01, 36525.0))->option_text("D");
+  sub->add_option("--kind", options->kind, "of generator")
+      ->required()
+      ->transform(CLI::CheckedTransformer(trace_kinds))
+      ->option_text("diurnal|markov|bernoulli|always");
+  sub->add_option("--seed", options->seed, "of the draws (default 1)")->option_text("N");
+  sub->add_option("--rate", options->rate, "mean share of the time that a client is available (default 0.5)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->option_text("SHARE");
+  sub->add_option("--mean-online", options->mean_online, "markov: mean available spell (default 3600)")
+      ->check(CLI::Range(1.0, 1e9))
+      ->option_text("SECONDS");
+  sub->add_option("--step", options->step, "markov: a slot; bernoulli: a round (default 60)")
+      ->check(CLI::Range(1.0, 1e9))
+      ->option_text("SECONDS");
+  sub->add_option("--swing", options->swing, "diurnal: best hour against worst (default 4)")
+      ->check(CLI::Range(1.0, 1e6))
+      ->option_text("TIMES");
+  sub->add_option("--peak-hour", options->peak_hour, "diurnal: local hour of the most availability (default 2)")
+      ->check(CLI::Range(0.0, 24.0))
+      ->option_text("HOUR");
+  sub->add_option("--dwell", options->dwell, "diurnal: how long a state lasts at least (default 1800)")
+      ->check(CLI::Range(1.0, 1e9))
+      ->option_text("SECONDS");
+  sub->add_option("--zones", options->zones, "diurnal: time zones of the clients, an hour apart (default 24)")
+      ->check(CLI::Range(1U, 24U))
+      ->option_text("N");
+  sub->add_option("--out", options->out, "the trace")->required()->option_text("FILE");
+  sub->callback([options, &chosen] { chosen = [options] { return trace_generate_command(*options); }; });
+}
+
+void add_trace(CLI::App& app, command& chosen) {
+  auto* trace = app.add_subcommand("trace", "make, import or describe a trace of availability");
+  trace->require_subcommand(1);
+  add_trace_generate(*trace, chosen);
+
+  auto from = std::make_shared<trace_import_options>();
+  auto* reader = trace->add_subcommand("import", "turn a behaviour trace of FedScale or FLASH into a trace");
+  reader->add_option("file", from->file, "JSON lines or CSV")->required()->option_text("FILE");
+  reader->add_option("--format", from->format, "whose (default auto: what it looks like)")
+      ->transform(CLI::CheckedTransformer(foreign_traces))
+      ->option_text("fedscale|flash|auto");
+  reader->add_option("--out", from->out, "the trace")->required()->option_text("FILE");
+  reader->callback([from, &chosen] { chosen = [from] { return trace_import_command(*from); }; });
+
+  auto of = std::make_shared<trace_show_options>();
+  auto* show = trace->add_subcommand("show", "what a trace is like");
+  show->add_option("file", of->file, "the trace")->required()->option_text("FILE");
+  add_format(show, of->format);
+  show->callback([of, &chosen] { chosen = [of] { return trace_show_command(*of); }; });
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Furlong: federation of partially local models");
   app.name("furlong");
@@ -131,6 +238,9 @@ int parse_and_run(int argc, char** argv) {
   add_infer(app, chosen);
   add_store(app, chosen);
   add_report(app, chosen);
+  add_test(app, chosen);
+  add_sweep(app, chosen);
+  add_trace(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& why) {

@@ -12,6 +12,8 @@ namespace {
 constexpr auto redraw_every = std::chrono::milliseconds(100);
 constexpr auto line_every = std::chrono::milliseconds(1000);
 constexpr int bar_width = 24;
+// What `until` without a number of rounds stands for.
+constexpr std::uint64_t open_end = UINT32_MAX;
 
 std::string span_text(double seconds) {
   const auto whole = static_cast<std::int64_t>(seconds + 0.5);
@@ -40,9 +42,14 @@ progress::progress(std::uint64_t done, std::uint64_t total)
     : terminal_(::isatty(STDERR_FILENO) != 0), first_(done), total_(total), begun_(clock::now()), drawn_(begun_) {}
 
 void progress::draw(const federated::round_report& report, double seconds) const {
+  const auto rate = static_cast<double>(clients_) / seconds;
+  if (total_ == open_end) {
+    show(fmt::format("{}round {}  loss {:.4f}  {:.0f} clients/s{}", terminal_ ? "\r\033[K" : "", report.version,
+                     report.loss, rate, terminal_ ? "" : "\n"));
+    return;
+  }
   const double rounds = static_cast<double>(report.version - first_);
   const double left = seconds / rounds * static_cast<double>(total_ - report.version);
-  const auto rate = static_cast<double>(clients_) / seconds;
   if (!terminal_) {
     show(fmt::format("round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left\n", report.version, total_, report.loss, rate,
                      span_text(left)));

@@ -33,7 +33,8 @@ result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& fold
 federated::run_observer run_outputs::observer() {
   return {[this](const federated::round_report& report) { return on_round(report); },
           [this](const federated::evaluation_report& report) { return on_evaluation(report); },
-          [this](federated::protocol::server_state& state) { return on_checkpoint(state); }};
+          [this](federated::protocol::server_state& state) { return on_checkpoint(state); },
+          [this](const federated::run_event& event) { return events_.append(to_json(event).dump()); }};
 }
 
 result<void> run_outputs::write_pending() {
@@ -46,8 +47,6 @@ result<void> run_outputs::write_pending() {
 result<void> run_outputs::on_round(const federated::round_report& report) {
   if (auto written = write_pending(); !written) return written;
   pending_ = to_json(report);
-  for (const auto& event : rejection_events(report))
-    if (auto written = events_.append(event.dump()); !written) return written;
   spdlog::info("round {}: {} of {} folded, loss {:.5f}", report.version, report.folded, report.selected, report.loss);
   if (!report.applied)
     spdlog::warn("round {}: nothing usable was folded ({} of {} clients rejected), the model stays as it was",

@@ -1,10 +1,13 @@
 #include "tools/session.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "federated/pooled_population.hpp"
 #include "federated/round.hpp"
+#include "federated/simulation/world.hpp"
+#include "scenarios/trace_file.hpp"
 #include "wire/message.hpp"
 
 namespace furlong::tools {
@@ -21,6 +24,64 @@ void meter_traffic(federated::experiment& e) {
   const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.shared),
                                    federated::first_reference(e.settings.aggregation, e.parts.shared)};
   e.download_bytes = wire::encoded_size(model) + wire::encoded_size(federated::task_id{});
+}
+
+/// A change of nothing, with `rows` rows of every tensor that has rows by feature when it is sparse.
+federated::client_update blank_update(const federated::experiment& e, bool sparse, std::uint32_t rows) {
+  federated::client_update update;
+  update.change.shape = e.parts.shared;
+  for (const auto& spec : e.parts.shared->tensors()) {
+    const bool by_rows = sparse && spec.index != models::row_index::none;
+    const auto count = spec.index == models::row_index::by_client ? 1U : std::min(rows, spec.rows);
+    update.change.pieces.push_back({by_rows, static_cast<std::uint32_t>(update.change.rows.size()),
+                                    by_rows ? count : 0U, update.change.values.size()});
+    for (std::uint32_t row = 0; by_rows && row < count; ++row) update.change.rows.push_back(row);
+    const std::size_t size = by_rows ? std::size_t{count} * spec.cols : spec.size();
+    update.change.values.resize(update.change.values.size() + size, 0.0F);
+  }
+  return update;
+}
+
+/// What the simulation takes for the size of a client's update: exact when it is dense; else as if each of the client's
+/// examples touched a row of its own.
+void plan_traffic(federated::experiment& e) {
+  if (!e.upload_bytes) return;
+  const auto size_of = [&](std::uint32_t rows) {
+    return e.upload_bytes(blank_update(e, e.settings.sparse_upload, rows));
+  };
+  if (!e.settings.sparse_upload) {
+    e.planned_upload_bytes = [bytes = size_of(0)](std::uint32_t) { return bytes; };
+    return;
+  }
+  constexpr std::uint32_t many = 64;
+  const auto none = size_of(0);
+  const auto rows = e.clients->facts().features;
+  const double per_row = static_cast<double>(size_of(many) - none) / many;
+  e.planned_upload_bytes = [none, per_row, rows, who = e.participants](std::uint32_t client) {
+    const auto touched = std::min(who->count(client, federated::part::train), rows);
+    return none + static_cast<std::uint64_t>(per_row * touched);
+  };
+}
+
+/// The simulated world, under the virtual clock.
+result<void> build_world(federated::experiment& e) {
+  if (e.settings.clock == federated::clock_kind::real) return {};
+  std::shared_ptr<const federated::availability_trace> trace;
+  const auto& presence = e.settings.devices.availability;
+  if (presence.kind == federated::availability_kind::trace) {
+    auto read = scenarios::read_trace(std::filesystem::path(presence.trace));
+    if (!read) return tl::unexpected(read.error());
+    trace = std::make_shared<const federated::availability_trace>(std::move(*read));
+  }
+  e.around = federated::make_world(e.settings, *e.participants, std::move(trace));
+  plan_traffic(e);
+  return {};
+}
+
+/// Updates that one version may take in.
+std::uint32_t most_updates(const federated::participation_settings& how) {
+  if (how.mode == federated::participation_mode::async) return how.buffer;
+  return static_cast<std::uint32_t>(std::ceil(how.per_round * how.over_selection));
 }
 
 }  // namespace
@@ -41,15 +102,16 @@ result<session> open_session(scenarios::scenario from) {
   if (!parts) return tl::unexpected(parts.error());
   e.parts = std::move(*parts);
   auto& rule = e.settings.aggregation;
-  rule.max_updates = std::max(rule.max_updates, e.settings.per_round);
+  rule.max_updates = std::max(rule.max_updates, most_updates(e.settings.participation));
   e.clients = made.data.clients;
   e.participants = e.clients;
   if (e.settings.algorithm == federated::algorithm_kind::centralized) {
     e.participants = federated::pool_clients(e.clients);
-    e.settings.per_round = 1;
+    e.settings.participation.per_round = 1;
     e.settings.aggregation.rule = federated::rule_kind::uniform_mean;  // of one
   }
   meter_traffic(e);
+  if (auto built = build_world(e); !built) return tl::unexpected(built.error());
   return made;
 }
 

@@ -37,8 +37,9 @@ class accumulator {
   accumulator(const accumulator&) = delete;
   accumulator& operator=(const accumulator&) = delete;
 
-  /// Adds an update that validate() has passed, or says why this rule cannot. Then it is unchanged.
-  [[nodiscard]] virtual std::optional<rejection> fold(const client_update& update) = 0;
+  /// Adds an update that validate() has passed, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
+  /// it shortens the step, and leaves the update's share as it is); or says why this rule cannot. Then it is unchanged.
+  [[nodiscard]] virtual std::optional<rejection> fold(const client_update& update, double freshness = 1.0) = 0;
   /// The result of the round. Leaves the accumulator empty.
   [[nodiscard]] virtual aggregate report() = 0;
 

@@ -37,7 +37,7 @@ class fedatt_accumulator final : public accumulator {
     distance_.resize(shared_->count());
   }
 
-  std::optional<rejection> fold(const client_update& update) override {
+  std::optional<rejection> fold(const client_update& update, double freshness) override {
     if (update.weight == 0) return std::nullopt;  // the client had nothing to say
     if (!has_room(update.weight)) return rejection::weight_bound;
     for (std::size_t t = 0; t < shared_->count(); ++t) {
@@ -48,7 +48,7 @@ class fedatt_accumulator final : public accumulator {
       // To 24 bits, so that the products below are exact: the same sums whichever kernels fold them.
       attention_[t] = static_cast<float>(std::exp(exponent));
     }
-    for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, update.change);
+    for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, update.change, freshness);
     count_update(update);
     return std::nullopt;
   }
@@ -70,11 +70,12 @@ class fedatt_accumulator final : public accumulator {
   }
   std::int64_t* fine(std::size_t t) { return coarse(t) + shared_->size(); }
 
-  void fold_tensor(std::size_t t, const models::delta& change) {
+  void fold_tensor(std::size_t t, const models::delta& change, double freshness) {
     const auto& fold_wide = models::kernels().fold_wide;
-    const double scale = attention_[t] * scale_;
     const float one = 1.0F;
-    fold_wide(attention_words(t), attention_words(t) + 1, &one, 1, scale);
+    fold_wide(attention_words(t), attention_words(t) + 1, &one, 1, attention_[t] * scale_);
+    // Again to 24 bits, for the same reason.
+    const double scale = static_cast<float>(attention_[t] * freshness) * scale_;
     attention_words(t)[2] += std::llround(distance_[t] / distance_unit);
     const auto values = change.values_of(t);
     if (!change.pieces[t].by_rows) {

@@ -24,10 +24,10 @@ class mean_accumulator final : public accumulator {
     scale_ = std::ldexp(1.0, std::min(50 - one_weight, 62 - all_weights) - norm_bits);
   }
 
-  std::optional<rejection> fold(const client_update& update) override {
+  std::optional<rejection> fold(const client_update& update, double freshness) override {
     if (update.weight == 0) return std::nullopt;  // the client had nothing to say
     if (!has_room(update.weight)) return rejection::weight_bound;
-    const double scale = scale_ * (weighted_ ? update.weight : 1.0);
+    const double scale = scale_ * (weighted_ ? update.weight : 1.0) * freshness;
     std::int64_t* const sums = words_.data() + header_words;
     const auto& fold_fixed = models::kernels().fold_fixed;
     for (std::size_t t = 0; t < shared_->count(); ++t) {

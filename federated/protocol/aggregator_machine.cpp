@@ -2,91 +2,192 @@
 
 #include <algorithm>
 
+#include "federated/staleness.hpp"
 #include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 
-aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window)
-    : e_(e), number_(number), window_(window) {}
+aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window, notices how)
+    : e_(e), number_(number), window_(window), how_(how) {}
 
-void aggregator_machine::on_assignment(const broadcast_ptr& from, std::vector<std::uint32_t> clients,
+void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                        aggregator_effects& out) {
-  // Without FedAtt's constants an accumulator only depends on the settings: then the emptied one serves again.
-  if (!sum_ || !from->reference.empty())
-    sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, from->reference);
-  if (sum_->count() > 0) static_cast<void>(sum_->take());
-  from_ = from;
-  clients_ = std::move(clients);
-  stages_.clear();
-  stages_.reserve(clients_.size());
-  next_ = 0;
-  settled_ = 0;
-  bytes_up_ = 0;
-  partial_ = {};
-  partial_.run = from->run;
-  partial_.version = from->version;
-  partial_.aggregator = number_;
+  if (begins) {
+    // Without FedAtt's constants an accumulator only depends on the settings: then the emptied one serves again.
+    if (!sum_ || !from->reference.empty())
+      sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, from->reference);
+    if (sum_->count() > 0) static_cast<void>(sum_->take());
+    from_ = from;
+    forget_settled();
+    partial_ = {};
+    partial_.run = from->run;
+    partial_.version = from->version;
+    partial_.aggregator = number_;
+    sent_ = false;
+  }
+  for (const auto& task : tasks) waiting_.push_back({task, from});
   go_on(out);
+}
+
+/// Tasks of shares that are over stay while they are open.
+void aggregator_machine::forget_settled() {
+  waiting_.clear();
+  next_ = 0;
+  if (is_async()) {
+    std::erase_if(tasks_, [](const auto& entry) { return entry.second.settled; });
+    return;
+  }
+  open_before_ += open_;
+  open_ = 0;
+  if (open_before_ == 0)
+    tasks_.clear();
+  else
+    std::erase_if(tasks_, [](const auto& entry) { return entry.second.settled; });
+}
+
+void aggregator_machine::restore(const open_task& task) {
+  tasks_[task.id.client] = {task.id, false, task.closed, task.surplus};
+  ++(is_async() ? open_ : open_before_);
 }
 
 void aggregator_machine::go_on(aggregator_effects& out) {
-  if (settled_ < clients_.size())
-    start_more(out);
-  else
-    send_up(out);
+  start_more(out);
+  if (!sent_ && !is_async() && open_ == 0 && next_ == waiting_.size()) send_up(out);
 }
 
 void aggregator_machine::start_more(aggregator_effects& out) {
-  while (next_ < clients_.size() && next_ - settled_ < window_) {
-    const auto client = clients_[next_++];
-    stages_.emplace(client, stage::waiting);
-    out.emplace_back(start_client{{from_->run, from_->version, client, 0}, from_});
+  while (next_ < waiting_.size() && open_ < window_) {
+    auto& one = waiting_[next_++];
+    tasks_[one.task.client] = {one.task};
+    ++open_;
+    out.emplace_back(std::move(one));
   }
+  if (next_ < waiting_.size()) return;
+  waiting_.clear();
+  next_ = 0;
 }
 
-std::optional<rejection> aggregator_machine::check_identity(const task_id& id) const {
-  if (!from_ || id.run != from_->run) return rejection::unknown_task;
-  if (id.version != from_->version) return rejection::stale_version;
-  const auto at = stages_.find(id.client);
-  if (at == stages_.end() || id.attempt != 0) return rejection::unknown_task;
-  if (at->second != stage::waiting) return rejection::duplicate;
-  return std::nullopt;
+aggregator_machine::known_task* aggregator_machine::find(const task_id& id, rejection& why) {
+  why = rejection::unknown_task;
+  if (id.run != e_.run) return nullptr;
+  const auto at = tasks_.find(id.client);
+  if (at == tasks_.end() || at->second.id.version != id.version) {
+    if (from_ && id.version != from_->version) why = rejection::stale_version;
+    return nullptr;
+  }
+  if (at->second.id.attempt != id.attempt) return nullptr;
+  if (!at->second.settled) return &at->second;
+  why = rejection::duplicate;
+  return nullptr;
+}
+
+/// Validates and folds. What is returned is the reason not to.
+std::optional<rejection> aggregator_machine::try_fold(const client_update& update) {
+  const auto& how = e_.settings.participation;
+  const std::uint64_t staleness = from_->version - update.id.version;
+  if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
+  if (auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation)) return refused;
+  return sum_->fold(update, is_async() ? staleness_weight(how, staleness) : 1.0);
 }
 
 std::optional<rejection> aggregator_machine::on_update(const client_update& update, aggregator_effects& out) {
-  if (auto stranger = check_identity(update.id)) return stranger;
-  if (e_.upload_bytes) bytes_up_ += e_.upload_bytes(update);
-  auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation);
-  if (!refused) refused = sum_->fold(update);
-  settle(update.id, refused, update.examples, out);
+  rejection stranger{};
+  auto* task = find(update.id, stranger);
+  if (task == nullptr) return stranger;
+  settlement what;
+  what.examples = update.examples;
+  what.loss = update.weight > 0 ? update.loss_sum / update.weight : 0.0;
+  if (e_.upload_bytes) what.bytes = e_.upload_bytes(update);
+  std::optional<rejection> refused;
+  if (task->closed) {
+    what.what = task->surplus ? outcome::surplus : outcome::late;
+  } else {
+    refused = try_fold(update);
+    what.what = refused ? outcome::rejected : outcome::folded;
+    if (refused) what.why = *refused;
+  }
+  settle(*task, what, out);
   return refused;
 }
 
-void aggregator_machine::on_failure(const task_id& task, aggregator_effects& out) {
-  if (!check_identity(task)) settle(task, rejection::client_failed, 0, out);
+void aggregator_machine::on_unwanted(const task_id& id, std::uint64_t bytes, aggregator_effects& out) {
+  rejection stranger{};
+  auto* task = find(id, stranger);
+  if (task == nullptr || !task->closed) return;
+  settlement what;
+  what.what = task->surplus ? outcome::surplus : outcome::late;
+  what.bytes = bytes;
+  settle(*task, what, out);
 }
 
-void aggregator_machine::settle(const task_id& id, std::optional<rejection> refused, std::uint64_t examples,
-                                aggregator_effects& out) {
-  const member who{id.client, id.attempt};
-  stages_[id.client] = refused ? stage::refused : stage::folded;
-  ++settled_;
-  if (refused) {
-    partial_.refused.push_back({who, *refused});
-  } else {
+void aggregator_machine::on_failure(const task_id& id, aggregator_effects& out) {
+  rejection stranger{};
+  auto* task = find(id, stranger);
+  if (task == nullptr) return;
+  settlement what;
+  what.what = outcome::rejected;
+  what.why = rejection::client_failed;
+  settle(*task, what, out);
+}
+
+void aggregator_machine::on_drop(const task_id& id, drop_stage stage, aggregator_effects& out) {
+  rejection stranger{};
+  auto* task = find(id, stranger);
+  if (task == nullptr) return;
+  settlement what;
+  what.what = outcome::dropped;
+  what.stage = stage;
+  settle(*task, what, out);
+}
+
+void aggregator_machine::settle(known_task& task, settlement what, aggregator_effects& out) {
+  what.id = task.id;
+  const member who{task.id.client, task.id.attempt};
+  if (what.what == outcome::folded) {
     partial_.folded.push_back(who);
-    partial_.examples += examples;
+    partial_.examples += what.examples;
+  } else if (what.what == outcome::rejected) {
+    partial_.refused.push_back({who, what.why});
   }
+  settled_.push_back(what);
+  if (task.closed && !is_async()) {
+    --open_before_;
+    tasks_.erase(task.id.client);
+  } else {
+    task.settled = true;
+    --open_;
+  }
+  if (how_ == notices::at_once) out.emplace_back(report_settled{std::exchange(settled_, {})});
   go_on(out);
 }
 
+void aggregator_machine::on_close(std::uint64_t version, bool enough, aggregator_effects& out) {
+  if (sent_ || !from_ || from_->version != version) return;  // it went up by itself meanwhile
+  if (!is_async()) {
+    for (; next_ < waiting_.size(); ++next_) {  // cannot report any more: they were never started
+      settlement what;
+      what.id = waiting_[next_].task;
+      what.what = enough ? outcome::surplus : outcome::late;
+      settled_.push_back(what);
+    }
+    for (auto& [client, task] : tasks_) {
+      if (task.settled || task.closed) continue;
+      task.closed = true;
+      task.surplus = enough;
+    }
+    open_before_ += std::exchange(open_, 0);
+  }
+  send_up(out);
+}
+
 void aggregator_machine::send_up(aggregator_effects& out) {
+  sent_ = true;
   std::ranges::sort(partial_.folded);
   std::ranges::sort(partial_.refused, {}, [](const refused_member& m) { return m.who; });
   partial_.weight = sum_->weight();
   partial_.loss_fixed = sum_->loss_fixed();
   partial_.sums = sum_->take();
-  out.emplace_back(send_partial{std::move(partial_), bytes_up_});
+  out.emplace_back(send_partial{std::move(partial_), std::exchange(settled_, {})});
 }
 
 }  // namespace furlong::federated::protocol

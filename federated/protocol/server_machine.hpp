@@ -1,32 +1,66 @@
-// The server as a state machine: events in, effects out, no I/O, no clock, no threads.
+// The server as a state machine: events in, effects out, no I/O, no clock, no threads. Every event comes with the time
+// at which it happens.
 //
 // A synchronous round:
-//   1. The server chooses a cohort, deals it out to its aggregators and broadcasts the model   -> assign (one each)
-//   2. Aggregators run their clients, validate and fold, and answer with a partial aggregate   <- on_partial
-//   3. When all aggregators have answered, the partials are merged and the round is closed     -> round_closed
-//   4. Where due: evaluation                                                     -> evaluate   <- on_evaluated
-//   5. Where due, and before stopping: checkpoint                              -> checkpoint   <- on_checkpointed
-//   6. Back to 1, or                                                                           -> finish
+//   1. The server chooses a cohort among those it can reach; when too few are there it looks again later  -> set_timer
+//   2. It deals the cohort out to its aggregators and broadcasts the model                      -> assign (one each)
+//   3. Aggregators tell how tasks ended                                                               <- on_settled
+//   4. When there are reports enough, or at the deadline, the shares are closed                      -> close_share
+//   5. Aggregators answer with partial aggregates, by themselves when all their tasks have ended      <- on_partial
+//   6. The partials are merged into a new version; with too few reports the round is abandoned instead:
+//      the version advances, the model stays as it was                              -> acknowledge, round_closed
+//   7. Where due: evaluation                                                           -> evaluate <- on_evaluated
+//   8. Where due, and before stopping: checkpoint                                  -> checkpoint <- on_checkpointed
+//   9. Back to 1, or                                                            -> proceed <- on_proceed, or finish
+// Tasks that are open at 4 stay open: whatever they report is late, or surplus.
+//
+// An asynchronous run (FedBuff; Nguyen et al. 2022) keeps `concurrency` tasks open: whenever one ends another is given
+// out, from the newest model. Every `buffer` folded updates make a version (steps 4 to 9, without a deadline).
 //
 // A partial of another run, version or aggregator, one that comes twice, or one that lists clients that its aggregator
 // was not given, is an error and leaves the machine unchanged.
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "federated/engine.hpp"
 #include "federated/experiment.hpp"
+#include "federated/participation/policy.hpp"
 #include "federated/round.hpp"
 
 namespace furlong::federated::protocol {
 
-/// Give these clients to that aggregator.
+/// Give these tasks to that aggregator. `begins`: a new share; what the aggregator folded before is done with.
 struct assign {
   std::uint32_t aggregator = 0;
   broadcast_ptr from;
-  std::vector<std::uint32_t> clients;
+  std::vector<task_id> tasks;
+  bool begins = true;
+};
+/// Tell that aggregator to close its share of `version`; `enough`: since the round has all the reports that it needs.
+struct close_share {
+  std::uint32_t aggregator = 0;
+  std::uint64_t version = 0;
+  bool enough = false;
+};
+enum class timer_kind : std::uint8_t { look_again, deadline };
+/// Call on_timer() with it at that time.
+struct timer {
+  timer_kind what = timer_kind::look_again;
+  std::uint64_t version = 0;
+  virtual_time at = 0;
+};
+/// The updates of these tasks are in the model of the version after `version`.
+struct acknowledge {
+  std::uint64_t version = 0;
+  std::vector<task_id> tasks;
+};
+/// Something to write down.
+struct note {
+  run_event event;
 };
 /// A round ended; tell whoever listens.
 struct round_closed {
@@ -36,45 +70,105 @@ struct round_closed {
 struct evaluate {};
 /// Make private values and state() durable, then call on_checkpointed().
 struct checkpoint {};
+/// Call on_proceed(): the next round can begin.
+struct proceed {};
 /// Nothing more to do.
 struct finish {
   bool interrupted = false;
 };
-using server_effect = std::variant<assign, round_closed, evaluate, checkpoint, finish>;
+using server_effect =
+    std::variant<assign, close_share, timer, acknowledge, note, round_closed, evaluate, checkpoint, proceed, finish>;
 using server_effects = std::vector<server_effect>;
+
+/// Whom the server can reach.
+class roster {
+ public:
+  virtual ~roster() = default;
+  /// A round begins: the round that makes version `version` + 1.
+  virtual void on_round(std::uint64_t version, virtual_time now) = 0;
+  /// Whether a client that is not at work can be asked now.
+  [[nodiscard]] virtual bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) = 0;
+  /// Whether others may be reachable later in the same round.
+  [[nodiscard]] virtual bool waiting_helps() const = 0;
+};
 
 class server_machine {
  public:
-  /// Starts, or goes on, from a state. `e` must outlive the machine.
-  server_machine(const experiment& e, server_state state);
+  /// Starts, or goes on, from a state. `e` and `who` must outlive the machine; without `who` everybody can be reached.
+  server_machine(const experiment& e, server_state state, roster* who = nullptr);
 
   [[nodiscard]] server_effects start();
-  /// `report` holds what the aggregator counted: folded, refused, examples, bytes.
-  [[nodiscard]] result<server_effects> on_partial(partial_aggregate partial, std::uint64_t bytes_up);
-  [[nodiscard]] server_effects on_evaluated();
+  [[nodiscard]] server_effects on_settled(std::uint32_t aggregator, const std::vector<settlement>& settled,
+                                          virtual_time now);
+  [[nodiscard]] result<server_effects> on_partial(partial_aggregate partial, virtual_time now);
+  [[nodiscard]] server_effects on_timer(const timer& which, virtual_time now);
+  [[nodiscard]] server_effects on_evaluated(const evaluation_report& figures);
   [[nodiscard]] server_effects on_checkpointed();
+  [[nodiscard]] server_effects on_proceed();
   /// Asks to stop after the round under way.
   void stop() { stopping_ = true; }
+  /// Asks for a checkpoint after the round under way.
+  void want_checkpoint() { checkpoint_wanted_ = true; }
+  /// Something happened that is to be written down with the round's other events.
+  void on_event(run_event what) { events_.push_back(std::move(what)); }
+  /// A client's private values were erased.
+  void on_erased(std::uint32_t client) { state_.ledger->touch(client).trained_version = 0; }
+  /// A client kept the private values that it trained from `version` at that time.
+  void on_kept(std::uint32_t client, std::uint64_t version, virtual_time when);
 
-  /// The state as of the last closed round; the optimizer's is copied in by snapshot().
+  /// The state as of the last closed round; what other members know is copied in by snapshot().
   [[nodiscard]] const server_state& state() const { return state_; }
   [[nodiscard]] server_state snapshot() const;
+  /// Tasks of which nothing is known yet.
+  [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
 
  private:
-  [[nodiscard]] server_effects begin_round();
-  [[nodiscard]] server_effects close();
-  [[nodiscard]] server_effects after_evaluation();
+  [[nodiscard]] const participation_settings& how() const { return e_.settings.participation; }
+  [[nodiscard]] bool is_async() const { return how().mode == participation_mode::async; }
+  [[nodiscard]] bool is_over() const;
+
+  void look(server_effects& out);
+  [[nodiscard]] bool refill(server_effects& out);
+  void look_again(server_effects& out, virtual_time at_latest);
+  [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
+  [[nodiscard]] bool may_be_asked(std::uint32_t client);
+  [[nodiscard]] std::vector<task_id> give_out(const std::vector<std::uint32_t>& clients);
+  void deal(const std::vector<task_id>& tasks, bool begins, server_effects& out);
+  void close_shares(bool enough, server_effects& out);
+  void settle(std::uint32_t aggregator, const settlement& one);
+  void remember_span(const open_task& task, outcome what);
+  void write_down(const settlement& one);
+
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
+  void conclude(server_effects& out);
+  void give_up();
+  void mix_in_base(aggregate& round) const;
+  [[nodiscard]] server_effects after_evaluation();
 
   const experiment& e_;
   server_state state_;
+  roster* who_;
   server_optimizer optimizer_;
+  std::unique_ptr<selection_policy> policy_;
   std::unique_ptr<accumulator> sum_;
-  std::vector<std::vector<std::uint32_t>> dealt_;  ///< clients of each aggregator in this round
+  broadcast_ptr current_;
+  std::unordered_map<std::uint32_t, open_task> open_;  ///< by client
+  std::map<std::uint64_t, broadcast_ptr> broadcasts_;  ///< of the versions that open tasks started from
+  std::vector<std::vector<std::uint32_t>> dealt_;      ///< clients of each aggregator in this round; synchronous
+  std::vector<std::vector<member>> told_;              ///< by aggregator: updates it said it folded in this round
   std::vector<bool> answered_;
-  std::size_t pending_ = 0;
+  std::size_t pending_ = 0;        ///< aggregators that have not answered
+  std::vector<task_id> folded_;    ///< in this round, not yet in a model
+  std::size_t open_in_round_ = 0;  ///< synchronous: tasks of this round without an end
+  std::size_t goal_ = 0;           ///< folded updates that close the round
+  bool dealt_out_ = false;         ///< the round's shares are under way
+  bool closing_ = false;
+  std::uint32_t looks_ = 0;  ///< for clients, in this round
+  virtual_time round_began_ = 0;
   round_report report_;
+  std::vector<run_event> events_;  ///< of this round
   bool stopping_ = false;
+  bool checkpoint_wanted_ = false;
 };
 
 }  // namespace furlong::federated::protocol

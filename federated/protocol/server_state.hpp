@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "federated/participation/ledger.hpp"
 #include "federated/private_store.hpp"
 #include "federated/protocol/accounting.hpp"
 #include "models/parameters.hpp"
@@ -20,14 +23,51 @@ struct optimizer_state {
   friend bool operator==(const optimizer_state&, const optimizer_state&) = default;
 };
 
+/// A task that was given out and of which nothing is known yet.
+struct open_task {
+  task_id id;
+  std::uint32_t aggregator = 0;
+  virtual_time started_at = 0;
+  bool closed = false;   ///< its round is over: whatever arrives is late or surplus
+  bool surplus = false;  ///< closed because the round had enough reports
+
+  friend auto operator<=>(const open_task&, const open_task&) = default;
+};
+
+/// What the simulation knows of an open task: its fate, changed by whatever happened since.
+struct simulated_task {
+  task_id id;
+  virtual_time started_at = 0;
+  virtual_time trained_at = never;
+  virtual_time ends_at = never;
+  std::optional<drop_stage> dropped;
+
+  friend auto operator<=>(const simulated_task&, const simulated_task&) = default;
+};
+
+/// The simulated world's memory: what happened to it so far.
+struct simulation_state {
+  std::vector<simulated_task> tasks;    ///< those in flight, by client
+  std::vector<std::uint32_t> events;    ///< indices of the events that have happened, in order
+  std::vector<std::uint32_t> erasures;  ///< clients to be erased once the next checkpoint is durable
+  friend bool operator==(const simulation_state&, const simulation_state&) = default;
+};
+
 /// The content of a checkpoint. Random streams are keyed, so none are stored.
 struct server_state {
   std::uint64_t run = 0;      ///< the run's id: a checkpoint of another scenario is refused
   std::uint64_t version = 0;  ///< rounds done
+  virtual_time now = 0;       ///< the run's clock; stands still under the real clock
   models::shared_parameters model;
   optimizer_state optimizer;
   std::vector<double> reference;  ///< the aggregation rule's constants for the next round
   accounting counts;
+  std::vector<open_task> open;                                      ///< by client
+  std::map<std::uint64_t, models::shared_parameters> started_from;  ///< models of earlier versions that open tasks need
+  std::shared_ptr<participation_ledger> ledger;                     ///< shared with the machine that writes it
+  simulation_state simulation;
+  std::optional<virtual_time> target_reached;  ///< when evaluation.target was first reached
+  std::uint64_t target_version = 0;            ///< and the version that did
   run_history history;
   double wall_seconds = 0.0;  ///< spent in all lives up to here
   double cpu_seconds = 0.0;

@@ -26,12 +26,13 @@ tl::unexpected<error> refused(const database_place& place, std::uint32_t client,
   return why;
 }
 
-Slice slice(const record_key& key) { return {key.data(), key.size()}; }
+Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const std::vector<std::string>& names) {
+std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const environment& env,
+                                                         const std::vector<std::string>& names) {
   std::vector<rocksdb::ColumnFamilyDescriptor> all;
   all.reserve(names.size());
-  const auto options = environment::family_options();
+  const auto options = env.family_options();
   for (const auto& name : names) all.emplace_back(name, options);
   return all;
 }
@@ -53,17 +54,17 @@ std::vector<store_problem> diagnose_tables(const environment& env, const databas
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* raw = nullptr;
   const auto status =
-      rocksdb::DB::OpenForReadOnly(options, place.folder.string(), descriptors(families), &handles, &raw);
+      rocksdb::DB::OpenForReadOnly(options, place.folder.string(), descriptors(env, families), &handles, &raw);
   const std::unique_ptr<rocksdb::DB> db(raw);
   if (!status.ok()) return {};
-  auto problems = verify_tables(*db, place);
+  auto problems = verify_tables(env, *db, place);
   for (auto* handle : handles) db->DestroyColumnFamilyHandle(handle);
   return problems;
 }
 
 result<std::unique_ptr<database>> database::create(const environment& env, database_place place) {
   if (auto made = make_folder(place.folder); !made) return tl::unexpected(made.error());
-  std::unique_ptr<database> self(new database(std::move(place), false));
+  std::unique_ptr<database> self(new database(env, std::move(place), false));
   auto options = env.database_options();
   options.create_if_missing = true;
   options.error_if_exists = true;
@@ -71,7 +72,7 @@ result<std::unique_ptr<database>> database::create(const environment& env, datab
   rocksdb::DB* db = nullptr;
   const deferred_syncs later;  // it does not count before it is sealed, and sealing makes all of it durable
   const auto status = rocksdb::DB::Open(options, self->place_.folder.string(),
-                                        descriptors({rocksdb::kDefaultColumnFamilyName}), &handles, &db);
+                                        descriptors(env, {rocksdb::kDefaultColumnFamilyName}), &handles, &db);
   if (!status.ok()) return refused(self->place_, "create the shard", status);
   self->db_.reset(db);
   self->adopt(handles);
@@ -79,28 +80,30 @@ result<std::unique_ptr<database>> database::create(const environment& env, datab
 }
 
 result<std::unique_ptr<database>> database::open(const environment& env, database_place place, bool read_only) {
-  std::unique_ptr<database> self(new database(std::move(place), read_only));
-  if (auto started = self->start(env); !started) return tl::unexpected(started.error());
+  std::unique_ptr<database> self(new database(env, std::move(place), read_only));
+  if (auto started = self->start(); !started) return tl::unexpected(started.error());
   return self;
 }
 
-result<void> database::start(const environment& env) {
+result<void> database::start() {
   // RocksDB takes a changed length at the MANIFEST's end for an unfinished record, and would forget families.
-  if (const auto damaged = scan_manifest(place_); !damaged.empty()) return as_error(place_, damaged.front());
-  const auto names = list_families(env, place_);
+  if (const auto damaged = scan_manifest(env_, place_); !damaged.empty()) return as_error(place_, damaged.front());
+  const auto names = list_families(env_, place_);
   if (!names) return tl::unexpected(names.error());
   // Its own reading of logs has a gap too, in every mode: a changed kind of record can pass for the end of the log.
-  if (const auto damaged = scan_logs(place_, *names, torn_); !damaged.empty()) return as_error(place_, damaged.front());
-  auto options = env.database_options();
+  if (const auto damaged = scan_logs(env_, place_, *names, torn_); !damaged.empty())
+    return as_error(place_, damaged.front());
+  auto options = env_.database_options();
   if (torn_) options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   const auto folder = place_.folder.string();
-  const auto status = read_only_ ? rocksdb::DB::OpenForReadOnly(options, folder, descriptors(*names), &handles, &db)
-                                 : rocksdb::DB::Open(options, folder, descriptors(*names), &handles, &db);
+  const auto status = read_only_
+                          ? rocksdb::DB::OpenForReadOnly(options, folder, descriptors(env_, *names), &handles, &db)
+                          : rocksdb::DB::Open(options, folder, descriptors(env_, *names), &handles, &db);
   db_.reset(db);
   if (!status.ok()) {
-    const auto problems = diagnose_tables(env, place_, *names);
+    const auto problems = diagnose_tables(env_, place_, *names);
     return problems.empty() ? refused(place_, "open the shard", status) : as_error(place_, problems.front());
   }
   adopt(handles);
@@ -112,8 +115,8 @@ result<void> database::start(const environment& env) {
 void database::adopt(const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
   families_.reserve(handles.size());
   for (auto* handle : handles) {
-    if (const auto client = client_of_family(handle->GetName()))
-      families_[*client].handle = handle;
+    if (const auto number = place_.spread.family_named(handle->GetName()))
+      families_[*number].handle = handle;
     else
       default_ = handle;
   }
@@ -130,40 +133,65 @@ void database::measure_logs() {
 
 database::~database() {
   if (!db_) return;
-  for (auto& [client, of] : families_) db_->DestroyColumnFamilyHandle(of.handle);
+  for (auto& [number, of] : families_) db_->DestroyColumnFamilyHandle(of.handle);
   if (default_ != nullptr) db_->DestroyColumnFamilyHandle(default_);
   db_->Close();
 }
 
 database::family* database::find(std::uint32_t client) {
-  const auto at = families_.find(client);
+  const auto at = families_.find(place_.spread.family_of(client));
   return at == families_.end() ? nullptr : &at->second;
 }
 
-result<void> database::add(const std::vector<std::uint32_t>& clients) {
+result<std::vector<std::uint32_t>> database::clients() {
+  std::vector<std::uint32_t> all;
+  if (place_.spread.family_per_client()) {
+    for (const auto& [client, of] : families_) all.push_back(client);
+  } else {
+    for (const auto& [bucket, of] : families_) {
+      const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, of.handle));
+      for (at->SeekToFirst(); at->Valid(); at->Next()) {
+        const auto client = client_of_key(at->key().ToStringView());
+        if (all.empty() || all.back() != client) all.push_back(client);
+      }
+      if (!at->status().ok()) return refused(place_, "read the list of clients", at->status());
+    }
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+result<void> database::add(std::span<const std::uint32_t> clients) {
+  std::vector<std::uint32_t> missing;
+  for (const auto client : clients)
+    if (find(client) == nullptr) missing.push_back(place_.spread.family_of(client));
+  std::ranges::sort(missing);
+  const auto repeated = std::ranges::unique(missing);
+  missing.erase(repeated.begin(), repeated.end());
+  if (missing.empty()) return {};
   std::vector<std::string> names;
-  names.reserve(clients.size());
-  for (const auto client : clients) names.push_back(family_name(client));
+  names.reserve(missing.size());
+  for (const auto number : missing) names.push_back(place_.spread.family_name(number));
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   Status status;
   {
     const deferred_syncs later;
     manifest_dirty_ = true;
-    status = db_->CreateColumnFamilies(environment::family_options(), names, &handles);
+    status = db_->CreateColumnFamilies(env_.family_options(), names, &handles);
   }
   for (auto* handle : handles) {
-    auto& of = families_[*client_of_family(handle->GetName())];
+    auto& of = families_[*place_.spread.family_named(handle->GetName())];
     of.handle = handle;
-    of.known = true;
+    of.known = place_.spread.family_per_client();
   }
-  if (!status.ok()) return refused(place_, "make room for a client", status);
+  if (!status.ok()) return refused(place_, "make room for clients", status);
   return {};
 }
 
 result<bool> database::get(std::uint32_t client, const family& of, std::size_t slot, rocksdb::PinnableSlice& out) {
   out.Reset();
-  const auto key = make_key(client, slot);
-  const auto status = db_->Get({}, of.handle, slice(key), &out);
+  const auto key = place_.spread.key(client, slot);
+  const auto status = db_->Get({}, of.handle, slice(key.bytes()), &out);
   if (status.IsNotFound()) return false;
   if (!status.ok()) return refused(place_, client, "read the value", status);
   return true;
@@ -171,13 +199,22 @@ result<bool> database::get(std::uint32_t client, const family& of, std::size_t s
 
 result<void> database::put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record) {
   batch_.Clear();
-  const auto key = make_key(client, slot);
-  auto status = batch_.Put(of.handle, slice(key), Slice(record.data(), record.size()));
+  const auto key = place_.spread.key(client, slot);
+  auto status = batch_.Put(of.handle, slice(key.bytes()), slice(record));
   if (status.ok()) status = db_->Write({}, &batch_);
   if (!status.ok()) return refused(place_, client, "store the value", status);
   constexpr std::size_t log_overhead = 40;
   log_bytes_ += record.size() + log_overhead;
   dirty_ = true;
+  return {};
+}
+
+result<void> database::flush() {
+  std::vector<rocksdb::ColumnFamilyHandle*> all{default_};
+  for (const auto& [number, of] : families_) all.push_back(of.handle);
+  if (const auto status = db_->Flush({}, all); !status.ok()) return refused(place_, "move the log to tables", status);
+  log_bytes_ = 0;
+  log_files_ = 1;
   return {};
 }
 

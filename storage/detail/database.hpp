@@ -1,10 +1,11 @@
-// One RocksDB database: a shard's content, a column family per client. Not thread-safe: a shard has a lock.
+// One RocksDB database: a shard's content, a column family per client or bucket. Not thread-safe: a shard has a lock.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <rocksdb/db.h>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "storage/detail/environment.hpp"
 #include "storage/detail/owner.hpp"
 #include "storage/detail/record.hpp"
+#include "storage/detail/spread.hpp"
 #include "storage/problem.hpp"
 
 namespace furlong::storage::detail {
@@ -22,14 +24,15 @@ struct database_place {
   std::filesystem::path folder;
   std::uint32_t shard = 0;
   std::string name;  ///< "private store DIR, shard 3"
+  detail::spread spread;
 };
 
 class database {
  public:
-  /// A client's family, and what is known of its two records.
+  /// A family, and where it has one client, what is known of its two records.
   struct family {
     rocksdb::ColumnFamilyHandle* handle = nullptr;
-    bool known = false;  ///< the tags were read (and the records found sound)
+    bool known = false;  ///< the tags were read (and the records found sound); never of a bucket
     slot_pair tags;
   };
 
@@ -50,26 +53,32 @@ class database {
   [[nodiscard]] const database_place& place() const { return place_; }
   [[nodiscard]] rocksdb::DB& raw() { return *db_; }
 
-  [[nodiscard]] std::unordered_map<std::uint32_t, family>& families() { return families_; }
-  /// The client's family, or null.
+  /// Every client that was ever stored, or that has a family, ascending.
+  [[nodiscard]] result<std::vector<std::uint32_t>> clients();
+  /// The family that the client is in if it is stored, or null.
   [[nodiscard]] family* find(std::uint32_t client);
-  /// Makes a family for each client; none has one yet.
-  [[nodiscard]] result<void> add(const std::vector<std::uint32_t>& clients);
+  /// Makes the families that the clients lack.
+  [[nodiscard]] result<void> add(std::span<const std::uint32_t> clients);
+  [[nodiscard]] std::size_t family_count() const { return families_.size(); }
 
   /// Reads a record. False when there is none.
   [[nodiscard]] result<bool> get(std::uint32_t client, const family& of, std::size_t slot, rocksdb::PinnableSlice& out);
   /// Writes a record, whole or not at all.
   [[nodiscard]] result<void> put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record);
+  /// Moves all values from the log to tables. Cheap for few families only.
+  [[nodiscard]] result<void> flush();
   /// Returns when all that was written survives a crash of the machine.
   [[nodiscard]] result<void> sync();
   [[nodiscard]] bool dirty() const { return dirty_; }
 
  private:
-  database(database_place place, bool read_only) : place_(std::move(place)), read_only_(read_only) {}
-  result<void> start(const environment& env);
+  database(const environment& env, database_place place, bool read_only)
+      : env_(env), place_(std::move(place)), read_only_(read_only) {}
+  result<void> start();
   void adopt(const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   void measure_logs();
 
+  const environment& env_;
   database_place place_;
   bool read_only_ = false;
   bool torn_ = false;
@@ -89,12 +98,13 @@ class database {
 /// The family names of a database on disk, by family id, without opening it.
 [[nodiscard]] result<std::vector<std::string>> list_families(const environment& env, const database_place& place);
 /// Scans all logs of a database for damage. Sets `torn` when a log ends in an unfinished record.
-[[nodiscard]] std::vector<store_problem> scan_logs(const database_place& place,
+[[nodiscard]] std::vector<store_problem> scan_logs(const environment& env, const database_place& place,
                                                    const std::vector<std::string>& families, bool& torn);
 /// The same for the MANIFEST in use; nothing else can be read without it.
-[[nodiscard]] std::vector<store_problem> scan_manifest(const database_place& place);
+[[nodiscard]] std::vector<store_problem> scan_manifest(const environment& env, const database_place& place);
 /// Compares every table file of a database with the checksum that was taken when it was written.
-[[nodiscard]] std::vector<store_problem> verify_tables(rocksdb::DB& db, const database_place& place);
+[[nodiscard]] std::vector<store_problem> verify_tables(const environment& env, rocksdb::DB& db,
+                                                       const database_place& place);
 /// The same for a database that does not open although its logs are sound: a damaged log can keep RocksDB busy for
 /// ever.
 [[nodiscard]] std::vector<store_problem> diagnose_tables(const environment& env, const database_place& place,

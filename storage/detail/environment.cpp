@@ -4,8 +4,12 @@
 #include <mutex>
 #include <rocksdb/file_checksum.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 #include <string>
+
+#include "storage/detail/cipher.hpp"
+#include "storage/detail/files.hpp"
 
 namespace furlong::storage::detail {
 
@@ -52,7 +56,7 @@ class shared_directory final : public FSDirectory {
 
 class small_families final : public rocksdb::FileSystemWrapper {
  public:
-  small_families() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  explicit small_families(const std::shared_ptr<rocksdb::FileSystem>& base) : FileSystemWrapper(base) {}
   const char* Name() const override { return "FurlongSmallFamilies"; }
 
   IOStatus NewWritableFile(const std::string& name, const FileOptions& options, std::unique_ptr<FSWritableFile>* out,
@@ -93,9 +97,26 @@ class silent final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
+std::shared_ptr<rocksdb::FileSystem> file_system(const keys_ptr& keys) {
+  auto base = rocksdb::FileSystem::Default();
+  return std::make_shared<small_families>(keys ? encrypted(std::move(base), keys) : base);
+}
+
+std::shared_ptr<rocksdb::TableFactory> table_factory(store_layout layout) {
+  rocksdb::BlockBasedTableOptions options;
+  options.no_block_cache = true;
+  // A bucket has several tables, and a client that was never stored is in none of them.
+  if (layout == store_layout::bucketed) options.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  return std::shared_ptr<rocksdb::TableFactory>(rocksdb::NewBlockBasedTableFactory(options));
+}
+
 }  // namespace
 
-environment::environment() : env_(rocksdb::NewCompositeEnv(std::make_shared<small_families>())) {}
+environment::environment(store_layout layout, const keys_ptr& keys)
+    : encrypted_(keys != nullptr),
+      layout_(layout),
+      tables_(table_factory(layout)),
+      env_(rocksdb::NewCompositeEnv(file_system(keys))) {}
 environment::~environment() = default;
 
 rocksdb::DBOptions environment::database_options() const {
@@ -117,23 +138,28 @@ rocksdb::DBOptions environment::database_options() const {
   return options;
 }
 
-rocksdb::ColumnFamilyOptions environment::family_options() {
-  // Shared: RocksDB makes one block cache per table factory.
-  static const std::shared_ptr<rocksdb::TableFactory> tables = [] {
-    rocksdb::BlockBasedTableOptions options;
-    options.no_block_cache = true;
-    return std::shared_ptr<rocksdb::TableFactory>(rocksdb::NewBlockBasedTableFactory(options));
-  }();
+rocksdb::ColumnFamilyOptions environment::family_options() const {
+  const bool bucketed = layout_ == store_layout::bucketed;
   rocksdb::ColumnFamilyOptions options;
-  options.write_buffer_size = 64U << 10U;
-  options.arena_block_size = 4096;
+  options.write_buffer_size = (bucketed ? 256U : 64U) << 10U;
+  options.arena_block_size = bucketed ? 16384 : 4096;
   options.num_levels = 2;
   options.inplace_update_support = true;
   options.inplace_update_num_locks = 16;
   options.compression = rocksdb::kNoCompression;
-  options.table_factory = tables;
+  options.table_factory = tables_;
   return options;
 }
+
+result<std::string> environment::read(const std::filesystem::path& file) const {
+  if (!encrypted_) return read_file(file);
+  std::string content;
+  const auto status = rocksdb::ReadFileToString(env_.get(), file.string(), &content);
+  if (status.ok()) return content;
+  return fail(error::kind::data, file.string(), status.ToString(), "check that the file is there and may be read");
+}
+
+std::size_t environment::head_bytes() const { return encrypted_ ? cipher_head_bytes : 0; }
 
 deferred_syncs::deferred_syncs() { ++deferring; }
 deferred_syncs::~deferred_syncs() { --deferring; }

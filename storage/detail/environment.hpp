@@ -1,25 +1,38 @@
 // RocksDB's settings for very many, very small column families. Each was found necessary by measurement.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <rocksdb/env.h>
 #include <rocksdb/options.h>
+#include <string>
+
+#include "models/result.hpp"
+#include "storage/detail/keys.hpp"
+#include "storage/store_layout.hpp"
 
 namespace furlong::storage::detail {
 
-/// A file system that leaves out what grows with the number of families, and the Env over it.
-/// One per store; must outlive its databases. Thread-safe.
+/// A file system that leaves out what grows with the number of families, and encrypts when there are keys, and the Env
+/// over it. One per store; must outlive its databases. Thread-safe.
 class environment {
  public:
-  environment();
+  environment(store_layout layout, const keys_ptr& keys);
   ~environment();
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
 
   [[nodiscard]] rocksdb::DBOptions database_options() const;
-  [[nodiscard]] static rocksdb::ColumnFamilyOptions family_options();
+  [[nodiscard]] rocksdb::ColumnFamilyOptions family_options() const;
+  /// The whole content of one of RocksDB's files, decrypted.
+  [[nodiscard]] result<std::string> read(const std::filesystem::path& file) const;
+  /// Bytes of a file before the content that read() gives.
+  [[nodiscard]] std::size_t head_bytes() const;
 
  private:
+  bool encrypted_;
+  store_layout layout_;
+  std::shared_ptr<rocksdb::TableFactory> tables_;  // one for all: RocksDB makes a block cache per factory
   std::unique_ptr<rocksdb::Env> env_;
 };
 

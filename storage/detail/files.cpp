@@ -75,6 +75,18 @@ result<void> replace_file(const fs::path& path, std::span<const std::byte> conte
   return sync_path(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 
+result<void> create_private_file(const fs::path& path, std::span<const std::byte> content) {
+  {
+    const descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (file.number < 0 && errno == EEXIST)
+      return fail(error::kind::usage, path.string(), "the file exists already", "choose another name, or move it away");
+    if (file.number < 0) return system_failure(path, "create the file");
+    if (auto written = write_all(file.number, content, path); !written) return written;
+    if (::fsync(file.number) != 0) return system_failure(path, "make the file durable");
+  }
+  return sync_path(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
 result<void> sync_path(const fs::path& path) {
   const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.number < 0) return system_failure(path, "open it");

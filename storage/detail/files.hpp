@@ -15,6 +15,8 @@ namespace furlong::storage::detail {
 /// Replaces `file` by `content` so that a crash leaves the old content or the new one, never a mixture, and returns
 /// when the new one is durable: temporary file, fsync, rename, fsync of the folder.
 [[nodiscard]] result<void> replace_file(const std::filesystem::path& file, std::span<const std::byte> content);
+/// Creates a file that only its owner may read and write, durable on return. Fails when it exists.
+[[nodiscard]] result<void> create_private_file(const std::filesystem::path& file, std::span<const std::byte> content);
 /// Makes the content of a file, or the entries of a folder, durable.
 [[nodiscard]] result<void> sync_path(const std::filesystem::path& path);
 /// Makes every regular file in a folder durable, then the folder.

@@ -17,7 +17,7 @@ namespace furlong::storage::detail {
 struct slot_tag {
   bool present = false;
   std::uint32_t life = 0;
-  std::uint64_t version = 0;   ///< server version that the value was trained at
+  std::uint64_t version = 0;   ///< server version at which the value was committed
   std::uint64_t sequence = 0;  ///< counts the client's commits
 };
 using slot_pair = std::array<slot_tag, 2>;

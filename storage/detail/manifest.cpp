@@ -18,28 +18,43 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view magic = "FURLSTOR";
-constexpr std::uint16_t format = 1;
+constexpr std::uint16_t first_format = 1;   // a family per client, not encrypted
+constexpr std::uint16_t second_format = 2;  // any layout, perhaps encrypted
 constexpr auto file_name = "store.furlong";
 
 tl::unexpected<error> unreadable(const fs::path& file, const std::string& reason) {
   return fail(error::kind::data, file.string(), reason, "restore the store from a copy, or start the run anew");
 }
 
+std::string to_text(capnp::Data::Reader bytes) { return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}; }
+capnp::Data::Reader to_data(std::string_view text) {
+  return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
+}
+
+/// False when it is impossible.
+bool read_spread(schema::StoreManifest::Reader message, spread& out) {
+  const bool bucketed = message.getLayout() != 0;
+  out = {bucketed ? store_layout::bucketed : store_layout::per_client, message.getShards(),
+         bucketed ? message.getBucketClients() : 1};
+  return message.getLayout() <= 1 && out.bucket_clients > 0 && out.shards > 0 && out.shards <= 256;
+}
+
 result<store_manifest> read_message(schema::StoreManifest::Reader message, const fs::path& file) {
-  if (message.getFormat() != format)
-    return unreadable(file, "the store has format " + std::to_string(message.getFormat()) + ", this release reads " +
-                                std::to_string(format));
+  if (message.getFormat() != first_format && message.getFormat() != second_format)
+    return unreadable(file,
+                      "the store has format " + std::to_string(message.getFormat()) + ", this release reads 1 and 2");
   store_manifest manifest;
   manifest.run = message.getRun();
-  manifest.shards = message.getShards();
+  if (!read_spread(message, manifest.spread)) return unreadable(file, "the number of shards or buckets is impossible");
   const auto signature = message.getSignature();
   manifest.signature.assign(signature.begin(), signature.size());
   const auto hash = message.getLayoutHash();
   const auto expected = sha256(manifest.signature);
   if (hash.size() != expected.size() || std::memcmp(hash.begin(), expected.data(), expected.size()) != 0)
     return unreadable(file, "the layout's hash does not fit its signature");
-  if (manifest.shards == 0 || manifest.shards > 256) return unreadable(file, "the number of shards is impossible");
   manifest.history = lives(to_vector(message.getLives()), to_vector(message.getHistory()));
+  manifest.key_salt = to_text(message.getKeySalt());
+  manifest.key_check = to_text(message.getKeyCheck());
   return manifest;
 }
 
@@ -53,9 +68,14 @@ bool has_manifest(const fs::path& store) {
 result<void> write_manifest(const fs::path& store, const store_manifest& manifest) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<schema::StoreManifest>();
-  root.setFormat(format);
+  const bool plain = manifest.spread.family_per_client() && !manifest.encrypted();
+  root.setFormat(plain ? first_format : second_format);
   root.setRun(manifest.run);
-  root.setShards(manifest.shards);
+  root.setShards(manifest.spread.shards);
+  root.setLayout(manifest.spread.family_per_client() ? 0 : 1);
+  root.setBucketClients(manifest.spread.bucket_clients);
+  root.setKeySalt(to_data(manifest.key_salt));
+  root.setKeyCheck(to_data(manifest.key_check));
   root.setSignature(manifest.signature);
   const auto hash = sha256(manifest.signature);
   root.setLayoutHash({reinterpret_cast<const capnp::byte*>(hash.data()), hash.size()});

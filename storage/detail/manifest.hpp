@@ -8,14 +8,19 @@
 #include "models/layout.hpp"
 #include "models/result.hpp"
 #include "storage/detail/lives.hpp"
+#include "storage/detail/spread.hpp"
 
 namespace furlong::storage::detail {
 
 struct store_manifest {
   std::uint64_t run = 0;
-  std::uint32_t shards = 1;
+  detail::spread spread;
   std::string signature;  ///< of the private layout
   lives history;
+  std::string key_salt;   ///< of an encrypted store, else empty
+  std::string key_check;  ///< store_keys::check of the right key
+
+  [[nodiscard]] bool encrypted() const { return !key_salt.empty(); }
 };
 
 [[nodiscard]] bool has_manifest(const std::filesystem::path& store);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "models/layout.hpp"
+#include "storage/detail/digest.hpp"
+#include "storage/detail/keys.hpp"
 #include "storage/detail/lives.hpp"
 
 namespace furlong::storage::detail {
@@ -25,7 +27,8 @@ class record_coder {
   /// Word-aligned working space, kept from call to call so that none allocates.
   using scratch = std::vector<std::uint64_t>;
 
-  record_coder(const models::layout& layout, std::uint64_t layout_hash);
+  /// With `keys`, the checksum of a record is keyed: who does not have the key can make no record that passes.
+  record_coder(const models::layout& layout, std::uint64_t layout_hash, keys_ptr keys = nullptr);
 
   /// The bytes of a record, in `space`. values.size() is the layout's size.
   [[nodiscard]] std::string_view encode(std::uint32_t client, const slot_tag& tag, std::span<const float> values,
@@ -38,9 +41,12 @@ class record_coder {
   [[nodiscard]] std::size_t record_bytes() const { return 8 * words_; }
 
  private:
+  [[nodiscard]] sha256_bytes checksum(std::span<const std::uint64_t> content) const;
+
   std::size_t values_ = 0;
   std::uint64_t layout_hash_ = 0;
   std::size_t words_ = 0;
+  keys_ptr keys_;
 };
 
 /// The client that a record names, however damaged the rest of it may be; for saying whose record it was.

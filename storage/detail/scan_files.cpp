@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "storage/detail/database.hpp"
-#include "storage/detail/files.hpp"
 #include "storage/detail/log_scan.hpp"
 
 namespace furlong::storage::detail {
@@ -17,9 +16,9 @@ std::string name_in_store(const fs::path& file) { return (file.parent_path().fil
 
 /// Scans one file; `owner` tells whose record a damaged piece was.
 template <class Owner>
-bool scan_one(const database_place& place, const fs::path& file, const std::string& what, const Owner& owner,
-              std::vector<store_problem>& problems) {
-  const auto content = read_file(file);
+bool scan_one(const environment& env, const database_place& place, const fs::path& file, const std::string& what,
+              const Owner& owner, std::vector<store_problem>& problems) {
+  const auto content = env.read(file);
   if (!content) {
     problems.push_back({place.shard, std::nullopt, name_in_store(file), content.error().reason});
     return false;
@@ -27,35 +26,37 @@ bool scan_one(const database_place& place, const fs::path& file, const std::stri
   const auto scan = scan_log(*content);
   for (const auto& damage : scan.damages)
     problems.push_back({place.shard, owner(damage.payload), name_in_store(file),
-                        "the " + what + " is damaged at byte " + std::to_string(damage.offset) + ": " + damage.reason});
+                        "the " + what + " is damaged at byte " + std::to_string(env.head_bytes() + damage.offset) +
+                            ": " + damage.reason});
   return scan.torn;
 }
 
 }  // namespace
 
-std::vector<store_problem> scan_manifest(const database_place& place) {
+std::vector<store_problem> scan_manifest(const environment& env, const database_place& place) {
   std::vector<store_problem> problems;
   const auto current = place.folder / "CURRENT";
-  const auto name = read_file(current);
+  const auto name = env.read(current);
   if (!name || !name->starts_with("MANIFEST-") || !name->ends_with('\n')) {
     problems.push_back({place.shard, std::nullopt, name_in_store(current),
                         name ? "the file is damaged: it does not name a MANIFEST" : name.error().reason});
     return problems;
   }
-  scan_one(place, place.folder / name->substr(0, name->size() - 1), "list of families", owner_in_manifest, problems);
+  const auto owner = [&](std::string_view payload) { return owner_in_manifest(place.spread, payload); };
+  scan_one(env, place, place.folder / name->substr(0, name->size() - 1), "list of families", owner, problems);
   return problems;
 }
 
-std::vector<store_problem> scan_logs(const database_place& place, const std::vector<std::string>& families,
-                                     bool& torn) {
+std::vector<store_problem> scan_logs(const environment& env, const database_place& place,
+                                     const std::vector<std::string>& families, bool& torn) {
   std::vector<store_problem> problems;
   std::vector<fs::path> logs;
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(place.folder, failed))
     if (entry.path().extension() == ".log") logs.push_back(entry.path());
   std::ranges::sort(logs);
-  const auto owner = [&](const std::string& payload) { return owner_in_log(payload, families); };
-  for (const auto& log : logs) torn |= scan_one(place, log, "log", owner, problems);
+  const auto owner = [&](const std::string& payload) { return owner_in_log(place.spread, payload, families); };
+  for (const auto& log : logs) torn |= scan_one(env, place, log, "log", owner, problems);
   return problems;
 }
 

@@ -21,7 +21,7 @@ shard::shard(const store_facts& facts, std::uint32_t number, std::optional<std::
 
 database_place shard::place(std::uint32_t generation) const {
   return {generation_folder(facts_.folder, number_, generation), number_,
-          "private store " + facts_.folder.string() + ", shard " + std::to_string(number_)};
+          "private store " + facts_.folder.string() + ", shard " + std::to_string(number_), facts_.spread};
 }
 
 result<void> shard::open() {
@@ -29,8 +29,9 @@ result<void> shard::open() {
   auto opened = database::open(facts_.env, place(*generation_), facts_.read_only);
   if (!opened) return tl::unexpected(opened.error());
   db_ = std::move(*opened);
-  const bool tidy = !db_->torn() && db_->log_files() <= most_log_files;
-  return facts_.read_only || tidy ? result<void>() : rebuild(std::nullopt);
+  if (facts_.read_only) return {};
+  if (db_->torn()) return rebuild(std::nullopt);  // a log may not follow one that is torn
+  return db_->log_files() > most_log_files ? shorten() : result<void>();
 }
 
 result<void> shard::create() {
@@ -55,15 +56,19 @@ result<std::optional<record_view>> shard::read(std::uint32_t client, const datab
   return std::optional<record_view>(*record);
 }
 
-result<void> shard::read_tags(std::uint32_t client, database::family& of) {
-  if (of.known) return {};
-  for (std::size_t slot = 0; slot < of.tags.size(); ++slot) {
+result<slot_pair> shard::tags_of(std::uint32_t client, database::family& of) {
+  if (of.known) return of.tags;
+  slot_pair tags;
+  for (std::size_t slot = 0; slot < tags.size(); ++slot) {
     const auto record = read(client, of, slot);
     if (!record) return tl::unexpected(record.error());
-    of.tags[slot] = *record ? (*record)->tag : slot_tag{};
+    tags[slot] = *record ? (*record)->tag : slot_tag{};
   }
-  of.known = true;
-  return {};
+  if (facts_.spread.family_per_client()) {  // else it would be kept for each client of the population
+    of.tags = tags;
+    of.known = true;
+  }
+  return tags;
 }
 
 result<bool> shard::load(std::uint32_t client, std::span<float> out, slot_tag* tag) {
@@ -72,15 +77,16 @@ result<bool> shard::load(std::uint32_t client, std::span<float> out, slot_tag* t
   if (auto opened = open(); !opened) return tl::unexpected(opened.error());
   auto* of = db_->find(client);
   if (of == nullptr) return false;
-  if (auto tags = read_tags(client, *of); !tags) return tl::unexpected(tags.error());
-  const auto slot = current_slot(of->tags, facts_.history);
+  const auto tags = tags_of(client, *of);
+  if (!tags) return tl::unexpected(tags.error());
+  const auto slot = current_slot(*tags, facts_.history);
   if (!slot) return false;
   const auto record = read(client, *of, *slot);
   if (!record) return tl::unexpected(record.error());
-  if (!*record || (*record)->tag.sequence != of->tags[*slot].sequence)
+  if (!*record || (*record)->tag.sequence != (*tags)[*slot].sequence)
     return as_error(db_->place(), {number_, client, {}, "the record is not the one that was written last"});
   std::ranges::copy((*record)->values, out.begin());
-  if (tag != nullptr) *tag = of->tags[*slot];
+  if (tag != nullptr) *tag = (*tags)[*slot];
   return true;
 }
 
@@ -89,20 +95,33 @@ result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::spa
   if (auto opened = create(); !opened) return opened;
   auto* of = db_->find(client);
   if (of == nullptr) {
-    if (auto added = db_->add({client}); !added) return added;
+    if (auto added = db_->add({&client, 1}); !added) return added;
     of = db_->find(client);
   }
-  if (auto tags = read_tags(client, *of); !tags) return tags;
-  const auto slot = slot_to_write(of->tags, facts_.history, facts_.covered);
-  const slot_tag tag{true, facts_.history.life(), version, next_sequence(of->tags)};
+  const auto tags = tags_of(client, *of);
+  if (!tags) return tl::unexpected(tags.error());
+  const auto slot = slot_to_write(*tags, facts_.history, facts_.covered);
+  const slot_tag tag{true, facts_.history.life(), version, next_sequence(*tags)};
   if (auto put = db_->put(client, *of, slot, facts_.coder.encode(client, tag, values, scratch_)); !put) return put;
   of->tags[slot] = tag;
-  return overgrown() ? rebuild(std::nullopt) : result<void>();
+  return overgrown() ? shorten() : result<void>();
+}
+
+result<void> shard::prepare(std::span<const std::uint32_t> clients) {
+  const std::lock_guard hold(lock_);
+  if (auto opened = create(); !opened) return opened;
+  return db_->add(clients);
 }
 
 bool shard::overgrown() const {
-  const std::uint64_t live = 2 * db_->families().size() * facts_.coder.record_bytes();
-  return db_->log_bytes() > std::max(least_log_bytes, outdated_ratio * live);
+  if (db_->log_bytes() <= least_log_bytes) return false;
+  if (!facts_.spread.family_per_client()) return true;
+  return db_->log_bytes() > outdated_ratio * 2 * db_->family_count() * facts_.coder.record_bytes();
+}
+
+result<void> shard::shorten() {
+  // Of few families all can be flushed; of hundreds each would make a table of a few hundred bytes.
+  return facts_.spread.family_per_client() ? rebuild(std::nullopt) : db_->flush();
 }
 
 result<void> shard::sync() {
@@ -127,8 +146,19 @@ result<bool> shard::erase(std::uint32_t client) {
   const std::lock_guard hold(lock_);
   if (!generation_) return false;
   if (auto opened = open(); !opened) return tl::unexpected(opened.error());
-  if (db_->find(client) == nullptr) return false;
+  const auto stored = is_stored(client);
+  if (!stored || !*stored) return stored;
   return rebuild(client).map([] { return true; });
+}
+
+result<bool> shard::is_stored(std::uint32_t client) {
+  const auto* of = db_->find(client);
+  if (of == nullptr || facts_.spread.family_per_client()) return of != nullptr;
+  for (std::size_t slot = 0; slot < of->tags.size(); ++slot) {
+    auto present = db_->get(client, *of, slot, found_);
+    if (!present || *present) return present;
+  }
+  return false;
 }
 
 result<void> shard::rebuild(std::optional<std::uint32_t> without) {
@@ -153,25 +183,38 @@ result<void> shard::rebuild(std::optional<std::uint32_t> without) {
 }
 
 result<void> shard::copy_into(database& fresh, std::optional<std::uint32_t> without) {
+  const auto clients = db_->clients();
+  if (!clients) return tl::unexpected(clients.error());
   std::vector<std::uint32_t> kept;
-  for (auto& [client, of] : db_->families()) {
+  for (const auto client : *clients) {
     if (client == without) continue;
-    if (auto tags = read_tags(client, of); !tags) return tags;
-    if (current_slot(of.tags, facts_.history)) kept.push_back(client);
+    const auto tags = tags_of(client, *db_->find(client));
+    if (!tags && !without) return tl::unexpected(tags.error());
+    if (!tags || current_slot(*tags, facts_.history)) kept.push_back(client);
   }
-  std::ranges::sort(kept);
   if (auto added = fresh.add(kept); !added) return added;
-  for (const auto client : kept) {
-    auto& from = *db_->find(client);
-    auto& to = *fresh.find(client);
-    for (std::size_t slot = 0; slot < from.tags.size(); ++slot) {
-      const auto& tag = from.tags[slot];
-      if (!tag.present || !facts_.history.contains(tag.life, tag.version)) continue;
-      const auto record = read(client, from, slot);  // checks it: damage must not get a fresh checksum
-      if (!record) return tl::unexpected(record.error());
-      if (auto put = fresh.put(client, to, slot, {found_.data(), found_.size()}); !put) return put;
-      to.tags[slot] = tag;
+  for (const auto client : kept)
+    if (auto copied = copy_client(fresh, client, without); !copied) return copied;
+  return {};
+}
+
+result<void> shard::copy_client(database& fresh, std::uint32_t client, std::optional<std::uint32_t> without) {
+  const auto& from = *db_->find(client);
+  auto& to = *fresh.find(client);
+  for (std::size_t slot = 0; slot < from.tags.size(); ++slot) {
+    const auto record = read(client, from, slot);  // checks it: damage must not get a fresh checksum
+    if (record && (!*record || !facts_.history.contains((*record)->tag.life, (*record)->tag.version))) continue;
+    if (!record) {
+      // An erasure leaves the damage of others as it is, to be found as before; what RocksDB cannot read it cannot
+      // leave.
+      const auto present = db_->get(client, from, slot, found_);
+      if (!without || !present || named_client({found_.data(), found_.size()}) == without)
+        return tl::unexpected(record.error());
+      to.known = false;
+    } else if (to.known) {
+      to.tags[slot] = (*record)->tag;
     }
+    if (auto put = fresh.put(client, to, slot, {found_.data(), found_.size()}); !put) return put;
   }
   return {};
 }
@@ -180,16 +223,15 @@ result<std::vector<std::uint32_t>> shard::clients() {
   const std::lock_guard hold(lock_);
   std::vector<std::uint32_t> all;
   if (!generation_) return all;
-  if (db_) {
-    for (const auto& [client, of] : db_->families()) all.push_back(client);
-  } else {
-    const auto at = place(*generation_);
-    if (const auto damaged = scan_manifest(at); !damaged.empty()) return as_error(at, damaged.front());
-    const auto names = list_families(facts_.env, at);
-    if (!names) return tl::unexpected(names.error());
-    for (const auto& name : *names)
-      if (const auto client = client_of_family(name)) all.push_back(*client);
-  }
+  if (!facts_.spread.family_per_client())
+    if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+  if (db_) return db_->clients();
+  const auto at = place(*generation_);
+  if (const auto damaged = scan_manifest(facts_.env, at); !damaged.empty()) return as_error(at, damaged.front());
+  const auto names = list_families(facts_.env, at);
+  if (!names) return tl::unexpected(names.error());
+  for (const auto& name : *names)
+    if (const auto client = facts_.spread.client_named(name)) all.push_back(*client);
   std::ranges::sort(all);
   return all;
 }

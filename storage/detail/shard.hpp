@@ -12,6 +12,7 @@
 #include "storage/detail/database.hpp"
 #include "storage/detail/lives.hpp"
 #include "storage/detail/record.hpp"
+#include "storage/detail/spread.hpp"
 #include "storage/problem.hpp"
 
 namespace furlong::storage::detail {
@@ -20,6 +21,7 @@ namespace furlong::storage::detail {
 struct store_facts {
   std::filesystem::path folder;
   models::layout_ptr layout;
+  detail::spread spread;
   record_coder coder;
   lives history;
   bool read_only = false;
@@ -35,12 +37,14 @@ class shard {
   /// The client's value into `out`, and its tag. False when it has none.
   [[nodiscard]] result<bool> load(std::uint32_t client, std::span<float> out, slot_tag* tag = nullptr);
   [[nodiscard]] result<void> commit(std::uint32_t client, std::uint64_t version, std::span<const float> values);
+  /// Makes the families that the clients lack.
+  [[nodiscard]] result<void> prepare(std::span<const std::uint32_t> clients);
   /// Makes all commits durable, those of times when the shard was open before too. Opens nothing.
   [[nodiscard]] result<void> sync();
   /// Leaves no byte of the client in any file. False when there was none. What a crash leaves is the state before or
   /// after; a second call finishes the first one's work.
   [[nodiscard]] result<bool> erase(std::uint32_t client);
-  /// Clients that were ever stored, ascending. Opens nothing.
+  /// Clients that were ever stored or prepared for, ascending. Opens nothing where each has a family.
   [[nodiscard]] result<std::vector<std::uint32_t>> clients();
   /// Adds all damage that a look at every file and every record finds.
   void verify(std::vector<store_problem>& problems);
@@ -52,11 +56,15 @@ class shard {
   [[nodiscard]] database_place place(std::uint32_t generation) const;
   [[nodiscard]] result<void> open();
   [[nodiscard]] result<void> create();
-  [[nodiscard]] result<void> read_tags(std::uint32_t client, database::family& of);
+  [[nodiscard]] result<slot_pair> tags_of(std::uint32_t client, database::family& of);
   [[nodiscard]] result<std::optional<record_view>> read(std::uint32_t client, const database::family& of,
                                                         std::size_t slot);
   [[nodiscard]] result<void> rebuild(std::optional<std::uint32_t> without);
   [[nodiscard]] result<void> copy_into(database& fresh, std::optional<std::uint32_t> without);
+  [[nodiscard]] result<void> copy_client(database& fresh, std::uint32_t client, std::optional<std::uint32_t> without);
+  [[nodiscard]] result<bool> is_stored(std::uint32_t client);
+  /// Drops what is outdated in the log.
+  [[nodiscard]] result<void> shorten();
   [[nodiscard]] bool overgrown() const;
   void verify_records(std::vector<store_problem>& problems);
 

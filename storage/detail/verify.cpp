@@ -1,12 +1,10 @@
-#include <algorithm>
 #include <rocksdb/file_checksum.h>
 
-#include "storage/detail/files.hpp"
 #include "storage/detail/shard.hpp"
 
 namespace furlong::storage::detail {
 
-std::vector<store_problem> verify_tables(rocksdb::DB& db, const database_place& place) {
+std::vector<store_problem> verify_tables(const environment& env, rocksdb::DB& db, const database_place& place) {
   std::vector<store_problem> problems;
   std::vector<rocksdb::LiveFileMetaData> tables;
   db.GetLiveFilesMetaData(&tables);
@@ -14,10 +12,10 @@ std::vector<store_problem> verify_tables(rocksdb::DB& db, const database_place& 
   for (const auto& table : tables) {
     const std::filesystem::path file = table.db_path + table.name;
     store_problem problem{place.shard,
-                          client_of_family(table.column_family_name),
+                          place.spread.client_named(table.column_family_name),
                           (file.parent_path().filename() / file.filename()).string(),
                           {}};
-    const auto content = read_file(file);
+    const auto content = env.read(file);
     const auto generator = factory->CreateFileChecksumGenerator({});
     if (content) generator->Update(content->data(), content->size());
     generator->Finalize();
@@ -31,10 +29,9 @@ std::vector<store_problem> verify_tables(rocksdb::DB& db, const database_place& 
 }
 
 void shard::verify_records(std::vector<store_problem>& problems) {
-  std::vector<std::uint32_t> clients;
-  for (const auto& [client, of] : db_->families()) clients.push_back(client);
-  std::ranges::sort(clients);
-  for (const auto client : clients) {
+  const auto clients = db_->clients();
+  if (!clients) return problems.push_back({number_, std::nullopt, {}, clients.error().reason});
+  for (const auto client : *clients) {
     const auto& of = *db_->find(client);
     for (std::size_t slot = 0; slot < of.tags.size(); ++slot)
       if (const auto record = read(client, of, slot); !record)
@@ -50,14 +47,14 @@ void shard::verify(std::vector<store_problem>& problems) {
     problems.insert(problems.end(), some.begin(), some.end());
     return !some.empty();
   };
-  if (add(scan_manifest(at))) return;  // without it nobody knows what the rest means
+  if (add(scan_manifest(facts_.env, at))) return;  // without it nobody knows what the rest means
   const auto families = list_families(facts_.env, at);
   if (!families) return problems.push_back({number_, std::nullopt, {}, families.error().reason});
   bool torn = false;
-  const bool damaged = add(scan_logs(at, *families, torn));
+  const bool damaged = add(scan_logs(facts_.env, at, *families, torn));
   const auto opened = open();
   if (opened) {
-    add(verify_tables(db_->raw(), at));
+    add(verify_tables(facts_.env, db_->raw(), at));
     verify_records(problems);
   } else if (!damaged && !add(diagnose_tables(facts_.env, at, *families))) {
     problems.push_back({number_, std::nullopt, {}, opened.error().reason});

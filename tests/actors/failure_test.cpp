@@ -31,6 +31,7 @@ class failing_store final : public federated::private_store {
     return inner_.sync();
   }
   void covered(std::uint64_t version) override { inner_.covered(version); }
+  result<bool> erase(std::uint32_t client) override { return inner_.erase(client); }
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override {
     return inner_.visit(each);
@@ -49,7 +50,7 @@ class failing_store final : public federated::private_store {
 /// A FURL run that asks every training client in every round.
 federated::experiment everybody() {
   auto s = tests::scenarios()[2];
-  s.settings.per_round = 17;
+  s.settings.participation.per_round = 17;
   s.settings.evaluation.every = 0;
   return s.assemble(2);
 }
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_failed_client_has_moved_nothing) {
   std::erase(fewer->seen, unlucky);
   without.clients = fewer;
   without.participants = fewer;
-  without.settings.per_round = 16;
+  without.settings.participation.per_round = 16;
   storage::memory_store store(e.parts.private_);
   const auto others =
       actors::run_actors(without, federated::initial_state(without), store, tests::quiet(), stop, {2}).value();
@@ -128,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_exception_in_the_server_ends_the_run_with_an_error) {
   const std::atomic<bool> stop = false;
   const auto done = actors::run_actors(e, federated::initial_state(e), store, observer, stop, {2});
   BOOST_REQUIRE(!done);
-  BOOST_TEST(done.error().text().find("the server ended") != std::string::npos);
+  BOOST_TEST(done.error().text().find("the run's driver ended") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(damage_found_while_evaluating_ends_the_run_with_its_name) {

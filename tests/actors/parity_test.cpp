@@ -140,6 +140,7 @@ BOOST_AUTO_TEST_CASE(private_values_newer_than_the_checkpoint_are_forgotten_on_r
   auto observer = tests::quiet();
   observer.on_checkpoint = [&](federated::protocol::server_state& now) {
     checkpoint = now;
+    checkpoint.ledger = std::make_shared<federated::participation_ledger>(*now.ledger);  // as on disk
     return result<void>{};
   };
   observer.on_round = [](const federated::round_report& report) -> result<void> {

@@ -37,7 +37,7 @@ struct scenario {
     federated::run_settings settings;
     settings.seed = 6;
     settings.rounds = 6;
-    settings.per_round = 7;
+    settings.participation.per_round = 7;
     settings.algorithm = kind;
     settings.client = {.lr = 0.1F, .momentum = 0.5F, .epochs = 2, .batch_size = 3, .shuffle = true};
     settings.reconstruction = {.lr = 0.2F, .epochs = 2, .max_steps = 5};
@@ -58,12 +58,12 @@ struct scenario {
   all[1].settings.server.optimizer = federated::optimizer_kind::adam;
   all[1].settings.server.lr = 0.05;
   all[1].settings.privacy = {.clip = 0.5, .noise = 0.1};
-  all[3].settings.cold_start = federated::cold_start_kind::reconstruct;
+  all[3].settings.own.cold_start = federated::cold_start_kind::reconstruct;
   all[4].settings.server.momentum = 0.9;
   all[5].settings.reconstruction.solver = federated::solver_kind::least_squares;
   all[6].settings.aggregation.rule = federated::rule_kind::fedatt;
   all[6].settings.aggregation.noise = 0.001;
-  all[7].settings.per_round = 1;
+  all[7].settings.participation.per_round = 1;
   return all;
 }
 

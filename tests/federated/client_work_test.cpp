@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(furl_starts_from_what_is_stored_or_from_the_clients_own_dra
 
 BOOST_AUTO_TEST_CASE(furl_can_reconstruct_a_cold_client_first) {
   auto settings = plain(algorithm_kind::furl);
-  settings.cold_start = federated::cold_start_kind::reconstruct;
+  settings.own.cold_start = federated::cold_start_kind::reconstruct;
   settings.reconstruction = {.lr = 0.3F, .epochs = 4};
   const auto e = tests::make_experiment(settings, clients, {}, {"user"});
   // By hand: reconstruct from the own draw on all examples, then train from there.

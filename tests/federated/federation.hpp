@@ -26,7 +26,8 @@ class federation {
   federation(const federated::experiment& e, federated::protocol::server_state start, std::size_t window,
              std::uint64_t seed, faults what = {})
       : e_(e), server_(e, std::move(start)), window_(window), stream_(seed, models::purpose::test), faults_(what) {
-    for (std::uint32_t a = 0; a < e.settings.aggregators; ++a) aggregators_.emplace_back(e, a, window);
+    for (std::uint32_t a = 0; a < e.settings.aggregators; ++a)
+      aggregators_.emplace_back(e, a, window, federated::protocol::notices::with_partial);
     at_work_.resize(e.settings.aggregators);
   }
 
@@ -56,16 +57,18 @@ class federation {
     for (auto& effect : effects) {
       if (auto* give = std::get_if<protocol::assign>(&effect)) {
         federated::protocol::aggregator_effects out;
-        aggregators_[give->aggregator].on_assignment(give->from, give->clients, out);
+        aggregators_[give->aggregator].on_assignment(give->from, give->tasks, give->begins, out);
         perform(give->aggregator, out);
       } else if (auto* closed = std::get_if<protocol::round_closed>(&effect)) {
         rounds_.push_back(closed->report);
       } else if (std::holds_alternative<protocol::evaluate>(effect)) {
         ++evaluations_;
-        perform(server_.on_evaluated());
+        perform(server_.on_evaluated({}));
       } else if (std::holds_alternative<protocol::checkpoint>(effect)) {
         ++checkpoints_;
         perform(server_.on_checkpointed());
+      } else if (std::holds_alternative<protocol::proceed>(effect)) {
+        perform(server_.on_proceed());
       } else if (auto* end = std::get_if<protocol::finish>(&effect)) {
         finished_ = true;
         interrupted_ = end->interrupted;
@@ -81,7 +84,8 @@ class federation {
       } else {
         auto& sent = std::get<federated::protocol::send_partial>(effect);
         if (stop_at_ && sent.partial.version >= *stop_at_) server_.stop();
-        auto next = server_.on_partial(sent.partial, sent.bytes_up);
+        perform(server_.on_settled(aggregator, sent.settled, 0));
+        auto next = server_.on_partial(sent.partial, 0);
         BOOST_REQUIRE(next);
         perform(std::move(*next));
       }

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "federated/client_work.hpp"
-#include "federated/participation.hpp"
+#include "federated/participation/uniform.hpp"
 #include "federated/round.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -24,7 +24,7 @@ struct setting {
 federated::run_settings settings_of(const setting& s, federated::algorithm_kind algorithm) {
   federated::run_settings out;
   out.seed = 5;
-  out.per_round = 6;
+  out.participation.per_round = 6;
   out.algorithm = algorithm;
   out.client = {.lr = 0.1F, .momentum = s.momentum, .epochs = 2, .batch_size = 4, .shuffle = s.shuffle};
   out.server.optimizer = s.optimizer;
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_value_kept_on_the_client_is_the_servers_row_bit_for_bit) 
         std::ranges::copy(devices.state.model.tensor(from), server.state.model.tensor(to).begin());
       }
       for (std::uint32_t round = 0; round < 12; ++round) {
-        const auto cohort = federated::choose_cohort(clients->training(), 6, 5, round);
+        const auto cohort = federated::uniform_cohort(clients->training(), 6, 5, round);
         devices.round(cohort);
         server.round(cohort);
         for (const char* name : {"item", "item_bias", "mean"})

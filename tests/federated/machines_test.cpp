@@ -20,7 +20,7 @@ federated::run_settings settings_of(std::uint32_t aggregators, federated::rule_k
   federated::run_settings settings;
   settings.seed = 3;
   settings.rounds = 7;
-  settings.per_round = 9;
+  settings.participation.per_round = 9;
   settings.aggregators = aggregators;
   settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
   settings.aggregation.rule = rule;
@@ -127,17 +127,18 @@ BOOST_AUTO_TEST_CASE(the_accounts_balance_under_faults) {
   for (std::uint64_t trial = 0; trial < 60; ++trial) {
     models::random_stream stream(trial, models::purpose::test, 1);
     auto settings = settings_of(1 + stream.below(4), rules[stream.below(3)]);
-    settings.per_round = 1 + stream.below(17);
+    settings.participation.per_round = 1 + stream.below(17);
     settings.rounds = 1 + stream.below(4);
     settings.aggregation.max_weight = 12;  // some have more examples
     const auto e = experiment_of(settings);
     federation all(e, federated::initial_state(e), 1 + stream.below(5), trial, {2 + stream.below(6)});
     all.run();
     const auto& counts = all.server().state().counts;
-    BOOST_TEST(counts.selected == settings.rounds * settings.per_round);
-    BOOST_TEST(counts.selected == counts.folded + rejected(counts));
+    BOOST_TEST(counts.selected == settings.rounds * settings.participation.per_round);
+    BOOST_TEST(counts.selected == counts.folded + rejected(counts) + counts.abandoned);
+    BOOST_TEST(counts.in_flight() == 0U);
     for (const auto& round : all.rounds()) {
-      BOOST_TEST(round.selected == round.folded + round.rejected);
+      BOOST_TEST(round.selected == round.folded + round.rejected + round.abandoned);
       BOOST_TEST(round.refused.size() == round.rejected);
       for (const auto& one : round.refused) ++seen[one.why];
     }
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(client_machines)
 
 BOOST_AUTO_TEST_CASE(a_stateless_client_trains_and_reports) {
-  federated::protocol::client_machine machine({1, 2, 3, 0}, false);
+  federated::protocol::client_machine machine({1, 2, 3, 0}, false, federated::commit_kind::after_training);
   BOOST_TEST((machine.on_task() == client_step::train));
   BOOST_TEST(!machine.has_own());
   BOOST_TEST((machine.on_trained(false) == client_step::report));
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_stateless_client_trains_and_reports) {
 
 BOOST_AUTO_TEST_CASE(a_stateful_client_loads_trains_commits_and_reports_in_this_order) {
   for (const bool found : {true, false}) {
-    federated::protocol::client_machine machine({1, 2, 3, 0}, true);
+    federated::protocol::client_machine machine({1, 2, 3, 0}, true, federated::commit_kind::after_training);
     BOOST_TEST((machine.on_task() == client_step::load));
     BOOST_TEST((machine.on_loaded(true, found) == client_step::train));
     BOOST_TEST(machine.has_own() == found);
@@ -187,8 +188,23 @@ BOOST_AUTO_TEST_CASE(a_stateful_client_loads_trains_commits_and_reports_in_this_
   }
 }
 
+// What it trained is kept once the server has taken the update, and forgotten when it never will.
+BOOST_AUTO_TEST_CASE(a_client_that_waits_for_the_acknowledgement_commits_after_it) {
+  for (const bool taken : {true, false}) {
+    federated::protocol::client_machine machine({1, 2, 3, 0}, true, federated::commit_kind::after_ack);
+    BOOST_TEST((machine.on_loaded(true, false) == client_step::train));
+    BOOST_TEST((machine.on_trained(true) == client_step::report));
+    BOOST_TEST(machine.holds());
+    machine.on_reported();
+    const auto next = taken ? machine.on_acknowledged() : machine.on_refused();
+    BOOST_TEST((next == (taken ? client_step::commit : client_step::done)));
+    if (taken) BOOST_TEST((machine.on_committed(true) == client_step::done));
+    BOOST_TEST(!machine.holds());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_client_whose_store_fails_gives_up) {
-  federated::protocol::client_machine machine({1, 2, 3, 0}, true);
+  federated::protocol::client_machine machine({1, 2, 3, 0}, true, federated::commit_kind::after_training);
   BOOST_TEST((machine.on_loaded(false, false) == client_step::give_up));
   BOOST_TEST((machine.on_committed(false) == client_step::give_up));
 }

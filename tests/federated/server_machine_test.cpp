@@ -20,7 +20,7 @@ namespace {
 federated::experiment two_aggregators() {
   federated::run_settings settings;
   settings.rounds = 3;
-  settings.per_round = 8;
+  settings.participation.per_round = 8;
   settings.aggregators = 2;
   return tests::make_experiment(settings, tests::make_ratings(12), {}, {});
 }
@@ -32,22 +32,24 @@ struct open_round {
   std::vector<assign> shares;
 
   open_round() {
-    for (auto& effect : server.start()) shares.push_back(std::get<assign>(effect));
+    BOOST_REQUIRE(std::holds_alternative<proceed>(server.start().at(0)));
+    for (auto& effect : server.on_proceed()) shares.push_back(std::get<assign>(effect));
     BOOST_REQUIRE(shares.size() == 2U);
   }
   /// What aggregator `a` answers when each of its clients reports a random update.
-  [[nodiscard]] partial_aggregate answer(std::uint32_t a) const {
-    aggregator_machine machine(e, a, 100);
+  [[nodiscard]] send_partial answer(std::uint32_t a) const {
+    aggregator_machine machine(e, a, 100, notices::with_partial);
     aggregator_effects out;
-    machine.on_assignment(shares[a].from, shares[a].clients, out);
+    machine.on_assignment(shares[a].from, shares[a].tasks, true, out);
     models::random_stream stream(a, models::purpose::test);
-    for (const auto client : shares[a].clients) {
+    for (const auto& task : shares[a].tasks) {
       auto update = tests::random_update(stream, e.parts.shared);
-      update.id = {e.run, 0, client, 0};
+      update.id = task;
       BOOST_REQUIRE(!machine.on_update(update, out));
     }
-    return std::get<send_partial>(out.back()).partial;
+    return std::get<send_partial>(out.back());
   }
+  void tell(std::uint32_t a) { BOOST_TEST(server.on_settled(a, answer(a).settled, 0).empty()); }
 };
 
 }  // namespace
@@ -58,9 +60,9 @@ BOOST_AUTO_TEST_CASE(a_cohort_is_dealt_out_once) {
   const open_round round;
   std::vector<std::uint32_t> all;
   for (const auto& share : round.shares) {
-    BOOST_TEST(share.clients.size() == 4U);
+    BOOST_TEST(share.tasks.size() == 4U);
     BOOST_TEST(share.from->version == 0U);
-    all.insert(all.end(), share.clients.begin(), share.clients.end());
+    for (const auto& task : share.tasks) all.push_back(task.client);
   }
   std::ranges::sort(all);
   BOOST_TEST((std::ranges::adjacent_find(all) == all.end()));
@@ -75,16 +77,13 @@ BOOST_AUTO_TEST_CASE(a_partial_that_cannot_be_is_refused_and_changes_nothing) {
       {"another run", [](auto& p, auto&) { ++p.run; }},
       {"version 1", [](auto& p, auto&) { ++p.version; }},
       {"not asked for", [](auto& p, auto&) { p.aggregator = 2; }},
-      {"exactly the clients", [](auto& p, auto&) { p.aggregator = 1; }},
-      {"exactly the clients", [](auto& p, auto& r) { p.folded[0].client = r.shares[1].clients[0]; }},
-      {"exactly the clients", [](auto& p, auto&) { p.folded[0] = p.folded[1]; }},
-      {"exactly the clients",
-       [](auto& p, auto&) {
-         p.refused.push_back({p.folded[0], rejection::norm_bound});
-       }},
-      {"exactly the clients",
+      {"exactly the updates", [](auto& p, auto&) { p.aggregator = 1; }},
+      {"exactly the updates", [](auto& p, auto& r) { p.folded[0].client = r.shares[1].tasks[0].client; }},
+      {"exactly the updates", [](auto& p, auto&) { p.folded[0] = p.folded[1]; }},
+      {"exactly the updates", [](auto& p, auto&) { p.folded[0].attempt = 1; }},
+      {"exactly the updates",
        [](auto& p, auto& r) {
-         p.folded.push_back({r.shares[1].clients[0], 0});
+         p.folded.push_back({r.shares[1].tasks[0].client, 0});
        }},
       {"do not match its members", [](auto& p, auto&) { p.folded.pop_back(); }},
       {"do not match its members", [](auto& p, auto&) { ++p.weight; }},
@@ -95,25 +94,33 @@ BOOST_AUTO_TEST_CASE(a_partial_that_cannot_be_is_refused_and_changes_nothing) {
       {"words where this rule keeps", [](auto& p, auto&) { p.sums.words.push_back(0); }},
   };
   open_round round;
+  BOOST_TEST(round.server.on_partial(round.answer(0).partial, 0).error().reason.find("exactly the updates") !=
+             std::string::npos);  // of which nothing was told yet
+  round.tell(0);
+  round.tell(1);
+  round.tell(1);  // twice is as good as once
   for (const auto& one : lies) {
-    auto partial = round.answer(0);
+    auto partial = round.answer(0).partial;
     one.tell(partial, round);
-    const auto refused = round.server.on_partial(partial, 1);
+    const auto refused = round.server.on_partial(partial, 0);
     BOOST_REQUIRE_MESSAGE(!refused, one.says);
     BOOST_TEST(refused.error().text().find(one.says) != std::string::npos, refused.error().text());
   }
   // The truth is still welcome, once, and closes the round as if nothing had been.
-  BOOST_TEST(round.server.on_partial(round.answer(1), 1).value().empty());
-  BOOST_TEST(round.server.on_partial(round.answer(1), 1).error().reason == "arrived before");
-  const auto closed = round.server.on_partial(round.answer(0), 1).value();
-  const auto& report = std::get<round_closed>(closed.front()).report;
+  BOOST_TEST(round.server.on_partial(round.answer(1).partial, 0).value().empty());
+  BOOST_TEST(round.server.on_partial(round.answer(1).partial, 0).error().reason == "arrived before");
+  const auto closed = round.server.on_partial(round.answer(0).partial, 0).value();
+  BOOST_TEST(std::get<acknowledge>(closed.at(0)).tasks.size() == 8U);
+  const auto& report = std::get<round_closed>(closed.at(1)).report;
   BOOST_TEST(report.folded == 8U);
-  BOOST_TEST(report.bytes_up == 2U);
+  BOOST_TEST(report.bytes_up > 0U);
   BOOST_TEST(report.applied);
-  BOOST_TEST(round.server.on_partial(round.answer(0), 1).error().reason == "belongs to version 0");
+  BOOST_TEST(round.server.on_partial(round.answer(0).partial, 0).error().reason == "belongs to version 0");
   open_round untouched;
-  BOOST_REQUIRE(untouched.server.on_partial(untouched.answer(0), 1));
-  BOOST_REQUIRE(untouched.server.on_partial(untouched.answer(1), 1));
+  untouched.tell(0);
+  untouched.tell(1);
+  BOOST_REQUIRE(untouched.server.on_partial(untouched.answer(0).partial, 0));
+  BOOST_REQUIRE(untouched.server.on_partial(untouched.answer(1).partial, 0));
   BOOST_TEST(tests::same_bits(round.server.state().model.values(), untouched.server.state().model.values()));
 }
 
@@ -124,7 +131,7 @@ BOOST_AUTO_TEST_SUITE(aggregator_machines)
 BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
   const open_round round;
   const auto& share = round.shares[0];
-  aggregator_machine machine(round.e, 0, 2);
+  aggregator_machine machine(round.e, 0, 2, notices::with_partial);
   aggregator_effects out;
   models::random_stream stream(5, models::purpose::test);
   auto update = tests::random_update(stream, round.e.parts.shared);
@@ -132,17 +139,17 @@ BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
     update.id = id;
     return machine.on_update(update, out).value();
   };
-  BOOST_TEST((told({round.e.run, 0, share.clients[0], 0}) == rejection::unknown_task));  // before any assignment
-  machine.on_assignment(share.from, share.clients, out);
+  BOOST_TEST((told({round.e.run, 0, share.tasks[0].client, 0}) == rejection::unknown_task));  // before any assignment
+  machine.on_assignment(share.from, share.tasks, true, out);
   BOOST_TEST(out.size() == 2U);  // the window
   out.clear();
-  BOOST_TEST((told({round.e.run + 1, 0, share.clients[0], 0}) == rejection::unknown_task));
-  BOOST_TEST((told({round.e.run, 1, share.clients[0], 0}) == rejection::stale_version));
-  BOOST_TEST((told({round.e.run, 0, share.clients[0], 1}) == rejection::unknown_task));
-  BOOST_TEST((told({round.e.run, 0, share.clients[3], 0}) == rejection::unknown_task));  // not started yet
-  BOOST_TEST((told({round.e.run, 0, round.shares[1].clients[0], 0}) == rejection::unknown_task));
+  BOOST_TEST((told({round.e.run + 1, 0, share.tasks[0].client, 0}) == rejection::unknown_task));
+  BOOST_TEST((told({round.e.run, 1, share.tasks[0].client, 0}) == rejection::stale_version));
+  BOOST_TEST((told({round.e.run, 0, share.tasks[0].client, 1}) == rejection::unknown_task));
+  BOOST_TEST((told({round.e.run, 0, share.tasks[3].client, 0}) == rejection::unknown_task));  // not started yet
+  BOOST_TEST((told({round.e.run, 0, round.shares[1].tasks[0].client, 0}) == rejection::unknown_task));
   BOOST_TEST(out.empty());
-  update.id = {round.e.run, 0, share.clients[0], 0};
+  update.id = {round.e.run, 0, share.tasks[0].client, 0};
   BOOST_TEST(!machine.on_update(update, out));
   BOOST_TEST(out.size() == 1U);  // one place in the window is free
   BOOST_TEST((machine.on_update(update, out).value() == rejection::duplicate));
@@ -152,19 +159,19 @@ BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
   const open_round round;
-  aggregator_machine machine(round.e, 0, 10);
+  aggregator_machine machine(round.e, 0, 10, notices::with_partial);
   aggregator_effects out;
-  machine.on_assignment(round.shares[0].from, round.shares[0].clients, out);
+  machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
   models::random_stream stream(5, models::purpose::test);
   auto update = tests::random_update(stream, round.e.parts.shared);
-  update.id = {round.e.run, 0, round.shares[0].clients[0], 0};
+  update.id = {round.e.run, 0, round.shares[0].tasks[0].client, 0};
   BOOST_TEST(!machine.on_update(update, out));
   out.clear();
   auto next = std::make_shared<federated::broadcast>(*round.shares[0].from);
   next->version = 1;
-  machine.on_assignment(next, {round.shares[0].clients[1]}, out);
+  machine.on_assignment(next, {{round.e.run, 1, round.shares[0].tasks[1].client, 0}}, true, out);
   BOOST_TEST((machine.on_update(update, out).value() == rejection::stale_version));
-  update.id = {round.e.run, 1, round.shares[0].clients[1], 0};
+  update.id = {round.e.run, 1, round.shares[0].tasks[1].client, 0};
   update.weight = 77;
   BOOST_TEST(!machine.on_update(update, out));
   const auto& partial = std::get<send_partial>(out.back()).partial;
@@ -175,9 +182,9 @@ BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
 
 BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
   const open_round round;
-  aggregator_machine machine(round.e, 1, 10);
+  aggregator_machine machine(round.e, 1, 10, notices::with_partial);
   aggregator_effects out;
-  machine.on_assignment(round.shares[1].from, {}, out);
+  machine.on_assignment(round.shares[1].from, {}, true, out);
   BOOST_REQUIRE(out.size() == 1U);
   const auto& partial = std::get<send_partial>(out.front()).partial;
   BOOST_TEST(partial.aggregator == 1U);

@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
   BOOST_TEST(s.server.eps == 1e-4);
   BOOST_TEST((s.aggregation.rule == federated::rule_kind::fedatt));
   BOOST_TEST((s.aggregation.noise_at == federated::fedatt_noise::server));
-  BOOST_TEST((s.cold_start == federated::cold_start_kind::reconstruct));
+  BOOST_TEST((s.own.cold_start == federated::cold_start_kind::reconstruct));
   BOOST_TEST(s.aggregators == 3U);
   BOOST_TEST(s.sparse_upload);
   BOOST_TEST(s.checkpoint_every == 7U);
@@ -220,15 +220,15 @@ BOOST_AUTO_TEST_CASE(fitting_to_the_data_settles_rounds_and_cohorts) {
   BOOST_TEST(by_epochs.settings.rounds == 14U);  // 3 * 45 / 10, rounded up
   auto by_share = parsed({{"participation.fraction", "0.25"}});
   BOOST_REQUIRE(fit(by_share, *data).has_value());
-  BOOST_TEST(by_share.settings.per_round == 11U);
+  BOOST_TEST(by_share.settings.participation.per_round == 11U);
   BOOST_TEST(by_share.settings.rounds == 10U);
   auto tiny = parsed({{"participation.fraction", "0.0001"}});
   BOOST_REQUIRE(fit(tiny, *data).has_value());
-  BOOST_TEST(tiny.settings.per_round == 1U);
+  BOOST_TEST(tiny.settings.participation.per_round == 1U);
   auto central = parsed({{"algorithm.kind", "centralized"}, {"scenario.epochs", "3"}});
   BOOST_REQUIRE(fit(central, *data).has_value());
   BOOST_TEST(central.settings.rounds == 3U);
-  BOOST_TEST(central.settings.per_round == 1U);
+  BOOST_TEST(central.settings.participation.per_round == 1U);
   auto large = parsed({{"participation.per_round", "46"}});
   const auto refused = fit(large, *data);
   BOOST_REQUIRE(!refused.has_value());
@@ -266,6 +266,12 @@ BOOST_AUTO_TEST_CASE(the_committed_scenarios_are_valid) {
       BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
       BOOST_TEST(read->name == entry.path().stem().string());
       for (const auto& note : read->notes) BOOST_TEST(note.find("one table over all clients") != std::string::npos);
+      const auto small = parse_scenario(entry.path(), {}, variant::smoke);
+      BOOST_REQUIRE_MESSAGE(small.has_value(), testing::text_of(small));
+      BOOST_TEST(small->has_smoke);
+      BOOST_TEST(!small->expectations.empty());
+      for (const auto& expected : read->expectations)
+        if (expected.kind == expectation_kind::within) BOOST_TEST(std::filesystem::exists(expected.baseline));
     }
   }
   BOOST_TEST(count >= 9U);

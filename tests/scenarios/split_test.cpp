@@ -171,4 +171,57 @@ BOOST_AUTO_TEST_CASE(binarized_labels_are_zero_and_one) {
   for (std::size_t i = 0; i < view.size(); ++i) BOOST_TEST((view.labels[i] == 1.0F) == (view.features[i] % 5 >= 3));
 }
 
+BOOST_AUTO_TEST_CASE(counts_are_the_sizes_of_loads) {
+  auto settings = usual();
+  settings.max_examples = 77;
+  const auto all = split_ratings(sample(), settings);
+  models::examples scratch;
+  for (std::uint32_t client = 0; client < users; ++client)
+    for (const auto which : {part::train, part::validation, part::test})
+      BOOST_TEST(all->count(client, which) == all->load(client, which, scratch).size());
+}
+
+BOOST_AUTO_TEST_CASE(taste_is_the_normal_score_of_the_mean_label_by_rank) {
+  rating_table table;
+  const std::vector<std::vector<float>> labels = {{3, 3}, {5}, {1, 2, 3, 4}, {3}, {2, 2, 2}};
+  table.item_ids = {0, 1, 2, 3};
+  table.offsets.push_back(0);
+  for (std::uint32_t client = 0; client < labels.size(); ++client) {
+    table.user_ids.push_back(client);
+    for (std::uint32_t i = 0; i < labels[client].size(); ++i) {
+      table.features.push_back(i);
+      table.labels.push_back(labels[client][i]);
+    }
+    table.offsets.push_back(table.features.size());
+  }
+  split_settings settings;
+  settings.test = 0.5;  // every part counts
+  const auto all = split_ratings(table, settings);
+  // Means 3, 5, 2.5, 3, 2: ranks 2, 4, 1, 3 (a tie: the later client above), 0; Phi^-1 of (rank + 1/2) / 5.
+  const double expected[] = {0.0, 1.2815515655, -0.5244005127, 0.5244005127, -1.2815515655};
+  for (std::uint32_t client = 0; client < 5; ++client)
+    BOOST_TEST(std::abs(all->taste(client) - expected[client]) < 1e-6);
+
+  settings.binarize = 3.0;  // shares of the class: 1, 1, 1/2, 1, 0
+  const auto classes = split_ratings(table, settings);
+  const double by_class[] = {0.0, 0.5244005127, -0.5244005127, 1.2815515655, -1.2815515655};
+  for (std::uint32_t client = 0; client < 5; ++client)
+    BOOST_TEST(std::abs(classes->taste(client) - by_class[client]) < 1e-6);
+
+  table.tastes = {1.0F, 2.0F, 3.0F, 4.0F, 5.0F};  // where it is known
+  BOOST_TEST(split_ratings(table, settings)->taste(3) == 4.0);
+}
+
+BOOST_AUTO_TEST_CASE(tastes_of_many_clients_are_standard_normal) {
+  const auto all = split_ratings(sample(), usual());
+  double sum = 0.0;
+  double squares = 0.0;
+  for (std::uint32_t client = 0; client < users; ++client) {
+    sum += all->taste(client);
+    squares += all->taste(client) * all->taste(client) / users;
+  }
+  BOOST_TEST(std::abs(sum) < 1e-4);
+  BOOST_TEST(std::abs(squares - 1.0) < 0.02);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,7 +5,7 @@
 
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
-#include "tests/storage/fixtures.hpp"
+#include "tests/storage/store_kinds.hpp"
 
 namespace furlong::tests {
 
@@ -15,17 +15,21 @@ using models::private_parameters;
 namespace {
 
 struct memory_harness {
+  static constexpr std::uint32_t trials = 6;
   models::layout_ptr layout = small_layout();
   std::unique_ptr<storage::memory_store> store = std::make_unique<storage::memory_store>(layout);
   void crash(const run_history& history) { store->resume(history); }
-  void erase(std::uint32_t client) { store->erase(client); }
+  void erase(std::uint32_t client) { BOOST_TEST(must(store->erase(client))); }
 };
 
 /// A durable store with more shards than it may keep open.
+template <storage::store_layout Layout, bool Encrypted, std::uint32_t OpenShards>
 struct rocks_harness {
+  static constexpr std::uint32_t trials = OpenShards == 1 ? 1 : 2;  // they open and close shards all the time
   models::layout_ptr layout = small_layout();
   temporary_folder folder;
-  storage::store_options options{.run = 7, .history = {}, .expected_clients = 1600, .open_shards = 2};
+  storage::store_options options = store_kind{Layout, Encrypted}.options(
+      {.run = 7, .history = {}, .expected_clients = 1600, .open_shards = OpenShards});
   std::unique_ptr<storage::rocks_store> store = must(storage::rocks_store::create(folder.path(), layout, options));
   void crash(const run_history& history) {
     store.reset();
@@ -58,7 +62,11 @@ void checkpoint(Harness& h, std::uint64_t version) {
 
 }  // namespace
 
-using harnesses = boost::mpl::list<memory_harness, rocks_harness>;
+using enum storage::store_layout;
+using harnesses =
+    boost::mpl::list<memory_harness, rocks_harness<per_client, false, 2>, rocks_harness<bucketed, false, 2>,
+                     rocks_harness<per_client, true, 2>, rocks_harness<bucketed, true, 2>,
+                     rocks_harness<per_client, false, 1>, rocks_harness<bucketed, true, 1>>;
 
 BOOST_AUTO_TEST_SUITE(private_store_contract)
 
@@ -161,7 +169,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_erased_client_is_gone, Harness, harnesses) {
 // The definition of the contract: after any sequence of commits, checkpoints and crashes, load() gives what a run would
 // have that simply went back to its last checkpoint's state.
 BOOST_AUTO_TEST_CASE_TEMPLATE(any_history_equals_going_back_to_the_checkpoint, Harness, harnesses) {
-  for (std::uint32_t trial = 0; trial < 6; ++trial) {
+  for (std::uint32_t trial = 0; trial < Harness::trials; ++trial) {
     Harness h;
     models::random_stream draws(trial, models::purpose::test);
     std::map<std::uint32_t, std::uint64_t> now;

@@ -39,9 +39,15 @@ models::private_parameters value_of(std::uint64_t commit) {
   return value;
 }
 
-storage::store_options options(std::uint64_t from) {
+storage::store_options options(const kill_target& target, std::uint64_t from) {
   // Kills before the next report resume at the same commit: the same history twice.
-  return {.run = run_id, .history = {{from}}, .expected_clients = clients * stride, .open_shards = 3};
+  return {.run = run_id,
+          .history = {{from}},
+          .expected_clients = clients * stride,
+          .open_shards = 3,
+          .layout = target.layout,
+          .bucket_clients = 100,
+          .key_file = target.key_file};
 }
 
 /// The last commit of each client below `end`, by client; ~0 for none.
@@ -57,8 +63,12 @@ std::string complain(std::uint32_t client, const std::string& what) {
 
 }  // namespace
 
-int write_until_killed(const std::filesystem::path& folder, std::uint64_t from, int pipe) {
-  auto store = rocks_store::open(folder, layout(), options(from));
+int write_until_killed(const std::vector<std::string>& words) {
+  const auto kind = words.size() == 5 ? storage::store_layout_named(words[3]) : std::nullopt;
+  if (!kind) return 2;
+  const auto from = std::stoull(words[1]);
+  const int pipe = std::stoi(words[2]);
+  auto store = rocks_store::open(words[0], layout(), options({*kind, words[4]}, from));
   const auto give_up = [](const error& why) {
     std::cerr << why.text() << '\n';
     return 4;
@@ -77,11 +87,13 @@ int write_until_killed(const std::filesystem::path& folder, std::uint64_t from, 
 
 std::string kill_trials::run(unsigned reports) {
   if (next_ == 0 && !std::filesystem::exists(folder_ / "store.furlong"))
-    if (auto made = rocks_store::create(folder_, layout(), options(0)); !made) return made.error().text();
+    if (auto made = rocks_store::create(folder_, layout(), options(target_, 0)); !made) return made.error().text();
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";
   auto words = writer_;
-  for (const auto& word : {folder_.string(), std::to_string(next_), std::to_string(ends[1])}) words.push_back(word);
+  for (const auto& word : {folder_.string(), std::to_string(next_), std::to_string(ends[1]),
+                           std::string(storage::name_of(target_.layout)), target_.key_file.string()})
+    words.push_back(word);
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -110,7 +122,7 @@ std::string kill_trials::judge() {
   models::private_parameters found(layout());
   {
     // As it was left: what was synced or something newer, and nothing torn.
-    const auto store = rocks_store::inspect(folder_, storage::store_access::read);
+    const auto store = rocks_store::inspect(folder_, storage::store_access::read, target_.key_file);
     if (!store) return store.error().text();
     if (const auto problems = (*store)->verify(); !problems.empty()) return problems.front().text();
     const auto listed = (*store)->list();
@@ -123,7 +135,7 @@ std::string kill_trials::judge() {
     }
   }
   // As the next life finds it: exactly what was reported.
-  const auto store = rocks_store::open(folder_, layout(), options(next_));
+  const auto store = rocks_store::open(folder_, layout(), options(target_, next_));
   if (!store) return store.error().text();
   for (std::uint32_t client = 0; client < last.size(); ++client) {
     const auto loaded = (*store)->load(client, found);

@@ -1,13 +1,15 @@
 // The record of one value: every bit of it counts, and it belongs to one client.
 #include "storage/detail/record.hpp"
 
-#include "storage/detail/owner.hpp"
+#include "storage/detail/spread.hpp"
 #include "tests/storage/fixtures.hpp"
 
 namespace furlong::tests {
 
+using storage::store_layout;
 using storage::detail::record_coder;
 using storage::detail::slot_tag;
+using storage::detail::spread;
 
 namespace {
 constexpr std::uint64_t layout_hash = 0x1122334455667788;
@@ -59,10 +61,63 @@ BOOST_AUTO_TEST_CASE(a_record_of_another_client_or_layout_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(family_names_lead_back_to_clients) {
+  const spread one_each;
   for (const std::uint32_t client : {0U, 7U, 4'294'967'295U})
-    BOOST_TEST(*storage::detail::client_of_family(storage::detail::family_name(client)) == client);
-  for (const auto* name : {"default", "client-", "client-4294967296", "client-7x", "client--1"})
-    BOOST_TEST(!storage::detail::client_of_family(name).has_value());
+    BOOST_TEST(*one_each.client_named(one_each.family_name(client)) == client);
+  for (const auto* name : {"default", "client-", "client-4294967296", "client-7x", "client--1", "bucket-3"})
+    BOOST_TEST(!one_each.client_named(name).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(bucket_names_lead_back_to_buckets_and_to_no_client) {
+  const spread buckets{store_layout::bucketed, 4, 100};
+  for (const std::uint32_t client : {0U, 99U, 4'294'967'295U}) {
+    const auto name = buckets.family_name(buckets.family_of(client));
+    BOOST_TEST(*buckets.family_named(name) == client / 100);
+    BOOST_TEST(!buckets.client_named(name).has_value());
+  }
+  BOOST_TEST(!buckets.family_named("client-3").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(keys_sort_by_client_and_name_it) {
+  for (const auto layout : {store_layout::per_client, store_layout::bucketed}) {
+    const spread some{layout, 1, 1};
+    std::string last;
+    for (const std::uint32_t client : {0U, 1U, 255U, 256U, 65'536U, 4'294'967'295U})
+      for (const std::size_t slot : {0U, 1U}) {
+        const auto key = some.key(client, slot);
+        BOOST_TEST(storage::detail::client_of_key(key.bytes()) == client);
+        BOOST_TEST((last < key.bytes()));
+        last = key.bytes();
+      }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(buckets_and_shards_follow_from_population_and_values) {
+  const auto small = spread::of(store_layout::bucketed, 1'000'000, 0, 280);
+  BOOST_TEST(small.bucket_clients == 4096);
+  BOOST_TEST(small.shards == 64);
+  BOOST_TEST(spread::of(store_layout::bucketed, 1'000'000, 0, 1U << 20U).bucket_clients == 256);
+  BOOST_TEST(spread::of(store_layout::bucketed, 10'000, 0, 2048).bucket_clients == 1024);
+  BOOST_TEST(spread::of(store_layout::bucketed, 10'000, 0, 2048).shards == 10);
+  BOOST_TEST(spread::of(store_layout::bucketed, 0, 0, 280).shards == 1);
+  BOOST_TEST(spread::of(store_layout::bucketed, 1000, 70, 280).bucket_clients == 70);
+}
+
+BOOST_AUTO_TEST_CASE(a_keyed_record_passes_with_its_key_only) {
+  const auto layout = small_layout(7);
+  const auto keys = std::make_shared<storage::detail::store_keys>();
+  keys->records.fill(7);
+  const auto others = std::make_shared<storage::detail::store_keys>();
+  others->records.fill(8);
+  record_coder::scratch space;
+  const auto value = make_value(layout, 9, 1);
+  const std::string keyed(record_coder(*layout, layout_hash, keys).encode(9, tag, value.values(), space));
+  const std::string plain(record_coder(*layout, layout_hash).encode(9, tag, value.values(), space));
+  BOOST_TEST(keyed.size() == plain.size());
+  BOOST_TEST(record_coder(*layout, layout_hash, keys).decode(9, keyed, space).has_value());
+  BOOST_TEST(!record_coder(*layout, layout_hash, others).decode(9, keyed, space).has_value());
+  BOOST_TEST(!record_coder(*layout, layout_hash).decode(9, keyed, space).has_value());
+  BOOST_TEST(!record_coder(*layout, layout_hash, keys).decode(9, plain, space).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

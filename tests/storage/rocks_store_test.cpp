@@ -1,13 +1,14 @@
 // What is particular to the durable store: its folder, its shards, its logs.
 #include "storage/rocks_store.hpp"
 
-#include "tests/storage/fixtures.hpp"
+#include "tests/storage/store_kinds.hpp"
 
 namespace furlong::tests {
 
 using models::private_parameters;
 using storage::rocks_store;
 using storage::store_access;
+using storage::store_layout;
 using storage::store_options;
 
 namespace {
@@ -27,15 +28,15 @@ bool has(rocks_store& store, std::uint32_t client, std::uint64_t version) {
 
 BOOST_AUTO_TEST_SUITE(rocks_store_folder)
 
-BOOST_AUTO_TEST_CASE(a_closed_store_has_all_its_values_when_opened_again) {
+BOOST_DATA_TEST_CASE(a_closed_store_has_all_its_values_when_opened_again, all_kinds, kind) {
   const temporary_folder folder;
   const auto layout = small_layout();
   {
-    const auto store = must(rocks_store::create(folder.path(), layout, {.run = 5, .history = {}}));
+    const auto store = must(rocks_store::create(folder.path(), layout, kind.options({.run = 5, .history = {}})));
     for (std::uint32_t client = 0; client < 30; ++client)
       must(store->commit(client, client, make_value(layout, client, client)));
   }
-  const auto store = must(rocks_store::open(folder.path(), layout, {.run = 5, .history = {{100}}}));
+  const auto store = must(rocks_store::open(folder.path(), layout, kind.options({.run = 5, .history = {{100}}})));
   for (std::uint32_t client = 0; client < 30; ++client) BOOST_TEST(has(*store, client, client));
 }
 
@@ -59,6 +60,69 @@ BOOST_AUTO_TEST_CASE(wrong_folders_and_settings_are_refused_with_a_reason) {
   const auto other = must_fail(rocks_store::open(folder.path(), small_layout(20), {.run = 5, .history = {}}));
   BOOST_TEST(contains(other, "another private layout"));
   BOOST_TEST(contains(other, "user 1 50"));
+  const store_options bucketed{.run = 5, .history = {}, .layout = store_layout::bucketed};
+  const auto contradiction = must_fail(rocks_store::open(folder.path(), layout, bucketed));
+  BOOST_TEST(contains(contradiction, "has the layout per-client, not bucketed"));
+}
+
+BOOST_DATA_TEST_CASE(a_store_keeps_its_layout_and_cipher_when_none_is_named, all_kinds, kind) {
+  const temporary_folder folder;
+  const auto layout = small_layout();
+  must(must(rocks_store::create(folder.path(), layout, kind.options({.history = {}})))
+           ->commit(3, 1, make_value(layout, 3, 1)));
+  const auto store = must(rocks_store::open(folder.path(), layout, {.history = {{2}}, .key_file = kind.key_file()}));
+  BOOST_TEST((store->kind() == kind.layout));
+  BOOST_TEST(store->encrypted() == kind.encrypted);
+  BOOST_TEST(has(*store, 3, 1));
+}
+
+// What is stored counts, not the population.
+BOOST_AUTO_TEST_CASE(a_bucketed_store_of_a_million_clients_is_small_while_few_are_stored) {
+  const temporary_folder folder;
+  const auto layout = small_layout();
+  const store_options options{
+      .history = {{10}}, .expected_clients = 1'000'000, .open_shards = 64, .layout = store_layout::bucketed};
+  const std::vector<std::uint32_t> some{0, 1, 4095, 4096, 500'000, 999'999};
+  {
+    const auto store = must(rocks_store::create(folder.path(), layout, options));
+    BOOST_TEST(store->shards() == 64);
+    BOOST_TEST(files_below(folder.path()).size() < 5);
+    for (const auto client : some) must(store->commit(client, client, make_value(layout, client, client)));
+  }
+  BOOST_TEST(files_below(folder.path()).size() < 50);  // 4 shards
+  BOOST_TEST(bytes_below(folder.path()) < 20'000);
+  const auto store = must(rocks_store::inspect(folder.path(), store_access::read));
+  const auto all = must(store->list());
+  BOOST_REQUIRE(all.size() == some.size());
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    BOOST_TEST(all[i].client == some[i]);
+    BOOST_TEST(has(*store, some[i], some[i]));
+  }
+}
+
+BOOST_DATA_TEST_CASE(clients_may_be_prepared_all_at_once, all_kinds, kind) {
+  const temporary_folder folder;
+  const auto layout = small_layout();
+  std::vector<std::uint32_t> clients;
+  for (std::uint32_t client = 1000; client > 0; client -= 2) clients.push_back(client);
+  {
+    const auto store = must(rocks_store::create(
+        folder.path(), layout, kind.options({.history = {}, .expected_clients = 1000, .open_shards = 1})));
+    must(store->commit(500, 0, make_value(layout, 500, 0)));
+    must(store->prepare(clients));
+    must(store->prepare(clients));  // again, and with one of them stored
+    private_parameters out(layout);
+    BOOST_TEST(!must(store->load(2, out)));
+    BOOST_TEST(has(*store, 500, 0));
+    BOOST_TEST(must(store->list()).size() == 1);
+    for (const auto client : clients) must(store->commit(client, 1, make_value(layout, client, 1)));
+    must(store->sync());
+  }
+  const auto store = kind.inspect(folder.path(), store_access::read);
+  BOOST_TEST(must(store->list()).size() == clients.size());
+  for (const auto client : clients) BOOST_TEST(has(*store, client, 1));
+  BOOST_TEST(!store->prepare(clients).has_value());  // opened for reading
+  BOOST_TEST(store->verify().empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_store_has_one_writer) {
@@ -68,19 +132,19 @@ BOOST_AUTO_TEST_CASE(a_store_has_one_writer) {
   BOOST_TEST(contains(must_fail(rocks_store::inspect(folder.path(), store_access::read)), "another process"));
 }
 
-BOOST_AUTO_TEST_CASE(an_inspected_store_lists_and_shows_and_changes_nothing) {
+BOOST_DATA_TEST_CASE(an_inspected_store_lists_and_shows_and_changes_nothing, all_kinds, kind) {
   const temporary_folder folder;
   const auto layout = small_layout();
   {
-    const auto store =
-        must(rocks_store::create(folder.path(), layout, {.run = 5, .history = {}, .expected_clients = 900}));
+    const auto store = must(
+        rocks_store::create(folder.path(), layout, kind.options({.run = 5, .history = {}, .expected_clients = 900})));
     for (const std::uint32_t client : {800U, 3U, 450U}) must(store->commit(client, 7, make_value(layout, client, 7)));
   }
   const auto before = files_below(folder.path());
   const auto bytes = bytes_below(folder.path());
   {
-    const auto first = must(rocks_store::inspect(folder.path(), store_access::read));
-    const auto store = must(rocks_store::inspect(folder.path(), store_access::read));  // readers share
+    const auto first = kind.inspect(folder.path(), store_access::read);
+    const auto store = kind.inspect(folder.path(), store_access::read);  // readers share
     BOOST_TEST(store->run() == 5);
     BOOST_TEST(store->layout()->signature() == layout->signature());
     const auto all = must(store->list());
@@ -98,11 +162,11 @@ BOOST_AUTO_TEST_CASE(an_inspected_store_lists_and_shows_and_changes_nothing) {
   BOOST_TEST(bytes_below(folder.path()) == bytes);
 }
 
-BOOST_AUTO_TEST_CASE(few_open_shards_hold_all_values) {
+BOOST_DATA_TEST_CASE(few_open_shards_hold_all_values, all_kinds, kind) {
   const temporary_folder folder;
   const auto layout = small_layout();
-  const auto store =
-      must(rocks_store::create(folder.path(), layout, {.history = {}, .expected_clients = 10 * 400, .open_shards = 1}));
+  const auto store = must(rocks_store::create(
+      folder.path(), layout, kind.options({.history = {}, .expected_clients = 10 * 400, .open_shards = 1})));
   for (std::uint64_t version = 0; version < 3; ++version)
     for (std::uint32_t client = 17; client < 4000; client += 400)
       must(store->commit(client, version, make_value(layout, client, version)));
@@ -111,13 +175,13 @@ BOOST_AUTO_TEST_CASE(few_open_shards_hold_all_values) {
   BOOST_TEST(store->verify().empty());
 }
 
-BOOST_AUTO_TEST_CASE(logs_stay_bounded_however_often_clients_commit) {
+BOOST_DATA_TEST_CASE(logs_stay_bounded_however_often_clients_commit, all_kinds, kind) {
   const temporary_folder folder;
   const auto layout = small_layout();
   constexpr std::uintmax_t bound = 10U << 20U;
   std::uintmax_t most = 0;
   {
-    const auto store = must(rocks_store::create(folder.path(), layout, {.history = {}}));
+    const auto store = must(rocks_store::create(folder.path(), layout, kind.options({.history = {}})));
     std::uint64_t version = 0;
     for (; version < 90'000; ++version) {  // some 25 MB of records
       const auto client = static_cast<std::uint32_t>(version % 7);
@@ -141,12 +205,12 @@ BOOST_AUTO_TEST_CASE(logs_stay_bounded_however_often_clients_commit) {
   BOOST_TEST(bytes_below(folder.path()) < bound);
 }
 
-BOOST_AUTO_TEST_CASE(many_openings_do_not_pile_up_files) {
+BOOST_DATA_TEST_CASE(many_openings_do_not_pile_up_files, all_kinds, kind) {
   const temporary_folder folder;
   const auto layout = small_layout();
-  must(rocks_store::create(folder.path(), layout, {.history = {}}));
+  must(rocks_store::create(folder.path(), layout, kind.options({.history = {}})));
   for (std::uint64_t version = 1; version < 60; ++version) {
-    const auto store = must(rocks_store::open(folder.path(), layout, {.history = {{version}}}));
+    const auto store = must(rocks_store::open(folder.path(), layout, kind.options({.history = {{version}}})));
     if (version > 1) BOOST_TEST(has(*store, 1, version - 1));
     must(store->commit(1, version, make_value(layout, 1, version)));
     must(store->sync());
@@ -154,20 +218,21 @@ BOOST_AUTO_TEST_CASE(many_openings_do_not_pile_up_files) {
   BOOST_TEST(files_below(folder.path()).size() < 30);
 }
 
-BOOST_AUTO_TEST_CASE(large_values_live_in_tables) {
+BOOST_DATA_TEST_CASE(large_values_live_in_tables, all_kinds, kind) {
   const temporary_folder folder;
   const auto layout = small_layout(20'000);
+  const std::uint32_t clients = kind.bucketed() ? 12 : 3;  // so many that their memtables are full
   {
-    const auto store = must(rocks_store::create(folder.path(), layout, {.history = {}}));
+    const auto store = must(rocks_store::create(folder.path(), layout, kind.options({.history = {}})));
     for (std::uint64_t version = 0; version < 12; ++version) {
       if (version == 8) store->covered(8);
-      for (std::uint32_t client = 0; client < 3; ++client)
+      for (std::uint32_t client = 0; client < clients; ++client)
         must(store->commit(client, version, make_value(layout, client, version)));
     }
   }
   BOOST_TEST(!files_below(folder.path(), ".sst").empty());
-  const auto store = must(rocks_store::open(folder.path(), layout, {.history = {{8}}}));
-  for (std::uint32_t client = 0; client < 3; ++client) BOOST_TEST(has(*store, client, 7));
+  const auto store = must(rocks_store::open(folder.path(), layout, kind.options({.history = {{8}}})));
+  for (std::uint32_t client = 0; client < clients; ++client) BOOST_TEST(has(*store, client, 7));
   BOOST_TEST(store->verify().empty());
 }
 

@@ -43,6 +43,7 @@ class watching_store final : public federated::private_store {
   }
   result<void> sync() override { return inner_.sync(); }
   void covered(std::uint64_t version) override { inner_.covered(version); }
+  result<bool> erase(std::uint32_t client) override { return inner_.erase(client); }
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override {
     return inner_.visit(each);

@@ -1,0 +1,54 @@
+// What the actors that drive a run, server and timeline, have in common.
+#pragma once
+
+#include "actors/interfaces.hpp"
+#include "federated/stopwatch.hpp"
+
+namespace furlong::actors {
+
+/// Evaluations and checkpoints of a run, and how it ends.
+struct run_driver {
+  const run_context* run = nullptr;
+  std::vector<evaluator_actor> evaluators;
+  caf::typed_response_promise<run_result> promise;
+  std::shared_ptr<evaluation_work> evaluation;
+  std::size_t evaluators_pending = 0;
+  federated::evaluation_report last_evaluation;
+  std::optional<federated::stopwatch> watch;
+
+  [[nodiscard]] bool stop_requested() const { return run->stop.load(std::memory_order_relaxed); }
+  /// What the evaluators will be given.
+  void prepare_evaluation(const federated::protocol::server_state& now) {
+    watch->pause();
+    evaluation = std::make_shared<evaluation_work>(run->e, now.model, run->store, now.version, now.ledger.get());
+    evaluators_pending = evaluators.size();
+  }
+  /// An evaluator is done. True when all are, and the observer was told.
+  [[nodiscard]] result<bool> finish_evaluation(const evaluation_done& done) {
+    if (done.failure) return tl::unexpected(*done.failure);
+    if (--evaluators_pending > 0) return false;
+    last_evaluation = evaluation->scores.report();
+    evaluation.reset();
+    if (run->observer.on_evaluation)
+      if (auto told = run->observer.on_evaluation(last_evaluation); !told) return tl::unexpected(told.error());
+    return true;
+  }
+  /// Makes private values and `state` durable.
+  [[nodiscard]] result<void> save(federated::protocol::server_state state) {
+    watch->pause();
+    if (auto synced = run->store.sync(); !synced) return synced;
+    watch->tell(state);
+    if (run->observer.on_checkpoint)
+      if (auto written = run->observer.on_checkpoint(state); !written) return written;
+    run->store.covered(state.version);
+    return {};
+  }
+  [[nodiscard]] federated::run_outcome outcome(federated::protocol::server_state state, bool interrupted) {
+    watch->pause();
+    watch->tell(state);
+    if (interrupted) last_evaluation = {};  // of a model that was not the final one
+    return {std::move(state), last_evaluation, interrupted};
+  }
+};
+
+}  // namespace furlong::actors

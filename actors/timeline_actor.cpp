@@ -1,0 +1,136 @@
+#include "actors/timeline_actor.hpp"
+
+#include <algorithm>
+
+#include "actors/evaluator.hpp"
+
+namespace furlong::actors {
+
+namespace {
+
+using federated::timeline_needs;
+using self_pointer = timeline_actor::stateful_pointer<timeline_state>;
+
+// A message costs as much as a tenth of a small client's training: jobs travel in blocks.
+constexpr std::size_t most_jobs_in_block = 8;
+constexpr std::size_t blocks_per_thread = 4;
+// Two blocks a thread at work, so that none waits while the timeline goes on.
+constexpr std::size_t trainers_per_thread = 2;
+// Results that wait for their time, and work under way, at most: memory stays O(model + this).
+constexpr std::size_t most_blocks_ahead = 8;
+
+std::size_t block_size_for(const run_context& run) {
+  const auto& how = run.e.settings.participation;
+  const auto at_once = how.mode == federated::participation_mode::async ? how.concurrency : how.per_round;
+  return std::clamp<std::size_t>(at_once / (blocks_per_thread * run.threads), 1, most_jobs_in_block);
+}
+
+void end_run(self_pointer self, result<federated::run_outcome> outcome) {
+  auto& state = self->state;
+  if (!state.promise.pending()) return;
+  state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
+  for (const auto& evaluator : state.evaluators) self->send_exit(evaluator, caf::exit_reason::user_shutdown);
+  self->quit();  // trainers are linked
+}
+
+/// Hands out jobs as far ahead as results may wait. Somebody is always at work while a result is needed.
+void hand_out(self_pointer self) {
+  auto& state = self->state;
+  const auto limit = state.block_size * most_blocks_ahead * state.run->threads;
+  while (!state.idle.empty()) {
+    const bool all_idle = state.idle.size() == state.trainers;
+    if (state.line->ahead() >= limit && !all_idle) return;
+    auto& next = state.idle.back();
+    next.jobs->clear();
+    state.line->take_jobs(state.block_size, *next.jobs);
+    if (next.jobs->empty()) return;
+    self->send(next.actor, training{std::move(next.jobs)});
+    state.idle.pop_back();
+    if (state.line->ahead() >= limit) return;
+  }
+}
+
+/// Goes on until results, evaluators or nobody is waited for.
+void go_on(self_pointer self) {
+  auto& state = self->state;
+  for (;;) {
+    if (state.stop_requested()) state.line->stop();
+    state.watch->train();
+    const auto needs = state.line->advance();
+    if (!needs) return end_run(self, tl::unexpected(needs.error()));
+    switch (*needs) {
+      case timeline_needs::training: return hand_out(self);
+      case timeline_needs::evaluation:
+        state.prepare_evaluation(state.line->state());
+        for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
+        return;
+      case timeline_needs::checkpoint: {
+        auto saved = state.save(state.line->snapshot());
+        if (saved) saved = state.line->on_checkpointed();
+        if (!saved) return end_run(self, tl::unexpected(saved.error()));
+        break;
+      }
+      case timeline_needs::nothing:
+        return end_run(self, state.outcome(state.line->snapshot(), state.line->interrupted()));
+    }
+  }
+}
+
+void on_evaluation_done(self_pointer self, const evaluation_done& done) {
+  auto& state = self->state;
+  const auto complete = state.finish_evaluation(done);
+  if (!complete) return end_run(self, tl::unexpected(complete.error()));
+  if (!*complete) return;
+  state.line->on_evaluated(state.last_evaluation);
+  go_on(self);
+}
+
+}  // namespace
+
+timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_context* run,
+                                                std::shared_ptr<federated::protocol::server_state> start) {
+  auto& state = self->state;
+  state.run = run;
+  state.block_size = block_size_for(*run);
+  state.trainers = trainers_per_thread * run->threads;
+  state.watch.emplace(*start);
+  state.line.emplace(run->e, std::move(*start), run->store, run->observer);
+  for (std::size_t i = 0; i < state.trainers; ++i)
+    state.idle.push_back({self->spawn<caf::linked>(trainer_behavior, run, timeline_actor(self)),
+                          std::make_shared<std::vector<federated::training_job>>()});
+  for (std::size_t i = 0; i < run->threads; ++i)
+    state.evaluators.push_back(self->spawn<caf::linked>(evaluator_behavior, evaluation_client(self)));
+  return {
+      [self](const run_request&) {
+        self->state.promise = self->make_response_promise<run_result>();
+        go_on(self);
+        return self->state.promise;
+      },
+      [self](const training& done) {
+        auto& of = self->state;
+        for (auto& job : *done.jobs) of.line->on_trained(std::move(job));
+        of.idle.push_back({caf::actor_cast<trainer_actor>(self->current_sender()), done.jobs});
+        // While an evaluation is under way the timeline stands still.
+        if (of.evaluation == nullptr) go_on(self);
+      },
+      [self](const evaluation_done& done) { on_evaluation_done(self, done); },
+  };
+}
+
+trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const run_context* run,
+                                              timeline_actor parent) {
+  return {
+      [self, run, parent](const training& given) {
+        for (auto& job : *given.jobs) {
+          auto failed = guarded("client", [&] {
+            federated::perform(run->e, run->store, job, thread_workspace());
+            return std::shared_ptr<const error>();
+          });
+          if (failed) job.failure = std::move(failed);
+        }
+        self->send(parent, given);
+      },
+  };
+}
+
+}  // namespace furlong::actors

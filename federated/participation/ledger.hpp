@@ -1,0 +1,64 @@
+// What the server remembers of every client's participation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "federated/virtual_time.hpp"
+
+namespace furlong::federated {
+
+/// One client's record: all that a run keeps of a client that is not at work.
+struct client_record {
+  std::uint32_t selected = 0;          ///< tasks given to it
+  std::uint32_t folded = 0;            ///< of these, updates that went into a model
+  std::uint64_t last_selection = 0;    ///< ordinal of its last task among all of the run, from 1; 0: never asked
+  virtual_time ended_at = 0;           ///< when its last task ended, however it did
+  virtual_time trained_at = 0;         ///< when its private values were trained that are kept
+  std::uint32_t asked_version = 0;     ///< version of its last task, plus 1; 0: never asked
+  std::uint32_t attempt = 0;           ///< of that task
+  std::uint32_t reported_version = 0;  ///< server version in which its last update was folded or rejected, plus 1
+  std::uint32_t trained_version = 0;   ///< version that its private values were trained from, plus 1; 0: none kept
+  float loss = 0.0F;                   ///< last reported mean training loss per example
+  std::uint32_t unused = 0;
+
+  friend bool operator==(const client_record&, const client_record&) = default;
+};
+static_assert(sizeof(client_record) == 56);
+
+/// The records of all clients, by client number. Remembers which were touched, so that a checkpoint costs what happened
+/// since the last one. One thread at a time.
+class participation_ledger {
+ public:
+  explicit participation_ledger(std::size_t clients = 0) : records_(clients), touched_(clients, false) {}
+
+  [[nodiscard]] std::size_t size() const { return records_.size(); }
+  [[nodiscard]] const client_record& operator[](std::uint32_t client) const { return records_[client]; }
+  [[nodiscard]] std::span<const client_record> records() const { return records_; }
+  /// The record, to be changed.
+  [[nodiscard]] client_record& touch(std::uint32_t client) {
+    if (!touched_[client]) {
+      touched_[client] = true;
+      changed_.push_back(client);
+    }
+    return records_[client];
+  }
+  /// Clients touched since the last call, in the order of their first touch.
+  [[nodiscard]] std::vector<std::uint32_t> take_changed() {
+    for (const auto client : changed_) touched_[client] = false;
+    return std::exchange(changed_, {});
+  }
+  /// Length of the file that holds the records, as of the last take_changed(). The storage's to use.
+  [[nodiscard]] std::uint64_t stored_bytes() const { return stored_bytes_; }
+  void set_stored_bytes(std::uint64_t bytes) { stored_bytes_ = bytes; }
+
+ private:
+  std::uint64_t stored_bytes_ = 0;
+  std::vector<client_record> records_;
+  std::vector<bool> touched_;
+  std::vector<std::uint32_t> changed_;
+};
+
+}  // namespace furlong::federated

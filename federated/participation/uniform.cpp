@@ -1,0 +1,88 @@
+#include "federated/participation/uniform.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "federated/participation/draws.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+/// Draws a set as large as what is wanted, as if everybody could be asked, and then one after the other in place of
+/// those who cannot: the first eligible ones of a random order.
+class uniform_policy final : public selection_policy {
+ public:
+  explicit uniform_policy(const experiment& e)
+      : e_(e), clients_(e.participants->training()), looked_at_(clients_.size()) {}
+
+  std::vector<std::uint32_t> choose(selection& of, const participation_ledger&) override {
+    auto stream = selection_stream(e_, of);
+    const auto n = static_cast<std::uint32_t>(clients_.size());
+    const auto count = std::min(of.count, n);
+    std::vector<std::uint32_t> chosen;
+    chosen.reserve(count);
+    const auto look = [&](std::uint32_t position) {
+      if (of.eligible(clients_[position])) chosen.push_back(clients_[position]);
+    };
+    looked_at_.clear();
+    draw_positions(
+        stream, n, count, [&](std::uint32_t position) { return looked_at_.take(position); }, look);
+    // While less than half was looked at, two draws find another one on average.
+    while (chosen.size() < count && 2 * looked_at_.taken() < n)
+      if (const auto position = stream.below(n); looked_at_.take(position)) look(position);
+    of.probed = looked_at_.taken();
+    if (chosen.size() < count) of.probed += look_at_rest(stream, count, chosen, look);
+    std::ranges::sort(chosen);
+    return chosen;
+  }
+
+ private:
+  /// Goes through those not looked at, in a drawn order, until enough are chosen. Returns how many it looked at.
+  template <class Look>
+  std::size_t look_at_rest(models::random_stream& stream, std::uint32_t count, const std::vector<std::uint32_t>& chosen,
+                           const Look& look) const {
+    std::vector<std::uint32_t> rest;
+    rest.reserve(clients_.size() - looked_at_.taken());
+    for (std::uint32_t position = 0; position < clients_.size(); ++position)
+      if (!looked_at_.has(position)) rest.push_back(position);
+    std::size_t left = rest.size();
+    while (chosen.size() < count && left > 0) {
+      std::swap(rest[stream.below(static_cast<std::uint32_t>(left))], rest[left - 1]);
+      look(rest[--left]);
+    }
+    return rest.size() - left;
+  }
+
+  const experiment& e_;
+  std::span<const std::uint32_t> clients_;
+  position_marks looked_at_;  ///< in this selection
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> draw_uniformly(std::span<const std::uint32_t> clients, std::uint32_t count,
+                                          models::random_stream stream) {
+  const auto n = static_cast<std::uint32_t>(clients.size());
+  count = std::min(count, n);
+  std::unordered_set<std::uint32_t> taken;
+  taken.reserve(count);
+  std::vector<std::uint32_t> drawn;
+  drawn.reserve(count);
+  draw_positions(
+      stream, n, count, [&](std::uint32_t position) { return taken.insert(position).second; },
+      [&](std::uint32_t position) { drawn.push_back(position); });
+  std::ranges::sort(drawn);
+  for (auto& position : drawn) position = clients[position];
+  return drawn;
+}
+
+std::vector<std::uint32_t> uniform_cohort(std::span<const std::uint32_t> clients, std::uint32_t count,
+                                          std::uint64_t seed, std::uint64_t round) {
+  return draw_uniformly(clients, count, {seed, models::purpose::cohort, static_cast<std::uint32_t>(round)});
+}
+
+std::unique_ptr<selection_policy> make_uniform(const experiment& e) { return std::make_unique<uniform_policy>(e); }
+
+}  // namespace furlong::federated

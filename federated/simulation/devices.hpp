@@ -1,0 +1,49 @@
+// How fast a client's device computes and communicates.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "federated/population.hpp"
+#include "federated/settings.hpp"
+
+namespace furlong::federated {
+
+/// One client's device, the same throughout a run.
+struct device {
+  double seconds_per_example = 0.0;  ///< of training: three times the forward pass (FedScale; Lai et al. 2022)
+  double bytes_per_second = 0.0;     ///< each way
+};
+
+/// Devices of all clients, drawn when they are looked at. Immutable and thread-safe.
+class device_park {
+ public:
+  /// `clients` gives the taste that the settings may correlate with; it must outlive the park.
+  device_park(const device_settings& settings, std::uint64_t seed, const population& clients);
+
+  [[nodiscard]] device of(std::uint32_t client) const;
+  /// Standard normal scores of a client, with the correlations of the settings: z_taste is the population's.
+  struct scores {
+    double speed = 0.0;  ///< positive: faster
+    double availability = 0.0;
+  };
+  [[nodiscard]] scores scores_of(std::uint32_t client) const;
+
+ private:
+  device_settings settings_;
+  std::uint64_t seed_;
+  const population* clients_;
+  double total_share_ = 0.0;
+  // Cholesky factor of the correlations of (taste, availability, speed), row by row.
+  double a_taste_ = 0.0;
+  double a_own_ = 1.0;
+  double s_taste_ = 0.0;
+  double s_availability_ = 0.0;
+  double s_own_ = 1.0;
+};
+
+/// Whether three correlations can hold at once: their matrix is positive semi-definite.
+[[nodiscard]] bool can_hold(double speed_availability, double speed_taste, double availability_taste);
+
+}  // namespace furlong::federated

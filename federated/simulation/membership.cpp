@@ -1,0 +1,50 @@
+#include "federated/simulation/membership.hpp"
+
+#include "models/random.hpp"
+
+namespace furlong::federated {
+
+client_set clients_of(const event_settings& event, std::size_t index, std::uint64_t seed, std::uint32_t clients) {
+  client_set members(clients);
+  if (event.share > 0) {
+    for (std::uint32_t client = 0; client < clients; ++client) {
+      models::random_stream stream(seed, models::purpose::scheduled_event, static_cast<std::uint32_t>(index), client);
+      if (static_cast<double>(stream.uniform()) < event.share) members.insert(client);
+    }
+    return members;
+  }
+  for (std::uint64_t client = event.first; client <= event.last && client < clients; ++client)
+    members.insert(static_cast<std::uint32_t>(client));
+  return members;
+}
+
+membership::membership(const run_settings& settings, std::uint32_t clients)
+    : settings_(settings), clients_(clients), any_(!settings.events.empty()) {
+  if (!any_) return;
+  outside_ = down_ = cut_ = client_set(clients);
+  client_set decided(clients);
+  for (std::size_t i = 0; i < settings.events.size(); ++i) {
+    const auto& event = settings.events[i];
+    if (event.what != event_kind::join && event.what != event_kind::leave) continue;
+    auto whom = clients_of(event, i, settings.seed, clients);
+    const auto all = whom;
+    whom.remove(decided);
+    if (event.what == event_kind::join) outside_.insert(whom);
+    decided.insert(all);
+  }
+}
+
+void membership::apply(std::size_t index) {
+  const auto& event = settings_.events[index];
+  const auto whom = clients_of(event, index, settings_.seed, clients_);
+  switch (event.what) {
+    case event_kind::join: return outside_.remove(whom);
+    case event_kind::leave: return outside_.insert(whom);
+    case event_kind::kill: return down_.insert(whom);
+    case event_kind::restart: return down_.remove(whom);
+    case event_kind::partition: return cut_.insert(whom);
+    case event_kind::heal: return cut_.remove(whom);
+  }
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,38 @@
+// Who takes part in a simulated federation, as the scenario's events say.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "federated/settings.hpp"
+#include "federated/simulation/client_set.hpp"
+
+namespace furlong::federated {
+
+/// Clients that an event is about.
+[[nodiscard]] client_set clients_of(const event_settings& event, std::size_t index, std::uint64_t seed,
+                                    std::uint32_t clients);
+
+/// The memory of all events so far. A client whose first event of joining or leaving is a join is not there before it.
+class membership {
+ public:
+  membership(const run_settings& settings, std::uint32_t clients);
+
+  /// The `index`-th event happens.
+  void apply(std::size_t index);
+  /// In the federation, running, and connected.
+  [[nodiscard]] bool present(std::uint32_t client) const {
+    return !any_ || (!outside_.contains(client) && !down_.contains(client) && !cut_.contains(client));
+  }
+  [[nodiscard]] bool cut_off(std::uint32_t client) const { return any_ && cut_.contains(client); }
+
+ private:
+  const run_settings& settings_;
+  std::uint32_t clients_;
+  bool any_;
+  client_set outside_;  // not joined yet, or left
+  client_set down_;     // killed
+  client_set cut_;      // behind a partition
+};
+
+}  // namespace furlong::federated

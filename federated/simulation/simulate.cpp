@@ -1,0 +1,86 @@
+#include "federated/simulation/simulate.hpp"
+
+#include "federated/simulation/timeline.hpp"
+#include "federated/stopwatch.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+class serial_run {
+ public:
+  serial_run(const experiment& e, protocol::server_state start, private_store& store, const run_observer& observer)
+      : e_(e), store_(store), observer_(observer), watch_(start), line_(e, std::move(start), store, observer) {}
+
+  result<run_outcome> run(const std::atomic<bool>& stop) {
+    for (;;) {
+      if (stop.load(std::memory_order_relaxed)) line_.stop();
+      watch_.train();
+      const auto needs = line_.advance();
+      if (!needs) return tl::unexpected(needs.error());
+      if (*needs == timeline_needs::training) {
+        train();
+        continue;
+      }
+      watch_.pause();
+      if (*needs == timeline_needs::nothing) return outcome();
+      if (auto done = *needs == timeline_needs::evaluation ? evaluate() : save(); !done)
+        return tl::unexpected(done.error());
+    }
+  }
+
+ private:
+  void train() {
+    line_.take_jobs(1, jobs_);
+    perform(e_, store_, jobs_.back(), use_);
+    line_.on_trained(std::move(jobs_.back()));
+    jobs_.clear();
+  }
+
+  result<void> evaluate() {
+    const auto& now = line_.state();
+    evaluation scores(e_, now.model, &store_, now.version, now.ledger.get());
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      if (auto done = scores.score(i, use_); !done) return done;
+    last_ = scores.report();
+    if (observer_.on_evaluation)
+      if (auto told = observer_.on_evaluation(last_); !told) return told;
+    line_.on_evaluated(last_);
+    return {};
+  }
+
+  result<void> save() {
+    if (auto synced = store_.sync(); !synced) return synced;
+    auto state = line_.snapshot();
+    watch_.tell(state);
+    if (observer_.on_checkpoint)
+      if (auto written = observer_.on_checkpoint(state); !written) return written;
+    store_.covered(state.version);
+    return line_.on_checkpointed();
+  }
+
+  run_outcome outcome() {
+    run_outcome made{line_.snapshot(), last_, line_.interrupted()};
+    watch_.tell(made.state);
+    if (made.interrupted) made.evaluation = {};
+    return made;
+  }
+
+  const experiment& e_;
+  private_store& store_;
+  const run_observer& observer_;
+  stopwatch watch_;
+  timeline line_;
+  workspace use_;
+  std::vector<training_job> jobs_;
+  evaluation_report last_;
+};
+
+}  // namespace
+
+result<run_outcome> simulate(const experiment& e, protocol::server_state start, private_store& store,
+                             const run_observer& observer, const std::atomic<bool>& stop) {
+  return serial_run(e, std::move(start), store, observer).run(stop);
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,418 @@
+#include "federated/simulation/timeline.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace furlong::federated {
+
+using protocol::client_machine;
+using protocol::client_step;
+
+namespace {
+
+std::uint32_t client_count(const experiment& e) {
+  const auto clients = e.participants->training();
+  return clients.empty() ? 0 : clients.back() + 1;
+}
+
+/// A transfer that rests until its client is reached again ends at never + what is left of it.
+bool rests(virtual_time ends_at) { return ends_at >= never; }
+
+}  // namespace
+
+void perform(const experiment& e, private_store& store, training_job& job, workspace& use) {
+  client_machine machine(job.id, is_stateful(e.settings.algorithm), e.settings.own.commit);
+  auto step = machine.on_task();
+  if (step == client_step::load) {
+    if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
+    auto found = store.load(job.id.client, use.own);
+    if (!found) job.failure = std::make_shared<const error>(found.error());
+    step = machine.on_loaded(found.has_value(), found.value_or(false));
+  }
+  job.own.clear();
+  if (step == client_step::give_up) return;
+  if (client_work(e, *job.from, job.id, machine.has_own(), use, job.update))
+    job.own.assign(use.own.values().begin(), use.own.values().end());
+}
+
+timeline::timeline(const experiment& e, protocol::server_state start, private_store& store,
+                   const run_observer& observer)
+    : e_(e),
+      store_(store),
+      observer_(observer),
+      stateful_(is_stateful(e.settings.algorithm)),
+      server_(e, start, this),
+      members_(e.settings, client_count(e)),
+      past_(std::move(start.simulation)),
+      now_(start.now),
+      happened_(e.settings.events.size(), false),
+      values_(e.parts.private_) {
+  for (std::uint32_t a = 0; a < e.settings.aggregators; ++a)
+    aggregators_.emplace_back(e, a, std::numeric_limits<std::size_t>::max(), protocol::notices::at_once);
+  for (const auto index : past_.events) {
+    happened_[index] = true;
+    members_.apply(index);
+  }
+  for (std::uint32_t i = 0; i < e.settings.events.size(); ++i)
+    if (const auto& event = e.settings.events[i]; !event.at_round && !happened_[i])
+      entries_.push({from_seconds(event.seconds), entry_kind::event, i, 0, 0});
+  std::unordered_map<std::uint64_t, broadcast_ptr> models;
+  for (auto& [version, model] : start.started_from)
+    models[version] = std::make_shared<const broadcast>(broadcast{start.run, version, std::move(model), {}});
+  for (const auto& open : start.open) {
+    aggregators_[open.aggregator % aggregators_.size()].restore(open);
+    const auto what = std::ranges::find(past_.tasks, open.id, &protocol::simulated_task::id);
+    if (what == past_.tasks.end()) continue;
+    auto made = new_task(*what, open.aggregator, models.at(open.id.version));
+    made.closed = open.closed;
+    schedule_task(tasks_.emplace(open.id.client, std::move(made)).first->second);
+  }
+  past_.tasks.clear();
+  queue(server_.start());
+}
+
+protocol::server_state timeline::snapshot() const {
+  auto state = server_.snapshot();
+  state.simulation = past_;
+  for (const auto& [client, task] : tasks_) state.simulation.tasks.push_back(task.what);
+  std::ranges::sort(state.simulation.tasks, {}, [](const auto& task) { return task.id.client; });
+  return state;
+}
+
+void timeline::fail_with(error why) {
+  if (!failure_) failure_ = std::move(why);
+}
+
+void timeline::queue(protocol::server_effects&& effects) {
+  for (auto& effect : effects) effects_.push_back(std::move(effect));
+}
+
+timeline::live_task timeline::new_task(const protocol::simulated_task& what, std::uint32_t aggregator,
+                                       broadcast_ptr from) const {
+  return {
+      what,  aggregator, std::move(from), client_machine(what.id, stateful_, e_.settings.own.commit), training::waiting,
+      false, {}};
+}
+
+result<void> timeline::erase_those_who_left() {
+  for (const auto client : std::exchange(past_.erasures, {})) {
+    if (auto erased = store_.erase(client); !erased) return tl::unexpected(erased.error());
+    server_.on_erased(client);
+  }
+  return {};
+}
+
+result<timeline_needs> timeline::advance() {
+  if (!std::exchange(begun_, true))  // a checkpoint may be durable, and what was to be erased after it not yet erased
+    if (auto erased = erase_those_who_left(); !erased) return tl::unexpected(erased.error());
+  for (;;) {
+    perform_all();
+    if (failure_) return tl::unexpected(*failure_);
+    if (paused_ || needs_ == timeline_needs::nothing) return needs_;
+    if (entries_.empty())
+      return fail(error::kind::runtime, "virtual time " + std::to_string(to_seconds(now_)) + " s",
+                  "nothing can happen any more: " + std::to_string(tasks_.size()) +
+                      " clients are at work and none will ever report",
+                  "set participation.deadline, or let the clients come back");
+    if (!step()) return timeline_needs::training;
+  }
+}
+
+// ---- jobs ----------------------------------------------------------------------------------------------------------
+
+bool timeline::needs_training(const live_task& task) const {
+  // Stateful clients keep what they trained even when nobody wants their update.
+  const bool for_itself = stateful_ && e_.settings.own.commit == commit_kind::after_training;
+  if (task.what.trained_at >= never) return false;
+  return for_itself || (!task.what.dropped && !task.closed);
+}
+
+bool timeline::is_current(const entry& one) const {
+  const auto at = tasks_.find(one.client);
+  return at != tasks_.end() && at->second.what.id.version == one.version && at->second.what.id.attempt == one.attempt &&
+         at->second.what.ends_at == one.at;
+}
+
+void timeline::take_jobs(std::size_t count, std::vector<training_job>& out) {
+  for (; count > 0 && !untrained_.empty(); untrained_.pop()) {
+    const auto first = untrained_.top();
+    if (!is_current(first)) continue;
+    auto& task = tasks_.at(first.client);
+    if (task.stage != training::waiting || !needs_training(task)) continue;
+    task.stage = training::taken;
+    out.push_back(spare_.empty() ? training_job() : std::move(spare_.back()));
+    if (!spare_.empty()) spare_.pop_back();
+    out.back().id = task.what.id;
+    out.back().from = task.from;
+    ++ahead_;
+    --count;
+  }
+}
+
+void timeline::on_trained(training_job&& done) {
+  auto& task = tasks_.at(done.id.client);
+  task.stage = training::done;
+  task.result = std::move(done);
+}
+
+// ---- entries -------------------------------------------------------------------------------------------------------
+
+void timeline::schedule_task(const live_task& task) {
+  const auto& what = task.what;
+  if (rests(what.ends_at)) return;
+  const entry one{what.ends_at, entry_kind::task, what.id.client, what.id.version, what.id.attempt};
+  entries_.push(one);
+  if (task.stage == training::waiting && needs_training(task)) untrained_.push(one);
+}
+
+bool timeline::step() {
+  const auto first = entries_.top();
+  if (first.kind == entry_kind::task) {
+    if (!is_current(first)) {
+      entries_.pop();
+      return true;
+    }
+    auto& task = tasks_.at(first.client);
+    // Work that somebody is at is waited for even when it has become useless: nobody else may use the client's values.
+    if (task.stage == training::taken || (needs_training(task) && task.stage == training::waiting)) return false;
+    entries_.pop();
+    now_ = std::max(now_, first.at);
+    end_task(task);
+    return true;
+  }
+  entries_.pop();
+  now_ = std::max(now_, first.at);
+  if (first.kind == entry_kind::event)
+    happen(first.client);
+  else
+    queue(server_.on_timer({static_cast<protocol::timer_kind>(first.client), first.version, first.at}, now_));
+  return true;
+}
+
+/// The client's report arrives, or it is known to have dropped out.
+void timeline::end_task(live_task& task) {
+  if (task.stage == training::done) --ahead_;
+  const auto id = task.what.id;
+  // Whether it counts must not depend on how far ahead of time the work was done.
+  const bool wanted = needs_training(task);
+  const bool trained = wanted && !task.result.failure;
+  if (trained && task.machine.on_trained(!task.result.own.empty()) == client_step::commit) {
+    keep(task.machine, task.result.own, id.version, task.what.trained_at);
+    static_cast<void>(task.machine.on_committed(true));
+  }
+  auto& aggregator = aggregators_[task.aggregator];
+  const auto number = task.aggregator;
+  if (task.what.dropped)
+    aggregator.on_drop(id, *task.what.dropped, share_effects_);
+  else if (!wanted)
+    aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
+  else if (task.result.failure)
+    fail_with(*task.result.failure);
+  else
+    give_update(task);
+  recycle(std::move(task.result));
+  tasks_.erase(id.client);
+  perform_share(number);
+}
+
+void timeline::give_update(live_task& task) {
+  auto& aggregator = aggregators_[task.aggregator];
+  task.machine.on_reported();
+  const auto refused = aggregator.on_update(task.result.update, share_effects_);
+  if (task.machine.holds() && !refused && !task.closed)
+    held_.insert_or_assign(task.what.id.client, held_values{task.machine, std::move(task.result.own),
+                                                            task.what.id.version, task.what.trained_at});
+}
+
+/// The buffers of a job serve the next one.
+void timeline::recycle(training_job&& done) {
+  constexpr std::size_t most_spares = 256;
+  if (done.update.change.values.capacity() == 0 || spare_.size() >= most_spares) return;
+  done.from.reset();
+  done.failure.reset();
+  spare_.push_back(std::move(done));
+}
+
+void timeline::keep(const client_machine& machine, std::vector<float>& own, std::uint64_t trained_from,
+                    virtual_time when) {
+  const auto client = machine.task().client;
+  std::ranges::copy(own, values_.values().begin());
+  if (auto kept = store_.commit(client, server_.state().version, values_); !kept) return fail_with(kept.error());
+  server_.on_kept(client, trained_from, when);
+}
+
+// ---- what happens to the world -------------------------------------------------------------------------------------
+
+void timeline::on_round(std::uint64_t version, virtual_time now) {
+  now_ = std::max(now_, now);
+  for (std::uint32_t i = 0; i < happened_.size(); ++i)
+    if (const auto& event = e_.settings.events[i]; event.at_round && !happened_[i] && event.round <= version + 1)
+      happen(i);
+}
+
+bool timeline::reachable(std::uint32_t client, virtual_time now, std::uint64_t version) {
+  const auto& leaving = past_.erasures;
+  return members_.present(client) && std::ranges::find(leaving, client) == leaving.end() &&
+         e_.around->presence->available(client, now, version);
+}
+
+bool timeline::waiting_helps() const {
+  // Availability that is drawn round by round stays as it is until the next round.
+  return e_.settings.devices.availability.kind != availability_kind::bernoulli;
+}
+
+void timeline::happen(std::uint32_t index) {
+  const auto& event = e_.settings.events[index];
+  happened_[index] = true;
+  past_.events.push_back(index);
+  members_.apply(index);
+  constexpr std::array<const char*, 6> words = {"join", "leave", "kill", "restart", "partition", "heal"};
+  run_event told{now_, server_.state().version + 1, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
+  if (event.share > 0) {
+    told.detail = "share " + std::to_string(event.share);
+  } else {
+    told.client = event.first;
+    told.last = event.last;
+  }
+  server_.on_event(std::move(told));
+  strike(event, clients_of(event, index, e_.settings.seed, client_count(e_)));
+}
+
+void timeline::strike(const event_settings& event, const client_set& whom) {
+  std::vector<std::uint32_t> struck;
+  for (const auto& [client, task] : tasks_)
+    if (whom.contains(client)) struck.push_back(client);
+  for (const auto client : struck) {
+    auto& task = tasks_.at(client);
+    auto& what = task.what;
+    if (event.what == event_kind::leave || event.what == event_kind::kill) {
+      cut_short(task);
+    } else if (event.what == event_kind::partition && !what.dropped && !rests(what.ends_at)) {
+      // Training goes on; a transfer rests. What is left of it is remembered beyond never.
+      what.ends_at = never + (what.ends_at - std::max(std::min(what.trained_at, what.ends_at), now_));
+    } else if (event.what == event_kind::heal && !what.dropped && what.ends_at > never) {
+      what.ends_at = std::max(what.trained_at >= never ? now_ : what.trained_at, now_) + (what.ends_at - never);
+      schedule_task(task);
+    }
+  }
+  if (event.what == event_kind::leave && event.erase) {
+    whom.visit([&](std::uint32_t client) { past_.erasures.push_back(client); });
+    server_.want_checkpoint();
+  }
+}
+
+/// The device stops here and now. A client that has trained was about to upload.
+void timeline::cut_short(live_task& task) {
+  auto& what = task.what;
+  const bool trained = what.trained_at <= now_;
+  what.dropped = trained ? drop_stage::upload : drop_stage::train;
+  if (!trained) what.trained_at = never;
+  what.ends_at = now_;
+  schedule_task(task);
+}
+
+// ---- effects -------------------------------------------------------------------------------------------------------
+
+void timeline::perform_all() {
+  while (performed_ < effects_.size() && !failure_) {
+    auto effect = std::move(effects_[performed_++]);
+    std::visit([&](auto& one) { perform(one); }, effect);
+    if (needs_ == timeline_needs::evaluation || needs_ == timeline_needs::checkpoint) paused_ = true;
+    if (paused_) break;  // always the last of its kind
+  }
+  if (performed_ < effects_.size()) return;
+  effects_.clear();
+  performed_ = 0;
+}
+
+void timeline::perform_share(std::uint32_t aggregator) {
+  auto effects = std::exchange(share_effects_, {});
+  for (auto& effect : effects) std::visit([&](auto& one) { perform(aggregator, one); }, effect);
+  if (share_effects_.empty()) {  // keep its capacity
+    effects.clear();
+    share_effects_ = std::move(effects);
+  }
+}
+
+void timeline::perform(protocol::assign& effect) {
+  aggregators_[effect.aggregator].on_assignment(effect.from, effect.tasks, effect.begins, share_effects_);
+  perform_share(effect.aggregator);
+}
+
+void timeline::perform(protocol::close_share& effect) {
+  if (e_.settings.participation.mode == participation_mode::sync)
+    for (auto& [client, task] : tasks_)
+      if (task.aggregator == effect.aggregator) task.closed = true;
+  aggregators_[effect.aggregator].on_close(effect.version, effect.enough, share_effects_);
+  perform_share(effect.aggregator);
+}
+
+void timeline::perform(protocol::timer& effect) {
+  if (effect.at < never)
+    entries_.push({effect.at, entry_kind::timer, static_cast<std::uint32_t>(effect.what), effect.version, 0});
+}
+
+void timeline::perform(protocol::acknowledge& effect) {
+  for (const auto& id : effect.tasks) {
+    const auto at = held_.find(id.client);
+    if (at == held_.end() || at->second.machine.task() != id) continue;
+    auto& values = at->second;
+    if (values.machine.on_acknowledged() != client_step::commit) continue;
+    std::ranges::copy(values.own, values_.values().begin());
+    // The machine has moved on to the next version: these values belong to the one before it.
+    if (auto kept = store_.commit(id.client, effect.version, values_); !kept) return fail_with(kept.error());
+    server_.on_kept(id.client, values.trained_from, values.trained_at);
+  }
+  held_.clear();
+}
+
+void timeline::perform(protocol::note& effect) {
+  if (!observer_.on_event) return;
+  if (auto told = observer_.on_event(effect.event); !told) fail_with(told.error());
+}
+
+void timeline::perform(protocol::round_closed& effect) {
+  if (effect.report.gave_up) held_.clear();
+  if (!observer_.on_round) return;
+  if (auto told = observer_.on_round(effect.report); !told) fail_with(told.error());
+}
+
+void timeline::perform(protocol::proceed&) { queue(server_.on_proceed()); }
+
+void timeline::perform(protocol::finish& effect) {
+  interrupted_ = effect.interrupted;
+  needs_ = timeline_needs::nothing;
+}
+
+void timeline::perform(std::uint32_t aggregator, protocol::start_client& effect) {
+  const auto fate = draw_fate(e_, effect.task, now_);
+  auto task =
+      new_task({effect.task, now_, fate.trained_at, fate.ends_at, fate.dropped}, aggregator, std::move(effect.from));
+  schedule_task(tasks_.insert_or_assign(effect.task.client, std::move(task)).first->second);
+}
+
+void timeline::perform(std::uint32_t aggregator, protocol::report_settled& effect) {
+  queue(server_.on_settled(aggregator, effect.settled, now_));
+}
+
+void timeline::perform(std::uint32_t, protocol::send_partial& effect) {
+  auto next = server_.on_partial(std::move(effect.partial), now_);
+  if (!next) return fail_with(next.error());
+  queue(std::move(*next));
+}
+
+void timeline::on_evaluated(const evaluation_report& figures) {
+  paused_ = false;
+  needs_ = timeline_needs::training;
+  queue(server_.on_evaluated(figures));
+}
+
+result<void> timeline::on_checkpointed() {
+  paused_ = false;
+  needs_ = timeline_needs::training;
+  if (auto erased = erase_those_who_left(); !erased) return erased;
+  queue(server_.on_checkpointed());
+  return {};
+}
+
+}  // namespace furlong::federated

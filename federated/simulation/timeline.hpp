@@ -1,0 +1,170 @@
+// A federation in virtual time: the state machines of server and aggregators, driven by one timeline.
+//
+// Nothing here waits or computes: network, devices, dropout and faults are times on the timeline, worked out when a
+// task begins. Only training is real. It is handed out as jobs, in the order in which tasks end, and its result is
+// asked for when the timeline gets there; a task whose fate makes its training useless is never handed out. So threads
+// can train ahead of the timeline, and what happens does not depend on them.
+//
+// Entries are ordered by (time, kind, client, version): the same whoever computed what, and after a resume.
+#pragma once
+
+#include <queue>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "federated/private_store.hpp"
+#include "federated/protocol/aggregator_machine.hpp"
+#include "federated/protocol/client_machine.hpp"
+#include "federated/protocol/server_machine.hpp"
+#include "federated/simulation/membership.hpp"
+#include "federated/simulation/world.hpp"
+
+namespace furlong::federated {
+
+/// A client's training, to be done by anybody: its result depends on nothing else.
+struct training_job {
+  task_id id;
+  broadcast_ptr from;
+  // Filled by whoever does it.
+  client_update update;
+  std::vector<float> own;  ///< private values as trained; empty: there is nothing to keep
+  std::shared_ptr<const error> failure;
+};
+
+/// Does a job: loads the client's private values, trains. Thread-safe for jobs of distinct clients; `use` is the
+/// caller's own.
+void perform(const experiment& e, private_store& store, training_job& job, workspace& use);
+
+/// What a timeline needs before it can go on.
+enum class timeline_needs : std::uint8_t {
+  training,    ///< the result of a job that was handed out
+  evaluation,  ///< of state().model, then on_evaluated()
+  checkpoint,  ///< of snapshot(), then on_checkpointed()
+  nothing,     ///< the run is over
+};
+
+class timeline final : public protocol::roster {
+ public:
+  /// Goes on from `start`. All but `start` must outlive the timeline. One thread at a time.
+  timeline(const experiment& e, protocol::server_state start, private_store& store, const run_observer& observer);
+
+  /// Runs until something is needed. Fails as the store, the observer or a machine does, or when nothing can ever
+  /// happen any more.
+  [[nodiscard]] result<timeline_needs> advance();
+  /// Takes at most `count` jobs, those that are needed first before others, each once.
+  void take_jobs(std::size_t count, std::vector<training_job>& out);
+  /// A job is done. Results may come in any order.
+  void on_trained(training_job&& done);
+  /// Jobs taken whose results the timeline has not used yet: results waiting, and work under way.
+  [[nodiscard]] std::size_t ahead() const { return ahead_; }
+
+  void on_evaluated(const evaluation_report& figures);
+  /// The checkpoint is durable: what was to be erased is erased now.
+  [[nodiscard]] result<void> on_checkpointed();
+  /// Asks to stop after the round under way.
+  void stop() { server_.stop(); }
+
+  [[nodiscard]] const protocol::server_state& state() const { return server_.state(); }
+  [[nodiscard]] protocol::server_state snapshot() const;
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+
+  void on_round(std::uint64_t version, virtual_time now) override;
+  [[nodiscard]] bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) override;
+  [[nodiscard]] bool waiting_helps() const override;
+
+ private:
+  enum class entry_kind : std::uint8_t { event, task, timer };
+  struct entry {
+    virtual_time at = 0;
+    entry_kind kind = entry_kind::task;
+    std::uint32_t client = 0;   ///< a task's; an event's index; a timer's kind
+    std::uint64_t version = 0;  ///< a task's or a timer's
+    std::uint32_t attempt = 0;
+    friend auto operator<=>(const entry&, const entry&) = default;
+  };
+  struct later {
+    bool operator()(const entry& a, const entry& b) const { return a > b; }
+  };
+  using schedule = std::priority_queue<entry, std::vector<entry>, later>;
+
+  enum class training : std::uint8_t { waiting, taken, done };
+  struct live_task {
+    protocol::simulated_task what;
+    std::uint32_t aggregator = 0;
+    broadcast_ptr from;
+    protocol::client_machine machine;
+    training stage = training::waiting;
+    bool closed = false;  ///< its round is over: its update is of no use
+    training_job result;
+  };
+  struct held_values {
+    protocol::client_machine machine;
+    std::vector<float> own;
+    std::uint64_t trained_from = 0;
+    virtual_time trained_at = 0;
+  };
+
+  void perform_all();
+  void perform(protocol::assign& effect);
+  void perform(protocol::close_share& effect);
+  void perform(protocol::timer& effect);
+  void perform(protocol::acknowledge& effect);
+  void perform(protocol::note& effect);
+  void perform(protocol::round_closed& effect);
+  void perform(protocol::evaluate&) { needs_ = timeline_needs::evaluation; }
+  void perform(protocol::checkpoint&) { needs_ = timeline_needs::checkpoint; }
+  void perform(protocol::proceed&);
+  void perform(protocol::finish& effect);
+  void queue(protocol::server_effects&& effects);
+  void perform_share(std::uint32_t aggregator);
+  void perform(std::uint32_t aggregator, protocol::start_client& effect);
+  void perform(std::uint32_t aggregator, protocol::report_settled& effect);
+  void perform(std::uint32_t aggregator, protocol::send_partial& effect);
+
+  /// Handles the first entry of the schedule. False: it needs a result.
+  bool step();
+  void end_task(live_task& task);
+  void give_update(live_task& task);
+  void keep(const protocol::client_machine& machine, std::vector<float>& own, std::uint64_t trained_from,
+            virtual_time when);
+  void happen(std::uint32_t index);
+  void strike(const event_settings& event, const client_set& whom);
+  void cut_short(live_task& task);
+  void schedule_task(const live_task& task);
+  [[nodiscard]] bool is_current(const entry& one) const;
+  [[nodiscard]] bool needs_training(const live_task& task) const;
+  [[nodiscard]] live_task new_task(const protocol::simulated_task& what, std::uint32_t aggregator,
+                                   broadcast_ptr from) const;
+  [[nodiscard]] result<void> erase_those_who_left();
+  void recycle(training_job&& done);
+  void fail_with(error why);
+
+  const experiment& e_;
+  private_store& store_;
+  const run_observer& observer_;
+  bool stateful_;
+  protocol::server_machine server_;
+  std::vector<protocol::aggregator_machine> aggregators_;
+  membership members_;
+  protocol::simulation_state past_;  ///< events and erasures; tasks are those alive
+  virtual_time now_ = 0;
+  schedule entries_;
+  schedule untrained_;  ///< tasks by their end; those that need no training any more are skipped
+  std::unordered_map<std::uint32_t, live_task> tasks_;   ///< by client
+  std::unordered_map<std::uint32_t, held_values> held_;  ///< values that wait for an acknowledgement, by client
+  std::vector<protocol::server_effect> effects_;         ///< to be performed, in order
+  std::size_t performed_ = 0;                            ///< of them
+  protocol::aggregator_effects share_effects_;
+  std::vector<bool> happened_;         ///< by event
+  models::private_parameters values_;  ///< scratch
+  std::vector<training_job> spare_;    ///< their buffers serve again
+  std::size_t ahead_ = 0;
+  bool begun_ = false;
+  timeline_needs needs_ = timeline_needs::training;
+  bool paused_ = false;  ///< evaluation or checkpoint is under way
+  bool interrupted_ = false;
+  std::optional<error> failure_;
+};
+
+}  // namespace furlong::federated

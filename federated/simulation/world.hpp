@@ -1,0 +1,45 @@
+// The world around a simulated federation: devices, their availability, and what happens to them. Computed, never
+// measured.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "federated/simulation/availability.hpp"
+#include "federated/simulation/devices.hpp"
+#include "federated/update.hpp"
+
+namespace furlong::federated {
+
+struct experiment;
+
+/// Immutable once built; shared by all threads of a run.
+struct world {
+  device_park devices;
+  std::unique_ptr<const availability> presence;
+};
+
+/// Builds the world of the settings. `trace` is the trace that they name, or null.
+[[nodiscard]] std::shared_ptr<const world> make_world(const run_settings& settings, const population& clients,
+                                                      std::shared_ptr<const availability_trace> trace);
+
+/// What will become of a task when nobody interferes, drawn when it is given out.
+struct fate {
+  virtual_time trained_at = never;    ///< training ends; never when the client drops out before
+  virtual_time ends_at = never;       ///< the report reaches the server, or the client drops out
+  std::optional<drop_stage> dropped;  ///< the stage in which it drops out; nothing: it reports
+};
+
+/// Keyed by (seed, version, client, attempt): download, training and upload one after the other at the speed of the
+/// client's device, with the interruptions of [dropout] and of the client's availability. FURL's reconstruction at a
+/// cold start is taken to cost no time.
+[[nodiscard]] fate draw_fate(const experiment& e, const task_id& task, virtual_time start);
+
+/// Examples that client_work() processes in all phases for a client with `count` training examples, when its weights
+/// stay finite; `stored`: the client has private values already.
+[[nodiscard]] std::uint64_t planned_examples(const run_settings& settings, std::uint64_t version, std::uint64_t count,
+                                             bool stored);
+
+}  // namespace furlong::federated

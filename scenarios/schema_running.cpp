@@ -1,0 +1,57 @@
+// The keys of how a run is carried out and looked at.
+#include "scenarios/schema_fields.hpp"
+#include "scenarios/schema_parts.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using namespace fields;
+
+void add_target(std::vector<key_spec>& keys) {
+  const auto add = [&](key_spec spec) { keys.push_back(may_change(std::move(spec))); };
+  add(optional(key("evaluation.target.metric", FURLONG_AT(evaluation.target.metric),
+                   "The figure: validation, seen or unseen, and rmse, accuracy, auc or loss: "
+                   "\"unseen.rmse\".")));
+  const auto bound = [&](const char* name, bool at_most, const char* doc) {
+    key_spec spec = plain({.name = name, .type = option_type::number, .doc = doc});
+    spec.apply = [at_most](run_settings& to, const option_value& value) {
+      to.evaluation.target.value = std::get<double>(value);
+      to.evaluation.target.at_most = at_most;
+    };
+    add(std::move(spec));
+  };
+  bound("evaluation.target.at_most", true, "Reached when the figure is no greater. Either this or at_least.");
+  bound("evaluation.target.at_least", false, "Reached when the figure is no smaller. Either this or at_most.");
+}
+
+}  // namespace
+
+void add_running_keys(std::vector<key_spec>& keys) {
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
+  add(may_change(key("topology.aggregators", FURLONG_AT(aggregators),
+                     "Aggregators between clients and server; results do not depend on it.", {1.0, 4096.0})));
+  add(may_change(
+      key("network.upload", FURLONG_AT(sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
+          "Send whole tensors, or only touched rows: less traffic, and the server learns which items a client has.")));
+  add(key("privacy.clip", FURLONG_AT(privacy.clip), "L2 bound to which a client scales its whole update; 0: none."));
+  add(key("privacy.noise", FURLONG_AT(privacy.noise),
+          "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
+  add(may_change(
+      key("evaluation.every", FURLONG_AT(evaluation.every), "Rounds between evaluations; 0: only at the end.")));
+  add(may_change(key("evaluation.batch_size", FURLONG_AT(evaluation.batch_size),
+                     "Examples in the batches that are dealt to support and query; 0: the client's batch size.")));
+  add(may_change(key("evaluation.clients", FURLONG_AT(evaluation.clients),
+                     "Score at most so many clients of each group, drawn once; 0: all.")));
+  add(may_change(
+      key("evaluation.clip", FURLONG_AT(evaluation.clip), "Clip predicted ratings to the dataset's range.")));
+  add(may_change(plain({.name = "evaluation.reconstruct",
+                        .type = option_type::text_list,
+                        .doc = "Tensors rebuilt from the support examples of unseen clients; default: the private "
+                               "ones, and those with a row per client."})));
+  add_target(keys);
+  add(may_change(
+      key("checkpoint.every", FURLONG_AT(checkpoint_every), "Rounds between checkpoints; 0: only when stopping.")));
+}
+
+}  // namespace furlong::scenarios

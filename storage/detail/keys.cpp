@@ -1,0 +1,99 @@
+#include "storage/detail/keys.hpp"
+
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/rand.h>
+
+#include "storage/detail/files.hpp"
+
+namespace furlong::storage::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t salt_bytes = 16;
+constexpr std::size_t check_bytes = 16;
+
+int digit_value(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return -1;
+}
+
+/// Whether `text` is 64 hexadecimal digits, with or without a newline; then they are in `key`.
+bool parse_key(std::string_view text, secret_bytes& key) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.size() != 2 * key.size()) return false;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const int high = digit_value(text[2 * i]);
+    const int low = digit_value(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    key[i] = static_cast<unsigned char>(high << 4 | low);
+  }
+  return true;
+}
+
+result<secret_bytes> read_key(const fs::path& file) {
+  std::error_code failed;
+  const auto facts = fs::status(file, failed);
+  if (!fs::exists(facts))
+    return fail(error::kind::data, file.string(), "there is no such key file",
+                "name the key file that the store was made with");
+  constexpr auto others = fs::perms::group_all | fs::perms::others_all;
+  if ((facts.permissions() & others) != fs::perms::none)
+    return fail(error::kind::usage, file.string(), "others than its owner may use the key file",
+                "chmod 600 " + file.string());
+  auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  secret_bytes key;
+  const bool is_key = parse_key(*text, key);
+  OPENSSL_cleanse(text->data(), text->size());
+  if (!is_key)
+    return fail(error::kind::data, file.string(), "this is no key file: it has not 64 hexadecimal digits",
+                "name a file that was made as a key file");
+  return key;
+}
+
+/// HKDF of RFC 5869 over SHA-256.
+bool hkdf(const secret_bytes& key, std::string_view salt, std::string_view purpose, secret_bytes& out) {
+  const std::unique_ptr<EVP_KDF, void (*)(EVP_KDF*)> algorithm(EVP_KDF_fetch(nullptr, "HKDF", nullptr), EVP_KDF_free);
+  const std::unique_ptr<EVP_KDF_CTX, void (*)(EVP_KDF_CTX*)> context(EVP_KDF_CTX_new(algorithm.get()),
+                                                                     EVP_KDF_CTX_free);
+  const auto octets = [](const char* name, std::string_view bytes) {  // OpenSSL takes pointers to changeable bytes
+    return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(bytes.data()), bytes.size());
+  };
+  std::string digest = "SHA256";
+  const std::array<OSSL_PARAM, 5> parameters{
+      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), digest.size()),
+      octets(OSSL_KDF_PARAM_KEY, key.text()), octets(OSSL_KDF_PARAM_SALT, salt), octets(OSSL_KDF_PARAM_INFO, purpose),
+      OSSL_PARAM_construct_end()};
+  return context && EVP_KDF_derive(context.get(), out.data(), out.size(), parameters.data()) == 1;
+}
+
+}  // namespace
+
+result<std::string> random_salt() {
+  std::string salt(salt_bytes, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(salt.data()), static_cast<int>(salt.size())) != 1)
+    return fail(error::kind::runtime, "private store", "the system has no random numbers");
+  return salt;
+}
+
+result<keys_ptr> derive_keys(const fs::path& key_file, std::string_view salt) {
+  const auto key = read_key(key_file);
+  if (!key) return tl::unexpected(key.error());
+  const auto keys = std::make_shared<store_keys>();
+  secret_bytes check;
+  const bool done = hkdf(*key, salt, "furlong private store: files", keys->cipher) &&
+                    hkdf(*key, salt, "furlong private store: heads of files", keys->heads) &&
+                    hkdf(*key, salt, "furlong private store: records", keys->records) &&
+                    hkdf(*key, salt, "furlong private store: key check", check);
+  if (!done) return fail(error::kind::runtime, key_file.string(), "OpenSSL cannot derive keys (HKDF-SHA256)");
+  keys->check = check.text().substr(0, check_bytes);
+  return keys_ptr(keys);
+}
+
+}  // namespace furlong::storage::detail

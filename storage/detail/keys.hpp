@@ -1,0 +1,43 @@
+// The keys of an encrypted store, derived from the key of its key file.
+//
+//   HKDF-SHA256(key of the file, salt of the store, purpose) -> 32 bytes for each purpose
+//
+// The salt is random for each store, so that two stores with one key file share no derived key.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <openssl/crypto.h>
+#include <string>
+#include <string_view>
+
+#include "models/result.hpp"
+
+namespace furlong::storage::detail {
+
+/// 32 bytes that are wiped when they go.
+class secret_bytes : public std::array<unsigned char, 32> {
+ public:
+  secret_bytes() { fill(0); }
+  ~secret_bytes() { OPENSSL_cleanse(data(), size()); }
+  secret_bytes(const secret_bytes&) = default;
+  secret_bytes& operator=(const secret_bytes&) = default;
+  [[nodiscard]] std::string_view text() const { return {reinterpret_cast<const char*>(data()), size()}; }
+};
+
+struct store_keys {
+  secret_bytes cipher;   ///< AES-256-CTR over the files
+  secret_bytes heads;    ///< HMAC-SHA256 over the head of each file
+  secret_bytes records;  ///< HMAC-SHA256 over each record
+  std::string check;     ///< tells a wrong key; says nothing about the others
+};
+using keys_ptr = std::shared_ptr<const store_keys>;
+
+/// 16 random bytes.
+[[nodiscard]] result<std::string> random_salt();
+/// Reads a key file and derives the store's keys. Fails when it cannot be read, is no key file, or others than its
+/// owner may read it.
+[[nodiscard]] result<keys_ptr> derive_keys(const std::filesystem::path& key_file, std::string_view salt);
+
+}  // namespace furlong::storage::detail

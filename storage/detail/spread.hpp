@@ -1,0 +1,59 @@
+// How a store spreads its clients over shards, column families and keys.
+//
+// layout       shard                              family                        key
+// per-client   blocks of 400 clients in turns     "client-17"                   client, slot
+// bucketed     buckets in turns                   "bucket-3": clients of a row  client, slot, client
+//
+// Both keys name the client (4 bytes, big-endian) beside what the family says, and the record names it once more: from
+// a damaged piece of a log two that agree tell whose it was. A bucket does not say, so its keys name the client twice.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/store_layout.hpp"
+
+namespace furlong::storage::detail {
+
+/// Key of one of a client's two records inside its family.
+class record_key {
+ public:
+  record_key(store_layout layout, std::uint32_t client, std::size_t slot);
+  [[nodiscard]] std::string_view bytes() const { return {bytes_.data(), size_}; }
+
+ private:
+  std::array<char, 9> bytes_;
+  std::size_t size_;
+};
+
+struct spread {
+  store_layout layout = store_layout::per_client;
+  std::uint32_t shards = 1;
+  std::uint32_t bucket_clients = 1;  ///< clients of a family; 1 in the layout per client
+
+  /// For a new store. `bucket_clients` of 0 chooses by the size of a record.
+  [[nodiscard]] static spread of(store_layout layout, std::uint32_t expected_clients, std::uint32_t bucket_clients,
+                                 std::size_t record_bytes);
+
+  [[nodiscard]] bool family_per_client() const { return layout == store_layout::per_client; }
+  [[nodiscard]] std::uint32_t family_of(std::uint32_t client) const { return client / bucket_clients; }
+  /// Blocks of clients, so that walking over the clients in order walks over the shards in order.
+  [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const;
+  [[nodiscard]] std::string family_name(std::uint32_t family) const;
+  /// Empty when it is not a name of this layout's families.
+  [[nodiscard]] std::optional<std::uint32_t> family_named(std::string_view name) const;
+  /// The client that a family's name names; empty where families have several.
+  [[nodiscard]] std::optional<std::uint32_t> client_named(std::string_view name) const;
+  [[nodiscard]] record_key key(std::uint32_t client, std::size_t slot) const { return {layout, client, slot}; }
+  [[nodiscard]] std::size_t key_bytes() const { return key(0, 0).bytes().size(); }
+
+  friend bool operator==(const spread&, const spread&) = default;
+};
+
+/// The client that a key begins with. `key` has at least 4 bytes.
+[[nodiscard]] std::uint32_t client_of_key(std::string_view key);
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,14 @@
+// Key files of encrypted private stores: 32 random bytes as 64 hexadecimal digits and a newline, for their owner's eyes
+// only. Who loses the key has lost the values.
+#pragma once
+
+#include <filesystem>
+
+#include "models/result.hpp"
+
+namespace furlong::storage {
+
+/// Writes a new random key, durable on return, readable and writable by its owner only. Fails when the file exists.
+[[nodiscard]] result<void> create_key_file(const std::filesystem::path& file);
+
+}  // namespace furlong::storage

@@ -1,0 +1,136 @@
+#include "storage/participation_log.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "storage/checkpoint.capnp.h"
+#include "storage/detail/files.hpp"
+#include "storage/detail/message.hpp"
+#include "storage/detail/sealed_file.hpp"
+
+namespace furlong::storage {
+
+namespace fs = std::filesystem;
+using federated::client_record;
+using federated::participation_ledger;
+
+namespace {
+
+constexpr std::string_view magic = "FURLPART";
+constexpr auto file_name = "participation.log";
+constexpr std::size_t seal_bytes = 8 + 8 + 32;  // of a sealed block, beside its payload
+constexpr std::size_t length_at = 8;
+
+std::string encode(const participation_ledger& ledger, const std::vector<std::uint32_t>& clients) {
+  capnp::MallocMessageBuilder message(static_cast<unsigned>(8 * clients.size() + 64));
+  auto out = message.initRoot<schema::Participation>();
+  const auto n = static_cast<unsigned>(clients.size());
+  const auto column = [&](auto list, auto of) {
+    for (unsigned i = 0; i < n; ++i) list.set(i, of(ledger[clients[i]]));
+  };
+  detail::fill(out.initClients(n), clients);
+  column(out.initSelected(n), [](const client_record& r) { return r.selected; });
+  column(out.initFolded(n), [](const client_record& r) { return r.folded; });
+  column(out.initLastSelection(n), [](const client_record& r) { return r.last_selection; });
+  column(out.initEndedAt(n), [](const client_record& r) { return r.ended_at; });
+  column(out.initTrainedAt(n), [](const client_record& r) { return r.trained_at; });
+  column(out.initAskedVersion(n), [](const client_record& r) { return r.asked_version; });
+  column(out.initAttempt(n), [](const client_record& r) { return r.attempt; });
+  column(out.initReportedVersion(n), [](const client_record& r) { return r.reported_version; });
+  column(out.initTrainedVersion(n), [](const client_record& r) { return r.trained_version; });
+  column(out.initLoss(n), [](const client_record& r) { return r.loss; });
+  return detail::flat(message);
+}
+
+result<void> decode(schema::Participation::Reader in, participation_ledger& ledger, const fs::path& file) {
+  const auto clients = in.getClients();
+  const auto n = clients.size();
+  const bool whole = in.getSelected().size() == n && in.getFolded().size() == n && in.getLastSelection().size() == n &&
+                     in.getEndedAt().size() == n && in.getTrainedAt().size() == n && in.getAskedVersion().size() == n &&
+                     in.getAttempt().size() == n && in.getReportedVersion().size() == n &&
+                     in.getTrainedVersion().size() == n && in.getLoss().size() == n;
+  bool known = true;
+  for (const auto client : clients) known = known && client < ledger.size();
+  if (!whole || !known)
+    return fail(error::kind::data, file.string(), "a block does not fit the checkpoint",
+                "restore the folder from a copy, or start the run anew");
+  const auto column = [&](auto list, auto set) {
+    for (unsigned i = 0; i < n; ++i) set(ledger.touch(clients[i]), list[i]);
+  };
+  column(in.getSelected(), [](client_record& r, auto v) { r.selected = v; });
+  column(in.getFolded(), [](client_record& r, auto v) { r.folded = v; });
+  column(in.getLastSelection(), [](client_record& r, auto v) { r.last_selection = v; });
+  column(in.getEndedAt(), [](client_record& r, auto v) { r.ended_at = v; });
+  column(in.getTrainedAt(), [](client_record& r, auto v) { r.trained_at = v; });
+  column(in.getAskedVersion(), [](client_record& r, auto v) { r.asked_version = v; });
+  column(in.getAttempt(), [](client_record& r, auto v) { r.attempt = v; });
+  column(in.getReportedVersion(), [](client_record& r, auto v) { r.reported_version = v; });
+  column(in.getTrainedVersion(), [](client_record& r, auto v) { r.trained_version = v; });
+  column(in.getLoss(), [](client_record& r, auto v) { r.loss = v; });
+  return {};
+}
+
+/// Cuts the file to `keep` bytes and writes `block` behind them.
+bool write_at(int file, std::uint64_t keep, std::string_view block) {
+  if (::ftruncate(file, static_cast<off_t>(keep)) != 0) return false;
+  for (std::size_t done = 0; done < block.size();) {
+    const auto wrote = ::pwrite(file, block.data() + done, block.size() - done, static_cast<off_t>(keep + done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    done += static_cast<std::size_t>(wrote);
+  }
+  return ::fsync(file) == 0;
+}
+
+}  // namespace
+
+result<void> append_participation(const fs::path& folder, participation_ledger& ledger) {
+  const auto clients = ledger.take_changed();
+  if (clients.empty()) return {};
+  const auto path = folder / file_name;
+  const auto block = detail::seal(magic, encode(ledger, clients));
+  const bool first = ledger.stored_bytes() == 0;
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const bool written = file >= 0 && write_at(file, ledger.stored_bytes(), block);
+  const auto why = std::error_code(errno, std::generic_category());
+  if (file >= 0) ::close(file);
+  if (!written)
+    return fail(error::kind::runtime, path.string(), "cannot be written: " + why.message(), "check the disk");
+  ledger.set_stored_bytes(ledger.stored_bytes() + block.size());
+  return first ? detail::sync_path(folder) : result<void>();
+}
+
+result<std::shared_ptr<participation_ledger>> read_participation(const fs::path& folder, std::uint64_t clients,
+                                                                 std::uint64_t bytes) {
+  auto ledger = std::make_shared<participation_ledger>(clients);
+  if (bytes == 0) return ledger;
+  const auto path = folder / file_name;
+  const auto damaged = [&](const std::string& why) {
+    return fail(error::kind::data, path.string(), why, "restore the folder from a copy, or start the run anew");
+  };
+  const auto content = detail::read_file(path);
+  if (!content) return tl::unexpected(content.error());
+  if (content->size() < bytes) return damaged("is shorter than the checkpoint says");
+  auto rest = std::string_view(*content).substr(0, bytes);
+  while (!rest.empty()) {
+    std::uint64_t length = 0;
+    if (rest.size() < seal_bytes) return damaged("ends in the middle of a block");
+    std::memcpy(&length, rest.data() + length_at, sizeof length);
+    if (length > rest.size() - seal_bytes) return damaged("ends in the middle of a block");
+    const auto block = rest.substr(0, length + seal_bytes);
+    const auto payload = detail::unseal(magic, block, path, "participation log");
+    if (!payload) return tl::unexpected(payload.error());
+    const auto read = detail::with_message<schema::Participation>(
+        *payload, path, [&](auto message) { return decode(message, *ledger, path); });
+    if (!read) return tl::unexpected(read.error());
+    rest.remove_prefix(block.size());
+  }
+  static_cast<void>(ledger->take_changed());
+  ledger->set_stored_bytes(bytes);
+  return ledger;
+}
+
+}  // namespace furlong::storage

@@ -1,0 +1,151 @@
+// What a world is built of, and the work that it foresees.
+#include <boost/test/unit_test.hpp>
+#include <sstream>
+
+#include "federated/client_work.hpp"
+#include "tests/federated/simulation_worlds.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+
+using namespace furlong;
+using namespace furlong::federated;
+
+namespace {
+
+/// Settings in which every number that decides how much a client works is drawn.
+run_settings draw_settings(models::random_stream& stream) {
+  run_settings settings;
+  settings.algorithm = static_cast<algorithm_kind>(stream.below(5));
+  settings.rounds = 10;
+  settings.client.lr = 0.01F;
+  settings.client.epochs = stream.below(4);
+  settings.client.batch_size = stream.below(9);
+  settings.client.max_steps = stream.below(2) == 0 ? 0 : stream.below(20);
+  settings.client.shuffle = stream.below(2) == 0;
+  settings.own.cold_start = static_cast<cold_start_kind>(stream.below(2));
+  auto& how = settings.reconstruction;
+  how.solver = static_cast<solver_kind>(stream.below(2));
+  how.lr = 0.01F;
+  how.epochs = stream.below(4);
+  how.max_steps = stream.below(2) == 0 ? 0 : stream.below(12);
+  how.batch_size = stream.below(6);
+  how.split = stream.below(2) == 0;
+  how.joint = stream.below(2) == 0;
+  return settings;
+}
+
+std::string describe(const run_settings& of, std::size_t count, bool stored) {
+  const auto& how = of.reconstruction;
+  std::ostringstream text;
+  text << to_string(of.algorithm) << ", epochs " << of.client.epochs << ", batches of " << of.client.batch_size
+       << ", steps " << of.client.max_steps << ", shuffle " << of.client.shuffle << "; solver "
+       << static_cast<int>(how.solver) << ", epochs " << how.epochs << ", steps " << how.max_steps << ", batches of "
+       << how.batch_size << ", split " << how.split << "; stored " << stored << ", " << count << " examples";
+  return text.str();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(simulated_worlds)
+
+BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
+  tests::ratings_shape shape;
+  shape.fewest = 1;
+  shape.most = 21;
+  const auto population = tests::make_ratings(8, shape);
+  models::random_stream stream(4, models::purpose::test);
+  std::array<std::size_t, 5> worked{};
+  for (int run = 0; run < 600; ++run) {
+    const auto settings = draw_settings(stream);
+    const auto e = tests::make_experiment(settings, population, {}, {"user"});
+    const broadcast from{e.run, 3, initial_model(e), {}};
+    workspace use;
+    client_update update;
+    const bool pooled = settings.algorithm == algorithm_kind::centralized;
+    for (const std::uint32_t client : {0U, 1 + stream.below(16)}) {  // client 0 has no examples
+      const std::uint32_t who = pooled ? 0 : client;
+      const bool stored = is_stateful(settings.algorithm) && stream.below(2) == 0;
+      use.own = models::private_parameters(e.parts.private_);
+      client_work(e, from, {e.run, 3, who, 0}, stored, use, update);
+      const auto count = e.participants->count(who, part::train);
+      BOOST_TEST(planned_examples(settings, 3, count, stored) == update.examples, describe(settings, count, stored));
+      if (update.examples > 0) ++worked[static_cast<std::size_t>(settings.algorithm)];
+    }
+  }
+  for (const auto count : worked) BOOST_TEST(count > 40U);
+}
+
+BOOST_AUTO_TEST_CASE(planned_examples_of_known_cases) {
+  run_settings settings;
+  settings.client = {.epochs = 3, .batch_size = 4};
+  BOOST_TEST(planned_examples(settings, 0, 10, true) == 30U);
+  settings.client.max_steps = 5;  // 4 4 2, 4 4
+  BOOST_TEST(planned_examples(settings, 0, 10, true) == 18U);
+  settings.algorithm = algorithm_kind::fedsgd;
+  BOOST_TEST(planned_examples(settings, 0, 10, true) == 10U);
+  settings.algorithm = algorithm_kind::fedrecon;
+  settings.client.max_steps = 0;
+  settings.reconstruction = {.epochs = 2};  // support 4 2, query 4
+  BOOST_TEST(planned_examples(settings, 0, 10, false) == 12U + 12U);
+  settings.algorithm = algorithm_kind::furl;
+  settings.own.cold_start = cold_start_kind::reconstruct;
+  BOOST_TEST(planned_examples(settings, 0, 10, false) == 20U + 30U);
+  BOOST_TEST(planned_examples(settings, 0, 10, true) == 30U);
+}
+
+BOOST_AUTO_TEST_CASE(a_world_has_the_availability_of_its_settings) {
+  const tests::counted_population clients;
+  const auto trace = tests::draw_trace(5);
+  run_settings settings;
+  settings.seed = 9;
+  const auto& of = settings.devices.availability;
+  const auto expected = [&]() -> std::unique_ptr<availability> {
+    switch (of.kind) {
+      case availability_kind::always: return make_always();
+      case availability_kind::bernoulli: return make_bernoulli(of, 9, {});
+      case availability_kind::markov: return make_markov(of, 9, {});
+      case availability_kind::diurnal: return make_diurnal(of, 9, {});
+      case availability_kind::trace: break;
+    }
+    return make_traced(trace);
+  };
+  for (const auto kind : {availability_kind::always, availability_kind::bernoulli, availability_kind::markov,
+                          availability_kind::diurnal, availability_kind::trace}) {
+    settings.devices.availability.kind = kind;
+    const auto made = make_world(settings, clients, trace);
+    const auto same = expected();
+    for (std::uint32_t client = 0; client < 500; ++client) {
+      const auto now = client * 1000 * tests::second;
+      BOOST_TEST(made->presence->available(client, now, client) == same->available(client, now, client));
+      BOOST_TEST(made->presence->changes(client, now, client) == same->changes(client, now, client));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(correlations_reach_who_is_available) {
+  const tests::counted_population clients;
+  run_settings settings;
+  settings.devices.speed_availability = 0.8;
+  settings.devices.availability_taste = -0.4;
+  for (const auto kind : {availability_kind::bernoulli, availability_kind::markov, availability_kind::diurnal}) {
+    settings.devices.availability.kind = kind;
+    const auto made = make_world(settings, clients, nullptr);
+    tests::moments speed;
+    tests::moments taste;
+    tests::moments rate;
+    for (std::uint32_t client = 0; client < 20'000; ++client) {
+      const double there = made->presence->available(client, 5 * tests::hour, 2) ? 1 : 0;
+      const auto scores = made->devices.scores_of(client);
+      speed.add(scores.speed, there);
+      taste.add(clients.taste(client), there);
+      rate.add(there, 1 / (1 + std::exp(-scores.availability)));  // of 0.5 and the score
+    }
+    // One state tells less than the score: its correlation with it is E[z p(z)] / sqrt(p (1 - p)) = 0.413.
+    BOOST_TEST(std::abs(speed.correlation() - 0.8 * 0.413) < 0.04);
+    BOOST_TEST(std::abs(taste.correlation() + 0.4 * 0.413) < 0.04);
+    if (kind != availability_kind::diurnal)
+      BOOST_TEST(std::abs(rate.covariance() / (rate.yy / rate.n - std::pow(rate.y / rate.n, 2)) - 1) < 0.1);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,202 @@
+// Runs in virtual time for tests: worlds with faults, and everything that must not differ between two runs.
+#pragma once
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "federated/digest.hpp"
+#include "federated/round.hpp"
+#include "federated/simulation/simulate.hpp"
+#include "federated/simulation/world.hpp"
+#include "storage/memory_store.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+
+namespace furlong::tests {
+
+/// An experiment with a world around it.
+[[nodiscard]] inline federated::experiment in_a_world(federated::experiment e) {
+  e.settings.clock = federated::clock_kind::simulated;
+  e.around = federated::make_world(e.settings, *e.participants, nullptr);
+  e.planned_upload_bytes = [bytes = 4 * e.parts.shared->size()](std::uint32_t) { return bytes; };
+  return e;
+}
+
+/// A small federation of ratings in virtual time, FURL or FedRecon or whatever the settings say.
+[[nodiscard]] inline federated::experiment simulated(federated::run_settings settings, std::uint64_t data_seed = 41) {
+  using federated::algorithm_kind;
+  const bool own = settings.algorithm == algorithm_kind::furl || settings.algorithm == algorithm_kind::fedrecon;
+  const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
+  return in_a_world(make_experiment(settings, make_ratings(data_seed), {}, names));
+}
+
+/// What a run leaves behind, as text: whatever differs shows.
+struct trace_of_run {
+  std::string model;
+  std::string own;  ///< private values
+  std::vector<std::string> events;
+  std::vector<std::string> rounds;
+  federated::protocol::accounting counts;
+  federated::virtual_time ended = 0;
+  std::vector<federated::client_record> ledger;
+  bool interrupted = false;
+
+  friend bool operator==(const trace_of_run&, const trace_of_run&) = default;
+};
+
+[[nodiscard]] inline std::string text_of(const federated::run_event& event) {
+  return std::to_string(event.at) + " " + std::to_string(event.round) + " " + event.what + " " +
+         (event.client ? std::to_string(*event.client) : "-") + " " + event.detail;
+}
+
+[[nodiscard]] inline std::string text_of(const federated::round_report& r) {
+  std::string text = std::to_string(r.version);
+  for (const std::uint64_t n :
+       {static_cast<std::uint64_t>(r.began_at), static_cast<std::uint64_t>(r.ended_at), r.selected, r.folded,
+        r.rejected, r.late, r.surplus, r.dropped[0], r.dropped[1], r.dropped[2], r.abandoned, r.in_flight, r.probed,
+        r.available, r.examples, r.bytes_up, r.bytes_down})
+    text += " " + std::to_string(n);
+  for (const auto n : r.staleness) text += " s" + std::to_string(n);
+  for (const auto& span : r.spans) text += " " + std::to_string(span.client) + "@" + std::to_string(span.ended_at);
+  return text + " " + std::to_string(r.loss) + (r.applied ? "" : " unapplied") + (r.gave_up ? " gave up" : "");
+}
+
+/// Writes a run down while it goes on; cut back to a checkpoint when a run is resumed from it.
+class recorder {
+ public:
+  [[nodiscard]] federated::run_observer observer() {
+    return {[this](const federated::round_report& r) {
+              trace.rounds.push_back(text_of(r));
+              reports.push_back(r);
+              return result<void>{};
+            },
+            [](const auto&) { return result<void>{}; },
+            [this](federated::protocol::server_state& state) {
+              checkpoint = state;
+              checkpoint->ledger = std::make_shared<federated::participation_ledger>(*state.ledger);
+              kept_rounds_ = trace.rounds.size();
+              kept_events_ = trace.events.size();
+              return result<void>{};
+            },
+            [this](const federated::run_event& event) {
+              trace.events.push_back(text_of(event));
+              return result<void>{};
+            }};
+  }
+  /// Forgets what happened after the last checkpoint.
+  void cut_back() {
+    trace.rounds.resize(kept_rounds_);
+    reports.resize(kept_rounds_);
+    trace.events.resize(kept_events_);
+  }
+  void finish(const federated::run_outcome& outcome, federated::private_store& store) {
+    trace.model = federated::hex(federated::model_sha256(outcome.state.model));
+    trace.counts = outcome.state.counts;
+    trace.ended = outcome.state.now;
+    trace.ledger.assign(outcome.state.ledger->records().begin(), outcome.state.ledger->records().end());
+    trace.interrupted = outcome.interrupted;
+    federated::sha256_stream digest;
+    BOOST_REQUIRE(store.visit([&](std::uint32_t client, std::uint64_t, const models::private_parameters& value) {
+      digest.add(std::uint64_t{client}).add(value.values());
+    }));
+    trace.own = federated::hex(digest.finish());
+  }
+
+  trace_of_run trace;
+  std::vector<federated::round_report> reports;
+  std::optional<federated::protocol::server_state> checkpoint;
+
+ private:
+  std::size_t kept_rounds_ = 0;
+  std::size_t kept_events_ = 0;
+};
+
+inline void check_same(const trace_of_run& a, const trace_of_run& b) {
+  BOOST_TEST(a.model == b.model);
+  BOOST_TEST(a.own == b.own);
+  BOOST_TEST(a.events == b.events, boost::test_tools::per_element());
+  BOOST_TEST(a.rounds == b.rounds, boost::test_tools::per_element());
+  BOOST_TEST((a.counts == b.counts));
+  BOOST_TEST(a.ended == b.ended);
+  BOOST_TEST((a.ledger == b.ledger));
+}
+
+/// A run on the calling thread, from its start to its end.
+[[nodiscard]] inline recorder run_serially(const federated::experiment& e) {
+  recorder made;
+  storage::memory_store store(e.parts.private_);
+  const std::atomic<bool> stop = false;
+  const auto observer = made.observer();
+  auto outcome = federated::simulate(e, federated::initial_state(e), store, observer, stop);
+  BOOST_REQUIRE_MESSAGE(outcome.has_value(), (outcome.has_value() ? std::string() : outcome.error().text()));
+  made.finish(*outcome, store);
+  return made;
+}
+
+/// Settings under which a lot goes wrong, drawn from a seed.
+[[nodiscard]] inline federated::run_settings random_settings(std::uint64_t seed) {
+  using namespace federated;
+  models::random_stream stream(seed, models::purpose::test, 7);
+  const auto chance = [&](std::uint32_t odds) { return stream.below(odds) == 0; };
+  run_settings s;
+  s.seed = seed;
+  s.rounds = 1 + stream.below(6);
+  constexpr algorithm_kind kinds[] = {algorithm_kind::fedavg, algorithm_kind::furl, algorithm_kind::fedrecon};
+  s.algorithm = kinds[stream.below(3)];
+  s.client = {.lr = 0.1F, .epochs = 1 + stream.below(2), .batch_size = 4};
+  s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
+  s.aggregation.rule = chance(3) ? rule_kind::fedatt : rule_kind::mean;
+  if (chance(3)) s.aggregation.max_norm = 0.05;  // many are rejected
+  s.aggregators = 1 + stream.below(3);
+  s.own.commit = chance(2) ? commit_kind::after_ack : commit_kind::after_training;
+  auto& how = s.participation;
+  constexpr policy_kind policies[] = {policy_kind::uniform, policy_kind::weight, policy_kind::round_robin,
+                                      policy_kind::least_recent, policy_kind::power_of_choice};
+  how.policy = policies[stream.below(5)];
+  how.retry = 5;
+  if (chance(2)) {
+    how.per_round = 1 + stream.below(12);
+    how.over_selection = 1.0 + static_cast<double>(stream.below(3)) * 0.4;
+    if (chance(2)) how.deadline = 0.2 + static_cast<double>(stream.below(20)) * 0.1;
+    if (chance(3)) how.selection_timeout = 30;
+    how.min_reports = 1 + stream.below(how.per_round);
+  } else {
+    how.mode = participation_mode::async;
+    how.buffer = 1 + stream.below(6);
+    how.concurrency = 1 + stream.below(12);
+    how.max_staleness = stream.below(4);
+    if (chance(2)) {
+      how.async = async_kind::model;
+      how.buffer = 1;
+    }
+    constexpr staleness_kind weights[] = {staleness_kind::constant, staleness_kind::polynomial, staleness_kind::hinge};
+    how.weighting = weights[stream.below(3)];
+  }
+  if (chance(3)) how.reconnect_most = 10;
+  auto& devices = s.devices;
+  devices.speed_sigma = 1.0;
+  devices.mbit = 0.05;
+  if (chance(3)) devices.straggler_share = 0.2;
+  constexpr availability_kind presences[] = {availability_kind::always, availability_kind::bernoulli,
+                                             availability_kind::markov, availability_kind::diurnal};
+  devices.availability.kind = presences[stream.below(4)];
+  devices.availability.rate = 0.6;
+  devices.availability.step = 1;
+  devices.availability.mean_online = 3;
+  devices.availability.dwell = 2;
+  if (chance(2)) s.dropout = {.download = 0.1, .train = 0.2, .upload = 0.2};
+  s.dropout.mean_pause = 2;
+  s.dropout.policy = chance(2) ? dropout_policy::pause : dropout_policy::abort;
+  if (chance(3)) {
+    s.events = {{.at_round = true, .round = 2, .what = event_kind::leave, .first = 1, .last = 4, .erase = chance(2)},
+                {.seconds = 0.5, .what = event_kind::kill, .share = 0.3},
+                {.seconds = 1.5, .what = event_kind::restart, .share = 1.0},
+                {.seconds = 0.3, .what = event_kind::partition, .first = 5, .last = 9},
+                {.seconds = 4.0, .what = event_kind::heal, .first = 0, .last = 99},
+                {.at_round = true, .round = 3, .what = event_kind::join, .first = 0, .last = 3}};
+  }
+  return s;
+}
+
+}  // namespace furlong::tests

@@ -1,0 +1,152 @@
+// furlong test: verdicts, exit codes, baselines, smoke variants.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/tools/command.hpp"
+
+using namespace furlong::tests;
+
+namespace {
+
+/// The small scenario with an [expect] table.
+std::filesystem::path expecting(const scratch_folder& folder, const std::string& kind, const std::string& more) {
+  const auto file = small_scenario(folder, kind);
+  std::ofstream(file, std::ios::app) << more;
+  return file;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::size_t folders_in_temp() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::temp_directory_path()))
+    if (entry.path().filename().string().starts_with("furlong-test-")) ++count;
+  return count;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(command_test)
+
+BOOST_AUTO_TEST_CASE(what_holds_is_ok_and_what_does_not_fails) {
+  const scratch_folder folder;
+  // One folder of runs of its own, so that what is left behind can be counted.
+  std::filesystem::create_directories(folder / "temp");
+  ::setenv("TMPDIR", (folder / "temp").c_str(), 1);
+  const auto good = expecting(folder, "furl",
+                              "[expect]\n\"selected\" = {equals = 400}\n\"algorithm\" = {equals = \"furl\"}\n"
+                              "\"eval.unseen.rmse\" = {at_least = 0.1, at_most = 5}\n");
+  const auto fine = run_furlong(folder, {"test", good.string()});
+  BOOST_TEST(fine.code == 0, fine.out << fine.err);
+  BOOST_TEST(has(fine.out, "ok   selected = 400 (equals 400)"), fine.out);
+  BOOST_TEST(has(fine.out, "ok   accounting"));
+  BOOST_TEST(!has(fine.out, "FAIL"));
+  const auto bad = expecting(folder, "fedrecon",
+                             "[expect]\n\"eval.unseen.rmse\" = {at_most = 0.001}\n\"selected\" = {equals = 400}\n");
+  const auto failed = run_furlong(folder, {"test", good.string(), bad.string()});
+  BOOST_TEST(failed.code == 1);
+  BOOST_TEST(has(failed.out, "FAIL eval.unseen.rmse = "), failed.out);
+  BOOST_TEST(has(failed.out, bad.string() + ":"));  // where it is expected
+  BOOST_TEST(has(failed.out, "2 scenarios: "));
+  BOOST_TEST(has(failed.out, ", 1 failed\n"));
+  BOOST_TEST(folders_in_temp() == 0U);
+  const auto kept = run_furlong(folder, {"test", good.string(), "--keep"});
+  BOOST_TEST(kept.code == 0);
+  BOOST_TEST(folders_in_temp() == 1U);
+  ::unsetenv("TMPDIR");
+}
+
+BOOST_AUTO_TEST_CASE(a_scenario_that_expects_nothing_is_judged_by_what_always_holds) {
+  const scratch_folder folder;
+  for (const std::string kind : {"furl", "fedavg", "centralized"}) {
+    const auto done = run_furlong(folder, {"test", small_scenario(folder, kind).string()});
+    BOOST_TEST(done.code == 0, done.out << done.err);
+    BOOST_TEST(has(done.out, "6 held, 0 failed"), done.out);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(problems_are_found_before_anything_runs) {
+  const scratch_folder folder;
+  const auto good = small_scenario(folder, "furl");
+  const auto typo = expecting(folder, "fedavg", "[expect]\n\"eval.unsean.rmse\" = {at_most = 1}\n");
+  const auto lonely =
+      expecting(folder, "fedrecon", "[expect]\n\"eval.unseen.rmse\" = {within = 0.1, baseline = \"gone.toml\"}\n");
+  const auto done = run_furlong(folder, {"test", good.string(), typo.string(), lonely.string()});
+  BOOST_TEST(done.code == 2);
+  BOOST_TEST(done.out.empty(), done.out);
+  BOOST_TEST(has(done.err, typo.string()));
+  BOOST_TEST(has(done.err, "gone.toml"), done.err);
+}
+
+BOOST_AUTO_TEST_CASE(missing_data_and_failed_runs_have_their_own_codes) {
+  const scratch_folder folder;
+  ::setenv("FURLONG_DATA", folder.path().c_str(), 1);
+  const auto missing = run_furlong(folder, {"test", "--smoke", "scenarios/movielens-fedrecon.toml"});
+  ::unsetenv("FURLONG_DATA");
+  BOOST_TEST(missing.code == 3, missing.out << missing.err);
+  BOOST_TEST(has(missing.out, "grouplens.org"), missing.out);
+  const auto wild = small_scenario(folder, "fedrecon");
+  auto text = read_file(wild);
+  text.replace(text.find("lr = 0.05"), 9, "lr = 1e30");
+  std::ofstream(wild) << text;
+  const auto diverged = run_furlong(folder, {"test", wild.string()});
+  BOOST_TEST(diverged.code == 4);
+  BOOST_TEST(has(diverged.out, "lower algorithm.client.lr"), diverged.out);
+}
+
+BOOST_AUTO_TEST_CASE(a_baseline_is_run_once_and_compared_with) {
+  const scratch_folder folder;
+  const auto other = small_scenario(folder, "fedavg");
+  const auto table = [&](const std::string& within) {
+    return "[expect]\n\"eval.unseen.rmse\" = {within = " + within + ", baseline = \"" + other.filename().string() +
+           "\"}\n\"bytes_down\" = {within = 10, baseline = \"" + other.filename().string() + "\"}\n";
+  };
+  const auto near = expecting(folder, "furl", table("10"));
+  const auto out = folder / "runs";
+  const auto done = run_furlong(folder, {"test", near.string(), other.string(), "--out", out.string()});
+  BOOST_TEST(done.code == 0, done.out << done.err);
+  BOOST_TEST(has(done.out, "in " + other.filename().string()), done.out);
+  std::size_t runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(out)) runs += entry.is_directory();
+  BOOST_TEST(runs == 2U);  // the baseline is also one of the tested
+  const auto exact = expecting(folder, "fedrecon", table("0"));
+  BOOST_TEST(run_furlong(folder, {"test", exact.string()}).code == 1);
+}
+
+BOOST_AUTO_TEST_CASE(smoke_runs_the_small_variant_with_its_own_expectations) {
+  const scratch_folder folder;
+  const auto both = expecting(folder, "furl",
+                              "[expect]\n\"rounds\" = {equals = 20}\n[smoke]\n\"scenario.rounds\" = 5\n"
+                              "[smoke.expect]\n\"rounds\" = {equals = 5}\n");
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"test", both.string()}, {"test", both.string(), "--smoke"}}) {
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code == 0, done.out << done.err);
+    BOOST_TEST(has(done.out, "ok   rounds = "));
+  }
+  // Without [smoke]: a few rounds, of which nothing is expected.
+  const auto plain = expecting(folder, "fedavg", "[expect]\n\"rounds\" = {equals = 20}\n");
+  const auto out = folder / "runs";
+  const auto done = run_furlong(folder, {"test", "--smoke", plain.string(), "--out", out.string()});
+  BOOST_TEST(done.code == 0, done.out << done.err);
+  BOOST_TEST(summary_of(out / "small-smoke")["rounds"] == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_stops_it_and_leaves_nothing) {
+  const scratch_folder folder;
+  std::filesystem::create_directories(folder / "temp");
+  ::setenv("TMPDIR", (folder / "temp").c_str(), 1);
+  furlong_process process(folder, {"test", small_scenario(folder, "fedrecon", 1000000).string()});
+  const auto run_is_on = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "temp"))
+      if (std::filesystem::exists(entry.path() / "small" / "metrics.jsonl")) return true;
+    return false;
+  };
+  for (int i = 0; i < 60000 && !run_is_on(); ++i) ::usleep(1000);
+  process.send(SIGTERM);
+  BOOST_TEST(process.wait() == 5);
+  BOOST_TEST(folders_in_temp() == 0U);
+  ::unsetenv("TMPDIR");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,157 @@
+// furlong sweep: what it leaves, how it goes on, how failures are told.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/tools/command.hpp"
+
+using namespace furlong::tests;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::vector<std::string> sweep(const std::filesystem::path& scenario, const std::filesystem::path& out,
+                               const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"sweep", scenario.string(), "--out", out.string()};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+nlohmann::json rows_of(const std::filesystem::path& out) {
+  return nlohmann::json::parse(read_file(out / "sweep.json"))["runs"];
+}
+
+std::size_t count_status(const std::filesystem::path& out, const std::string& status) {
+  const auto rows = rows_of(out);
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [&](const auto& row) { return row["status"] == status; }));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(command_sweep)
+
+BOOST_AUTO_TEST_CASE(every_combination_is_run_compared_and_kept) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl", 5);
+  const auto out = folder / "sweep";
+  const std::vector<std::string> grid = {"--grid", "algorithm.kind=furl,fedavg", "--seeds", "1,2",
+                                         "--set",  "participation.per_round=10"};
+  const auto first = run_furlong(folder, sweep(scenario, out, grid));
+  BOOST_REQUIRE_MESSAGE(first.code == 0, first.out << first.err);
+  BOOST_TEST(has(first.out, "+-"), first.out);
+  for (const char* name : {"sweep.json", "sweep.csv", "report.html"})
+    BOOST_TEST(std::filesystem::exists(out / name), name);
+  BOOST_TEST(count_status(out, "done") == 4U);
+  for (const auto& row : rows_of(out)) {
+    const auto summary = summary_of(out / row["run"].get<std::string>());
+    BOOST_TEST(summary["seed"] == row["seed"]);
+    BOOST_TEST(summary["algorithm"] == row["grid"]["algorithm.kind"]);
+    BOOST_TEST(summary["selected"] == 50);
+    BOOST_TEST(row["figures"]["model_sha256"] == summary["model_sha256"]);
+    BOOST_TEST(row["figures"]["eval.unseen.rmse"] == summary["eval"]["unseen"]["rmse"]);
+  }
+
+  // A larger grid only adds.
+  const auto kept = out / "small-kind=furl-seed=1";
+  const auto written = std::filesystem::last_write_time(kept / "summary.json");
+  auto larger = grid;
+  larger[1] += ",fedrecon";
+  const auto second = run_furlong(folder, sweep(scenario, out, larger));
+  BOOST_REQUIRE_MESSAGE(second.code == 0, second.err);
+  BOOST_TEST(has(second.err, "6 runs, 4 finished before"), second.err);
+  BOOST_TEST((std::filesystem::last_write_time(kept / "summary.json") == written));
+  BOOST_TEST(count_status(out, "done") == 6U);
+
+  // Other settings in the same folder would mix two sweeps.
+  auto other = grid;
+  other.back() = "participation.per_round=12";
+  const auto mixed = run_furlong(folder, sweep(scenario, out, other));
+  BOOST_TEST(mixed.code == 2);
+  BOOST_TEST(has(mixed.err, "something else"), mixed.err);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_grid_runs_nothing) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl", 5);
+  const auto out = folder / "sweep";
+  for (const auto& [words, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--grid", "algorithm.kind=furl,fedfast", "--grid", "participation.per_round=10,none"}, "fedfast"},
+           {{"--grid", "algorithm.client.lr=0.1,-1"}, "algorithm.client.lr"},
+           {{"--grid", "algorithm.clint.lr=0.1"}, "clint"},
+           {{"--grid", "model.rank=[4"}, "no partner"},
+           {{"--grid", "model.rank=4", "--set", "model.rank=3"}, "in the grid too"},
+           {{"--grid", "scenario.seed=1,2"}, "--seeds"},
+           {{"--seeds", "3,3"}, "once"}}) {
+    const auto done = run_furlong(folder, sweep(scenario, out, words));
+    BOOST_TEST(done.code == 2, said);
+    BOOST_TEST(has(done.err, said), done.err);
+    BOOST_TEST(!std::filesystem::exists(out));
+  }
+  // All problems at once, each once.
+  const auto done = run_furlong(
+      folder,
+      sweep(scenario, out, {"--grid", "algorithm.kind=furl,fedfast", "--grid", "participation.per_round=1,none"}));
+  BOOST_TEST(std::count(done.err.begin(), done.err.end(), '\n') == 2, done.err);
+
+  std::filesystem::create_directories(out);
+  std::ofstream(out / "precious") << "x";
+  BOOST_TEST(run_furlong(folder, sweep(scenario, out, {})).code == 2);
+  BOOST_TEST(!std::filesystem::exists(out / "sweep.json"));
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_run_does_not_stop_the_others) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedrecon", 5);
+  const auto out = folder / "sweep";
+  const std::vector<std::string> grid = {"--grid", "algorithm.client.lr=1e30,0.05", "--jobs", "1"};
+  const auto done = run_furlong(folder, sweep(scenario, out, grid));
+  BOOST_TEST(done.code == 4);
+  BOOST_TEST(has(done.err, "lower algorithm.client.lr"), done.err);
+  BOOST_TEST(has(done.err, "1 of 2 runs failed"), done.err);
+  BOOST_TEST(count_status(out, "done") == 1U);
+  BOOST_TEST(count_status(out, "failed") == 1U);
+  // It is remembered, not run again.
+  const auto again = run_furlong(folder, sweep(scenario, out, grid));
+  BOOST_TEST(again.code == 4);
+  BOOST_TEST(has(again.err, "2 runs, 2 finished before"), again.err);
+}
+
+BOOST_AUTO_TEST_CASE(a_stopped_sweep_goes_on_and_ends_like_one_that_was_not) {
+  const scratch_folder folder;
+  const scratch_folder elsewhere;
+  const auto scenario = small_scenario(folder, "furl", 800);
+  const auto out = folder / "sweep";
+  const std::vector<std::string> grid = {"--seeds", "1,2", "--jobs", "1"};
+  furlong_process process(folder, sweep(scenario, out, grid));
+  const auto checkpoint = out / "small-seed=1" / "checkpoint";
+  const auto begun = [&] {
+    std::error_code gone;
+    return std::filesystem::exists(checkpoint, gone) && !std::filesystem::is_empty(checkpoint, gone);
+  };
+  for (int i = 0; i < 60000 && !begun(); ++i) ::usleep(1000);
+  // Nobody else may sweep here meanwhile.
+  const auto second = run_furlong(elsewhere, sweep(scenario, out, grid));
+  process.send(SIGTERM);
+  BOOST_TEST(process.wait() == 5);
+  BOOST_TEST(second.code == 2);
+  BOOST_TEST(has(second.err, "another process"), second.err);
+  BOOST_TEST(count_status(out, "waiting") >= 1U);
+
+  const auto done = run_furlong(folder, sweep(scenario, out, grid));
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+  const auto whole = folder / "whole";
+  BOOST_REQUIRE(run_furlong(folder, {"run", scenario.string(), "--out", whole.string()}).code == 0);
+  BOOST_TEST(summary_of(out / "small-seed=1")["model_sha256"] == summary_of(whole)["model_sha256"]);
+}
+
+BOOST_AUTO_TEST_CASE(smoke_sweeps_the_small_variant) {
+  const scratch_folder folder;
+  const auto out = folder / "sweep";
+  const auto done = run_furlong(
+      folder, sweep(small_scenario(folder, "fedavg"), out, {"--smoke", "--grid", "algorithm.client.lr=0.01,0.02"}));
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+  for (const auto& row : rows_of(out)) BOOST_TEST(row["figures"]["rounds"] == 3);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,89 @@
+#include "tools/grid/sweep_folder.hpp"
+
+#include <fmt/format.h>
+
+#include "tools/child_runs.hpp"
+#include "tools/exit_code.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json read_object(const std::filesystem::path& file) {
+  auto read = json::parse(text_of(file), nullptr, false);
+  return read.is_object() ? read : json();
+}
+
+/// What a run that was killed before it had written its scenario leaves behind.
+void remove_false_start(const std::filesystem::path& run) {
+  std::error_code ignored;
+  for (const char* name : {"log.txt", "scenario.toml.new"}) std::filesystem::remove(run / name, ignored);
+}
+
+/// The last line of a text that is not empty.
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const auto at = text.rfind('\n');
+  return at == std::string::npos ? text : text.substr(at + 1);
+}
+
+}  // namespace
+
+result<sweep_folder> sweep_folder::open(const std::filesystem::path& root) {
+  sweep_folder made(root);
+  const bool known = std::filesystem::exists(made.json_file());
+  if (!known)
+    if (auto created = made.lock_.create(); !created) return tl::unexpected(created.error());
+  if (auto locked = made.lock_.lock(); !locked) return tl::unexpected(locked.error());
+  std::error_code why;
+  std::filesystem::create_directories(root / "logs", why);
+  if (why) return fail(error::kind::runtime, (root / "logs").string(), "cannot be made: " + why.message());
+  made.before_ = read_object(made.json_file());
+  return made;
+}
+
+void sweep_folder::read_summary(sweep_run& of) const { of.row.summary = read_object(run(of) / "summary.json"); }
+
+result<void> sweep_folder::recall(sweep_run& of) const {
+  const run_directory folder(run(of));
+  if (!folder.vacant() && !std::filesystem::exists(folder.scenario())) remove_false_start(folder.root());
+  if (folder.vacant()) return {};
+  const auto there = scenarios::parse_scenario(folder.scenario());
+  if (!there || scenarios::resolved_toml(*there) != of.resolved)
+    return fail(error::kind::usage, folder.root().string(), "holds something else than this run of the sweep",
+                "choose another --out, or remove the folder");
+  read_summary(of);
+  if (of.row.summary.is_null()) return {};
+  of.row.status = run_status::done;
+  for (const auto& line : before_.value("runs", json::array()))
+    if (line.value("run", "") == of.row.run && line.value("status", "") == "failed") {
+      of.row.status = run_status::failed;
+      of.row.why = line.value("why", "");
+    }
+  return {};
+}
+
+void sweep_folder::take(sweep_run& of, int code) const {
+  read_summary(of);
+  of.row.why.clear();
+  of.row.code = code;
+  if (code == interrupted) {
+    of.row.status = run_status::waiting;
+  } else if (code == done && !of.row.summary.is_null()) {
+    of.row.status = run_status::done;
+  } else {
+    of.row.status = run_status::failed;
+    const auto said = last_line(text_of(log(of, ".stderr")));
+    of.row.why = fmt::format("exit code {}{}{}", code, said.empty() ? "" : ": ", said);
+  }
+}
+
+result<void> sweep_folder::write_tables(const std::string& scenario, const std::vector<grid_axis>& axes,
+                                        const std::vector<sweep_row>& rows) const {
+  if (auto written = write_atomically(json_file(), sweep_json(scenario, axes, rows).dump(2)); !written) return written;
+  return write_atomically(csv_file(), sweep_csv(axes, rows));
+}
+
+}  // namespace furlong::tools
