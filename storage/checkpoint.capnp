@@ -27,6 +27,7 @@ struct Checkpoint {
   targetVersion @19 :UInt64;
   clients @20 :UInt64;        # records of the participation log
   participationBytes @21 :UInt64;  # of the participation log that this checkpoint covers
+  kernelLevel @22 :Text;      # of the kernels that computed it
 
   struct Optimizer {
     steps @0 :UInt64;

@@ -1,5 +1,6 @@
 #include "storage/checkpoint.hpp"
 
+#include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.capnp.h"
 #include "storage/detail/files.hpp"
 #include "storage/detail/message.hpp"
@@ -177,6 +178,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setTrainSeconds(state.train_seconds);
   out.setTrainCpuSeconds(state.train_cpu_seconds);
   out.setNow(state.now);
+  out.setKernelLevel(models::kernels().level);
   write_tasks(out, state);
   write(out.initSimulation(), state.simulation);
   if (state.target_reached) out.setTargetReached(*state.target_reached);
@@ -224,6 +226,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   state.train_seconds = in.getTrainSeconds();
   state.train_cpu_seconds = in.getTrainCpuSeconds();
   state.now = in.getNow();
+  state.kernel_level = in.getKernelLevel().cStr();
   if (auto tasks = read_tasks(in, state, file); !tasks) return tl::unexpected(tasks.error());
   auto simulation = read(in.getSimulation(), state.run, file);
   if (!simulation) return tl::unexpected(simulation.error());

@@ -100,6 +100,12 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   if (state->run != of.experiment.run)
     return fail(error::kind::usage, folder.root().string(), "the checkpoint is of another scenario or seed",
                 "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+  if (const std::string here(models::kernels().level); !state->kernel_level.empty() && state->kernel_level != here)
+    fmt::print(
+        stderr,
+        "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "
+        "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
+        state->kernel_level, here);
   // What may change between lives (the number of rounds, say) is on record too: infer and report read it.
   if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
     return tl::unexpected(written.error());
@@ -124,17 +130,27 @@ result<void> check_nothing_is_lost(const session& of, const run_directory& folde
   return {};
 }
 
+/// Whether a run was killed here before it wrote anything but its log.
+bool barely_begun(const run_directory& folder) {
+  const auto scenario = folder.scenario().filename().string();
+  std::error_code ignored;
+  return std::ranges::all_of(std::filesystem::directory_iterator(folder.root(), ignored), [&](const auto& entry) {
+    const auto name = entry.path().filename().string();
+    return name == folder.log().filename() || name == scenario + ".new";
+  });
+}
+
 result<start_point> prepare(const session& of, run_directory& folder, const run_options& options) {
   const bool resumes = options.resume && !folder.vacant();
   if (!resumes) {
     if (auto made = folder.create(); !made) return tl::unexpected(made.error());
-  } else if (!std::filesystem::exists(folder.scenario())) {
+  } else if (!std::filesystem::exists(folder.scenario()) && !barely_begun(folder)) {
     return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",
                 "name the folder of the run with --out");
   }
   if (auto locked = folder.lock(); !locked) return tl::unexpected(locked.error());
   if (auto opened = open_log(folder, options.log_level); !opened) return tl::unexpected(opened.error());
-  if (!resumes) return start_afresh(of, folder);
+  if (!resumes || !std::filesystem::exists(folder.scenario())) return start_afresh(of, folder);
   if (storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(of, folder);
   if (auto safe = check_nothing_is_lost(of, folder); !safe) return tl::unexpected(safe.error());
   return start_afresh(of, folder);

@@ -69,6 +69,7 @@ struct server_state {
   std::optional<virtual_time> target_reached;  ///< when evaluation.target was first reached
   std::uint64_t target_version = 0;            ///< and the version that did
   run_history history;
+  std::string kernel_level;   ///< of a checkpoint that was read: of the kernels that computed it; empty: unknown
   double wall_seconds = 0.0;  ///< spent in all lives up to here
   double cpu_seconds = 0.0;
   double train_seconds = 0.0;                         ///< of these, in rounds: evaluation and checkpoints apart

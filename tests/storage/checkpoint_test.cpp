@@ -39,6 +39,25 @@ server_state make_state(std::uint64_t seed) {
   state.cpu_seconds = draws.uniform();
   state.train_seconds = draws.uniform();
   state.train_cpu_seconds = draws.uniform();
+  state.now = draws();
+  state.counts.late = draws();
+  state.counts.surplus = draws();
+  for (auto& n : state.counts.dropped) n = draws();
+  state.counts.abandoned = draws();
+  state.counts.rounds_abandoned = draws();
+  state.counts.staleness_sum = draws();
+  state.counts.staleness_max = draws();
+  for (unsigned i = 0; i < seed % 6; ++i) {
+    const federated::task_id id{state.run, draws.below(5), 3 * i, draws.below(3)};
+    state.open.push_back({id, draws.below(4), draws(), i % 2 == 0, i % 3 == 0});
+    state.started_from.try_emplace(id.version, state.model);
+    state.simulation.tasks.push_back({id, draws(), federated::never, federated::never + draws(), {}});
+    if (i % 2 == 1) state.simulation.tasks.back().dropped = static_cast<federated::drop_stage>(i % 3);
+  }
+  for (unsigned i = 0; i < seed % 4; ++i) state.simulation.events.push_back(i);
+  for (unsigned i = 0; i < seed % 3; ++i) state.simulation.erasures.push_back(draws());
+  if (seed % 3 == 1) state.target_reached = draws();
+  state.target_version = draws();
   if (seed % 2 == 1) state.output_bytes = {{"metrics.jsonl", draws()}, {"events.jsonl", 0}};
   return state;
 }
@@ -57,6 +76,14 @@ void check_same(const server_state& a, const server_state& b) {
   BOOST_TEST(a.train_seconds == b.train_seconds);
   BOOST_TEST(a.train_cpu_seconds == b.train_cpu_seconds);
   BOOST_TEST((a.output_bytes == b.output_bytes));
+  BOOST_TEST(a.now == b.now);
+  BOOST_TEST((a.open == b.open));
+  BOOST_TEST((a.simulation == b.simulation));
+  BOOST_TEST((a.target_reached == b.target_reached));
+  BOOST_TEST(a.target_version == b.target_version);
+  BOOST_REQUIRE(a.started_from.size() == b.started_from.size());
+  for (const auto& [version, model] : a.started_from)
+    BOOST_TEST(std::ranges::equal(model.values(), b.started_from.at(version).values()));
 }
 
 fs::path file_in(const fs::path& folder) { return files_below(folder).front(); }

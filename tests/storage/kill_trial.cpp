@@ -46,7 +46,7 @@ storage::store_options options(const kill_target& target, std::uint64_t from) {
           .expected_clients = clients * stride,
           .open_shards = 3,
           .layout = target.layout,
-          .bucket_clients = 100,
+          .bucket_clients = 300,
           .key_file = target.key_file};
 }
 
