@@ -62,6 +62,7 @@ void go_on(self_pointer self) {
       case timeline_needs::training: return hand_out(self);
       case timeline_needs::evaluation:
         state.prepare_evaluation(state.line->state());
+        state.evaluation->scores.leave_out(state.line->leaving());
         for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
         return;
       case timeline_needs::checkpoint: {
@@ -95,6 +96,7 @@ timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_con
   state.trainers = trainers_per_thread * run->threads;
   state.watch.emplace(*start);
   state.line.emplace(run->e, std::move(*start), run->store, run->observer);
+  state.line->stop_when(run->stop);
   for (std::size_t i = 0; i < state.trainers; ++i)
     state.idle.push_back({self->spawn<caf::linked>(trainer_behavior, run, timeline_actor(self)),
                           std::make_shared<std::vector<federated::training_job>>()});

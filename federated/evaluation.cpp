@@ -76,9 +76,15 @@ void evaluation::add_group(group in, std::span<const std::uint32_t> clients) {
   for (const auto client : draw_uniformly(clients, most, stream)) work_.push_back({in, client});
 }
 
+void evaluation::leave_out(std::vector<std::uint32_t> clients) {
+  left_out_ = std::move(clients);
+  std::ranges::sort(left_out_);
+}
+
 result<bool> evaluation::load_private(std::uint32_t client, workspace& use) const {
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
-  if (store_ != nullptr && is_stateful(e_.settings.algorithm)) {
+  const bool may_have = store_ != nullptr && is_stateful(e_.settings.algorithm);
+  if (may_have && !std::ranges::binary_search(left_out_, client)) {
     auto found = store_->load(client, use.own);
     if (!found || *found) return found;
   }

@@ -81,6 +81,9 @@ class evaluation {
   evaluation(const experiment& e, const models::shared_parameters& model, private_store* store, std::uint64_t version,
              const participation_ledger* ledger = nullptr);
 
+  /// The private values of these clients are about to be erased: they are scored as if they had none. So a run that
+  /// ended before the erasure and one that is resumed after it say the same.
+  void leave_out(std::vector<std::uint32_t> clients);
   /// Clients to score, all groups together.
   [[nodiscard]] std::size_t size() const { return work_.size(); }
   /// Scores the i-th. Distinct i may run at once, each thread with a workspace of its own.
@@ -108,7 +111,8 @@ class evaluation {
   private_store* store_;
   std::uint64_t version_;
   bool validation_is_unseen_;
-  std::vector<std::size_t> rebuilt_;  ///< tensors reconstructed for unseen clients
+  std::vector<std::size_t> rebuilt_;     ///< tensors reconstructed for unseen clients
+  std::vector<std::uint32_t> left_out_;  ///< ascending
   std::vector<item> work_;
   std::vector<client_score> scores_;
   std::size_t first_seen_ = 0;         ///< item of the seen group; its other items follow

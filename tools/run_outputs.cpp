@@ -48,7 +48,9 @@ result<void> run_outputs::on_round(const federated::round_report& report) {
   if (auto written = write_pending(); !written) return written;
   pending_ = to_json(report);
   spdlog::info("round {}: {} of {} folded, loss {:.5f}", report.version, report.folded, report.selected, report.loss);
-  if (!report.applied)
+  if (report.gave_up)
+    spdlog::info("round {}: abandoned with {} reports", report.version, report.abandoned);
+  else if (!report.applied)
     spdlog::warn("round {}: nothing usable was folded ({} of {} clients rejected), the model stays as it was",
                  report.version, report.rejected, report.selected);
   progress_.on_round(report);

@@ -22,8 +22,9 @@ class least_recent_policy final : public selection_policy {
     // Part 1: not a stream that uniform selections draw from.
     models::random_stream(e.settings.seed, models::purpose::cohort, 0, 0, 1).shuffle(std::span(order));
     const auto asked = [&](std::uint32_t client) { return ledger[client].last_selection; };
-    const auto rest = std::ranges::stable_partition(order, [&](std::uint32_t client) { return asked(client) == 0; });
-    std::ranges::sort(rest, {}, asked);
+    const auto never = [&](std::uint32_t client) { return asked(client) == 0; };
+    const auto rest = std::stable_partition(order.begin(), order.end(), never);
+    std::ranges::sort(rest, order.end(), {}, asked);
     for (const auto client : order) append(client);
   }
 

@@ -33,16 +33,10 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
 void aggregator_machine::forget_settled() {
   waiting_.clear();
   next_ = 0;
-  if (is_async()) {
-    std::erase_if(tasks_, [](const auto& entry) { return entry.second.settled; });
-    return;
-  }
-  open_before_ += open_;
-  open_ = 0;
-  if (open_before_ == 0)
-    tasks_.clear();
-  else
-    std::erase_if(tasks_, [](const auto& entry) { return entry.second.settled; });
+  for (const auto client : settled_here_)
+    if (const auto at = tasks_.find(client); at != tasks_.end() && at->second.settled) tasks_.erase(at);
+  settled_here_.clear();
+  if (!is_async()) open_before_ += std::exchange(open_, 0);
 }
 
 void aggregator_machine::restore(const open_task& task) {
@@ -155,6 +149,7 @@ void aggregator_machine::settle(known_task& task, settlement what, aggregator_ef
     tasks_.erase(task.id.client);
   } else {
     task.settled = true;
+    settled_here_.push_back(task.id.client);
     --open_;
   }
   if (how_ == notices::at_once) out.emplace_back(report_settled{std::exchange(settled_, {})});

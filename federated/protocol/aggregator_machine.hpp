@@ -87,6 +87,7 @@ class aggregator_machine {
   notices how_;
   broadcast_ptr from_;                                   ///< of the share under way
   std::unordered_map<std::uint32_t, known_task> tasks_;  ///< by client: open ones, and those settled in this share
+  std::vector<std::uint32_t> settled_here_;              ///< clients of the latter
   std::vector<start_client> waiting_;                    ///< not started yet
   std::size_t next_ = 0;                                 ///< first of them that is not
   std::size_t open_ = 0;                                 ///< started in this share and not settled

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "federated/staleness.hpp"
 
@@ -24,8 +23,8 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   optimizer_.restore(state_.optimizer);
   policy_ = make_policy(e, *state_.ledger);
   for (auto& [version, model] : std::exchange(state_.started_from, {}))
-    broadcasts_[version] = std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(model), {}});
-  for (const auto& task : std::exchange(state_.open, {})) open_[task.id.client] = task;
+    broadcasts_[version].from = std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(model), {}});
+  for (const auto& task : std::exchange(state_.open, {})) open(task);
 }
 
 server_state server_machine::snapshot() const {
@@ -35,7 +34,7 @@ server_state server_machine::snapshot() const {
   std::ranges::sort(copy.open, {}, [](const open_task& task) { return task.id.client; });
   for (const auto& task : copy.open)
     if (!copy.started_from.contains(task.id.version))
-      copy.started_from[task.id.version] = broadcasts_.at(task.id.version)->model;
+      copy.started_from[task.id.version] = broadcasts_.at(task.id.version).from->model;
   return copy;
 }
 
@@ -53,14 +52,25 @@ server_effects server_machine::start() {
 
 // ---- giving out ----------------------------------------------------------------------------------------------------
 
+/// The newest model is the one to work on. Earlier ones stay while open tasks started from them.
+void server_machine::show_model() {
+  if (current_) unused_.push_back(current_->version);
+  for (const auto version : std::exchange(unused_, {}))
+    if (const auto at = broadcasts_.find(version); at != broadcasts_.end() && at->second.open == 0)
+      broadcasts_.erase(at);
+  current_ = std::make_shared<const broadcast>(broadcast{state_.run, state_.version, state_.model, state_.reference});
+  broadcasts_[state_.version].from = current_;
+}
+
+void server_machine::open(const open_task& task) {
+  open_[task.id.client] = task;
+  ++broadcasts_[task.id.version].open;
+}
+
 server_effects server_machine::on_proceed() {
   if (who_ != nullptr) who_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, state_.reference);
-  current_ = std::make_shared<const broadcast>(broadcast{state_.run, state_.version, state_.model, state_.reference});
-  std::set<std::uint64_t> needed;
-  for (const auto& [client, task] : open_) needed.insert(task.id.version);
-  std::erase_if(broadcasts_, [&](const auto& entry) { return !needed.contains(entry.first); });
-  broadcasts_[state_.version] = current_;
+  show_model();
   report_ = {};
   round_began_ = report_.began_at = state_.now;
   folded_.clear();
@@ -92,7 +102,10 @@ bool server_machine::may_be_asked(std::uint32_t client) {
     models::random_stream stream(e_.settings.seed, models::purpose::reconnect, of.asked_version, client, of.attempt);
     const double least = how().reconnect_least;
     const double wait = least + (how().reconnect_most - least) * static_cast<double>(stream.uniform());
-    if (state_.now < of.ended_at + from_seconds(wait)) return false;
+    if (state_.now < of.ended_at + from_seconds(wait)) {
+      resting_ = true;
+      return false;
+    }
   }
   if (who_ == nullptr) return true;
   ++report_.probed;
@@ -106,6 +119,7 @@ std::vector<std::uint32_t> server_machine::choose(std::size_t count) {
   wanted.count = static_cast<std::uint32_t>(std::min(count, e_.participants->training().size()));
   wanted.round = state_.version;
   wanted.ordinal = state_.counts.selected;
+  resting_ = false;
   wanted.eligible = [this](std::uint32_t client) { return may_be_asked(client); };
   return policy_->choose(wanted, *state_.ledger);
 }
@@ -119,14 +133,17 @@ void server_machine::look_again(server_effects& out, virtual_time at_latest) {
 
 void server_machine::look(server_effects& out) {
   const auto goal = how().per_round;
-  const auto wanted = static_cast<std::size_t>(std::ceil(goal * how().over_selection - 1e-9));
+  const auto wanted = std::min(static_cast<std::size_t>(std::ceil(goal * how().over_selection - 1e-9)),
+                               e_.participants->training().size());
   const auto timeout = round_began_ + from_seconds(how().selection_timeout);
   const auto chosen = choose(wanted);
   if (chosen.size() < wanted && state_.now < timeout) return look_again(out, timeout);
   if (chosen.size() < std::max<std::size_t>(how().min_reports, 1)) {
-    // With a timeout this is the end of the wait; without one, wait for the fewest that make a round.
+    // With a timeout this is the end of the wait; without one, wait for the fewest that make a round. Where waiting
+    // does not help, look once more: time must pass also in rounds that come to nothing.
     const auto at_latest = round_began_ + longest_wait;
-    const bool waits = how().selection_timeout == 0 && who_ != nullptr && who_->waiting_helps();
+    const bool hopes = resting_ || looks_ == 0 || (who_ != nullptr && who_->waiting_helps());
+    const bool waits = how().selection_timeout == 0 && who_ != nullptr && hopes;
     if (waits && state_.now < at_latest) return look_again(out, at_latest);
     goal_ = 1;
     return conclude(out);
@@ -177,7 +194,7 @@ void server_machine::deal(const std::vector<task_id>& tasks, bool begins, server
     const auto to = (is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i) % aggregators;
     shares[to].push_back(tasks[i]);
     if (!is_async()) dealt_[to].push_back(tasks[i].client);
-    open_[tasks[i].client] = {tasks[i], static_cast<std::uint32_t>(to), state_.now, false, false};
+    open({tasks[i], static_cast<std::uint32_t>(to), state_.now, false, false});
   }
   if (begins) {
     answered_.assign(aggregators, false);
@@ -209,6 +226,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // told twice
   const auto task = at->second;
   open_.erase(at);
+  if (--broadcasts_.at(task.id.version).open == 0) unused_.push_back(task.id.version);
   auto& counts = state_.counts;
   auto& of = state_.ledger->touch(one.id.client);
   of.ended_at = state_.now;
@@ -292,7 +310,7 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   const auto probed = report_.probed;
   if (refill(effects)) {
     looks_ = 0;
-  } else if ((open_.empty() && (!folded_.empty() || report_.probed == probed || !who_->waiting_helps())) ||
+  } else if ((open_.empty() && !resting_ && (!folded_.empty() || report_.probed == probed || !who_->waiting_helps())) ||
              state_.now >= round_began_ + longest_wait) {
     // Nobody at work and nobody to ask: what is there makes a version. So does nothing, when all clients have had their
     // turn in this version, or after the longest wait.
@@ -345,7 +363,7 @@ void server_machine::mix_in_base(aggregate& round) const {
   const auto base = folded_.front().version;
   if (base == state_.version) return;
   const auto weight = static_cast<float>(how().mixing * staleness_weight(how(), state_.version - base));
-  const auto from = broadcasts_.at(base)->model.values();
+  const auto from = broadcasts_.at(base).from->model.values();
   const auto now = state_.model.values();
   for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - now[i]);
 }

@@ -127,6 +127,14 @@ class server_machine {
   [[nodiscard]] bool is_async() const { return how().mode == participation_mode::async; }
   [[nodiscard]] bool is_over() const;
 
+  /// A version's model, and how many open tasks started from it.
+  struct shown_model {
+    broadcast_ptr from;
+    std::size_t open = 0;
+  };
+
+  void show_model();
+  void open(const open_task& task);
   void look(server_effects& out);
   [[nodiscard]] bool refill(server_effects& out);
   void look_again(server_effects& out, virtual_time at_latest);
@@ -152,10 +160,11 @@ class server_machine {
   std::unique_ptr<selection_policy> policy_;
   std::unique_ptr<accumulator> sum_;
   broadcast_ptr current_;
-  std::unordered_map<std::uint32_t, open_task> open_;  ///< by client
-  std::map<std::uint64_t, broadcast_ptr> broadcasts_;  ///< of the versions that open tasks started from
-  std::vector<std::vector<std::uint32_t>> dealt_;      ///< clients of each aggregator in this round; synchronous
-  std::vector<std::vector<member>> told_;              ///< by aggregator: updates it said it folded in this round
+  std::unordered_map<std::uint32_t, open_task> open_;          ///< by client
+  std::unordered_map<std::uint64_t, shown_model> broadcasts_;  ///< of the versions that open tasks started from
+  std::vector<std::uint64_t> unused_;                          ///< of these, versions that may have no open task left
+  std::vector<std::vector<std::uint32_t>> dealt_;  ///< clients of each aggregator in this round; synchronous
+  std::vector<std::vector<member>> told_;          ///< by aggregator: updates it said it folded in this round
   std::vector<bool> answered_;
   std::size_t pending_ = 0;        ///< aggregators that have not answered
   std::vector<task_id> folded_;    ///< in this round, not yet in a model
@@ -164,6 +173,7 @@ class server_machine {
   bool dealt_out_ = false;         ///< the round's shares are under way
   bool closing_ = false;
   std::uint32_t looks_ = 0;  ///< for clients, in this round
+  bool resting_ = false;     ///< the last look met clients that only pace steering keeps away
   virtual_time round_began_ = 0;
   round_report report_;
   std::vector<run_event> events_;  ///< of this round

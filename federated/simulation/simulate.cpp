@@ -13,6 +13,7 @@ class serial_run {
       : e_(e), store_(store), observer_(observer), watch_(start), line_(e, std::move(start), store, observer) {}
 
   result<run_outcome> run(const std::atomic<bool>& stop) {
+    line_.stop_when(stop);
     for (;;) {
       if (stop.load(std::memory_order_relaxed)) line_.stop();
       watch_.train();
@@ -40,6 +41,7 @@ class serial_run {
   result<void> evaluate() {
     const auto& now = line_.state();
     evaluation scores(e_, now.model, &store_, now.version, now.ledger.get());
+    scores.leave_out(line_.leaving());
     for (std::size_t i = 0; i < scores.size(); ++i)
       if (auto done = scores.score(i, use_); !done) return done;
     last_ = scores.report();

@@ -94,6 +94,15 @@ timeline::live_task timeline::new_task(const protocol::simulated_task& what, std
       false, {}};
 }
 
+/// Whether somebody still reads private values that are to be erased: calls of the store for one client must follow one
+/// another.
+bool timeline::erasure_must_wait() const {
+  return std::ranges::any_of(past_.erasures, [this](std::uint32_t client) {
+    const auto at = tasks_.find(client);
+    return at != tasks_.end() && at->second.stage == training::taken;
+  });
+}
+
 result<void> timeline::erase_those_who_left() {
   for (const auto client : std::exchange(past_.erasures, {})) {
     if (auto erased = store_.erase(client); !erased) return tl::unexpected(erased.error());
@@ -108,12 +117,13 @@ result<timeline_needs> timeline::advance() {
   for (;;) {
     perform_all();
     if (failure_) return tl::unexpected(*failure_);
+    if (needs_ == timeline_needs::checkpoint && erasure_must_wait()) return timeline_needs::training;
     if (paused_ || needs_ == timeline_needs::nothing) return needs_;
     if (entries_.empty())
       return fail(error::kind::runtime, "virtual time " + std::to_string(to_seconds(now_)) + " s",
                   "nothing can happen any more: " + std::to_string(tasks_.size()) +
                       " clients are at work and none will ever report",
-                  "set participation.deadline, or let the clients come back");
+                  "set participation.deadline (mode sync), or let the clients come back");
     if (!step()) return timeline_needs::training;
   }
 }
@@ -287,6 +297,7 @@ void timeline::strike(const event_settings& event, const client_set& whom) {
     auto& what = task.what;
     if (event.what == event_kind::leave || event.what == event_kind::kill) {
       cut_short(task);
+      if (event.erase) what.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
     } else if (event.what == event_kind::partition && !what.dropped && !rests(what.ends_at)) {
       // Training goes on; a transfer rests. What is left of it is remembered beyond never.
       what.ends_at = never + (what.ends_at - std::max(std::min(what.trained_at, what.ends_at), now_));
@@ -295,6 +306,9 @@ void timeline::strike(const event_settings& event, const client_set& whom) {
       schedule_task(task);
     }
   }
+  // Values that wait for an acknowledgement are in memory: they go with the process.
+  if (event.what == event_kind::leave || event.what == event_kind::kill)
+    std::erase_if(held_, [&](const auto& of) { return whom.contains(of.first); });
   if (event.what == event_kind::leave && event.erase) {
     whom.visit([&](std::uint32_t client) { past_.erasures.push_back(client); });
     server_.want_checkpoint();
@@ -377,7 +391,10 @@ void timeline::perform(protocol::round_closed& effect) {
   if (auto told = observer_.on_round(effect.report); !told) fail_with(told.error());
 }
 
-void timeline::perform(protocol::proceed&) { queue(server_.on_proceed()); }
+void timeline::perform(protocol::proceed&) {
+  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) server_.stop();
+  queue(server_.on_proceed());
+}
 
 void timeline::perform(protocol::finish& effect) {
   interrupted_ = effect.interrupted;

@@ -8,6 +8,7 @@
 // Entries are ordered by (time, kind, client, version): the same whoever computed what, and after a resume.
 #pragma once
 
+#include <atomic>
 #include <queue>
 #include <span>
 #include <unordered_map>
@@ -64,9 +65,14 @@ class timeline final : public protocol::roster {
   [[nodiscard]] result<void> on_checkpointed();
   /// Asks to stop after the round under way.
   void stop() { server_.stop(); }
+  /// The same as soon as `flag` is set, which is looked at before every round: advance() may go through many when there
+  /// is nothing to train. `flag` must outlive the timeline.
+  void stop_when(const std::atomic<bool>& flag) { stop_ = &flag; }
 
   [[nodiscard]] const protocol::server_state& state() const { return server_.state(); }
   [[nodiscard]] protocol::server_state snapshot() const;
+  /// Clients whose private values are erased once the next checkpoint is durable.
+  [[nodiscard]] const std::vector<std::uint32_t>& leaving() const { return past_.erasures; }
   [[nodiscard]] bool interrupted() const { return interrupted_; }
 
   void on_round(std::uint64_t version, virtual_time now) override;
@@ -136,6 +142,7 @@ class timeline final : public protocol::roster {
   [[nodiscard]] bool needs_training(const live_task& task) const;
   [[nodiscard]] live_task new_task(const protocol::simulated_task& what, std::uint32_t aggregator,
                                    broadcast_ptr from) const;
+  [[nodiscard]] bool erasure_must_wait() const;
   [[nodiscard]] result<void> erase_those_who_left();
   void recycle(training_job&& done);
   void fail_with(error why);
@@ -160,6 +167,7 @@ class timeline final : public protocol::roster {
   models::private_parameters values_;  ///< scratch
   std::vector<training_job> spare_;    ///< their buffers serve again
   std::size_t ahead_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;
   bool begun_ = false;
   timeline_needs needs_ = timeline_needs::training;
   bool paused_ = false;  ///< evaluation or checkpoint is under way

@@ -166,8 +166,7 @@ result<void> database::add(std::span<const std::uint32_t> clients) {
   for (const auto client : clients)
     if (find(client) == nullptr) missing.push_back(place_.spread.family_of(client));
   std::ranges::sort(missing);
-  const auto repeated = std::ranges::unique(missing);
-  missing.erase(repeated.begin(), repeated.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   if (missing.empty()) return {};
   std::vector<std::string> names;
   names.reserve(missing.size());

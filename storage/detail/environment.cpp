@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <rocksdb/cache.h>
 #include <rocksdb/file_checksum.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
@@ -23,6 +24,9 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
 thread_local int deferring = 0;
+
+/// Of all shards of a bucketed store together.
+constexpr std::size_t bucket_cache_bytes = std::size_t{256} << 20U;
 
 /// A file whose syncs can be put off: MANIFEST and CURRENT.
 class deferring_file final : public rocksdb::FSWritableFileOwnerWrapper {
@@ -105,8 +109,13 @@ std::shared_ptr<rocksdb::FileSystem> file_system(const keys_ptr& keys) {
 std::shared_ptr<rocksdb::TableFactory> table_factory(store_layout layout) {
   rocksdb::BlockBasedTableOptions options;
   options.no_block_cache = true;
-  // A bucket has several tables, and a client that was never stored is in none of them.
-  if (layout == store_layout::bucketed) options.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  if (layout == store_layout::bucketed) {
+    // A bucket has several tables, and a client that was never stored is in none of them.
+    options.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+    // A client's two records lie in one block, and are read twice.
+    options.no_block_cache = false;
+    options.block_cache = rocksdb::NewLRUCache(bucket_cache_bytes);
+  }
   return std::shared_ptr<rocksdb::TableFactory>(rocksdb::NewBlockBasedTableFactory(options));
 }
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t least_log_bytes = 8U << 20U;
 constexpr std::uint64_t outdated_ratio = 4;
 constexpr std::size_t most_log_files = 16;  // each opening begins another one
+constexpr std::size_t most_recent = 1024;   // clients
 
 }  // namespace
 
@@ -58,17 +59,26 @@ result<std::optional<record_view>> shard::read(std::uint32_t client, const datab
 
 result<slot_pair> shard::tags_of(std::uint32_t client, database::family& of) {
   if (of.known) return of.tags;
+  if (const auto at = recent_.find(client); at != recent_.end()) return at->second;
   slot_pair tags;
   for (std::size_t slot = 0; slot < tags.size(); ++slot) {
     const auto record = read(client, of, slot);
     if (!record) return tl::unexpected(record.error());
     tags[slot] = *record ? (*record)->tag : slot_tag{};
   }
-  if (facts_.spread.family_per_client()) {  // else it would be kept for each client of the population
+  remember(client, tags, of);
+  return tags;
+}
+
+void shard::remember(std::uint32_t client, const slot_pair& tags, database::family& of) {
+  if (facts_.spread.family_per_client()) {
     of.tags = tags;
     of.known = true;
+    return;
   }
-  return tags;
+  // Not of each client of the population: memory is for those at work.
+  if (recent_.size() >= most_recent) recent_.clear();
+  recent_[client] = tags;
 }
 
 result<bool> shard::load(std::uint32_t client, std::span<float> out, slot_tag* tag) {
@@ -98,12 +108,13 @@ result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::spa
     if (auto added = db_->add({&client, 1}); !added) return added;
     of = db_->find(client);
   }
-  const auto tags = tags_of(client, *of);
+  auto tags = tags_of(client, *of);
   if (!tags) return tl::unexpected(tags.error());
   const auto slot = slot_to_write(*tags, facts_.history, facts_.covered);
   const slot_tag tag{true, facts_.history.life(), version, next_sequence(*tags)};
   if (auto put = db_->put(client, *of, slot, facts_.coder.encode(client, tag, values, scratch_)); !put) return put;
-  of->tags[slot] = tag;
+  (*tags)[slot] = tag;
+  remember(client, *tags, *of);
   return overgrown() ? shorten() : result<void>();
 }
 
@@ -139,6 +150,7 @@ void shard::close_unless(const std::function<bool()>& wanted) {
   if (!db_ || wanted()) return;
   closed_dirty_ |= db_->dirty();  // the next sync() makes good for it
   found_.Reset();
+  recent_.clear();
   db_.reset();
 }
 
@@ -176,6 +188,7 @@ result<void> shard::rebuild(std::optional<std::uint32_t> without) {
     return done;
   }
   found_.Reset();
+  recent_.clear();
   db_ = std::move(*fresh);
   generation_ = next;
   if (auto removed = remove_folder(place(next - 1).folder); !removed) return removed;

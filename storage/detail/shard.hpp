@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "storage/detail/database.hpp"
@@ -57,6 +58,7 @@ class shard {
   [[nodiscard]] result<void> open();
   [[nodiscard]] result<void> create();
   [[nodiscard]] result<slot_pair> tags_of(std::uint32_t client, database::family& of);
+  void remember(std::uint32_t client, const slot_pair& tags, database::family& of);
   [[nodiscard]] result<std::optional<record_view>> read(std::uint32_t client, const database::family& of,
                                                         std::size_t slot);
   [[nodiscard]] result<void> rebuild(std::optional<std::uint32_t> without);
@@ -73,7 +75,8 @@ class shard {
   std::mutex lock_;
   std::optional<std::uint32_t> generation_;
   std::unique_ptr<database> db_;
-  bool closed_dirty_ = false;  // was closed with commits that are not durable yet
+  std::unordered_map<std::uint32_t, slot_pair> recent_;  // tags of clients in buckets: a commit follows a load
+  bool closed_dirty_ = false;                            // was closed with commits that are not durable yet
   record_coder::scratch scratch_;
   rocksdb::PinnableSlice found_;
 };

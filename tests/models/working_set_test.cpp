@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(only_named_rows_are_in_the_difference_each_once) {
   compact.difference(w.shared, change);
   const auto distinct = [](std::vector<std::uint32_t> ids) {
     std::ranges::sort(ids);
-    ids.erase(std::ranges::unique(ids).begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     return ids;
   };
   for (std::size_t t = 0; t < change.pieces.size(); ++t) {
