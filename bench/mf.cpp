@@ -3,74 +3,26 @@
 //   bench_mf [--rounds N] [--repetitions N] [--threads MOST]   figures
 //   bench_mf --dump FOLDER [--rounds N]                        the work, for yardsticks in other languages
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
 
-#include "actors/actor_engine.hpp"
 #include "bench/common.hpp"
 #include "bench/mf_experiment.hpp"
+#include "bench/run_timing.hpp"
 #include "bench/stateless_store.hpp"
 #include "federated/reference_loop.hpp"
-#include "federated/round.hpp"
-#include "federated/stopwatch.hpp"
 
 namespace {
 
 using namespace furlong;
+using bench::column;
+using bench::expect;
 using bench::figures;
-
-template <class T>
-T expect(result<T> got) {
-  if (got) return std::move(*got);
-  std::fprintf(stderr, "bench_mf: %s\n", got.error().text().c_str());
-  std::exit(4);
-}
-
-/// What the rounds after the first cost: buffers have grown by then, and loading and evaluation are left out.
-struct speed {
-  double per_wall_second = 0.0;  ///< clients
-  double per_cpu_second = 0.0;
-  double cpu_us = 0.0;  ///< of one client task
-};
-
-/// Takes the time at the end of the first and of the last round.
-class stopwatch {
- public:
-  stopwatch(const federated::experiment& e, double (*cpu)())
-      : cpu_(cpu),
-        last_(e.settings.rounds),
-        clients_(static_cast<double>((last_ - 1) * e.settings.participation.per_round)) {}
-
-  federated::run_observer observer() {
-    federated::run_observer told;
-    told.on_round = [this](const federated::round_report& round) -> result<void> {
-      if (round.version == 1) {
-        wall_ = -bench::wall_seconds();
-        cpu_used_ = -cpu_();
-      }
-      if (round.version == last_) {
-        wall_ += bench::wall_seconds();
-        cpu_used_ += cpu_();
-      }
-      return {};
-    };
-    told.on_evaluation = [](const federated::evaluation_report&) -> result<void> { return {}; };
-    return told;
-  }
-  [[nodiscard]] speed read() const { return {clients_ / wall_, clients_ / cpu_used_, cpu_used_ / clients_ * 1e6}; }
-
- private:
-  double (*cpu_)();
-  std::uint64_t last_;
-  double clients_;
-  double wall_ = 0.0;
-  double cpu_used_ = 0.0;
-};
+using bench::speed;
 
 speed time_reference(const federated::experiment& e) {
   bench::stateless_store store;
-  stopwatch watch(e, bench::thread_cpu_seconds);
-  expect(run_reference(e, store, watch.observer()));
+  bench::round_watch watch(e, bench::thread_cpu_seconds);
+  static_cast<void>(expect(run_reference(e, store, watch.observer())));
   return watch.read();
 }
 
@@ -87,20 +39,6 @@ speed time_references(const std::vector<federated::experiment>& each) {
   return together;
 }
 
-speed time_actors(const federated::experiment& e, std::size_t threads) {
-  bench::stateless_store store;
-  const std::atomic<bool> stop{false};
-  stopwatch watch(e, federated::process_cpu_seconds);
-  expect(actors::run_actors(e, initial_state(e), store, watch.observer(), stop, {threads}));
-  return watch.read();
-}
-
-std::vector<double> column(const std::vector<speed>& from, double speed::*what) {
-  std::vector<double> values;
-  for (const auto& one : from) values.push_back(one.*what);
-  return values;
-}
-
 /// The reference loops and the engine on this many threads.
 void compare(const bench::ratings& data, std::size_t threads, std::size_t rounds, std::size_t repetitions,
              figures& out) {
@@ -111,7 +49,7 @@ void compare(const bench::ratings& data, std::size_t threads, std::size_t rounds
   std::vector<speed> engine;
   for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
     loops.push_back(time_references(each));
-    engine.push_back(time_actors(each.front(), threads));
+    engine.push_back(bench::time_engine(each.front(), threads));
   }
   const auto suffix = bench::on_threads(threads);
   const auto print = [&](const char* metric, double speed::*what, std::optional<double> bar) {

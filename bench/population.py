@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""scenarios/million.toml at 10,000 and at 1,000,000 clients: memory, and what a round costs. `./dev bench population` runs
+this; by hand: bench/population.py [BUILD_FOLDER]. JSON lines on stdout, a table on stderr.
+
+Two runs of each size, a short and a long one; the rounds that the long one has more are what is compared, so loading and
+starting are left out. Under FURL clients of the small population come back, and what they stored has to be read and
+trained on: cold starts cost nothing here, and FedRecon, which stores nothing, is the same comparison without the store.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FEW, MANY = 10_000, 1_000_000
+FIRST, ROUNDS = 20, 100  # rounds before the ones compared, and these
+REPETITIONS = 5
+MEMORY_BAR = 2 << 30
+COST_BAR = 1 / 1.2  # a round of the large population against one of the small
+
+
+def run(build, algorithm, clients, rounds):
+    """The summary of a run on two threads, with the seconds outside of its rounds, evaluations and checkpoints."""
+    settings = {"algorithm.kind": algorithm, "data.users": clients, "scenario.rounds": rounds, "checkpoint.every": 10,
+                "evaluation.every": 0, "private.cold_start": "default"}
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [build / "furlong", "run", ROOT / "scenarios/million.toml", "--out", Path(scratch) / "run",
+                   "--threads", 2, "--format", "json"]
+        for key, value in settings.items():
+            command += ["--set", f"{key}={value}"]
+        begun = time.monotonic()
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):  # 1: what the scenario expects of the full run does not hold for this one
+            sys.exit(f"bench population: furlong run ended with status {done.returncode}: {done.stderr[-300:]}")
+        summary = json.loads(done.stdout)
+        summary["around_seconds"] = time.monotonic() - begun - summary["wall_seconds"]
+        return summary
+
+
+def costs(build, algorithm, clients):
+    """Seconds of a round, wall and processor, with its share of the checkpoints; and the longer run's summary."""
+    short = run(build, algorithm, clients, FIRST)
+    long = run(build, algorithm, clients, FIRST + ROUNDS)
+    return [(long[key] - short[key]) / ROUNDS for key in ("wall_seconds", "cpu_seconds")], long
+
+
+def tell(case, metric, value, unit, baseline=None, ratio=None, bar=None):
+    print(json.dumps({"bench": "population", "case": case, "metric": metric, "value": value, "unit": unit,
+                      "baseline": baseline, "ratio": ratio}), flush=True)
+    verdict = "" if ratio is None else f"{ratio:9.3g} x {baseline}"
+    if bar is not None:
+        verdict += f" (bar {bar:.3g}: {'held' if ratio >= bar else 'MISSED'})"
+    print(f"{'population':11} {case:16} {metric:22} {value:14.4g} {unit:6} {verdict}", file=sys.stderr)
+
+
+def compare(build, algorithm):
+    taken = {FEW: [], MANY: []}
+    last = {}
+    for _ in range(REPETITIONS):  # in turns: what else the machine does hits both alike
+        for clients, all_costs in taken.items():
+            cost, last[clients] = costs(build, algorithm, clients)
+            all_costs.append(cost)
+    for which, metric in enumerate(("wall_per_round", "cpu_per_round")):
+        small, large = ([cost[which] for cost in taken[clients]] for clients in (FEW, MANY))
+        tell(f"{algorithm}-10k", metric, statistics.median(small), "s")
+        ratio = statistics.median(few / many for few, many in zip(small, large))
+        tell(f"{algorithm}-1m", metric, statistics.median(large), "s", f"{algorithm}-10k", ratio,
+             COST_BAR if metric == "cpu_per_round" else None)
+    for clients, name in ((FEW, "10k"), (MANY, "1m")):
+        bar = (f"{MEMORY_BAR} bytes", MEMORY_BAR / last[clients]["peak_rss_bytes"], 1.0) if clients == MANY else ()
+        tell(f"{algorithm}-{name}", "peak_rss", last[clients]["peak_rss_bytes"], "bytes", *bar)
+        tell(f"{algorithm}-{name}", "before_and_after", last[clients]["around_seconds"], "s")
+
+
+def main():
+    build = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    for algorithm in ("furl", "fedrecon"):
+        compare(build, algorithm)
+
+
+if __name__ == "__main__":
+    main()

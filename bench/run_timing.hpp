@@ -1,0 +1,56 @@
+// How long a run's rounds take.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "federated/engine.hpp"
+#include "federated/experiment.hpp"
+#include "models/result.hpp"
+
+namespace furlong::bench {
+
+/// What the rounds after the first ones cost: buffers have grown by then, and loading and evaluation are left out.
+struct speed {
+  double per_wall_second = 0.0;  ///< client tasks that ended
+  double per_cpu_second = 0.0;
+  double cpu_us = 0.0;  ///< of one task
+};
+
+/// Takes the times at the ends of the first rounds of a run, `skipped` of them, and of its last one.
+class round_watch {
+ public:
+  /// `cpu` tells the processor time that counts.
+  round_watch(const federated::experiment& e, double (*cpu)(), std::uint64_t skipped = 1)
+      : cpu_(cpu), skipped_(skipped), last_(e.settings.rounds) {}
+
+  /// To be called by one run. The watch must outlive it.
+  [[nodiscard]] federated::run_observer observer();
+  [[nodiscard]] speed read() const { return {tasks_ / wall_, tasks_ / cpu_used_, cpu_used_ / tasks_ * 1e6}; }
+
+ private:
+  double (*cpu_)();
+  std::uint64_t skipped_;
+  std::uint64_t last_;
+  double tasks_ = 0.0;
+  double wall_ = 0.0;
+  double cpu_used_ = 0.0;
+};
+
+/// A whole run by the actor engine, under the clock of the experiment, with a store that keeps nothing.
+[[nodiscard]] speed time_engine(const federated::experiment& e, std::size_t threads, std::uint64_t skipped = 1);
+
+/// One figure of all runs.
+[[nodiscard]] std::vector<double> column(const std::vector<speed>& from, double speed::*what);
+
+/// Prints the error and ends the program with status 4.
+[[noreturn]] void give_up(const error& why);
+/// The value; ends the program with status 4 when there is none.
+template <class T>
+[[nodiscard]] T expect(result<T> got) {
+  if (got) return std::move(*got);
+  give_up(got.error());
+}
+
+}  // namespace furlong::bench
