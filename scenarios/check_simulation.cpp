@@ -121,6 +121,8 @@ std::vector<std::string> simulated_keys(const draft& of) {
     add_if(of.records.contains("devices.classes"), "devices.classes");
   for (const char* rate : {"dropout.download", "dropout.train", "dropout.upload"}) add_if(is_positive(of, rate), rate);
   add_if(of.records.contains("event"), "event");
+  // Under the real clock nothing is acknowledged to clients.
+  add_if(is_word(of, "private.commit", "after-ack"), "private.commit");
   return found;
 }
 
@@ -152,6 +154,9 @@ void check_availability(draft& of) {
   note_of_kind(of, kind, "markov", {"mean_online", "step"});
   note_of_kind(of, kind, "diurnal", {"swing", "peak_hour", "dwell", "zones"});
   note_of_kind(of, kind, "trace", {"trace"});
+  for (const char* other : {"speed_availability", "availability_taste"})
+    if (const auto key = std::string("devices.correlation.") + other; kind == "trace" && of.is_changed(key))
+      of.notes.push_back(key + " has no effect: the trace says when a client is available");
   if (kind == "trace" && !of.is_set(table + "trace"))
     of.report(table + "trace", "is missing", "add trace = \"file.csv\"");
   if (kind == "trace" && of.good({table + "trace"}) && of.values.text(table + "trace").empty())

@@ -143,6 +143,8 @@ bool barely_begun(const run_directory& folder) {
 result<start_point> prepare(const session& of, run_directory& folder, const run_options& options) {
   const bool resumes = options.resume && !folder.vacant();
   if (!resumes) {
+    if (options.resume)
+      fmt::print(stderr, "note: {} does not exist or is empty: the run starts from nothing\n", folder.root().string());
     if (auto made = folder.create(); !made) return tl::unexpected(made.error());
   } else if (!std::filesystem::exists(folder.scenario()) && !barely_begun(folder)) {
     return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",
