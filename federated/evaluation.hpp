@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "federated/client_score.hpp"
 #include "federated/client_work.hpp"
 #include "federated/participation/ledger.hpp"
 #include "federated/private_store.hpp"
@@ -23,15 +24,6 @@ namespace furlong::federated {
 void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
                      models::working_set& weights);
 
-/// Sums over the scored examples of one client.
-struct client_score {
-  double squared_error = 0.0;  ///< of predictions against labels (ratings)
-  double loss = 0.0;           ///< logistic loss, or squared error
-  std::uint64_t correct = 0;   ///< |y - yhat| <= 0.5 for ratings; the right side of even odds for classes
-  std::uint64_t examples = 0;
-  std::vector<std::pair<float, bool>> odds;  ///< prediction and class, for the AUC; classes only
-};
-
 /// Metrics pooled over all examples of a group.
 struct group_metrics {
   std::uint64_t clients = 0;  ///< with at least one scored example
@@ -41,8 +33,6 @@ struct group_metrics {
   std::optional<double> rmse;  ///< ratings
   std::optional<double> auc;   ///< classes, when both occur; ties count half
 };
-
-enum class group : std::uint8_t { validation, seen, unseen };
 
 /// Seen clients that took part about equally often, and how good the model is for them.
 struct participation_bin {

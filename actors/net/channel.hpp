@@ -1,0 +1,59 @@
+// One end of a conversation in frames, whatever carries it: TLS with a node, CAF between an operator's processes.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/result.hpp"
+#include "wire/encode.hpp"
+
+namespace furlong::actors::net {
+
+/// The bytes of one received frame, at a multiple of 8 bytes.
+class received {
+ public:
+  received() = default;
+  explicit received(std::size_t bytes) : words_((bytes + 7) / 8), size_(bytes) {}
+  [[nodiscard]] std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(words_)).first(size_); }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return std::as_bytes(std::span(words_)).first(size_); }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::size_t size_ = 0;
+};
+
+/// Who is at the other end, as its certificate says. Without TLS: what is known of the socket.
+struct peer {
+  std::string name;     ///< common name; empty without TLS
+  std::string address;  ///< "host:port"
+};
+
+/// Thread-safe. Frames arrive in the order in which they were sent.
+class channel {
+ public:
+  virtual ~channel() = default;
+  channel() = default;
+  channel(const channel&) = delete;
+  channel& operator=(const channel&) = delete;
+
+  /// Queues a frame; its bytes are shared, not copied. Frames for a channel that is closed are dropped.
+  virtual void send(wire::encoded frame) = 0;
+  /// Bytes queued and not yet handed to the operating system.
+  [[nodiscard]] virtual std::size_t queued() const = 0;
+  /// Sends what is queued, for a short time at most, then closes. on_closed follows.
+  virtual void close() = 0;
+  [[nodiscard]] virtual const peer& other() const = 0;
+};
+using channel_ptr = std::shared_ptr<channel>;
+
+/// Called one at a time per channel, from a thread of the transport: hand over and return.
+struct channel_events {
+  std::function<void(received frame)> on_frame;
+  /// Once, after the last on_frame: the other side closed, fell silent, broke the framing, or close() was called.
+  std::function<void(const error& why)> on_closed;
+};
+
+}  // namespace furlong::actors::net

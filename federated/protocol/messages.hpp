@@ -1,0 +1,147 @@
+// What server, aggregators and nodes tell each other beside broadcasts, updates and partial aggregates (update.hpp), as
+// plain values. A node hosts clients and talks to one gateway, which is part of the server or of an aggregator; an
+// aggregator talks to its parent, the server or another aggregator.
+//
+//   node --hello--> gateway                          aggregator --branch_hello--> parent
+//   node <--welcome or redirect-- gateway            aggregator <--welcome-- parent
+//   node <--broadcast, assignment-- gateway          aggregator --attached, detached--> parent
+//   node --update, task_failures--> gateway          aggregator <--broadcast, assignment, close_request-- parent
+//   node <--verdicts, checkpointed-- gateway         aggregator --settled, partial, withdrawn--> parent
+//   node <--evaluation_request-- gateway             aggregator <--withdrawal, verdicts, checkpointed-- parent
+//   node --evaluation_scores--> gateway              and evaluations as for a node
+//   either side --farewell--> the other
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "federated/client_score.hpp"
+#include "federated/run_history.hpp"
+#include "federated/update.hpp"
+
+namespace furlong::federated::protocol {
+
+/// Clients first to last, both included.
+struct client_range {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+
+  [[nodiscard]] bool contains(std::uint32_t client) const { return first <= client && client <= last; }
+  [[nodiscard]] bool overlaps(const client_range& other) const { return first <= other.last && other.first <= last; }
+  friend auto operator<=>(const client_range&, const client_range&) = default;
+};
+
+/// A node begins a session.
+struct hello {
+  std::string software;          ///< "furlong 0.1.0"
+  client_range clients;          ///< that it hosts; the gateway holds them against the node's certificate
+  std::uint64_t run = 0;         ///< the run that it knows from an earlier session; 0: none
+  std::vector<task_id> holding;  ///< tasks at work, or done and not acknowledged, by client
+};
+
+/// An aggregator begins a session.
+struct branch_hello {
+  std::string software;
+  std::string name;     ///< of its certificate, or chosen: tells it from others in logs
+  std::string gateway;  ///< "host:port" at which nodes reach it; empty: nowhere
+};
+
+/// All that is needed to work on a run. Answers hello and branch_hello.
+struct welcome {
+  std::uint64_t run = 0;
+  std::string scenario;       ///< resolved TOML of what a node needs; names no path
+  run_history history;        ///< of the run: which stored private values count
+  std::uint64_t covered = 0;  ///< version of the last durable checkpoint
+};
+
+/// Go on at another gateway: "host:port".
+struct redirect {
+  std::string address;
+};
+
+/// Tasks on the model of a version, which was sent before. `begins`: to an aggregator, a new share begins.
+struct assignment {
+  std::uint64_t run = 0;
+  std::uint64_t version = 0;
+  bool begins = false;
+  std::vector<member> tasks;
+};
+
+/// Clients that could not do their work; the tasks are over.
+struct task_failures {
+  std::vector<task_id> tasks;
+};
+
+/// What the server decided about an update, so that the client need not keep it any longer.
+enum class verdict_kind : std::uint8_t {
+  durable,   ///< it is in a model that a durable checkpoint holds
+  unwanted,  ///< it never will be: late, surplus, of an abandoned round, of a task that is over
+  rejected,  ///< it was not fit: `why`
+};
+struct verdict {
+  task_id task;
+  verdict_kind what = verdict_kind::durable;
+  rejection why = rejection::unknown_task;  ///< rejected only
+};
+struct verdicts {
+  std::vector<verdict> each;
+};
+
+/// A checkpoint of this version is durable.
+struct checkpointed {
+  std::uint64_t version = 0;
+};
+
+/// Score these clients on the model of a version, which was sent before.
+struct evaluation_request {
+  std::uint64_t version = 0;
+  std::vector<std::pair<group, std::uint32_t>> clients;
+};
+/// Some of the answers. A client that could not be scored has no examples.
+struct scored_client {
+  group in = group::seen;
+  std::uint32_t client = 0;
+  client_score score;
+};
+struct evaluation_scores {
+  std::uint64_t version = 0;
+  std::vector<scored_client> each;
+};
+
+/// These clients can be reached here; tasks that the node holds.
+struct attached {
+  client_range clients;
+  std::vector<task_id> holding;
+};
+/// They cannot any more.
+struct detached {
+  client_range clients;
+};
+
+/// Close the share of this version (close_share of the server machine).
+struct close_request {
+  std::uint64_t version = 0;
+  bool enough = false;
+};
+/// Give these tasks back: their clients are reached elsewhere now.
+struct withdrawal {
+  std::vector<task_id> tasks;
+};
+/// They are given back: nothing of them is in a partial, and nothing will be. (Tasks not listed had ended.)
+struct withdrawn {
+  std::vector<task_id> tasks;
+};
+/// How tasks ended, told at once.
+struct settled {
+  std::vector<settlement> each;
+};
+
+/// The session is over, for good when `final`: the run is over, or the other side is not wanted here.
+struct farewell {
+  std::string why;
+  bool final = false;
+};
+
+}  // namespace furlong::federated::protocol
