@@ -66,6 +66,7 @@ void perform(self_pointer self, send_partial& effect) {
 }
 
 void perform(self_pointer, federated::protocol::report_settled&) {}  // here they go with the partial
+void perform(self_pointer, federated::protocol::give_back&) {}
 
 void perform_all(self_pointer self) {
   for (auto& effect : self->state.effects) std::visit([&](auto& one) { perform(self, one); }, effect);

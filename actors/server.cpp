@@ -41,6 +41,8 @@ void perform(self_pointer self, protocol::assign& effect) {
 void perform(self_pointer, protocol::close_share&) {}
 void perform(self_pointer, protocol::timer&) {}
 void perform(self_pointer, protocol::acknowledge&) {}
+void perform(self_pointer, protocol::decline&) {}
+void perform(self_pointer, protocol::withdraw&) {}
 
 void perform(self_pointer self, protocol::note& effect) {
   const auto& on_event = self->state.run->observer.on_event;

@@ -217,6 +217,15 @@ struct until_settings {
   bool target = false;           ///< evaluation.target is reached
 };
 
+/// [network]: between the processes of a federation. Times are in seconds.
+struct network_settings {
+  bool sparse_upload = false;           ///< upload = "sparse"
+  double heartbeat = 2.0;               ///< a sign of life at least this often
+  double timeout = 3.0;                 ///< a peer silent for so much longer is gone; so long its tasks wait for it
+  std::uint64_t max_message = 1 << 30;  ///< largest message, bytes
+  double start = 1.0;                   ///< share of the training clients that must have joined before the first round
+};
+
 struct run_settings {
   std::uint64_t seed = 1;
   std::uint64_t rounds = 1;
@@ -236,7 +245,7 @@ struct run_settings {
   std::vector<event_settings> events;
   std::uint32_t aggregators = 1;       ///< [topology]
   std::uint32_t checkpoint_every = 0;  ///< [checkpoint]; 0: only when stopping
-  bool sparse_upload = false;          ///< [network] upload = "sparse"
+  network_settings network;
 };
 
 }  // namespace furlong::federated

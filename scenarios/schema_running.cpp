@@ -32,7 +32,7 @@ void add_running_keys(std::vector<key_spec>& keys) {
   add(may_change(key("topology.aggregators", FURLONG_AT(aggregators),
                      "Aggregators between clients and server; results do not depend on it.", {1.0, 4096.0})));
   add(may_change(
-      key("network.upload", FURLONG_AT(sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
+      key("network.upload", FURLONG_AT(network.sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
           "Send whole tensors, or only touched rows: less traffic, and the server learns which items a client has.")));
   add(key("privacy.clip", FURLONG_AT(privacy.clip), "L2 bound to which a client scales its whole update; 0: none."));
   add(key("privacy.noise", FURLONG_AT(privacy.noise),

@@ -17,7 +17,7 @@ namespace {
 /// Counts what would cross the network, in every mode of running.
 void meter_traffic(federated::experiment& e) {
   if (e.settings.algorithm == federated::algorithm_kind::centralized) return;  // nothing is sent
-  const auto format = e.settings.sparse_upload ? wire::update_format::sparse : wire::update_format::dense;
+  const auto format = e.settings.network.sparse_upload ? wire::update_format::sparse : wire::update_format::dense;
   e.upload_bytes = [format](const federated::client_update& update) {
     return static_cast<std::uint64_t>(wire::encoded_size(update, format));
   };
@@ -47,9 +47,9 @@ federated::client_update blank_update(const federated::experiment& e, bool spars
 void plan_traffic(federated::experiment& e) {
   if (!e.upload_bytes) return;
   const auto size_of = [&](std::uint32_t rows) {
-    return e.upload_bytes(blank_update(e, e.settings.sparse_upload, rows));
+    return e.upload_bytes(blank_update(e, e.settings.network.sparse_upload, rows));
   };
-  if (!e.settings.sparse_upload) {
+  if (!e.settings.network.sparse_upload) {
     e.planned_upload_bytes = [bytes = size_of(0)](std::uint32_t) { return bytes; };
     return;
   }

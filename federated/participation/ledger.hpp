@@ -22,7 +22,7 @@ struct client_record {
   std::uint32_t reported_version = 0;  ///< server version in which its last update was folded or rejected, plus 1
   std::uint32_t trained_version = 0;   ///< version that its private values were trained from, plus 1; 0: none kept
   float loss = 0.0F;                   ///< last reported mean training loss per example
-  std::uint32_t unused = 0;
+  std::uint32_t folded_version = 0;    ///< version that its last folded update started from, plus 1; 0: none folded
 
   friend bool operator==(const client_record&, const client_record&) = default;
 };

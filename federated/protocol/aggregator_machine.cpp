@@ -7,8 +7,9 @@
 
 namespace furlong::federated::protocol {
 
-aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window, notices how)
-    : e_(e), number_(number), window_(window), how_(how) {}
+aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window, notices how,
+                                       closing when)
+    : e_(e), number_(number), window_(window), how_(how), when_(when) {}
 
 void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                        aggregator_effects& out) {
@@ -46,7 +47,7 @@ void aggregator_machine::restore(const open_task& task) {
 
 void aggregator_machine::go_on(aggregator_effects& out) {
   start_more(out);
-  if (!sent_ && !is_async() && open_ == 0 && next_ == waiting_.size()) send_up(out);
+  if (!sent_ && !is_async() && when_ == closing::by_itself && open_ == 0 && next_ == waiting_.size()) send_up(out);
 }
 
 void aggregator_machine::start_more(aggregator_effects& out) {
@@ -132,6 +133,27 @@ void aggregator_machine::on_drop(const task_id& id, drop_stage stage, aggregator
   what.what = outcome::dropped;
   what.stage = stage;
   settle(*task, what, out);
+}
+
+void aggregator_machine::on_withdraw(const std::vector<task_id>& tasks, aggregator_effects& out) {
+  give_back back;
+  for (const auto& id : tasks) {
+    const auto waiting = std::find_if(waiting_.begin() + static_cast<std::ptrdiff_t>(next_), waiting_.end(),
+                                      [&](const start_client& one) { return one.task == id; });
+    if (waiting != waiting_.end()) {
+      waiting_.erase(waiting);
+      back.tasks.push_back(id);
+      continue;
+    }
+    rejection stranger{};
+    const auto* task = find(id, stranger);
+    if (task == nullptr) continue;
+    --(task->closed && !is_async() ? open_before_ : open_);
+    tasks_.erase(id.client);
+    back.tasks.push_back(id);
+  }
+  out.emplace_back(std::move(back));
+  go_on(out);
 }
 
 void aggregator_machine::settle(known_task& task, settlement what, aggregator_effects& out) {

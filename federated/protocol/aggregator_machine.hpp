@@ -36,16 +36,24 @@ struct send_partial {
   partial_aggregate partial;
   std::vector<settlement> settled;
 };
-using aggregator_effect = std::variant<start_client, report_settled, send_partial>;
+/// These tasks were given back: nothing of them is folded, and nothing will be.
+struct give_back {
+  std::vector<task_id> tasks;
+};
+using aggregator_effect = std::variant<start_client, report_settled, send_partial, give_back>;
 using aggregator_effects = std::vector<aggregator_effect>;
 
 /// Whether the server hears of each settlement at once, or of all with the partial.
 enum class notices : std::uint8_t { at_once, with_partial };
+/// Whether a synchronous share is over when all its tasks have ended, or only when the server closes it: where tasks
+/// may still join it.
+enum class closing : std::uint8_t { by_itself, when_told };
 
 class aggregator_machine {
  public:
   /// `e` must outlive the machine. window >= 1.
-  aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window, notices how);
+  aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window, notices how,
+                     closing when = closing::by_itself);
 
   /// Tasks on the model of `from`. With `begins` a new share begins on that version and what was folded before is gone
   /// (it went up, or the server gave it up); else the tasks join the share under way. A synchronous share of nobody is
@@ -62,6 +70,8 @@ class aggregator_machine {
   void on_failure(const task_id& task, aggregator_effects& out);
   /// A client dropped out.
   void on_drop(const task_id& task, drop_stage stage, aggregator_effects& out);
+  /// The server wants these tasks back: those that have not ended are forgotten.
+  void on_withdraw(const std::vector<task_id>& tasks, aggregator_effects& out);
   /// A task that was given out before the run was resumed, and is open still.
   void restore(const open_task& task);
 
@@ -85,6 +95,7 @@ class aggregator_machine {
   std::uint32_t number_;
   std::size_t window_;
   notices how_;
+  closing when_;
   broadcast_ptr from_;                                   ///< of the share under way
   std::unordered_map<std::uint32_t, known_task> tasks_;  ///< by client: open ones, and those settled in this share
   std::vector<std::uint32_t> settled_here_;              ///< clients of the latter

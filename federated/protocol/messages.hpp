@@ -39,6 +39,7 @@ struct hello {
   client_range clients;          ///< that it hosts; the gateway holds them against the node's certificate
   std::uint64_t run = 0;         ///< the run that it knows from an earlier session; 0: none
   std::vector<task_id> holding;  ///< tasks at work, or done and not acknowledged, by client
+  std::string avoid;             ///< "host:port" of a gateway that it could not reach or lost; may be empty
 };
 
 /// An aggregator begins a session.

@@ -17,11 +17,22 @@
 // An asynchronous run (FedBuff; Nguyen et al. 2022) keeps `concurrency` tasks open: whenever one ends another is given
 // out, from the newest model. Every `buffer` folded updates make a version (steps 4 to 9, without a deadline).
 //
+// Where clients are reached through certain aggregators, which come and go (a roster that routes):
+//   - A client's tasks go to the aggregator that it is reached through; aggregators tell of each end at once, and send
+//     partials only when their share is closed.
+//   - Clients join with the tasks that they hold. A task that is open elsewhere is withdrawn there first  -> withdraw,
+//     and given out again where its client is now, so that no update is folded twice          <- on_withdrawn
+//   - What an aggregator folded is lost with it: those tasks are open again, and wait for their clients, for
+//     network.timeout at most                                                 <- on_aggregator_lost, -> timer
+//   - Updates are acknowledged once a checkpoint holds them                           -> acknowledge, decline
+//
 // A partial of another run, version or aggregator, one that comes twice, or one that lists clients that its aggregator
 // was not given, is an error and leaves the machine unchanged.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -46,16 +57,26 @@ struct close_share {
   std::uint64_t version = 0;
   bool enough = false;
 };
-enum class timer_kind : std::uint8_t { look_again, deadline };
+/// Have that aggregator give these tasks back: call on_withdrawn() with those that it had not settled.
+struct withdraw {
+  std::uint32_t aggregator = 0;
+  std::vector<task_id> tasks;
+};
+enum class timer_kind : std::uint8_t { look_again, deadline, adrift };
 /// Call on_timer() with it at that time.
 struct timer {
   timer_kind what = timer_kind::look_again;
   std::uint64_t version = 0;
   virtual_time at = 0;
 };
-/// The updates of these tasks are in the model of the version after `version`.
+/// The updates of these tasks are in the model of the version after `version`; where clients are routed: in a durable
+/// checkpoint.
 struct acknowledge {
   std::uint64_t version = 0;
+  std::vector<task_id> tasks;
+};
+/// The updates of these tasks never will be in a model. Only where clients are routed.
+struct decline {
   std::vector<task_id> tasks;
 };
 /// Something to write down.
@@ -76,8 +97,8 @@ struct proceed {};
 struct finish {
   bool interrupted = false;
 };
-using server_effect =
-    std::variant<assign, close_share, timer, acknowledge, note, round_closed, evaluate, checkpoint, proceed, finish>;
+using server_effect = std::variant<assign, close_share, withdraw, timer, acknowledge, decline, note, round_closed,
+                                   evaluate, checkpoint, proceed, finish>;
 using server_effects = std::vector<server_effect>;
 
 /// Whom the server can reach.
@@ -90,6 +111,16 @@ class roster {
   [[nodiscard]] virtual bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) = 0;
   /// Whether others may be reachable later in the same round.
   [[nodiscard]] virtual bool waiting_helps() const = 0;
+
+  /// Whether clients are reached through certain aggregators. If not, any of `settings.aggregators` will do.
+  [[nodiscard]] virtual bool routes() const { return false; }
+  /// The aggregator through which a client is reached now.
+  [[nodiscard]] virtual std::optional<std::uint32_t> route(std::uint32_t client) const {
+    static_cast<void>(client);
+    return std::nullopt;
+  }
+  /// Those that are there now, ascending. A number is never used again.
+  [[nodiscard]] virtual std::vector<std::uint32_t> aggregators() const { return {}; }
 };
 
 class server_machine {
@@ -102,6 +133,15 @@ class server_machine {
                                           virtual_time now);
   [[nodiscard]] result<server_effects> on_partial(partial_aggregate partial, virtual_time now);
   [[nodiscard]] server_effects on_timer(const timer& which, virtual_time now);
+  /// Where clients are routed. The roster knows of it before it is told here: clients first to last are reached through
+  /// that aggregator, and hold these tasks, at work or done.
+  [[nodiscard]] server_effects on_attached(std::uint32_t aggregator, std::uint32_t first, std::uint32_t last,
+                                           const std::vector<task_id>& holding, virtual_time now);
+  /// An aggregator is gone, with all that it had folded and not sent.
+  [[nodiscard]] server_effects on_aggregator_lost(std::uint32_t aggregator, virtual_time now);
+  /// An aggregator gave these tasks back.
+  [[nodiscard]] server_effects on_withdrawn(std::uint32_t aggregator, const std::vector<task_id>& tasks,
+                                            virtual_time now);
   [[nodiscard]] server_effects on_evaluated(const evaluation_report& figures);
   [[nodiscard]] server_effects on_checkpointed();
   [[nodiscard]] server_effects on_proceed();
@@ -127,6 +167,9 @@ class server_machine {
   [[nodiscard]] bool is_async() const { return how().mode == participation_mode::async; }
   [[nodiscard]] bool is_over() const;
 
+  /// Nobody waits for ever: a round without clients is given up after this time.
+  static constexpr virtual_time longest_wait = 7 * 86400 * microseconds_per_second;
+
   /// A version's model, and how many open tasks started from it.
   struct shown_model {
     broadcast_ptr from;
@@ -142,8 +185,18 @@ class server_machine {
   [[nodiscard]] bool may_be_asked(std::uint32_t client);
   [[nodiscard]] std::vector<task_id> give_out(const std::vector<std::uint32_t>& clients);
   void deal(const std::vector<task_id>& tasks, bool begins, server_effects& out);
+  void deal_by_route(const std::vector<task_id>& tasks, server_effects& out);
+  [[nodiscard]] bool begin_share(std::uint32_t aggregator);
+  void begin_round_by_route(server_effects& out);
   void close_shares(bool enough, server_effects& out);
   void settle(std::uint32_t aggregator, const settlement& one);
+  void after_settling(server_effects& out);
+  void place(open_task& task, server_effects& out);
+  void cast_adrift(open_task& task);
+  void settle_here(const task_id& id, outcome what, drop_stage stage);
+  void unfold(std::uint32_t aggregator);
+  void wait_for_the_adrift(server_effects& out);
+  void drop_the_adrift(server_effects& out);
   void remember_span(const open_task& task, outcome what);
   void write_down(const settlement& one);
 
@@ -164,7 +217,8 @@ class server_machine {
   std::unordered_map<std::uint64_t, shown_model> broadcasts_;  ///< of the versions that open tasks started from
   std::vector<std::uint64_t> unused_;                          ///< of these, versions that may have no open task left
   std::vector<std::vector<std::uint32_t>> dealt_;  ///< clients of each aggregator in this round; synchronous
-  std::vector<std::vector<member>> told_;          ///< by aggregator: updates it said it folded in this round
+  std::vector<std::vector<settlement>> told_;      ///< by aggregator: updates it said it folded in this round
+  std::vector<bool> begun_;                        ///< by aggregator: it has a share of this round
   std::vector<bool> answered_;
   std::size_t pending_ = 0;        ///< aggregators that have not answered
   std::vector<task_id> folded_;    ///< in this round, not yet in a model
@@ -175,6 +229,13 @@ class server_machine {
   std::uint32_t looks_ = 0;  ///< for clients, in this round
   bool resting_ = false;     ///< the last look met clients that only pace steering keeps away
   virtual_time round_began_ = 0;
+  // Where clients are routed:
+  const bool routed_;
+  std::map<std::uint32_t, virtual_time> adrift_;  ///< by client: its open task is with nobody, since when
+  std::map<std::uint32_t, bool> moving_;  ///< by client: its task is being withdrawn; whether it holds its task still
+  std::set<std::uint32_t> placed_next_;   ///< of the adrift: clients that hold their task, and are reached again
+  std::set<task_id> in_model_;            ///< folded, and in no durable checkpoint yet
+  bool waits_for_adrift_ = false;         ///< a timer is running
   round_report report_;
   std::vector<run_event> events_;  ///< of this round
   bool stopping_ = false;

@@ -23,6 +23,9 @@ struct optimizer_state {
   friend bool operator==(const optimizer_state&, const optimizer_state&) = default;
 };
 
+/// In place of an aggregator: a task is with none of them.
+constexpr std::uint32_t nowhere = 0xffffffffU;
+
 /// A task that was given out and of which nothing is known yet.
 struct open_task {
   task_id id;

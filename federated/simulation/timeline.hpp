@@ -116,6 +116,9 @@ class timeline final : public protocol::roster {
   void perform(protocol::close_share& effect);
   void perform(protocol::timer& effect);
   void perform(protocol::acknowledge& effect);
+  // Of clients that are routed, which here they are not.
+  void perform(protocol::withdraw&) {}
+  void perform(protocol::decline&) {}
   void perform(protocol::note& effect);
   void perform(protocol::round_closed& effect);
   void perform(protocol::evaluate&) { needs_ = timeline_needs::evaluation; }
@@ -127,6 +130,7 @@ class timeline final : public protocol::roster {
   void perform(std::uint32_t aggregator, protocol::start_client& effect);
   void perform(std::uint32_t aggregator, protocol::report_settled& effect);
   void perform(std::uint32_t aggregator, protocol::send_partial& effect);
+  void perform(std::uint32_t, protocol::give_back&) {}
 
   /// Handles the first entry of the schedule. False: it needs a result.
   bool step();

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
   BOOST_TEST((s.aggregation.noise_at == federated::fedatt_noise::server));
   BOOST_TEST((s.own.cold_start == federated::cold_start_kind::reconstruct));
   BOOST_TEST(s.aggregators == 3U);
-  BOOST_TEST(s.sparse_upload);
+  BOOST_TEST(s.network.sparse_upload);
   BOOST_TEST(s.checkpoint_every == 7U);
   BOOST_TEST(s.seed == 9223372036854775807U);
 }

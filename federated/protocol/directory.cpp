@@ -1,0 +1,69 @@
+#include "federated/protocol/directory.hpp"
+
+namespace furlong::federated::protocol {
+
+directory::directory(std::size_t clients, std::span<const std::uint32_t> training)
+    : through_(clients, nowhere), trains_(clients, false) {
+  for (const auto client : training) trains_[client] = true;
+}
+
+std::uint32_t directory::add_aggregator(std::string gateway) {
+  aggregators_[next_].gateway = std::move(gateway);
+  return next_++;
+}
+
+void directory::move(std::uint32_t client, std::uint32_t to) {
+  const auto from = std::exchange(through_[client], to);
+  if (from == to) return;
+  if (const auto at = aggregators_.find(from); at != aggregators_.end()) --at->second.clients;
+  if (const auto at = aggregators_.find(to); at != aggregators_.end()) ++at->second.clients;
+  if (!trains_[client]) return;
+  if (from == nowhere) ++reached_;
+  if (to == nowhere) --reached_;
+}
+
+void directory::remove_aggregator(std::uint32_t number) {
+  for (std::size_t client = 0; client < through_.size(); ++client)
+    if (through_[client] == number) move(static_cast<std::uint32_t>(client), nowhere);
+  aggregators_.erase(number);
+}
+
+bool directory::attach(std::uint32_t aggregator, client_range clients) {
+  if (clients.first > clients.last || clients.last >= through_.size() || !aggregators_.contains(aggregator))
+    return false;
+  for (auto client = clients.first; client <= clients.last; ++client) move(client, aggregator);
+  return true;
+}
+
+void directory::detach(std::uint32_t aggregator, client_range clients) {
+  if (clients.last >= through_.size()) return;
+  for (auto client = clients.first; client <= clients.last; ++client)
+    if (through_[client] == aggregator) move(client, nowhere);
+}
+
+std::size_t directory::reached(std::uint32_t aggregator) const {
+  const auto at = aggregators_.find(aggregator);
+  return at == aggregators_.end() ? 0 : at->second.clients;
+}
+
+std::string directory::gateway_for(const std::string& avoid) const {
+  const known_aggregator* best = nullptr;
+  for (const auto& [number, one] : aggregators_) {
+    if (one.gateway.empty() || one.gateway == avoid) continue;
+    if (best == nullptr || one.clients < best->clients) best = &one;
+  }
+  return best == nullptr ? "" : best->gateway;
+}
+
+std::optional<std::uint32_t> directory::route(std::uint32_t client) const {
+  if (client >= through_.size() || through_[client] == nowhere) return std::nullopt;
+  return through_[client];
+}
+
+std::vector<std::uint32_t> directory::aggregators() const {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [number, one] : aggregators_) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace furlong::federated::protocol

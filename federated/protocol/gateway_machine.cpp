@@ -1,0 +1,193 @@
+#include "federated/protocol/gateway_machine.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace furlong::federated::protocol {
+
+gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
+    : e_(e),
+      patience_(from_seconds(e.settings.network.heartbeat + e.settings.network.timeout)),
+      // Clients train on their nodes: nothing here grows with the number of those at work.
+      inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {}
+
+std::optional<session_number> gateway_machine::session_of(std::uint32_t client) const {
+  auto at = by_first_.upper_bound(client);
+  if (at == by_first_.begin()) return std::nullopt;
+  --at;
+  if (!sessions_.at(at->second).contains(client)) return std::nullopt;
+  return at->second;
+}
+
+bool gateway_machine::owns(session_number session, std::uint32_t client) const {
+  const auto at = sessions_.find(session);
+  return at != sessions_.end() && at->second.contains(client);
+}
+
+void gateway_machine::on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out) {
+  // The node's earlier session may not have noticed yet that it is over.
+  std::vector<session_number> over;
+  for (const auto& [number, clients] : sessions_)
+    if (clients.overlaps(from.clients)) over.push_back(number);
+  for (const auto number : over) {
+    on_session_lost(number, now, out);
+    out.emplace_back(end_session{number, "another session of these clients began"});
+  }
+  sessions_[session] = from.clients;
+  by_first_[from.clients.first] = session;
+  out.emplace_back(tell_parent{attached{from.clients, from.holding}});
+  std::map<std::uint32_t, open_work*> here;  // in the order of clients
+  for (auto& [client, work] : open_)
+    if (from.clients.contains(client)) here.emplace(client, &work);
+  tasks_by_session tasks;
+  std::vector<task_id> lost;
+  for (auto& [client, work] : here) {
+    if (work->delivered && std::ranges::find(from.holding, work->id) == from.holding.end())
+      lost.push_back(work->id);
+    else
+      start({work->id, work->from}, now, tasks);
+  }
+  for (auto& [to, given] : tasks) out.emplace_back(std::move(given));
+  for (const auto& id : lost) inner_.on_drop(id, drop_stage::train, effects_);
+  digest(now, out);
+}
+
+void gateway_machine::on_session_lost(session_number session, virtual_time now, gateway_effects& out) {
+  const auto at = sessions_.find(session);
+  if (at == sessions_.end()) return;
+  const auto clients = at->second;
+  by_first_.erase(clients.first);
+  sessions_.erase(at);
+  bool any = false;
+  for (auto& [client, work] : open_) {
+    if (!clients.contains(client) || work.waits) continue;
+    work.waits = any = true;
+    work.waits_since = now;
+  }
+  out.emplace_back(tell_parent{detached{clients}});
+  if (any) sleep_until(now + patience_, out);
+}
+
+void gateway_machine::on_update(session_number session, const client_update& update, virtual_time now,
+                                gateway_effects& out) {
+  if (!sessions_.contains(session)) return;
+  if (!owns(session, update.id.client)) {
+    ++unasked_[static_cast<std::size_t>(rejection::unknown_task)];
+    out.emplace_back(give_verdicts{session, {{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
+    return;
+  }
+  const auto refused = inner_.on_update(update, effects_);
+  // Where no task ended by it, nobody had asked, or it was folded before: the server's word on it will come.
+  if (refused && effects_.empty()) ++unasked_[static_cast<std::size_t>(*refused)];
+  digest(now, out);
+}
+
+void gateway_machine::on_failures(session_number session, const task_failures& failed, virtual_time now,
+                                  gateway_effects& out) {
+  for (const auto& id : failed.tasks)
+    if (owns(session, id.client)) inner_.on_failure(id, effects_);
+  digest(now, out);
+}
+
+void gateway_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
+                                    virtual_time now, gateway_effects& out) {
+  inner_.on_assignment(from, tasks, begins, effects_);
+  digest(now, out);
+}
+
+void gateway_machine::on_close(std::uint64_t version, bool enough, virtual_time now, gateway_effects& out) {
+  inner_.on_close(version, enough, effects_);
+  digest(now, out);
+}
+
+void gateway_machine::on_withdraw(const std::vector<task_id>& tasks, virtual_time now, gateway_effects& out) {
+  inner_.on_withdraw(tasks, effects_);
+  digest(now, out);
+}
+
+void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out) {
+  std::map<session_number, verdicts> told;
+  for (const auto& one : content.each)
+    if (const auto session = session_of(one.task.client)) told[*session].each.push_back(one);
+  for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+}
+
+void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {
+  wakes_at_ = never;
+  std::map<std::uint32_t, task_id> gone;
+  virtual_time next = never;
+  for (const auto& [client, work] : open_) {
+    if (!work.waits) continue;
+    if (work.waits_since + patience_ <= now)
+      gone.emplace(client, work.id);
+    else
+      next = std::min(next, work.waits_since + patience_);
+  }
+  for (const auto& [client, id] : gone)
+    inner_.on_drop(id, open_.at(client).delivered ? drop_stage::train : drop_stage::download, effects_);
+  digest(now, out);
+  if (next != never) sleep_until(next, out);
+}
+
+void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
+  if (wakes_at_ <= at) return;
+  wakes_at_ = at;
+  out.emplace_back(wake{at});
+}
+
+/// Gives a task to its node, or lets it wait for it.
+void gateway_machine::start(const start_client& what, virtual_time now, tasks_by_session& tasks) {
+  auto& work = open_[what.task.client];
+  const bool again = work.id == what.task && work.from != nullptr;
+  if (!again) work = {what.task, what.from, false, false, 0};
+  const auto session = session_of(what.task.client);
+  work.waits = !session;
+  if (!session) {
+    work.waits_since = now;
+    return;
+  }
+  work.delivered = true;
+  auto& given = tasks[{*session, what.task.version}];
+  given.session = *session;
+  given.from = what.from;
+  given.tasks.push_back({what.task.client, what.task.attempt});
+}
+
+void gateway_machine::finish(const settlement& one, std::map<session_number, verdicts>& told) {
+  if (const auto at = open_.find(one.id.client); at != open_.end() && at->second.id == one.id) open_.erase(at);
+  if (one.what == outcome::folded || one.what == outcome::dropped) return;
+  const auto session = session_of(one.id.client);
+  if (!session) return;
+  const auto what = one.what == outcome::rejected ? verdict_kind::rejected : verdict_kind::unwanted;
+  told[*session].each.push_back({one.id, what, one.why});
+}
+
+/// What the aggregator inside wants becomes what nodes and parent are told.
+void gateway_machine::digest(virtual_time now, gateway_effects& out) {
+  tasks_by_session tasks;
+  std::map<session_number, verdicts> told;
+  settled ended;
+  std::vector<upward> others;
+  for (auto& effect : std::exchange(effects_, {})) {
+    if (const auto* begun = std::get_if<start_client>(&effect)) {
+      start(*begun, now, tasks);
+    } else if (auto* some = std::get_if<report_settled>(&effect)) {
+      for (const auto& one : some->settled) finish(one, told), ended.each.push_back(one);
+    } else if (auto* back = std::get_if<give_back>(&effect)) {
+      for (const auto& id : back->tasks) open_.erase(id.client);
+      others.emplace_back(withdrawn{std::move(back->tasks)});
+    } else {
+      auto& partial = std::get<send_partial>(effect);
+      for (const auto& one : partial.settled) finish(one, told);
+      others.emplace_back(std::move(partial));
+    }
+  }
+  for (auto& [session, given] : tasks) out.emplace_back(std::move(given));
+  for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+  if (!ended.each.empty()) out.emplace_back(tell_parent{std::move(ended)});
+  for (auto& one : others) out.emplace_back(tell_parent{std::move(one)});
+  const bool waits = std::ranges::any_of(open_, [](const auto& of) { return of.second.waits; });
+  if (waits) sleep_until(now + patience_, out);
+}
+
+}  // namespace furlong::federated::protocol

@@ -1,0 +1,106 @@
+// The gateway as a state machine: an aggregator whose clients live on nodes that come and go.
+//
+//   1. A node says hello: its clients can be reached                                       -> to_parent (attached)
+//   2. The parent assigns tasks; each goes to the node of its client                       -> to_node (assignment)
+//   3. The node reports; the aggregator machine inside validates, folds, and tells         -> to_parent (settled)
+//   4. The parent closes the share                                                         -> to_parent (partial)
+//   5. The parent's verdicts go to the nodes                                               -> to_node (verdicts)
+// A node that is lost has `heartbeat + timeout` seconds to come back for its tasks; then they are dropped. When it
+// comes back it says which tasks it holds: the others are lost, and dropped at once. A node only ever reports for its
+// own clients, and a session's end leaves nothing behind but tasks that wait for it.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "federated/protocol/aggregator_machine.hpp"
+#include "federated/protocol/messages.hpp"
+
+namespace furlong::federated::protocol {
+
+/// Names a session within its gateway; never used twice.
+using session_number = std::uint64_t;
+
+/// Send to a node: tasks, after the model that they start from, or verdicts.
+struct give_tasks {
+  session_number session = 0;
+  broadcast_ptr from;
+  std::vector<member> tasks;
+};
+struct give_verdicts {
+  session_number session = 0;
+  verdicts content;
+};
+/// End a session: another one of the same clients began.
+struct end_session {
+  session_number session = 0;
+  std::string why;
+};
+/// Send to the parent.
+using upward = std::variant<attached, detached, settled, send_partial, withdrawn>;
+struct tell_parent {
+  upward content;
+};
+/// Call on_timer() at that time.
+struct wake {
+  virtual_time at = 0;
+};
+using gateway_effect = std::variant<give_tasks, give_verdicts, end_session, tell_parent, wake>;
+using gateway_effects = std::vector<gateway_effect>;
+
+class gateway_machine {
+ public:
+  /// `e` must outlive the machine. `number`: of the aggregator that it is, as the parent knows it.
+  gateway_machine(const experiment& e, std::uint32_t number);
+
+  // From nodes. A session that is not open is ignored.
+  void on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out);
+  void on_update(session_number session, const client_update& update, virtual_time now, gateway_effects& out);
+  void on_failures(session_number session, const task_failures& failed, virtual_time now, gateway_effects& out);
+  void on_session_lost(session_number session, virtual_time now, gateway_effects& out);
+
+  // From the parent.
+  void on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins, virtual_time now,
+                     gateway_effects& out);
+  void on_close(std::uint64_t version, bool enough, virtual_time now, gateway_effects& out);
+  void on_withdraw(const std::vector<task_id>& tasks, virtual_time now, gateway_effects& out);
+  void on_verdicts(const verdicts& content, gateway_effects& out);
+
+  void on_timer(virtual_time now, gateway_effects& out);
+
+  [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
+  /// Updates that nobody had asked for, by reason: no task ended by them.
+  [[nodiscard]] const std::array<std::uint64_t, rejection_count>& unasked() const { return unasked_; }
+
+ private:
+  /// A task without an end.
+  struct open_work {
+    task_id id;
+    broadcast_ptr from;
+    bool delivered = false;  ///< to its node, in this session or an earlier one
+    bool waits = false;      ///< its node is not there
+    virtual_time waits_since = 0;
+  };
+
+  /// What is to be given out, a message for each session and version.
+  using tasks_by_session = std::map<std::pair<session_number, std::uint64_t>, give_tasks>;
+
+  [[nodiscard]] std::optional<session_number> session_of(std::uint32_t client) const;
+  [[nodiscard]] bool owns(session_number session, std::uint32_t client) const;
+  void digest(virtual_time now, gateway_effects& out);
+  void start(const start_client& what, virtual_time now, tasks_by_session& tasks);
+  void finish(const settlement& one, std::map<session_number, verdicts>& told);
+  void sleep_until(virtual_time at, gateway_effects& out);
+
+  const experiment& e_;
+  virtual_time patience_;
+  aggregator_machine inner_;
+  aggregator_effects effects_;  ///< of the inner machine, not yet digested
+  std::map<session_number, client_range> sessions_;
+  std::map<std::uint32_t, session_number> by_first_;   ///< session by the first of its clients
+  std::unordered_map<std::uint32_t, open_work> open_;  ///< by client
+  virtual_time wakes_at_ = never;
+  std::array<std::uint64_t, rejection_count> unasked_{};
+};
+
+}  // namespace furlong::federated::protocol

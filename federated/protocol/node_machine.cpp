@@ -1,0 +1,207 @@
+#include "federated/protocol/node_machine.hpp"
+
+#include <algorithm>
+
+namespace furlong::federated::protocol {
+
+namespace {
+
+constexpr std::size_t most_models = 4;  // of a session, beside those that tasks hold
+
+}  // namespace
+
+node_machine::node_machine(std::string home, std::string software, client_range clients)
+    : home_(std::move(home)), software_(std::move(software)), clients_(clients) {}
+
+node_effects node_machine::start() { return reconnect(home_); }
+
+node_effects node_machine::reconnect(const std::string& address) {
+  there_ = address;
+  return {connect{address}};
+}
+
+node_effects node_machine::on_connected() {
+  connected_ = true;
+  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_};
+  for (const auto& [id, task] : tasks_) content.holding.push_back(id);
+  std::ranges::sort(content.holding, {}, [](const task_id& id) { return std::pair(id.client, id); });
+  return {say_hello{std::move(content)}};
+}
+
+node_effects node_machine::on_disconnected() {
+  if (stopped_) return {};
+  // The server knows which gateways there are. One that failed is not to be sent to again at once.
+  if (there_ != home_ && !(connected_ && welcomed_ && draining_)) avoid_ = there_;
+  connected_ = welcomed_ = false;
+  models_.clear();
+  for (auto& [id, task] : tasks_) task.wanted = false;
+  if (draining_) {
+    stopped_ = true;
+    return {stop_node{"the session ended while draining"}};
+  }
+  return reconnect(home_);
+}
+
+node_effects node_machine::on_redirect(const redirect& to) {
+  node_effects effects{hang_up{}};
+  connected_ = welcomed_ = false;
+  models_.clear();
+  for (auto& [id, task] : tasks_) task.wanted = false;
+  there_ = to.address;
+  effects.emplace_back(connect{to.address});
+  return effects;
+}
+
+node_effects node_machine::on_welcome(const welcome& got) {
+  node_effects effects;
+  avoid_.clear();
+  const bool same = run_ && run_->run == got.run && run_->history == got.history && run_->scenario == got.scenario;
+  if (!same) drop_other_lives(got, effects);
+  run_ = got;
+  if (same) {
+    welcomed_ = true;
+    effects.emplace_back(cover{got.covered});
+  } else {
+    effects.emplace_back(open_run{got});
+  }
+  return effects;
+}
+
+/// Updates of another run, or of a life of this one that was cut off before them.
+void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
+  const auto life = run_ && run_->run == got.run ? run_->history.life() : 0;
+  for (auto at = tasks_.begin(); at != tasks_.end();) {
+    const bool counts = run_ && at->first.run == got.run && got.history.contains(life, at->first.version);
+    if (counts) {
+      ++at;
+      continue;
+    }
+    // Of a client that is still training the result will be ignored.
+    if (at->second.at == stage::done) out.emplace_back(release{at->first, false});
+    at = tasks_.erase(at);
+  }
+}
+
+node_effects node_machine::on_run_opened() {
+  welcomed_ = true;
+  node_effects effects;
+  for (const auto& [id, task] : std::map(tasks_)) start_next(id.client, effects);
+  return effects;
+}
+
+void node_machine::on_broadcast(broadcast_ptr from) {
+  models_[from->version] = std::move(from);
+  while (models_.size() > most_models) models_.erase(models_.begin());
+}
+
+result<node_effects> node_machine::on_assignment(const assignment& given) {
+  node_effects effects;
+  if (draining_) return effects;
+  const auto place = std::string("assignment on version ") + std::to_string(given.version);
+  if (!run_ || given.run != run_->run) return fail(error::kind::runtime, place, "is of another run");
+  const auto model = models_.find(given.version);
+  for (const auto& who : given.tasks) {
+    const task_id id{given.run, given.version, who.client, who.attempt};
+    if (!clients_.contains(who.client))
+      return fail(error::kind::runtime, place, "is for client " + std::to_string(who.client) + ", which is not here");
+    if (const auto at = tasks_.find(id); at != tasks_.end()) {
+      at->second.wanted = true;
+      if (at->second.at == stage::done) effects.emplace_back(send_update{id});
+      continue;
+    }
+    if (model == models_.end()) return fail(error::kind::runtime, place, "names a model that was not sent");
+    tasks_[id] = {stage::queued, true, model->second};
+    start_next(who.client, effects);
+  }
+  return effects;
+}
+
+/// The oldest waiting task of a client, when it has none at work.
+void node_machine::start_next(std::uint32_t client, node_effects& out) {
+  if (!welcomed_ || busy_.contains(client)) return;
+  for (auto& [id, task] : tasks_) {
+    if (id.client != client || task.at != stage::queued) continue;
+    task.at = stage::training;
+    busy_.insert(client);
+    out.emplace_back(train{id, task.from});
+    return;
+  }
+}
+
+node_effects node_machine::on_trained(const task_id& task) {
+  node_effects effects;
+  busy_.erase(task.client);
+  if (const auto at = tasks_.find(task); at == tasks_.end() || at->second.at != stage::training) {
+    effects.emplace_back(release{task, false});
+  } else {
+    at->second.at = stage::done;
+    at->second.from.reset();
+    if (at->second.wanted && welcomed_) effects.emplace_back(send_update{task});
+  }
+  start_next(task.client, effects);
+  stop_if_drained(effects);
+  return effects;
+}
+
+node_effects node_machine::on_failed(const task_id& task) {
+  node_effects effects;
+  busy_.erase(task.client);
+  if (const auto at = tasks_.find(task); at != tasks_.end()) {
+    if (at->second.wanted && welcomed_) effects.emplace_back(send_failure{task});
+    tasks_.erase(at);
+  }
+  start_next(task.client, effects);
+  stop_if_drained(effects);
+  return effects;
+}
+
+node_effects node_machine::on_verdicts(const verdicts& content) {
+  node_effects effects;
+  for (const auto& one : content.each) {
+    const auto at = tasks_.find(one.task);
+    if (at == tasks_.end()) continue;
+    // A task that is not wanted any more and still at work: its result will be ignored.
+    if (at->second.at == stage::done) effects.emplace_back(release{one.task, one.what == verdict_kind::durable});
+    tasks_.erase(at);
+  }
+  stop_if_drained(effects);
+  return effects;
+}
+
+node_effects node_machine::on_checkpointed(std::uint64_t version) {
+  if (!run_) return {};
+  run_->covered = version;
+  return {cover{version}};
+}
+
+node_effects node_machine::on_farewell(const farewell& said) {
+  if (!said.final) return {};  // the session will end
+  stopped_ = true;
+  return {hang_up{}, stop_node{said.why}};
+}
+
+std::size_t node_machine::at_work() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(tasks_, [](const auto& of) { return of.second.at != stage::done; }));
+}
+
+node_effects node_machine::drain() {
+  node_effects effects;
+  if (draining_ || !welcomed_) {
+    stopped_ = true;
+    return {hang_up{}, stop_node{"stopped"}};
+  }
+  draining_ = true;
+  stop_if_drained(effects);
+  return effects;
+}
+
+/// What is reported and not decided about may be lost with this node: the server will ask somebody else.
+void node_machine::stop_if_drained(node_effects& out) {
+  if (!draining_ || stopped_ || at_work() > 0) return;
+  stopped_ = true;
+  out.emplace_back(hang_up{});
+  out.emplace_back(stop_node{"drained"});
+}
+
+}  // namespace furlong::federated::protocol

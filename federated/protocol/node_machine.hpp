@@ -1,0 +1,135 @@
+// The node as a state machine: hosts clients, works for whoever welcomes it, and keeps every update until the server
+// has decided about it.
+//
+//   1. Connect to the server's gateway                                        -> connect         <- on_connected
+//   2. Say which clients are here, and which tasks they hold                  -> say_hello       <- on_welcome,
+//      or be sent to another gateway                                          -> connect         <- on_redirect
+//   3. A run that is new: make ready for it                                   -> open_run        <- on_run_opened
+//   4. Tasks come, after the models that they start from                      <- on_broadcast, on_assignment
+//   5. Train                                                                  -> train           <- on_trained,
+//   on_failed
+//   6. Report; the update stays here                                          -> send_update
+//   7. The server's verdict: keep or forget the private values that wait for it (commit = "after-ack"), and forget the
+//      update                                                                 -> release         <- on_verdicts
+// When the session ends, work goes on; what is done waits for the next session, in which the server says by assigning
+// the task again that it still wants it. A session is tried again at the server's gateway, for ever, until drained.
+//
+// A server that was resumed from an earlier checkpoint is in a new life: updates of the life before that are not in it
+// are forgotten, since the private values that they go with are.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "federated/protocol/messages.hpp"
+#include "models/result.hpp"
+
+namespace furlong::federated::protocol {
+
+/// Open a session there, after a pause that grows with every failure.
+struct connect {
+  std::string address;
+};
+/// Send a hello over the new session.
+struct say_hello {
+  hello content;
+};
+/// Make ready for this run: model, data, store. Then call on_run_opened().
+struct open_run {
+  welcome content;
+};
+/// Work on this task; call on_trained() or on_failed(). Tasks of one client come one after the other.
+struct train {
+  task_id task;
+  broadcast_ptr from;
+};
+/// Send this task's update, which is kept.
+struct send_update {
+  task_id task;
+};
+/// Tell the gateway that a client could not do its work.
+struct send_failure {
+  task_id task;
+};
+/// Forget this task's update. Private values that wait for it are kept if it is in the model, and else forgotten.
+struct release {
+  task_id task;
+  bool in_model = false;
+};
+/// The checkpoint of this version is durable: tell the store.
+struct cover {
+  std::uint64_t version = 0;
+};
+/// Close the session.
+struct hang_up {};
+/// There is nothing more to do.
+struct stop_node {
+  std::string why;
+};
+using node_effect =
+    std::variant<connect, say_hello, open_run, train, send_update, send_failure, release, cover, hang_up, stop_node>;
+using node_effects = std::vector<node_effect>;
+
+class node_machine {
+ public:
+  /// @param home the server's gateway, "host:port"
+  node_machine(std::string home, std::string software, client_range clients);
+
+  [[nodiscard]] node_effects start();
+  [[nodiscard]] node_effects on_connected();
+  /// The session ended, or could not be opened.
+  [[nodiscard]] node_effects on_disconnected();
+  [[nodiscard]] node_effects on_redirect(const redirect& to);
+  [[nodiscard]] node_effects on_welcome(const welcome& got);
+  [[nodiscard]] node_effects on_run_opened();
+  /// The model of a version, which the next assignments may name. Kept while tasks need it.
+  void on_broadcast(broadcast_ptr from);
+  /// Tasks that are not of this run, of these clients or of a known model are an error: the gateway is not to be
+  /// believed.
+  [[nodiscard]] result<node_effects> on_assignment(const assignment& given);
+  [[nodiscard]] node_effects on_trained(const task_id& task);
+  [[nodiscard]] node_effects on_failed(const task_id& task);
+  [[nodiscard]] node_effects on_verdicts(const verdicts& content);
+  [[nodiscard]] node_effects on_checkpointed(std::uint64_t version);
+  /// The gateway said goodbye.
+  [[nodiscard]] node_effects on_farewell(const farewell& said);
+  /// Take no more tasks, report those at work, and stop when nothing is left or after another call.
+  [[nodiscard]] node_effects drain();
+
+  [[nodiscard]] const client_range& clients() const { return clients_; }
+  /// Tasks at work or waiting to be.
+  [[nodiscard]] std::size_t at_work() const;
+  /// Updates that are kept.
+  [[nodiscard]] std::size_t holding() const { return tasks_.size(); }
+
+ private:
+  enum class stage : std::uint8_t { queued, training, done };
+  struct held_task {
+    stage at = stage::queued;
+    bool wanted = false;  ///< assigned in this session
+    broadcast_ptr from;   ///< until it is trained
+  };
+
+  [[nodiscard]] node_effects reconnect(const std::string& address);
+  void start_next(std::uint32_t client, node_effects& out);
+  void drop_other_lives(const welcome& got, node_effects& out);
+  void stop_if_drained(node_effects& out);
+
+  std::string home_;
+  std::string there_;  ///< where the session is, or is tried
+  std::string avoid_;  ///< gateway that failed last
+  std::string software_;
+  client_range clients_;
+  std::optional<welcome> run_;
+  bool connected_ = false;
+  bool welcomed_ = false;
+  bool draining_ = false;
+  bool stopped_ = false;
+  std::map<task_id, held_task> tasks_;
+  std::set<std::uint32_t> busy_;                   ///< clients that train
+  std::map<std::uint64_t, broadcast_ptr> models_;  ///< by version: of this session
+};
+
+}  // namespace furlong::federated::protocol

@@ -1,0 +1,159 @@
+#include <algorithm>
+
+#include "federated/protocol/server_machine.hpp"
+#include "federated/staleness.hpp"
+
+namespace furlong::federated::protocol {
+
+result<void> server_machine::check(const partial_aggregate& partial) const {
+  const auto place = "partial aggregate of aggregator " + std::to_string(partial.aggregator);
+  const auto bad = [&](std::string why) { return fail(error::kind::runtime, place, std::move(why)); };
+  if (partial.run != state_.run) return bad("belongs to another run");
+  if (partial.version != state_.version) return bad("belongs to version " + std::to_string(partial.version));
+  if (partial.aggregator >= answered_.size() || !dealt_out_) return bad("was not asked for");
+  if (answered_[partial.aggregator]) return bad("arrived before");
+  const auto& words = partial.sums.words;
+  if (words.size() < 3 || words[0] < 0 || static_cast<std::uint64_t>(words[0]) > partial.folded.size() ||
+      static_cast<std::uint64_t>(words[1]) != partial.weight || words[2] != partial.loss_fixed)
+    return bad("sums that do not match its members");
+  std::vector<member> told;
+  for (const auto& one : told_[partial.aggregator]) told.push_back({one.id.client, one.id.attempt});
+  std::ranges::sort(told);
+  if (told != partial.folded) return bad("does not fold exactly the updates that its aggregator told of");
+  if (is_async() || routed_) return {};
+  for (const auto client : dealt_[partial.aggregator])
+    if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)
+      return bad("does not say what became of client " + std::to_string(client));
+  return {};
+}
+
+result<server_effects> server_machine::on_partial(partial_aggregate partial, virtual_time now) {
+  if (auto sound = check(partial); !sound) return tl::unexpected(sound.error());
+  if (auto merged = sum_->merge(std::move(partial.sums)); !merged) return tl::unexpected(merged.error());
+  state_.now = std::max(state_.now, now);
+  answered_[partial.aggregator] = true;
+  server_effects effects;
+  if (--pending_ == 0) conclude(effects);
+  return effects;
+}
+
+/// FedAsync: the client's model is the version it started from plus its change, so the way from the server's model to
+/// it begins at the version it started from (Xie et al. 2019, algorithm 1).
+void server_machine::mix_in_base(aggregate& round) const {
+  auto change = round.change.values();
+  const auto mixing = static_cast<float>(how().mixing);
+  for (auto& value : change) value *= mixing;
+  const auto base = folded_.front().version;
+  if (base == state_.version) return;
+  const auto weight = static_cast<float>(how().mixing * staleness_weight(how(), state_.version - base));
+  const auto from = broadcasts_.at(base).from->model.values();
+  const auto now = state_.model.values();
+  for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - now[i]);
+}
+
+/// The round came to nothing: what was folded is thrown away.
+void server_machine::give_up() {
+  auto& counts = state_.counts;
+  counts.abandoned += folded_.size();
+  report_.abandoned = folded_.size();
+  ++counts.rounds_abandoned;
+  report_.gave_up = true;
+  for (auto& span : report_.spans)
+    if (span.what == outcome::folded) span.what = outcome::abandoned;
+  events_.push_back(
+      {state_.now,
+       state_.version + 1,
+       "round-abandoned",
+       {},
+       {},
+       std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) + " reports"});
+  folded_.clear();
+}
+
+/// Ends the round with what was merged.
+void server_machine::conclude(server_effects& out) {
+  const std::size_t fewest = is_async() ? 1 : std::max<std::size_t>(how().min_reports, 1);
+  std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
+  if (closing_ && !is_async())  // those still at work are in the picture too
+    for (const auto& [client, task] : open_)
+      if (task.id.version == state_.version) remember_span(task, task.surplus ? outcome::surplus : outcome::late);
+  auto round = sum_->report();
+  if (folded_.size() < fewest) {
+    if (routed_ && !folded_.empty()) out.emplace_back(decline{folded_});
+    give_up();
+    round.usable = false;
+    round.reference.clear();
+  }
+  report_.folded = folded_.size();
+  state_.counts.folded += folded_.size();
+  for (const auto& id : folded_) {
+    auto& of = state_.ledger->touch(id.client);
+    ++of.folded;
+    of.folded_version = static_cast<std::uint32_t>(id.version + 1);
+    const auto staleness = state_.version - id.version;
+    state_.counts.staleness_sum += staleness;
+    state_.counts.staleness_max = std::max(state_.counts.staleness_max, staleness);
+    if (!is_async()) continue;
+    if (report_.staleness.size() <= staleness) report_.staleness.resize(staleness + 1);
+    ++report_.staleness[staleness];
+  }
+  state_.counts.bytes_up += report_.bytes_up;
+  state_.counts.bytes_down += report_.bytes_down;
+  report_.ended_at = state_.now;
+  report_.in_flight = open_.size();
+  if (is_async() && how().async == async_kind::model && round.usable) mix_in_base(round);
+  std::ranges::sort(folded_);
+  if (routed_)
+    in_model_.insert(folded_.begin(), folded_.end());
+  else if (!folded_.empty())
+    out.emplace_back(acknowledge{state_.version, folded_});
+  close_round(e_, state_, optimizer_, round, report_);
+  dealt_out_ = false;
+  std::erase_if(moving_, [this](const auto& of) { return !open_.contains(of.first); });
+  std::ranges::stable_sort(events_, {}, [](const run_event& event) { return std::pair(event.at, event.client); });
+  for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});
+  std::ranges::sort(report_.spans, {},
+                    [](const task_span& s) { return std::tuple(s.ended_at, s.started_at, s.client); });
+  out.emplace_back(round_closed{report_});
+  const auto every = e_.settings.evaluation.every;
+  if (is_over() || (every != 0 && state_.version % every == 0)) {
+    out.emplace_back(evaluate{});
+    return;
+  }
+  for (auto& effect : after_evaluation()) out.push_back(std::move(effect));
+}
+
+server_effects server_machine::after_evaluation() {
+  const auto every = e_.settings.checkpoint_every;
+  if (is_over() || stopping_ || checkpoint_wanted_ || (every != 0 && state_.version % every == 0))
+    return {checkpoint{}};
+  return {proceed{}};
+}
+
+server_effects server_machine::on_evaluated(const evaluation_report& figures) {
+  const auto& target = e_.settings.evaluation.target;
+  if (!target.metric.empty() && !state_.target_reached) {
+    const auto value = metric_of(figures, target.metric);
+    if (value && (target.at_most ? *value <= target.value : *value >= target.value)) {
+      state_.target_reached = state_.now;
+      state_.target_version = state_.version;
+    }
+  }
+  return after_evaluation();
+}
+
+server_effects server_machine::on_checkpointed() {
+  checkpoint_wanted_ = false;
+  server_effects effects;
+  if (!in_model_.empty()) effects.emplace_back(acknowledge{state_.version, {in_model_.begin(), in_model_.end()}});
+  in_model_.clear();
+  if (is_over())
+    effects.emplace_back(finish{false});
+  else if (stopping_)
+    effects.emplace_back(finish{true});
+  else
+    effects.emplace_back(proceed{});
+  return effects;
+}
+
+}  // namespace furlong::federated::protocol

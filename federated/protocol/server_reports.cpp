@@ -1,0 +1,141 @@
+#include <algorithm>
+
+#include "federated/protocol/server_machine.hpp"
+
+namespace furlong::federated::protocol {
+
+namespace {
+
+constexpr std::size_t most_spans = 200;
+
+}  // namespace
+
+server_effects server_machine::on_settled(std::uint32_t aggregator, const std::vector<settlement>& settled,
+                                          virtual_time now) {
+  state_.now = std::max(state_.now, now);
+  for (const auto& one : settled) settle(aggregator, one);
+  server_effects effects;
+  after_settling(effects);
+  return effects;
+}
+
+void server_machine::after_settling(server_effects& out) {
+  if (!dealt_out_ || closing_) return;
+  // Aggregators that are routed to do not know when their share is over: more tasks may come.
+  const bool all_ended = !is_async() && open_in_round_ == 0;
+  if (all_ended ? routed_ : folded_.size() >= goal_) return close_shares(true, out);
+  // When it has looked before, a timer is running.
+  if (is_async() && !refill(out) && looks_ == 0) look_again(out, never);
+}
+
+void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
+  const auto at = open_.find(one.id.client);
+  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // told twice
+  const auto task = at->second;
+  open_.erase(at);
+  adrift_.erase(one.id.client);
+  moving_.erase(one.id.client);
+  placed_next_.erase(one.id.client);
+  if (--broadcasts_.at(task.id.version).open == 0) unused_.push_back(task.id.version);
+  auto& counts = state_.counts;
+  auto& of = state_.ledger->touch(one.id.client);
+  of.ended_at = state_.now;
+  if (one.what == outcome::folded || one.what == outcome::rejected)
+    of.reported_version = static_cast<std::uint32_t>(state_.version + 1);
+  switch (one.what) {
+    case outcome::folded:
+      folded_.push_back(one.id);
+      told_[aggregator].push_back(one);
+      break;
+    case outcome::rejected:
+      ++counts.rejected[static_cast<std::size_t>(one.why)];
+      report_.refused.push_back({{one.id.client, one.id.attempt}, one.why});
+      break;
+    case outcome::late: ++counts.late, ++report_.late; break;
+    case outcome::surplus: ++counts.surplus, ++report_.surplus; break;
+    case outcome::dropped:
+      ++counts.dropped[static_cast<std::size_t>(one.stage)];
+      ++report_.dropped[static_cast<std::size_t>(one.stage)];
+      break;
+    case outcome::abandoned: break;  // the server's own word
+  }
+  if (task.aggregator != nowhere && one.what != outcome::dropped &&
+      !(one.what == outcome::rejected && one.why == rejection::client_failed)) {
+    if (one.examples > 0) of.loss = static_cast<float>(one.loss);
+    ++counts.clients_trained;
+    counts.examples += one.examples;
+    report_.examples += one.examples;
+    report_.bytes_up += one.bytes;
+  }
+  if (!is_async() && !task.closed) --open_in_round_;
+  remember_span(task, one.what);
+  write_down(one);
+}
+
+/// The first and the middle round can be drawn task by task.
+void server_machine::remember_span(const open_task& task, outcome what) {
+  if (state_.version != 0 && state_.version != e_.settings.rounds / 2) return;
+  if (report_.spans.size() < most_spans) report_.spans.push_back({task.id.client, task.started_at, state_.now, what});
+}
+
+void server_machine::write_down(const settlement& one) {
+  if (one.what == outcome::folded) return;
+  run_event event{state_.now, state_.version + 1, std::string(to_string(one.what)), one.id.client, {}, {}};
+  if (one.what == outcome::rejected) event.detail = to_string(one.why);
+  if (one.what == outcome::dropped) event.detail = to_string(one.stage);
+  events_.push_back(std::move(event));
+}
+
+void server_machine::on_kept(std::uint32_t client, std::uint64_t version, virtual_time when) {
+  auto& of = state_.ledger->touch(client);
+  of.trained_version = static_cast<std::uint32_t>(version + 1);
+  of.trained_at = when;
+}
+
+void server_machine::close_shares(bool enough, server_effects& out) {
+  closing_ = true;
+  if (!is_async()) {
+    for (auto& [client, task] : open_) {
+      if (task.closed) continue;
+      task.closed = true;
+      task.surplus = enough;
+    }
+    open_in_round_ = 0;
+  }
+  for (std::size_t a = 0; a < answered_.size(); ++a)
+    if (!answered_[a]) out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});
+  if (pending_ == 0) conclude(out);  // all that had shares are gone
+}
+
+server_effects server_machine::on_timer(const timer& which, virtual_time now) {
+  server_effects effects;
+  if (which.what == timer_kind::adrift) {
+    state_.now = std::max(state_.now, now);
+    drop_the_adrift(effects);
+    return effects;
+  }
+  if (which.version != state_.version || closing_) return effects;
+  state_.now = std::max(state_.now, now);
+  if (which.what == timer_kind::deadline) {
+    if (dealt_out_) close_shares(false, effects);
+    return effects;
+  }
+  if (!is_async()) {
+    look(effects);
+    return effects;
+  }
+  const auto probed = report_.probed;
+  if (refill(effects)) {
+    looks_ = 0;
+  } else if ((open_.empty() && !resting_ && (!folded_.empty() || report_.probed == probed || !who_->waiting_helps())) ||
+             state_.now >= round_began_ + longest_wait) {
+    // Nobody at work and nobody to ask: what is there makes a version. So does nothing, when all clients have had their
+    // turn in this version, or after the longest wait.
+    close_shares(true, effects);
+  } else {
+    look_again(effects, never);
+  }
+  return effects;
+}
+
+}  // namespace furlong::federated::protocol

@@ -1,0 +1,215 @@
+// Tasks of clients that are reached through certain aggregators, which come and go.
+#include <algorithm>
+
+#include "federated/protocol/server_machine.hpp"
+
+namespace furlong::federated::protocol {
+
+void server_machine::begin_round_by_route(server_effects& out) {
+  const auto there = who_->aggregators();
+  const std::size_t numbers = there.empty() ? 0 : std::size_t{there.back()} + 1;
+  begun_.assign(numbers, false);
+  answered_.assign(numbers, true);
+  told_.assign(numbers, {});
+  pending_ = 0;
+  if (!is_async()) return;
+  dealt_out_ = true;
+  // Updates of earlier versions may be on their way to any of them.
+  for (const auto aggregator : there) {
+    static_cast<void>(begin_share(aggregator));
+    out.emplace_back(assign{aggregator, current_, {}, true});
+  }
+  for (const auto client : std::exchange(placed_next_, {}))
+    if (const auto at = open_.find(client); at != open_.end() && at->second.aggregator == nowhere)
+      place(at->second, out);
+  wait_for_the_adrift(out);
+}
+
+/// Whether the aggregator's share of this round begins now.
+bool server_machine::begin_share(std::uint32_t aggregator) {
+  if (aggregator >= begun_.size()) {
+    begun_.resize(aggregator + 1, false);
+    answered_.resize(aggregator + 1, true);
+    told_.resize(aggregator + 1);
+  }
+  if (begun_[aggregator]) return false;
+  begun_[aggregator] = true;
+  answered_[aggregator] = false;
+  ++pending_;
+  return true;
+}
+
+void server_machine::deal_by_route(const std::vector<task_id>& tasks, server_effects& out) {
+  dealt_out_ = true;
+  std::map<std::uint32_t, std::vector<task_id>> shares;
+  for (const auto& task : tasks) {
+    const auto to = who_->route(task.client);
+    open({task, to.value_or(nowhere), state_.now, false, false});
+    if (to)
+      shares[*to].push_back(task);
+    else
+      adrift_[task.client] = state_.now;
+  }
+  for (auto& [to, share] : shares) out.emplace_back(assign{to, current_, std::move(share), begin_share(to)});
+  wait_for_the_adrift(out);
+}
+
+/// An open task that is with nobody goes to where its client is now.
+void server_machine::place(open_task& task, server_effects& out) {
+  const auto to = who_->route(task.id.client);
+  if (!to) return cast_adrift(task);
+  if (task.closed) {
+    const auto id = task.id;
+    settle_here(id, task.surplus ? outcome::surplus : outcome::late, {});
+    out.emplace_back(decline{{id}});
+    return;
+  }
+  if (!dealt_out_ || closing_) {  // when the next version begins
+    cast_adrift(task);
+    placed_next_.insert(task.id.client);
+    return;
+  }
+  adrift_.erase(task.id.client);
+  task.aggregator = *to;
+  const auto& from = broadcasts_.at(task.id.version).from;
+  if (task.id.version == state_.version) {
+    out.emplace_back(assign{*to, from, {task.id}, begin_share(*to)});
+    return;
+  }
+  if (begin_share(*to)) out.emplace_back(assign{*to, current_, {}, true});
+  out.emplace_back(assign{*to, from, {task.id}, false});
+}
+
+void server_machine::cast_adrift(open_task& task) {
+  task.aggregator = nowhere;
+  adrift_[task.id.client] = state_.now;
+}
+
+/// The server's own word on how a task ended.
+void server_machine::settle_here(const task_id& id, outcome what, drop_stage stage) {
+  const auto at = open_.find(id.client);
+  settlement one;
+  one.id = id;
+  one.what = what;
+  one.stage = stage;
+  settle(at->second.aggregator, one);
+}
+
+server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32_t first, std::uint32_t last,
+                                           const std::vector<task_id>& holding, virtual_time now) {
+  state_.now = std::max(state_.now, now);
+  server_effects effects;
+  std::map<std::uint32_t, open_task> here;  // in the order of clients, whatever the order of the table
+  for (const auto& [client, task] : open_)
+    if (first <= client && client <= last && task.aggregator != aggregator) here.emplace(client, task);
+  for (const auto& [client, task] : here) {
+    const bool held = std::ranges::find(holding, task.id) != holding.end();
+    if (task.aggregator != nowhere) {
+      if (!moving_.contains(client)) effects.emplace_back(withdraw{task.aggregator, {task.id}});
+      moving_[client] = held;
+    } else if (held) {
+      place(open_.at(client), effects);
+    } else {
+      settle_here(task.id, outcome::dropped, drop_stage::train);
+    }
+  }
+  decline over;
+  acknowledge durable{state_.version, {}};
+  for (const auto& id : holding) {
+    if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) continue;
+    if (here.contains(id.client) && here.at(id.client).id == id) continue;  // settled above, and told
+    const bool folding = std::ranges::find(folded_, id) != folded_.end();
+    if (folding) moving_[id.client] = true;           // if what was folded gets lost
+    if (folding || in_model_.contains(id)) continue;  // it will hear
+    const bool in_checkpoint = id.run == state_.run && id.client < state_.ledger->size() &&
+                               (*state_.ledger)[id.client].folded_version == id.version + 1;
+    (in_checkpoint ? durable.tasks : over.tasks).push_back(id);
+  }
+  if (!durable.tasks.empty()) effects.emplace_back(std::move(durable));
+  if (!over.tasks.empty()) effects.emplace_back(std::move(over));
+  after_settling(effects);
+  return effects;
+}
+
+server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std::vector<task_id>& tasks,
+                                            virtual_time now) {
+  state_.now = std::max(state_.now, now);
+  server_effects effects;
+  for (const auto& id : tasks) {
+    const auto at = open_.find(id.client);
+    if (at == open_.end() || at->second.id != id || at->second.aggregator != aggregator) continue;
+    const auto moving = moving_.find(id.client);
+    const bool held = moving == moving_.end() || moving->second;
+    if (moving != moving_.end()) moving_.erase(moving);
+    at->second.aggregator = nowhere;
+    if (held)
+      place(at->second, effects);
+    else
+      settle_here(id, outcome::dropped, drop_stage::train);
+  }
+  wait_for_the_adrift(effects);
+  after_settling(effects);
+  return effects;
+}
+
+/// What an aggregator folded in this round is gone: the books are as if it had not been told.
+void server_machine::unfold(std::uint32_t aggregator) {
+  for (const auto& one : std::exchange(told_[aggregator], {})) {
+    std::erase(folded_, one.id);
+    --state_.counts.clients_trained;
+    state_.counts.examples -= one.examples;
+    report_.examples -= one.examples;
+    open_task task{one.id, aggregator, state_.now, closing_ && !is_async(), false};
+    if (!is_async() && !task.closed) ++open_in_round_;
+    open(task);
+  }
+}
+
+server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virtual_time now) {
+  state_.now = std::max(state_.now, now);
+  server_effects effects;
+  if (aggregator < answered_.size() && !answered_[aggregator]) {
+    unfold(aggregator);
+    answered_[aggregator] = true;
+    --pending_;
+  }
+  std::map<std::uint32_t, open_task*> lost;
+  for (auto& [client, task] : open_)
+    if (task.aggregator == aggregator) lost.emplace(client, &task);
+  for (auto& [client, task] : lost) {
+    const auto moving = moving_.find(client);
+    const bool placed = moving != moving_.end() && moving->second;
+    if (moving != moving_.end()) moving_.erase(moving);
+    task->aggregator = nowhere;
+    if (placed)
+      place(*task, effects);
+    else
+      cast_adrift(*task);
+  }
+  wait_for_the_adrift(effects);
+  if (closing_ && pending_ == 0 && dealt_out_)
+    conclude(effects);
+  else
+    after_settling(effects);
+  return effects;
+}
+
+void server_machine::wait_for_the_adrift(server_effects& out) {
+  if (waits_for_adrift_ || adrift_.size() == placed_next_.size()) return;
+  waits_for_adrift_ = true;
+  const auto longest = from_seconds(e_.settings.network.heartbeat + e_.settings.network.timeout);
+  out.emplace_back(timer{timer_kind::adrift, state_.version, state_.now + longest});
+}
+
+/// Clients that did not come back in time have dropped out.
+void server_machine::drop_the_adrift(server_effects& out) {
+  waits_for_adrift_ = false;
+  const auto longest = from_seconds(e_.settings.network.heartbeat + e_.settings.network.timeout);
+  for (const auto& [client, since] : std::map(adrift_))
+    if (since + longest <= state_.now && !placed_next_.contains(client))
+      settle_here(open_.at(client).id, outcome::dropped, drop_stage::upload);
+  wait_for_the_adrift(out);
+  after_settling(out);
+}
+
+}  // namespace furlong::federated::protocol
