@@ -19,4 +19,11 @@ struct client_score {
   std::vector<std::pair<float, bool>> odds;  ///< prediction and class, for the AUC; classes only
 };
 
+/// A client's score, with its name.
+struct scored_client {
+  group in = group::seen;
+  std::uint32_t client = 0;
+  client_score score;
+};
+
 }  // namespace furlong::federated

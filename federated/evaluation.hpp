@@ -1,9 +1,4 @@
-// How good the model is, for clients that trained and for clients never asked to.
-//
-// Seen clients are scored on their own test part: with the private values they have stored (FURL), with values
-// reconstructed from their train part (FedRecon), or with the shared model as it is. Unseen clients are scored on their
-// query batches (odd ones) after reconstruction on their support batches (even ones), as in training; where the
-// algorithm reconstructs nothing, with the initial values.
+// How good the model is: the scores of clients (client_scorer.hpp), pooled over all of a group.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "federated/client_score.hpp"
-#include "federated/client_work.hpp"
+#include "federated/client_scorer.hpp"
 #include "federated/participation/ledger.hpp"
-#include "federated/private_store.hpp"
 
 namespace furlong::federated {
-
-/// Where reconstruction starts: a client's own tensors (private ones, its row of a table over clients) are drawn
-/// afresh; shared ones keep the model's values, so that rebuilding them is fine-tuning.
-void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
-                     models::working_set& weights);
 
 /// Metrics pooled over all examples of a group.
 struct group_metrics {
@@ -73,12 +61,16 @@ class evaluation {
 
   /// The private values of these clients are about to be erased: they are scored as if they had none. So a run that
   /// ended before the erasure and one that is resumed after it say the same.
-  void leave_out(std::vector<std::uint32_t> clients);
+  void leave_out(std::vector<std::uint32_t> clients) { scorer_.leave_out(std::move(clients)); }
   /// Clients to score, all groups together.
   [[nodiscard]] std::size_t size() const { return work_.size(); }
   /// Scores the i-th. Distinct i may run at once, each thread with a workspace of its own.
   [[nodiscard]] result<void> score(std::size_t i, workspace& use);
-  /// The metrics, once all are scored.
+  /// Clients to score: the i-th, with its group. Ascending within a group, and groups in order.
+  [[nodiscard]] std::pair<group, std::uint32_t> client(std::size_t i) const { return {work_[i].in, work_[i].client}; }
+  /// Takes a score that was computed elsewhere. False when that client is not to be scored here. One thread at a time.
+  bool accept(scored_client score);
+  /// The metrics, once all are scored; clients that were not count as if they had no examples.
   [[nodiscard]] evaluation_report report() const;
 
  private:
@@ -90,19 +82,10 @@ class evaluation {
   [[nodiscard]] std::optional<group_metrics> pool_group(group which) const;
   [[nodiscard]] group_metrics pool(std::span<const std::size_t> items) const;
   [[nodiscard]] std::vector<participation_bin> bins() const;
-  [[nodiscard]] result<bool> load_private(std::uint32_t client, workspace& use) const;
-  [[nodiscard]] result<void> score_seen(const item& who, workspace& use, client_score& out) const;
-  void score_unseen(const item& who, workspace& use, client_score& out) const;
-  void rebuild(std::uint32_t client, std::span<const std::size_t> tensors, workspace& use) const;
-  void add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const;
 
   const experiment& e_;
-  const models::shared_parameters& model_;
-  private_store* store_;
+  client_scorer scorer_;
   std::uint64_t version_;
-  bool validation_is_unseen_;
-  std::vector<std::size_t> rebuilt_;     ///< tensors reconstructed for unseen clients
-  std::vector<std::uint32_t> left_out_;  ///< ascending
   std::vector<item> work_;
   std::vector<client_score> scores_;
   std::size_t first_seen_ = 0;         ///< item of the seen group; its other items follow

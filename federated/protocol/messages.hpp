@@ -101,11 +101,6 @@ struct evaluation_request {
   std::vector<std::pair<group, std::uint32_t>> clients;
 };
 /// Some of the answers. A client that could not be scored has no examples.
-struct scored_client {
-  group in = group::seen;
-  std::uint32_t client = 0;
-  client_score score;
-};
 struct evaluation_scores {
   std::uint64_t version = 0;
   std::vector<scored_client> each;

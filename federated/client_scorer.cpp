@@ -1,0 +1,130 @@
+#include "federated/client_scorer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace furlong::federated {
+
+namespace {
+
+bool rebuilds_unseen(const run_settings& settings) {
+  return settings.algorithm != algorithm_kind::furl || settings.own.cold_start == cold_start_kind::reconstruct;
+}
+
+}  // namespace
+
+void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
+                     models::working_set& weights) {
+  for (const auto t : tensors) {
+    const bool everybodys = !e.parts.slots[t].is_private && (*e.parts.model)[t].index != models::row_index::by_client;
+    if (!everybodys) weights.reinitialize(t, e.settings.seed, 0, client);
+  }
+}
+
+client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
+    : e_(e), model_(model), store_(store), validation_is_unseen_(!e.clients->unseen_validation().empty()) {
+  if (rebuilds_unseen(e.settings))
+    for (const auto& name : e.settings.evaluation.reconstruct)
+      if (const auto tensor = e.parts.model->find(name)) rebuilt_.push_back(*tensor);
+  std::ranges::sort(rebuilt_);
+}
+
+void client_scorer::leave_out(std::vector<std::uint32_t> clients) {
+  left_out_ = std::move(clients);
+  std::ranges::sort(left_out_);
+}
+
+result<bool> client_scorer::load_private(std::uint32_t client, workspace& use) const {
+  if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
+  const bool may_have = store_ != nullptr && is_stateful(e_.settings.algorithm);
+  if (may_have && !std::ranges::binary_search(left_out_, client)) {
+    auto found = store_->load(client, use.own);
+    if (!found || *found) return found;
+  }
+  initial_private(e_, 0, client, use.own);
+  return false;
+}
+
+void client_scorer::rebuild(std::uint32_t client, std::span<const std::size_t> tensors, workspace& use) const {
+  redraw_personal(e_, tensors, client, use.weights);
+  reconstruct(*e_.model, use.weights, tensors, use.support, e_.settings.reconstruction, use.solver);
+}
+
+void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const {
+  const auto batch = use.weights.data().slice(first, last);
+  use.predictions.resize(batch.size());
+  e_.model->predict(use.weights.weights(), batch, use.predictions);
+  const auto& settings = e_.settings.evaluation;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    float guess = use.predictions[i];
+    const float label = batch.labels[i];
+    if (e_.model->objective() == models::objective::logistic) {
+      out.loss += std::max(guess, 0.0F) + std::log1p(std::exp(-std::abs(guess))) - label * guess;
+      out.correct += (guess > 0) == (label > 0.5F) ? 1 : 0;
+      out.odds.emplace_back(guess, label > 0.5F);
+    } else {
+      if (settings.clip) guess = std::clamp(guess, settings.clip_low, settings.clip_high);
+      const double miss = static_cast<double>(label) - guess;
+      out.squared_error += miss * miss;
+      out.loss += miss * miss;
+      out.correct += std::abs(miss) <= 0.5 ? 1 : 0;
+    }
+  }
+  out.examples += batch.size();
+}
+
+result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const {
+  const auto held_out = in == group::seen ? part::test : part::validation;
+  models::examples scratch;
+  const auto test = e_.clients->load(client, held_out, scratch);
+  if (test.size() == 0) return {};
+  auto stored = load_private(client, use);
+  if (!stored) return tl::unexpected(stored.error());
+  const auto& settings = e_.settings;
+  const bool cold =
+      is_stateful(settings.algorithm) && !*stored && settings.own.cold_start == cold_start_kind::reconstruct;
+  const auto tested = static_cast<std::uint32_t>(test.size());
+  if (settings.algorithm != algorithm_kind::fedrecon && !cold) {
+    use.weights.gather(*e_.model, e_.parts, model_, use.own, test, client);
+    add_scores(0, tested, use, out);
+    return {};
+  }
+  models::examples own_scratch;
+  models::examples both;
+  both.append(e_.clients->load(client, part::train, own_scratch));
+  const auto trained = static_cast<std::uint32_t>(both.labels.size());
+  both.append(test);
+  use.weights.gather(*e_.model, e_.parts, model_, use.own, both.view(), client);
+  const auto own_batches =
+      settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
+  cut_batches(0, trained, own_batches, use.support);
+  rebuild(client, e_.parts.private_tensors, use);
+  add_scores(trained, trained + tested, use, out);
+  return {};
+}
+
+void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_score& out) const {
+  const auto data = e_.clients->load(client, part::train, use.data);
+  if (data.size() == 0) return;
+  if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
+  initial_private(e_, 0, client, use.own);
+  use.weights.gather(*e_.model, e_.parts, model_, use.own, data, client);
+  const auto& settings = e_.settings;
+  const auto batch_size =
+      settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
+  deal_batches(use, batch_size, true, settings.reconstruction);
+  rebuild(client, rebuilt_, use);
+  for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
+}
+
+result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const {
+  client_score score;
+  if (in == group::seen || (in == group::validation && !validation_is_unseen_)) {
+    if (auto done = score_seen(in, client, use, score); !done) return tl::unexpected(done.error());
+  } else {
+    score_unseen(client, use, score);
+  }
+  return score;
+}
+
+}  // namespace furlong::federated
