@@ -24,7 +24,10 @@ struct session {
     return machine.on_loaded(found.has_value(), found.value_or(false));
   }
   client_step train() {
-    return machine.on_trained(client_work(run.e, from, what.id, machine.has_own(), use, what.update));
+    const auto next = machine.on_trained(client_work(run.e, from, what.id, machine.has_own(), use, what.update));
+    if (machine.holds() && next == client_step::report)
+      what.held = std::make_shared<const models::private_parameters>(use.own);
+    return next;
   }
   client_step commit() {
     auto stored = run.store.commit(what.id.client, what.id.version, use.own);
@@ -43,6 +46,7 @@ federated::workspace& thread_workspace() {
 void client_state::perform(const federated::broadcast& from, job& what) const {
   what.failure = guarded("client", [&] {
     what.failure.reset();
+    what.held.reset();
     run_session(from, what);
     return std::move(what.failure);
   });

@@ -45,6 +45,8 @@ struct job {
   federated::task_id id;
   federated::client_update update;
   std::shared_ptr<const error> failure;
+  /// Trained private values that are to be kept once the update is acknowledged (commit = "after-ack").
+  std::shared_ptr<const models::private_parameters> held = {};
 };
 /// Some tasks that one client actor works through, one client after the other. The block goes to and fro between
 /// aggregator and client: only one of them holds it at a time, and its buffers serve again.

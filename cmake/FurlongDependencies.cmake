@@ -13,19 +13,38 @@ furlong_find(Eigen3 3.4 NO_MODULE)
 furlong_find(OpenSSL 3)
 furlong_find(CapnProto)
 furlong_find(RocksDB)
+# RocksDB brings a module of this name, which lacks the target.
+furlong_find(zstd NO_MODULE)
 furlong_find(spdlog)
+furlong_find(Boost 1.74)
 furlong_find(CLI11)
 furlong_find(nlohmann_json)
 find_path(FURLONG_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 find_path(FURLONG_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 
+# Without a CMake package; the compiled library fits only those who set the macros that it was built with.
+furlong_find(PkgConfig)
+pkg_check_modules(FURLONG_HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
+# Its CMake package would also look for the libraries of its server and client, which nothing here uses.
+find_path(FURLONG_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)
+find_library(FURLONG_PROMETHEUS_CORE prometheus-cpp-core REQUIRED)
+if(NOT TARGET furlong_prometheus)
+  add_library(furlong_prometheus INTERFACE IMPORTED)
+  target_include_directories(furlong_prometheus SYSTEM INTERFACE "${FURLONG_PROMETHEUS_INCLUDE}")
+  target_link_libraries(furlong_prometheus INTERFACE "${FURLONG_PROMETHEUS_CORE}")
+endif()
+
 # CAF 0.17 ships no CMake package.
 find_path(FURLONG_CAF_INCLUDE caf/actor_system.hpp REQUIRED)
 find_library(FURLONG_CAF_CORE caf_core REQUIRED)
+find_library(FURLONG_CAF_IO caf_io REQUIRED)
+find_library(FURLONG_CAF_OPENSSL caf_openssl REQUIRED)
 if(NOT TARGET furlong_caf)
   add_library(furlong_caf INTERFACE IMPORTED)
   target_include_directories(furlong_caf SYSTEM INTERFACE "${FURLONG_CAF_INCLUDE}")
   target_link_libraries(furlong_caf INTERFACE "${FURLONG_CAF_CORE}" Threads::Threads)
   # It dereferences a null shared_ptr to an empty tuple (see ubsan.supp), which the library's assertions abort.
   target_compile_options(furlong_caf INTERFACE -U_GLIBCXX_ASSERTIONS)
+  add_library(furlong_caf_net INTERFACE IMPORTED)
+  target_link_libraries(furlong_caf_net INTERFACE furlong_caf "${FURLONG_CAF_OPENSSL}" "${FURLONG_CAF_IO}" OpenSSL::SSL)
 endif()

@@ -48,7 +48,7 @@ void round_under_one_scale(std::span<float> values, models::random_stream& round
     float code = largest_code;
     if (std::abs(value) < largest) {
       const float exact = std::abs(value) / scale;
-      code = std::floor(exact);
+      code = static_cast<float>(static_cast<int>(exact));  // std::floor is a call on the baseline x86-64
       if (exact > code && rounding.uniform() < exact - code) code += 1.0F;
       code = std::min(code, largest_code);
     }

@@ -55,6 +55,7 @@ struct round_report {
   bool gave_up = false;      ///< the round was abandoned
   std::vector<refused_member> refused;
   std::vector<std::uint64_t> staleness;  ///< folded updates by staleness: 0, 1, 2, ... versions; asynchronous runs only
+  std::vector<task_id> members;          ///< whose updates the version took in; where clients are routed only
   std::vector<task_span> spans;          ///< of the first and the middle round of a run: its tasks, at most 200
 };
 

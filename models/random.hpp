@@ -30,6 +30,8 @@ enum class purpose : std::uint32_t {
   trace = 18,
   scored_clients = 19,
   device_correlation = 20,
+  round_change = 21,
+  round_model = 22,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

@@ -34,6 +34,17 @@ void add_running_keys(std::vector<key_spec>& keys) {
   add(may_change(
       key("network.upload", FURLONG_AT(network.sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
           "Send whole tensors, or only touched rows: less traffic, and the server learns which items a client has.")));
+  add(may_change(key("network.heartbeat", FURLONG_AT(network.heartbeat),
+                     "Between processes: the server gives a sign of life at least this often, in seconds.",
+                     {0.1, 3.0})));
+  add(may_change(key("network.timeout", FURLONG_AT(network.timeout),
+                     "Between processes: a peer that is silent for so many seconds beyond network.heartbeat is gone; "
+                     "for the sum of both its tasks wait for it to come back.",
+                     {1.5, 86400.0})));
+  add(may_change(key("network.start", FURLONG_AT(network.start),
+                     "Between processes: the share of the training clients that must have joined before a run begins "
+                     "or is resumed.",
+                     zero_to_one)));
   add(key("privacy.clip", FURLONG_AT(privacy.clip), "L2 bound to which a client scales its whole update; 0: none."));
   add(key("privacy.noise", FURLONG_AT(privacy.noise),
           "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));

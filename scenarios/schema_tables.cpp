@@ -57,7 +57,7 @@ const std::vector<table_spec>& schema_tables() {
        "Correlations of standard normal scores of the clients; a matrix that cannot be is refused."},
       {"dropout", "Clients are interrupted in the middle of a task; needs virtual time."},
       {"topology", "The tree between clients and server."},
-      {"network", "What is sent."},
+      {"network", "What is sent, and how long processes wait for each other."},
       {"privacy", "Clipping and noise."},
       {"evaluation", "When and how the model is scored."},
       {"evaluation.target", "A figure to reach; when it was first reached is reported."},

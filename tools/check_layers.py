@@ -35,12 +35,16 @@ PACKAGES = {
     "openssl": r"openssl/",
     "capnp": r"(capnp|kj)/",
     "rocksdb": r"rocksdb/",
+    "zstd": r"zstd\.h$",
     "caf": r"caf/",
     "spdlog": r"(spdlog|fmt)/",
     "toml": r"toml\+\+/",
     "json": r"nlohmann/",
     "cli": r"CLI/",
+    "httplib": r"httplib\.h$",
+    "prometheus": r"prometheus/",
     "boost-test": r"boost/(test|mpl)/",
+    "asio": r"boost/(asio|system)/",
 }
 # Random numbers come from models/random.hpp and time from the clocks of actors/: both must be reproducible.
 IMPURE = {"chrono", "ctime", "filesystem", "fstream", "iostream", "random"}
@@ -54,13 +58,16 @@ def layer(folders="", packages="", system=True):
 LAYERS = {
     "models": layer("", "eigen expected", system=False),
     "federated": layer("models", "expected openssl", system=False),
-    "wire": layer("federated models", "expected capnp", system=False),
+    "wire": layer("federated models", "expected capnp zstd", system=False),
     "storage": layer("federated models", "expected capnp rocksdb openssl"),
-    "actors": layer("storage wire federated models", "expected caf spdlog openssl"),
+    "actors": layer("storage wire federated models", "expected caf spdlog openssl asio"),
     "scenarios": layer("actors storage wire federated models", "expected toml json spdlog openssl"),
-    "tools": layer("scenarios actors storage wire federated models", "expected caf capnp cli json spdlog openssl"),
+    "tools": layer("scenarios actors storage wire federated models",
+                   "expected caf capnp cli json spdlog openssl httplib prometheus"),
 }
 FOLDERS = frozenset(LAYERS)
+# Folders of tests that mirror a part of a folder, and which.
+MIRRORED = {"certs": "tools", "net": "actors", "operator": "actors", "dashboard": "tools"}
 # Where the time is measured for a report; no result depends on it.
 STOPWATCHES = {("federated/stopwatch.hpp", "chrono"), ("federated/stopwatch.cpp", "ctime")}
 # Headers that a folder may not see though it may see their folder, and why.
@@ -93,7 +100,7 @@ def layer_of(path):
     if top == "bench":
         return Layer(FOLDERS | {"bench", "tests"}, frozenset(PACKAGES) - {"toml", "boost-test"}, True)
     if top == "tests":
-        mirrored = LAYERS.get(path.parts[1])
+        mirrored = LAYERS.get(MIRRORED.get(path.parts[1], path.parts[1]))
         packages = mirrored.packages if mirrored else frozenset({"expected"})
         return Layer(FOLDERS | {"tests"}, packages | {"boost-test", "json"}, True)
     return None
@@ -120,7 +127,7 @@ def judge_quoted(path, included, allowed):
         return f"is above it: {path.parts[0]}/ may include {', '.join(sorted(allowed.folders)) or 'no other folder'}"
     if (path.parts[0], included) in WALLS:
         return WALLS[path.parts[0], included]
-    if "detail" in target.parts and top not in path.parts[:2] and path.parts[0] != "bench":
+    if "detail" in target.parts and top not in (*path.parts[:2], MIRRORED.get(path.parts[1])) and path.parts[0] != "bench":
         return f"is a detail of {top}/"
     if included.endswith(".capnp.h"):  # generated beside its schema
         schema = included.removesuffix(".h")
@@ -173,14 +180,16 @@ def check_includes(paths):
 
 
 def read_compile_commands(build):
-    """The compiler and its flags for each folder, without what belongs to one file; and all files compiled."""
+    """The compiler and its flags for each folder, without what belongs to one file, by its path below the root; and all
+    files compiled."""
     flags, compiled = {}, set()
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         file = pathlib.Path(entry["file"])
         if not file.is_relative_to(ROOT):
             continue
         compiled.add(pathlib.PurePosixPath(file.relative_to(ROOT)))
-        if file.parent.parent != ROOT or file.parent.name in flags:
+        folder = str(file.parent.relative_to(ROOT))
+        if folder in flags:
             continue
         words = iter(shlex.split(entry["command"]))
         kept = []
@@ -189,7 +198,7 @@ def read_compile_commands(build):
                 next(words, None)
             elif not word.endswith("ccache") and word not in ("-MD", "-Winvalid-pch"):
                 kept.append(word)
-        flags[file.parent.name] = (kept, entry["directory"])
+        flags[folder] = (kept, entry["directory"])
     return flags, compiled
 
 
@@ -210,15 +219,20 @@ def compile_alone(header, flags):
     return done.stderr if done.returncode != 0 else ""
 
 
+def flags_of(header, flags):
+    """Those of the nearest folder above a header in which something is compiled; None: there is none."""
+    return next((flags[str(folder)] for folder in header.parents if str(folder) in flags), None)
+
+
 def check_headers(paths, build, jobs):
     """One text per header that does not compile alone, and how many were looked at."""
     flags, compiled = read_compile_commands(build)
-    headers = [path for path in paths if path.suffix == ".hpp" and path.parts[0] in flags]
+    headers = [path for path in paths if path.suffix == ".hpp" and flags_of(path, flags)]
     if not headers:
         return [f"{build}/compile_commands.json compiles nothing of this project"], 0
     open_ones = [header for header in headers if not proven_by_build(header, compiled)]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        said = list(pool.map(lambda header: compile_alone(header, flags[header.parts[0]]), open_ones))
+        said = list(pool.map(lambda header: compile_alone(header, flags_of(header, flags)), open_ones))
     return [f"{header}: does not compile alone\n{text}" for header, text in zip(open_ones, said) if text], len(headers)
 
 

@@ -9,6 +9,7 @@
 
 #include "scenarios/scenario.hpp"
 #include "scenarios/trace_import.hpp"
+#include "tools/certs/pki.hpp"
 
 namespace furlong::tools {
 
@@ -27,6 +28,46 @@ struct run_options {
   std::string log_level = "info";
 };
 int run_command(const run_options& options);
+
+/// How the processes of a federation trust each other.
+struct trust_options {
+  std::filesystem::path tls;  ///< folder of `certs issue`; empty: insecure
+  bool insecure = false;
+  bool i_know = false;  ///< insecure beyond this machine
+};
+
+struct serve_options {
+  run_options run;  ///< scenario, overrides, seed, out, threads, resume, format, log_level
+  std::string listen;
+  std::string operators;         ///< empty: no aggregators
+  std::string dashboard;         ///< empty: none
+  std::filesystem::path ledger;  ///< of folded updates; empty: none
+  trust_options trust;
+};
+int serve_command(const serve_options& options);
+
+struct aggregate_options {
+  std::string server;
+  std::string listen;
+  std::string advertise;
+  std::string name;
+  std::size_t threads = 2;
+  trust_options trust;
+  std::string log_level = "info";
+};
+int aggregate_command(const aggregate_options& options);
+
+struct join_options {
+  std::string server;
+  std::string clients;
+  std::filesystem::path data;
+  std::filesystem::path store;
+  std::filesystem::path key_file;
+  std::size_t threads = 1;
+  trust_options trust;
+  std::string log_level = "info";
+};
+int join_command(const join_options& options);
 
 struct validate_options {
   std::filesystem::path scenario;
@@ -110,5 +151,38 @@ struct trace_show_options {
   output_format format = output_format::text;
 };
 int trace_show_command(const trace_show_options& options);
+
+struct certs_init_options {
+  std::filesystem::path out;
+  int days = certs::authority_days;
+};
+int certs_init_command(const certs_init_options& options);
+
+struct certs_issue_options {
+  std::filesystem::path pki;
+  certs::issue_request request;
+  std::string clients;  ///< "FIRST-LAST", or empty
+};
+int certs_issue_command(const certs_issue_options& options);
+
+struct certs_deny_options {
+  std::filesystem::path pki;
+  std::string name;
+  std::vector<std::filesystem::path> copy_to;  ///< folders of servers and aggregators
+};
+int certs_deny_command(const certs_deny_options& options);
+
+struct certs_show_options {
+  std::filesystem::path place;
+  output_format format = output_format::text;
+};
+int certs_show_command(const certs_show_options& options);
+
+struct status_options {
+  std::string server;  ///< "HOST:PORT" of a dashboard
+  output_format format = output_format::text;
+  bool watch = false;  ///< until interrupted
+};
+int status_command(const status_options& options);
 
 }  // namespace furlong::tools

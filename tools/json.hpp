@@ -41,6 +41,8 @@ struct private_facts {
 };
 [[nodiscard]] result<private_facts> read_private_facts(federated::private_store& store, std::uint64_t server_version);
 
+/// The most memory that this process has had.
+[[nodiscard]] std::uint64_t peak_rss_bytes();
 /// summary.json. Accounts for every task: in_flight is counted from the open tasks, not derived from the other figures.
 [[nodiscard]] json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own);
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iostream>
 
+#include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/version.hpp"
@@ -13,10 +14,6 @@ namespace furlong::tools {
 
 namespace {
 
-/// What the command line asked for; run once it was parsed without fault.
-using command = std::function<int()>;
-
-const std::map<std::string, output_format> formats = {{"text", output_format::text}, {"json", output_format::json}};
 const std::map<std::string, engine_kind> engines = {{"actors", engine_kind::actors},
                                                     {"reference", engine_kind::reference}};
 const std::map<std::string, federated::availability_kind> trace_kinds = {
@@ -28,31 +25,8 @@ const std::map<std::string, scenarios::foreign_trace> foreign_traces = {
     {"auto", scenarios::foreign_trace::automatic},
     {"fedscale", scenarios::foreign_trace::fedscale},
     {"flash", scenarios::foreign_trace::flash}};
-const std::vector<std::string> log_levels = {"trace", "debug", "info", "warn", "error", "off"};
-
-void add_format(CLI::App* to, output_format& format) {
-  to->add_option("--format", format, "text or json")
-      ->transform(CLI::CheckedTransformer(formats))
-      ->option_text("text|json");
-}
-
-void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides) {
-  to->add_option_function<std::vector<std::string>>(
-        "--set",
-        [&overrides](const std::vector<std::string>& texts) {
-          for (const auto& text : texts) {
-            auto parsed = scenarios::parse_override(text);
-            if (!parsed) throw CLI::ValidationError("--set", parsed.error().text());
-            overrides.push_back(std::move(*parsed));
-          }
-        },
-        "replace a key of the scenario; may be given often")
-      ->option_text("key=value")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-}
-
+const std::map<std::string, certs::role> certificate_roles = {
+    {"server", certs::role::server}, {"aggregator", certs::role::aggregator}, {"node", certs::role::node}};
 void add_run(CLI::App& app, command& chosen) {
   auto options = std::make_shared<run_options>();
   auto* sub = app.add_subcommand("run", "run a scenario");
@@ -67,9 +41,7 @@ void add_run(CLI::App& app, command& chosen) {
   sub->add_option("--engine", options->engine, "actors, or the plain loop that reads like the papers")
       ->transform(CLI::CheckedTransformer(engines))
       ->option_text("actors|reference");
-  sub->add_option("--log-level", options->log_level, "of log.txt (default info)")
-      ->check(CLI::IsMember(log_levels))
-      ->option_text("LEVEL");
+  add_log_level(sub, options->log_level, "of log.txt (default info)");
   add_format(sub, options->format);
   sub->callback([options, &chosen] { chosen = [options] { return run_command(*options); }; });
 }
@@ -227,6 +199,69 @@ void add_trace(CLI::App& app, command& chosen) {
   show->callback([of, &chosen] { chosen = [of] { return trace_show_command(*of); }; });
 }
 
+void add_certs_issue(CLI::App& all, command& chosen) {
+  auto options = std::make_shared<certs_issue_options>();
+  auto& request = options->request;
+  auto* sub = all.add_subcommand("issue", "make the folder that --tls of a process names");
+  sub->add_option("--pki", options->pki, "the authorities")->required()->option_text("PKI");
+  sub->add_option("--role", request.as, "of the process")
+      ->required()
+      ->transform(CLI::CheckedTransformer(certificate_roles))
+      ->option_text("server|aggregator|node");
+  sub->add_option("--name", request.name, "of the process: letters, digits and - _ .")->required()->option_text("NAME");
+  sub->add_option("--clients", options->clients, "node: the clients that it hosts")->option_text("FIRST-LAST");
+  sub->add_option("--host", request.hosts,
+                  "server, aggregator: name or address that nodes connect to; may be given often "
+                  "(default localhost and 127.0.0.1)")
+      ->option_text("HOST")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  sub->add_option("--days", request.days, "how long it is valid (default 365)")->option_text("N");
+  sub->add_option("--out", request.out, "the folder to make")->required()->option_text("DIR");
+  sub->callback([options, &chosen] { chosen = [options] { return certs_issue_command(*options); }; });
+}
+
+void add_certs(CLI::App& app, command& chosen) {
+  auto* all = app.add_subcommand("certs", "make, deny and show the certificates of a federation");
+  all->require_subcommand(1);
+  auto made = std::make_shared<certs_init_options>();
+  auto* init = all->add_subcommand("init", "make the authorities: one of the operator, one of the nodes");
+  init->add_option("--out", made->out, "the folder to make")->required()->option_text("PKI");
+  init->add_option("--days", made->days, "how long they are valid (default 3650)")->option_text("N");
+  init->callback([made, &chosen] { chosen = [made] { return certs_init_command(*made); }; });
+
+  add_certs_issue(*all, chosen);
+
+  auto denied = std::make_shared<certs_deny_options>();
+  auto* deny = all->add_subcommand("deny", "shut a node out: all certificates that were issued to it");
+  deny->add_option("--pki", denied->pki, "the authorities")->required()->option_text("PKI");
+  deny->add_option("name", denied->name, "of the node")->required()->option_text("NAME");
+  deny->add_option("--copy-to", denied->copy_to, "folder of a server or aggregator; may be given often")
+      ->option_text("DIR")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  deny->callback([denied, &chosen] { chosen = [denied] { return certs_deny_command(*denied); }; });
+
+  auto shown = std::make_shared<certs_show_options>();
+  auto* show = all->add_subcommand("show", "list certificates and until when they are valid");
+  show->add_option("place", shown->place, "the authorities, or a folder that was issued")
+      ->required()
+      ->option_text("PKI-OR-DIR");
+  add_format(show, shown->format);
+  show->callback([shown, &chosen] { chosen = [shown] { return certs_show_command(*shown); }; });
+}
+
+void add_status(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<status_options>();
+  auto* sub = app.add_subcommand("status", "show what a federation does, as its dashboard tells");
+  sub->add_option("--server", options->server, "its --dashboard address")->required()->option_text("HOST:PORT");
+  sub->add_flag("--watch", options->watch, "again every two seconds, until interrupted");
+  add_format(sub, options->format);
+  sub->callback([options, &chosen] { chosen = [options] { return status_command(*options); }; });
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Furlong: federation of partially local models");
   app.name("furlong");
@@ -241,6 +276,9 @@ int parse_and_run(int argc, char** argv) {
   add_test(app, chosen);
   add_sweep(app, chosen);
   add_trace(app, chosen);
+  add_federation(app, chosen);
+  add_certs(app, chosen);
+  add_status(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& why) {

@@ -86,23 +86,33 @@ std::uint32_t most_updates(const federated::participation_settings& how) {
 
 }  // namespace
 
-result<session> open_session(scenarios::scenario from) {
+namespace {
+
+/// Settings, model and parameters: all that does not look at a client's data.
+result<void> assemble(federated::experiment& e, const scenarios::scenario& of, const models::data_facts& facts) {
+  e.run = scenarios::run_id(of);
+  e.settings = of.settings;
+  auto model = scenarios::build_model(of, facts);
+  if (!model) return tl::unexpected(model.error());
+  e.model = std::move(*model);
+  auto parts = models::split(e.model->tensors(), of.private_tensors);
+  if (!parts) return tl::unexpected(parts.error());
+  e.parts = std::move(*parts);
+  auto& rule = e.settings.aggregation;
+  rule.max_updates = std::max(rule.max_updates, most_updates(e.settings.participation));
+  return {};
+}
+
+}  // namespace
+
+result<session> open_session(scenarios::scenario from, clients_are where) {
   auto data = scenarios::load_data(from);
   if (!data) return tl::unexpected(data.error());
   if (auto fitted = scenarios::fit(from, *data); !fitted) return tl::unexpected(fitted.error());
 
   session made{std::move(from), std::move(*data), {}};
   auto& e = made.experiment;
-  e.run = scenarios::run_id(made.scenario);
-  e.settings = made.scenario.settings;
-  auto model = scenarios::build_model(made.scenario, made.data.clients->facts());
-  if (!model) return tl::unexpected(model.error());
-  e.model = std::move(*model);
-  auto parts = models::split(e.model->tensors(), made.scenario.private_tensors);
-  if (!parts) return tl::unexpected(parts.error());
-  e.parts = std::move(*parts);
-  auto& rule = e.settings.aggregation;
-  rule.max_updates = std::max(rule.max_updates, most_updates(e.settings.participation));
+  if (auto done = assemble(e, made.scenario, made.data.clients->facts()); !done) return tl::unexpected(done.error());
   e.clients = made.data.clients;
   e.participants = e.clients;
   if (e.settings.algorithm == federated::algorithm_kind::centralized) {
@@ -111,8 +121,27 @@ result<session> open_session(scenarios::scenario from) {
     e.settings.aggregation.rule = federated::rule_kind::uniform_mean;  // of one
   }
   meter_traffic(e);
+  if (where == clients_are::on_nodes) {
+    e.settings.clock = federated::clock_kind::real;
+    return made;
+  }
   if (auto built = build_world(e); !built) return tl::unexpected(built.error());
   return made;
+}
+
+result<federated::experiment> open_without_data(const scenarios::scenario& from, const models::data_facts& facts) {
+  federated::experiment e;
+  if (auto done = assemble(e, from, facts); !done) return tl::unexpected(done.error());
+  e.settings.clock = federated::clock_kind::real;
+  // What fit() settles; a scenario for nodes names both.
+  e.settings.rounds = static_cast<std::uint64_t>(from.values.integer("scenario.rounds"));
+  auto& how = e.settings.participation;
+  how.per_round = how.mode == federated::participation_mode::async
+                      ? how.buffer
+                      : static_cast<std::uint32_t>(from.values.integer("participation.per_round"));
+  e.settings.aggregation.max_updates = std::max(e.settings.aggregation.max_updates, most_updates(how));
+  meter_traffic(e);
+  return e;
 }
 
 void print_problems(const std::vector<scenarios::problem>& problems) {

@@ -14,8 +14,16 @@ struct session {
   federated::experiment experiment;
 };
 
+/// Whether clients are simulated, with devices of their own under the virtual clock, or are on nodes.
+enum class clients_are : std::uint8_t { simulated, on_nodes };
+
 /// Loads the data and assembles the experiment. Fails as its parts do.
-[[nodiscard]] result<session> open_session(scenarios::scenario from);
+[[nodiscard]] result<session> open_session(scenarios::scenario from, clients_are where = clients_are::simulated);
+
+/// The experiment without anybody's data, as an aggregator needs it: `clients` and `participants` are null.
+/// @param facts of the data that the server has
+[[nodiscard]] result<federated::experiment> open_without_data(const scenarios::scenario& from,
+                                                              const models::data_facts& facts);
 
 /// Prints every problem of a scenario to stderr, a line each.
 void print_problems(const std::vector<scenarios::problem>& problems);

@@ -27,12 +27,6 @@ json spread_json(std::vector<Number> values) {
       {"mean", total / static_cast<double>(values.size())}, {"p50", at(0.5)}, {"p90", at(0.9)}, {"max", values.back()}};
 }
 
-std::uint64_t peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-}
-
 double per_second(std::uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
 }
@@ -155,6 +149,12 @@ json identity_json(const session& of, const federated::protocol::server_state& s
 }
 
 }  // namespace
+
+std::uint64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
 
 json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own) {
   const auto& state = outcome.state;

@@ -2,33 +2,34 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <capnp/message.h>
 #include <cstring>
 #include <kj/exception.h>
 #include <string>
 #include <utility>
 
-#include "wire/furlong.capnp.h"
+#include "wire/detail/judge.hpp"
+#include "wire/detail/read_control.hpp"
+#include "wire/detail/unpack.hpp"
 
 namespace furlong::wire {
 
-static_assert(std::endian::native == std::endian::little, "Data fields are little-endian; swap them here");
-
 namespace {
 
+using detail::as_values;
+using detail::check_length;
+using detail::read_encoding;
+using detail::read_packed;
+using detail::unexpected_content;
+using detail::unpack_into;
+using detail::word_bytes;
+using federated::number_format;
 using std::to_string;
 using words = std::span<const std::uint64_t>;
 
-constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 constexpr std::size_t header_bytes = word_bytes;
 // Cap'n Proto counts the root pointer against the traversal limit when it opens a message and when it follows it.
 constexpr std::size_t root_counts_twice = 1;
-
-// "FIELD: found FOUND, expected EXPECTED".
-tl::unexpected<error> unexpected_content(std::string field, const std::string& found, const std::string& expected) {
-  return fail(error::kind::runtime, std::move(field), "found " + found + ", expected " + expected);
-}
 
 // The only segment of a frame. Checks the frame's length; copies the frame only if it is misaligned.
 result<words> segment_of(std::span<const std::byte> frame, std::vector<std::uint64_t>& aligned) {
@@ -46,18 +47,6 @@ result<words> segment_of(std::span<const std::byte> frame, std::vector<std::uint
   aligned.resize(body.size() / word_bytes);
   if (!body.empty()) std::memcpy(aligned.data(), body.data(), body.size());
   return words(aligned);
-}
-
-// Data begins at a multiple of 8 bytes, since the segment does and Cap'n Proto places objects at whole words.
-template <class T>
-std::span<const T> as_values(capnp::Data::Reader data) {
-  return {reinterpret_cast<const T*>(data.begin()), data.size() / sizeof(T)};
-}
-
-result<void> check_length(std::string field, capnp::Data::Reader data, std::size_t bytes) {
-  if (data.size() != bytes)
-    return unexpected_content(std::move(field), to_string(data.size()) + " bytes", to_string(bytes));
-  return {};
 }
 
 result<void> check_layout(std::string field, capnp::Data::Reader found, const federated::digest& expected) {
@@ -91,7 +80,29 @@ result<void> check_rows(std::span<const std::uint32_t> rows, std::size_t tensor,
   return {};
 }
 
-result<tensor_view> read_tensor(schema::Tensor::Reader from, std::size_t tensor, const models::tensor_spec& spec) {
+bool is_plain(number_format numbers, bool zstd) { return numbers == number_format::float32 && !zstd; }
+
+// Takes room for the values of all tensors, so that spans of it stay where they are.
+std::span<float> room_for_numbers(decoder::workspace& room) {
+  room.numbers.resize(room.shape->size());
+  return room.numbers;
+}
+
+result<std::span<const float>> read_values(schema::Tensor::Reader from, std::size_t tensor, std::size_t count,
+                                           number_format numbers, decoder::workspace& room) {
+  const auto packed = read_packed(field_of(tensor, "values"), from.getValues(), from.getZstd(),
+                                  federated::packed_size(numbers, count), room.inflated);
+  if (!packed) return tl::unexpected(packed.error());
+  if (is_plain(numbers, from.getZstd())) return std::span(reinterpret_cast<const float*>(packed->data()), count);
+  const auto values = room_for_numbers(room).subspan(room.shape->offset(tensor), count);
+  if (auto done = unpack_into(field_of(tensor, "values"), *packed, numbers, values); !done)
+    return tl::unexpected(done.error());
+  return values;
+}
+
+result<tensor_view> read_tensor(schema::Tensor::Reader from, std::size_t tensor, number_format numbers,
+                                decoder::workspace& room) {
+  const auto& spec = (*room.shape)[tensor];
   tensor_view view;
   std::size_t row_count = spec.rows;
   switch (from.which()) {
@@ -110,10 +121,9 @@ result<tensor_view> read_tensor(schema::Tensor::Reader from, std::size_t tensor,
       return unexpected_content("update.tensors[" + to_string(tensor) + "]",
                                 "format " + to_string(static_cast<unsigned>(from.which())), "0 (dense) or 1 (rows)");
   }
-  const auto values = from.getValues();
-  if (auto fits = check_length(field_of(tensor, "values"), values, row_count * spec.cols * sizeof(float)); !fits)
-    return tl::unexpected(fits.error());
-  view.values = as_values<float>(values);
+  const auto values = read_values(from, tensor, row_count * spec.cols, numbers, room);
+  if (!values) return tl::unexpected(values.error());
+  view.values = *values;
   return view;
 }
 
@@ -153,28 +163,60 @@ result<void> read_refused(capnp::List<schema::Refused>::Reader from, std::vector
 // getter that yields a struct, a list or Data once, because each call counts against the traversal limit. Cap'n Proto
 // throws where a pointer is not sound.
 
+// All tensors of a broadcast that came packed, one after another.
+result<std::span<const float>> unpack_model(std::span<const std::byte> packed, number_format numbers,
+                                            decoder::workspace& room) {
+  const auto values = room_for_numbers(room);
+  for (std::size_t t = 0; t < room.shape->count(); ++t) {
+    const std::size_t count = (*room.shape)[t].size();
+    const std::size_t bytes = federated::packed_size(numbers, count);
+    if (auto done =
+            unpack_into("broadcast.values", packed.first(bytes), numbers, values.subspan(room.shape->offset(t), count));
+        !done)
+      return tl::unexpected(done.error());
+    packed = packed.subspan(bytes);
+  }
+  return values;
+}
+
+result<std::span<const float>> read_model(schema::Broadcast::Reader from, decoder::workspace& room) {
+  const auto numbers = read_encoding("broadcast.encoding", from.getEncoding());
+  if (!numbers) return tl::unexpected(numbers.error());
+  std::size_t bytes = 0;
+  for (const auto& spec : room.shape->tensors()) bytes += federated::packed_size(*numbers, spec.size());
+  const auto packed = read_packed("broadcast.values", from.getValues(), from.getZstd(), bytes, room.inflated);
+  if (!packed) return tl::unexpected(packed.error());
+  if (is_plain(*numbers, from.getZstd()))
+    return std::span(reinterpret_cast<const float*>(packed->data()), room.shape->size());
+  return unpack_model(*packed, *numbers, room);
+}
+
 result<message> read_broadcast(schema::Broadcast::Reader from, decoder::workspace& room) {
   if (auto same = check_layout("broadcast.layout", from.getLayout(), room.digest); !same)
     return tl::unexpected(same.error());
-  const auto values = from.getValues();
-  if (auto fits = check_length("broadcast.values", values, room.shape->size() * sizeof(float)); !fits)
-    return tl::unexpected(fits.error());
+  const auto values = read_model(from, room);
+  if (!values) return tl::unexpected(values.error());
   const auto reference = from.getReference();
+  if (reference.size() > longest_reference(*room.shape))
+    return unexpected_content("broadcast.reference", to_string(reference.size()) + " numbers",
+                              "at most " + to_string(longest_reference(*room.shape)));
   room.reference.resize(reference.size());
   for (unsigned i = 0; i < reference.size(); ++i) room.reference[i] = reference[i];
-  return broadcast_view{from.getRun(), from.getVersion(), as_values<float>(values), room.reference};
+  return broadcast_view{from.getRun(), from.getVersion(), *values, room.reference};
 }
 
 result<message> read_update(schema::Update::Reader from, decoder::workspace& room) {
   if (auto same = check_layout("update.layout", from.getLayout(), room.digest); !same)
     return tl::unexpected(same.error());
   if (!from.hasTask()) return unexpected_content("update.task", "nothing", "a task");
+  const auto numbers = read_encoding("update.encoding", from.getEncoding());
+  if (!numbers) return tl::unexpected(numbers.error());
   const auto tensors = from.getTensors();
   if (tensors.size() != room.shape->count())
     return unexpected_content("update.tensors", to_string(tensors.size()) + " tensors", to_string(room.shape->count()));
   room.tensors.clear();
   for (unsigned t = 0; t < tensors.size(); ++t) {
-    auto view = read_tensor(tensors[t], t, (*room.shape)[t]);
+    auto view = read_tensor(tensors[t], t, *numbers, room);
     if (!view) return tl::unexpected(view.error());
     room.tensors.push_back(*view);
   }
@@ -202,13 +244,43 @@ result<message> read_partial(schema::Partial::Reader from, decoder::workspace& r
   return view;
 }
 
+constexpr std::array kinds{"a task",
+                           "a broadcast",
+                           "an update",
+                           "a partial aggregate",
+                           "a hello",
+                           "a hello of an aggregator",
+                           "a welcome",
+                           "a redirect",
+                           "an assignment",
+                           "task failures",
+                           "verdicts",
+                           "a checkpoint's version",
+                           "an evaluation request",
+                           "evaluation scores",
+                           "attached clients",
+                           "detached clients",
+                           "a request to close a share",
+                           "a withdrawal",
+                           "withdrawn tasks",
+                           "settlements",
+                           "a farewell"};
+static_assert(kinds.size() == std::variant_size_v<message> && kinds.size() == schema::Message::FAREWELL + 1);
+
 result<message> read_message(schema::Message::Reader from, std::size_t frame_bytes, decoder::workspace& room) {
   if (from.getProtocol() != protocol_version)
     return unexpected_content("protocol", "version " + to_string(from.getProtocol()), to_string(protocol_version));
+  if (detail::is_control(from.which())) {
+    auto found = detail::read_control(from);
+    if (!found) return tl::unexpected(found.error());
+    return std::visit([](auto&& one) { return message(std::move(one)); }, std::move(*found));
+  }
+  const auto kind = static_cast<std::size_t>(from.which());
+  if (kind >= kinds.size())
+    return unexpected_content("message", "kind " + to_string(kind), "0 to " + to_string(kinds.size() - 1));
+  if (from.which() != schema::Message::TASK && room.shape == nullptr)
+    return unexpected_content("message", kinds[kind], "none of a run's layout before the run is known");
   switch (from.which()) {
-    case schema::Message::TASK:
-      if (!from.hasTask()) return unexpected_content("task", "nothing", "a task");
-      return task_of(from.getTask());
     case schema::Message::BROADCAST: return read_broadcast(from.getBroadcast(), room);
     case schema::Message::UPDATE:
       if (frame_bytes > room.largest_update)
@@ -216,20 +288,17 @@ result<message> read_message(schema::Message::Reader from, std::size_t frame_byt
                                   "at most " + to_string(room.largest_update) + " with this layout");
       return read_update(from.getUpdate(), room);
     case schema::Message::PARTIAL: return read_partial(from.getPartial(), room);
+    default: break;
   }
-  return unexpected_content("message", "kind " + to_string(static_cast<unsigned>(from.which())), "0 to 3");
-}
-
-std::string kind_of(const message& found) {
-  constexpr std::array names{"a task", "a broadcast", "an update", "a partial aggregate"};
-  return names[found.index()];
+  if (!from.hasTask()) return unexpected_content("task", "nothing", "a task");
+  return task_of(from.getTask());
 }
 
 template <class View>
 result<View> expect(result<message> found, const char* expected) {
   if (!found) return tl::unexpected(found.error());
   if (const auto* view = std::get_if<View>(&*found)) return *view;
-  return unexpected_content("message", kind_of(*found), expected);
+  return unexpected_content("message", std::string(kind_of(*found)), expected);
 }
 
 void copy_tensors(std::span<const tensor_view> from, const models::layout_ptr& shape, models::delta& into) {
@@ -256,7 +325,10 @@ void copy_tensors(std::span<const tensor_view> from, const models::layout_ptr& s
 
 }  // namespace
 
+std::string_view kind_of(const message& found) { return kinds[found.index()]; }
+
 decoder::decoder(models::layout_ptr shared) {
+  if (shared == nullptr) return;
   room_.digest = federated::layout_digest(*shared);
   room_.largest_update = largest_update(*shared);
   room_.shape = std::move(shared);

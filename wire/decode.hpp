@@ -4,17 +4,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "federated/digest.hpp"
 #include "federated/update.hpp"
 #include "models/result.hpp"
+#include "wire/control.hpp"
 #include "wire/message.hpp"
 
 namespace furlong::wire {
 
-/// A broadcast whose values still lie in the frame.
+/// A broadcast whose values still lie in the frame, or, where they came packed, in the decoder. Packed or not, these
+/// are the values that clients train on.
 struct broadcast_view {
   std::uint64_t run = 0;
   std::uint64_t version = 0;
@@ -29,7 +32,7 @@ struct tensor_view {
   std::span<const float> values;        ///< all of the tensor, or as many rows as are listed
 };
 
-/// An update whose rows and values still lie in the frame.
+/// An update whose rows still lie in the frame, and so do its values unless they came packed.
 struct update_view {
   federated::task_id id;
   std::uint32_t weight = 0;
@@ -51,26 +54,33 @@ struct partial_view {
   std::span<const std::int64_t> sums;
 };
 
-using message = std::variant<federated::task_id, broadcast_view, update_view, partial_view>;
+using message = with_control<federated::task_id, broadcast_view, update_view, partial_view>;
+/// "a broadcast", "an assignment".
+[[nodiscard]] std::string_view kind_of(const message& found);
 
 /// Reads the frames of one run. Keeps the room it needs from frame to frame; not thread-safe, so have one per thread.
 ///
 /// Errors name the field ("update.tensors[2].rows"), what was found there and what was expected. Checked are: the
 /// frame's length against its header, the protocol version, the kind, that all pointers stay inside of the frame, the
 /// layout's digest, the length of every field against the layout, that rows are strictly increasing and exist, the
-/// order of members, and enumerated values. No exception leaves, and memory beyond the reused room is never taken for
-/// more than the frame holds. Whether values are finite, who sent them and whether they were asked for is not looked
-/// at here: that is the server's part.
+/// order of members, enumerated values, and of control messages the lengths of texts and lists (wire/control.hpp), the
+/// order of ranges, that text is printable UTF-8 and that scores are finite. No exception leaves. Memory is never taken
+/// for more entries than the frame holds; packed values take what the layout has, once the frame's own claim agrees
+/// with the layout. Whether values are finite, who sent them and whether they were asked for is not looked at here:
+/// that is the server's part.
 ///
 /// Pointers that meet inside of a frame let a short frame claim much: what is read in all is bounded by the frame's
 /// own length, which no honest frame exceeds, since the decoder visits each part once.
 class decoder {
  public:
-  /// @param shared the layout of the run's shared parameters
+  /// Reads what there is to read before the run is known: tasks and control messages. Refuses all else by kind.
+  decoder() = default;
+  /// @param shared the layout of the run's shared parameters; none: as without
   explicit decoder(models::layout_ptr shared);
 
-  /// Validates a frame of any kind and returns a view of it. Nothing large is copied, unless the frame does not begin
-  /// at a multiple of 8 bytes. The view lasts until the next call, and no longer than the frame.
+  /// Validates a frame of any kind and returns a view of it, control messages themselves. Nothing large is copied,
+  /// unless values are packed or the frame does not begin at a multiple of 8 bytes. The view lasts until the next call,
+  /// and no longer than the frame.
   [[nodiscard]] result<message> decode(std::span<const std::byte> frame);
 
   /// These expect one kind and copy it out. A target that is used again allocates nothing once it is large enough;
@@ -86,6 +96,8 @@ class decoder {
     federated::digest digest{};
     std::size_t largest_update = 0;
     std::vector<std::uint64_t> aligned;  ///< a copy of a frame that came misaligned
+    std::vector<std::byte> inflated;     ///< content of a zstd frame
+    std::vector<float> numbers;          ///< unpacked values, where the layout has them
     std::vector<tensor_view> tensors;
     std::vector<double> reference;
     std::vector<federated::member> folded;

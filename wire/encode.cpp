@@ -1,65 +1,33 @@
 #include "wire/encode.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <capnp/message.h>
 #include <cstring>
 #include <string>
 
-#include "wire/furlong.capnp.h"
+#include "wire/detail/frame.hpp"
+#include "wire/detail/pack.hpp"
 
 namespace furlong::wire {
 
-static_assert(std::endian::native == std::endian::little, "Data fields are little-endian; swap them here");
-static_assert(sizeof(capnp::word) == sizeof(std::uint64_t));
-
 namespace {
 
+using detail::copy_into;
+using detail::data_words;
+using detail::field_of;
+using detail::frame;
+using detail::placed_row;
+using detail::refuse;
+using detail::sorted_rows;
+using detail::word_bytes;
 using federated::broadcast;
 using federated::client_update;
+using federated::number_format;
 using federated::partial_aggregate;
 using federated::task_id;
 
 constexpr std::size_t longest_data = (std::size_t{1} << 29U) - 1;  // bytes; Cap'n Proto counts them in 29 bits
-constexpr std::size_t longest_list = (std::size_t{1} << 28U);      // words of a list of structs, within its 29 bits
+constexpr std::size_t most_members = (std::size_t{1} << 28U);      // words of a list of structs, within its 29 bits
 constexpr std::size_t longest_frame = std::size_t{1} << 31U;       // bytes; a segment's limit is 4 GiB
-
-tl::unexpected<error> refuse(std::string field, std::string reason) {
-  return fail(error::kind::runtime, std::move(field), std::move(reason));
-}
-
-// A frame under construction, of exactly the length that was predicted.
-class frame {
- public:
-  explicit frame(std::size_t bytes)
-      : count_(bytes / sizeof(std::uint64_t)),
-        words_(std::make_shared<std::uint64_t[]>(count_)),
-        builder_(kj::arrayPtr(reinterpret_cast<capnp::word*>(words_.get() + 1), count_ - 1)) {
-    // One segment: zero more of them, then its length.
-    words_[0] = static_cast<std::uint64_t>(count_ - 1) << 32U;
-  }
-
-  schema::Message::Builder message() {
-    auto root = builder_.initRoot<schema::Message>();
-    root.setProtocol(protocol_version);
-    return root;
-  }
-
-  std::pair<std::shared_ptr<const std::uint64_t[]>, std::size_t> finish() {
-    builder_.requireFilled();
-    return {words_, count_};
-  }
-
- private:
-  std::size_t count_;
-  std::shared_ptr<std::uint64_t[]> words_;
-  capnp::FlatMessageBuilder builder_;
-};
-
-template <class T>
-void copy_into(capnp::Data::Builder to, std::span<const T> from) {
-  if (!from.empty()) std::memcpy(to.begin(), from.data(), from.size_bytes());
-}
 
 capnp::Data::Reader as_data(const federated::digest& hash) { return {hash.data(), hash.size()}; }
 
@@ -73,30 +41,6 @@ void fill(schema::Task::Builder to, const task_id& id) {
 tl::unexpected<error> too_long(std::string field, std::size_t bytes) {
   return refuse(std::move(field),
                 "holds " + std::to_string(bytes) + " bytes, at most " + std::to_string(longest_data) + " fit");
-}
-
-std::string field_of(std::size_t tensor, const char* part) {
-  return "update.tensors[" + std::to_string(tensor) + "]." + part;
-}
-
-// A changed row and where its values stand in the update.
-struct placed_row {
-  std::uint32_t row;
-  std::uint32_t place;
-};
-
-result<std::vector<placed_row>> sorted_rows(const models::delta& change, std::size_t tensor) {
-  const auto rows = change.rows_of(tensor);
-  const std::uint32_t bound = (*change.shape)[tensor].rows;
-  std::vector<placed_row> order(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = {rows[i], static_cast<std::uint32_t>(i)};
-  if (!std::ranges::is_sorted(rows)) std::ranges::sort(order, {}, &placed_row::row);
-  if (!order.empty() && order.back().row >= bound)
-    return refuse(field_of(tensor, "rows"), "row " + std::to_string(order.back().row) + " of " + std::to_string(bound));
-  const auto twice = std::ranges::adjacent_find(order, {}, &placed_row::row);
-  if (twice != order.end())
-    return refuse(field_of(tensor, "rows"), "row " + std::to_string(twice->row) + " is listed twice");
-  return order;
 }
 
 result<void> check_piece(const models::delta& change, std::size_t tensor) {
@@ -173,7 +117,7 @@ result<void> check_partial(const partial_aggregate& partial) {
   if (!std::ranges::is_sorted(partial.refused, {}, [](const auto& each) { return each.who.client; }))
     return refuse("partial.refused", "is not sorted by client");
   const std::size_t members = partial.folded.size() + 2 * partial.refused.size();
-  if (members > longest_list) return refuse("partial.folded", "has too many members: " + std::to_string(members));
+  if (members > most_members) return refuse("partial.folded", "has too many members: " + std::to_string(members));
   const std::size_t sum_bytes = partial.sums.words.size() * sizeof(std::int64_t);
   if (sum_bytes > longest_data) return too_long("partial.sums", sum_bytes);
   return {};
@@ -200,6 +144,39 @@ void fill_members(schema::Partial::Builder to, const partial_aggregate& partial)
   }
 }
 
+// federated::number_format travels by number.
+static_assert(static_cast<int>(schema::Encoding::INT8) == static_cast<int>(number_format::int8));
+
+void fill_tensor(schema::Tensor::Builder to, const detail::packed_tensor& from) {
+  to.setZstd(from.values.zstd);
+  to.setDense();
+  if (from.by_rows)
+    copy_into(to.initRows(static_cast<unsigned>(from.rows.size() * sizeof(std::uint32_t))),
+              std::span<const std::uint32_t>(from.rows));
+  copy_into(to.initValues(static_cast<unsigned>(from.values.bytes.size())),
+            std::span<const std::byte>(from.values.bytes));
+}
+
+void fill_head(schema::Update::Builder to, const client_update& update, const federated::digest& layout) {
+  fill(to.initTask(), update.id);
+  to.setWeight(update.weight);
+  to.setExamples(update.examples);
+  to.setLossSum(update.loss_sum);
+  to.setLayout(as_data(layout));
+}
+
+bool is_plain(const packing& how) { return how.numbers == number_format::float32 && !how.zstd; }
+
+result<void> check_broadcast(const broadcast& message, const models::layout& shape) {
+  if (auto same = check_shape("broadcast.layout", message.model.shape(), shape); !same) return same;
+  const std::size_t bytes = message.model.values().size_bytes();
+  if (bytes > longest_data) return too_long("broadcast.values", bytes);
+  if (message.reference.size() > longest_reference(shape))
+    return refuse("broadcast.reference", "has " + std::to_string(message.reference.size()) + " numbers, at most " +
+                                             std::to_string(longest_reference(shape)) + " fit this layout");
+  return {};
+}
+
 }  // namespace
 
 encoder::encoder(models::layout_ptr shared) : shape_(std::move(shared)), digest_(federated::layout_digest(*shape_)) {}
@@ -211,39 +188,63 @@ encoded encoder::encode(const task_id& task) {
   return {std::move(words), count};
 }
 
-result<encoded> encoder::encode(const broadcast& message) const {
-  if (auto same = check_shape("broadcast.layout", message.model.shape(), *shape_); !same)
-    return tl::unexpected(same.error());
-  const auto values = message.model.values();
-  if (values.size_bytes() > longest_data) return too_long("broadcast.values", values.size_bytes());
-  const std::size_t reference_bytes = message.reference.size() * sizeof(double);
-  if (reference_bytes > longest_data) return too_long("broadcast.reference", reference_bytes);
-  frame out(encoded_size(message));
+result<encoded> encoder::encode(const broadcast& message, const packing& how) const {
+  if (auto fits = check_broadcast(message, *shape_); !fits) return tl::unexpected(fits.error());
+  detail::payload packed;
+  auto values = std::as_bytes(message.model.values());
+  if (!is_plain(how)) {
+    auto done = detail::pack_model(message.model, how);
+    if (!done) return tl::unexpected(done.error());
+    packed = std::move(*done);
+    values = packed.bytes;
+  }
+  frame out(detail::broadcast_words(values.size(), message.reference.size()) * word_bytes);
   auto to = out.message().initBroadcast();
   to.setRun(message.run);
   to.setVersion(message.version);
   to.setLayout(as_data(digest_));
-  copy_into(to.initValues(static_cast<unsigned>(values.size_bytes())), values);
+  to.setEncoding(static_cast<schema::Encoding>(how.numbers));
+  to.setZstd(packed.zstd);
+  copy_into(to.initValues(static_cast<unsigned>(values.size())), values);
   auto reference = to.initReference(static_cast<unsigned>(message.reference.size()));
   for (unsigned i = 0; i < reference.size(); ++i) reference.set(i, message.reference[i]);
   auto [words, count] = out.finish();
   return encoded(std::move(words), count);
 }
 
-result<encoded> encoder::encode(const client_update& update, update_format format) const {
+result<encoded> encoder::encode(const client_update& update, update_format format, const packing& how) const {
   if (auto fits = check_update(update, *shape_); !fits) return tl::unexpected(fits.error());
   const std::size_t size = encoded_size(update, format);
   if (size > longest_frame) return refuse("update", "takes " + std::to_string(size) + " bytes, a frame at most 2 GiB");
-  frame out(size);
+  return is_plain(how) ? encode_plain(update, format) : encode_packed(update, format, how);
+}
+
+result<encoded> encoder::encode_plain(const client_update& update, update_format format) const {
+  frame out(encoded_size(update, format));
   auto to = out.message().initUpdate();
-  fill(to.initTask(), update.id);
-  to.setWeight(update.weight);
-  to.setExamples(update.examples);
-  to.setLossSum(update.loss_sum);
-  to.setLayout(as_data(digest_));
+  fill_head(to, update, digest_);
   auto tensors = to.initTensors(static_cast<unsigned>(shape_->count()));
   for (unsigned t = 0; t < tensors.size(); ++t)
     if (auto done = fill_tensor(tensors[t], update.change, t, format); !done) return tl::unexpected(done.error());
+  auto [words, count] = out.finish();
+  return encoded(std::move(words), count);
+}
+
+result<encoded> encoder::encode_packed(const client_update& update, update_format format, const packing& how) const {
+  std::vector<detail::packed_tensor> packed;
+  std::size_t size = detail::update_words(shape_->count());
+  for (std::size_t t = 0; t < shape_->count(); ++t) {
+    auto next = detail::pack_tensor(update.change, t, format, how);
+    if (!next) return tl::unexpected(next.error());
+    size += data_words(next->values.bytes.size()) + data_words(next->rows.size() * sizeof(std::uint32_t));
+    packed.push_back(std::move(*next));
+  }
+  frame out(size * word_bytes);
+  auto to = out.message().initUpdate();
+  fill_head(to, update, digest_);
+  to.setEncoding(static_cast<schema::Encoding>(how.numbers));
+  auto tensors = to.initTensors(static_cast<unsigned>(shape_->count()));
+  for (unsigned t = 0; t < tensors.size(); ++t) fill_tensor(tensors[t], packed[t]);
   auto [words, count] = out.finish();
   return encoded(std::move(words), count);
 }

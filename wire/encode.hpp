@@ -11,6 +11,7 @@
 #include "federated/digest.hpp"
 #include "federated/update.hpp"
 #include "models/result.hpp"
+#include "wire/control.hpp"
 #include "wire/message.hpp"
 
 namespace furlong::wire {
@@ -31,9 +32,13 @@ class encoded {
 
 /// Makes the frames of one run. Thread-safe.
 ///
-/// The same message always gives the same bytes. Errors name the field ("update.tensors[2].rows") and say that
+/// The same message always gives the same bytes (with zstd: of the same version). Errors name the field
+/// ("update.tensors[2].rows") and say that
 ///  - a message is of another layout than the encoder's, or its parts do not fit the layout;
 ///  - a row is listed twice, or members of a partial aggregate are not in order;
+///  - a number was not rounded to the format in which it is to travel;
+///  - a text or list of a control message is too long, a text is not printable UTF-8, a range ends before it begins, a
+///    score is not finite or counts more right answers than examples;
 ///  - a field is longer than Cap'n Proto can hold: 512 MiB, so 2^27 values in a model or tensor, 2^26 sums.
 class encoder {
  public:
@@ -41,12 +46,22 @@ class encoder {
   explicit encoder(models::layout_ptr shared);
 
   [[nodiscard]] static encoded encode(const federated::task_id& task);
-  [[nodiscard]] result<encoded> encode(const federated::broadcast& message) const;
-  /// Rows may be listed in any order; the frame has them sorted.
-  [[nodiscard]] result<encoded> encode(const federated::client_update& update, update_format format) const;
+  /// Takes any control message: hello, assignment, settled and so on. Reasons of what was not rejected and stages of
+  /// what was not dropped do not travel.
+  [[nodiscard]] static result<encoded> encode(const control& message);
+  /// Clients train on the values in the message: round them before, and the same for all (round_model).
+  [[nodiscard]] result<encoded> encode(const federated::broadcast& message, const packing& how = {}) const;
+  /// Rows may be listed in any order; the frame has them sorted. int8 groups numbers as they travel: a change that was
+  /// rounded by rows cannot travel dense (round_change).
+  [[nodiscard]] result<encoded> encode(const federated::client_update& update, update_format format,
+                                       const packing& how = {}) const;
   [[nodiscard]] result<encoded> encode(const federated::partial_aggregate& partial) const;
 
  private:
+  [[nodiscard]] result<encoded> encode_plain(const federated::client_update& update, update_format format) const;
+  [[nodiscard]] result<encoded> encode_packed(const federated::client_update& update, update_format format,
+                                              const packing& how) const;
+
   models::layout_ptr shape_;
   federated::digest digest_;
 };

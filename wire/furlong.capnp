@@ -5,7 +5,11 @@
 #
 # Rules for changing this file: fields are appended, never renumbered or retyped. A reader ignores fields it does not
 # know and takes an absent one for zero, so an appended field needs no new protocol version; a change of meaning does.
-# Numbers in Data are little-endian and without padding between them. No field holds anything private of a client.
+# Numbers in Data are little-endian and without padding between them. Where several Data fields of one message stand for
+# a list, entry i of each belongs to entry i of the others. No field holds anything private of a client.
+#
+# A task in Data is 24 bytes: run (8), version (8), client (4), attempt (4). A member is 8: client (4), attempt (4).
+# Text is UTF-8. Text without further note is one line of at most 256 bytes; lists have at most 2^20 entries.
 
 @0xb0a210710846d690;
 
@@ -21,7 +25,33 @@ struct Message {
     broadcast @2 :Broadcast;
     update @3 :Update;
     partial @4 :Partial;
+    hello @5 :Hello;
+    branchHello @6 :BranchHello;
+    welcome @7 :Welcome;
+    redirect @8 :Redirect;
+    assignment @9 :Assignment;
+    taskFailures @10 :TaskList;
+    verdicts @11 :Verdicts;
+    checkpointed @12 :Checkpointed;
+    evaluationRequest @13 :EvaluationRequest;
+    evaluationScores @14 :EvaluationScores;
+    attached @15 :Attached;
+    detached @16 :Detached;
+    closeRequest @17 :CloseRequest;
+    withdrawal @18 :TaskList;
+    withdrawn @19 :TaskList;
+    settled @20 :Settled;
+    farewell @21 :Farewell;
   }
+}
+
+enum Encoding {
+  # Of the numbers of one tensor in Data.
+  float32 @0;
+  float16 @1;
+  int8 @2;
+  # First a float32 scale, finite and not negative, for every 256 numbers (the last may have fewer), then an int8 code
+  # for each number: number = scale * code.
 }
 
 struct Task {
@@ -40,9 +70,12 @@ struct Broadcast {
   layout @2 :Data;
   # SHA-256 (32 bytes) of the shared layout: "name rows cols" and a line feed for each tensor.
   values @3 :Data;
-  # float32 of all tensors in the layout's order, row by row.
+  # All tensors in the layout's order, row by row, each in the encoding below.
   reference @4 :List(Float64);
-  # The aggregation rule's constants for this round; may be empty.
+  # The aggregation rule's constants for this round; may be empty. At most 4 for each tensor and 4 more.
+  encoding @5 :Encoding;
+  zstd @6 :Bool;
+  # The values are one zstd frame (RFC 8878) that states the size of its content.
 }
 
 struct Update {
@@ -54,16 +87,20 @@ struct Update {
   layout @4 :Data;
   tensors @5 :List(Tensor);
   # One per tensor of the layout, in its order.
+  encoding @6 :Encoding;
+  # Of the values of all tensors.
 }
 
 struct Tensor {
   values @0 :Data;
-  # float32: all of the tensor, or the rows that are listed, in their order.
+  # All of the tensor, or the rows that are listed, in their order, in the update's encoding.
   union {
     dense @1 :Void;
     rows @2 :Data;
     # uint32 numbers of the rows that changed, strictly increasing. All other rows changed by zero.
   }
+  zstd @3 :Bool;
+  # The values are one zstd frame that states the size of its content.
 }
 
 struct Partial {
@@ -105,4 +142,157 @@ enum Rejection {
   weightBound @6;
   attentionRange @7;
   clientFailed @8;
+}
+
+struct Hello {
+  # A node begins a session.
+  software @0 :Text;
+  first @1 :UInt32;
+  last @2 :UInt32;
+  # It hosts the clients first to last, both included.
+  run @3 :UInt64;
+  # That it knows from an earlier session, or 0.
+  holding @4 :Data;
+  # Tasks at work, or done and not acknowledged.
+  avoid @5 :Text;
+  # "host:port" of a gateway that it could not reach or lost; may be empty.
+}
+
+struct BranchHello {
+  # An aggregator begins a session.
+  software @0 :Text;
+  name @1 :Text;
+  gateway @2 :Text;
+  # "host:port" at which nodes reach it; empty: nowhere.
+}
+
+struct Welcome {
+  # All that is needed to work on a run.
+  run @0 :UInt64;
+  scenario @1 :Text;
+  # Resolved TOML, at most 1 MiB; may have line breaks and tabs.
+  resumedAt @2 :Data;
+  # uint64: version of the checkpoint that life 1, 2, ... of the run began from.
+  covered @3 :UInt64;
+  # Version of the last durable checkpoint.
+  features @4 :UInt32;
+  clients @5 :UInt32;
+  # Of the whole population: feature and client numbers are below these.
+  labels @6 :Objective;
+  # What the labels of the data are.
+  aggregator @7 :UInt32;
+  # Number of the aggregator that is welcome; to a node, of its gateway.
+}
+
+enum Objective {
+  squaredError @0;
+  logistic @1;
+}
+
+struct Redirect {
+  # Go on at another gateway.
+  address @0 :Text;
+  # "host:port", not empty.
+}
+
+struct Assignment {
+  # Tasks on the model of a version, which was sent before.
+  run @0 :UInt64;
+  version @1 :UInt64;
+  begins @2 :Bool;
+  # To an aggregator: a new share begins.
+  tasks @3 :Data;
+  # Members.
+}
+
+struct TaskList {
+  tasks @0 :Data;
+}
+
+struct Verdicts {
+  # What the server decided about updates.
+  tasks @0 :Data;
+  kinds @1 :Data;
+  # uint8: 0 durable, 1 unwanted, 2 rejected.
+  reasons @2 :Data;
+  # uint8: a Rejection where it was rejected, or else 0.
+}
+
+struct Checkpointed {
+  # A checkpoint of this version is durable.
+  version @0 :UInt64;
+}
+
+struct EvaluationRequest {
+  # Score these clients on the model of a version, which was sent before.
+  version @0 :UInt64;
+  groups @1 :Data;
+  # uint8: 0 validation, 1 seen, 2 unseen.
+  clients @2 :Data;
+  # uint32.
+}
+
+struct EvaluationScores {
+  # Some of the answers.
+  version @0 :UInt64;
+  groups @1 :Data;
+  # uint8, as in the request.
+  clients @2 :Data;
+  # uint32.
+  squaredErrors @3 :Data;
+  losses @4 :Data;
+  # float64 each, finite.
+  correct @5 :Data;
+  examples @6 :Data;
+  # uint64 each; correct is not above examples.
+  oddsCounts @7 :Data;
+  # uint32: how many of the following are the client's.
+  predictions @8 :Data;
+  # float32, finite, of all clients in a row.
+  classes @9 :Data;
+  # uint8: 0 or 1, one for each prediction.
+}
+
+struct Attached {
+  # These clients can be reached here.
+  first @0 :UInt32;
+  last @1 :UInt32;
+  holding @2 :Data;
+  # Tasks that the node holds.
+}
+
+struct Detached {
+  # They cannot any more.
+  first @0 :UInt32;
+  last @1 :UInt32;
+}
+
+struct CloseRequest {
+  # Close the share of this version.
+  version @0 :UInt64;
+  enough @1 :Bool;
+}
+
+struct Settled {
+  # How tasks ended.
+  tasks @0 :Data;
+  outcomes @1 :Data;
+  # uint8: 0 folded, 1 rejected, 2 late, 3 surplus, 4 dropped, 5 abandoned.
+  reasons @2 :Data;
+  # uint8: a Rejection where it was rejected, or else 0.
+  stages @3 :Data;
+  # uint8: 0 download, 1 train, 2 upload where it was dropped, or else 0.
+  examples @4 :Data;
+  bytes @5 :Data;
+  # uint64 each: processed for the update; encoded size of the update.
+  losses @6 :Data;
+  # float64: mean per example, as the client said.
+}
+
+struct Farewell {
+  # The session is over.
+  why @0 :Text;
+  # One line of at most 1024 bytes.
+  final @1 :Bool;
+  # For good.
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "federated/compression.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::wire {
@@ -11,20 +12,37 @@ namespace furlong::wire {
 /// Frames of any other protocol version are refused.
 constexpr std::uint16_t protocol_version = 1;
 
-/// How an update's tensors travel.
+/// Which rows of an update's tensors travel.
 enum class update_format : std::uint8_t {
   dense,   ///< all rows of all tensors: says nothing about which rows a client touched
   sparse,  ///< the rows a client changed, where the update lists them: short, and tells the server which they were
 };
 
-/// Exact length in bytes of the frame that the encoder makes of a message, without making it. O(tensors).
+/// How the numbers of a broadcast or an update travel. The wire never changes a number: what goes out as float16 or
+/// int8 must have been rounded to that (federated/compression.hpp), and is what comes in.
+struct packing {
+  federated::number_format numbers = federated::number_format::float32;
+  bool zstd = false;  ///< compress on top, tensors of an update each by itself, where that is shorter
+};
+
+/// Exact length in bytes of the frame that the encoder makes of a message, without making it. O(tensors). How long a
+/// frame gets with zstd is known only from the frame.
 /// @pre an update's pieces fit its layout
 [[nodiscard]] std::size_t encoded_size(const federated::task_id& task);
-[[nodiscard]] std::size_t encoded_size(const federated::broadcast& message);
-[[nodiscard]] std::size_t encoded_size(const federated::client_update& update, update_format format);
+[[nodiscard]] std::size_t encoded_size(const federated::broadcast& message,
+                                       federated::number_format numbers = federated::number_format::float32);
+[[nodiscard]] std::size_t encoded_size(const federated::client_update& update, update_format format,
+                                       federated::number_format numbers = federated::number_format::float32);
 [[nodiscard]] std::size_t encoded_size(const federated::partial_aggregate& partial);
 
-/// Length in bytes above which no frame can hold an update of this layout: what to refuse before receiving it.
+/// Length in bytes above which no frame can hold an update of this layout, in any format: what to refuse before
+/// receiving it. The others likewise; control messages have largest_control().
 [[nodiscard]] std::size_t largest_update(const models::layout& shared);
+[[nodiscard]] std::size_t largest_broadcast(const models::layout& shared);
+/// @param tasks how many tasks an aggregator can have had in one share: it lists a member for each
+[[nodiscard]] std::size_t largest_partial(const models::layout& shared, std::size_t tasks);
+
+/// Constants of an aggregation rule that a broadcast may carry.
+[[nodiscard]] std::size_t longest_reference(const models::layout& shared);
 
 }  // namespace furlong::wire

@@ -1,31 +1,34 @@
-#include "wire/furlong.capnp.h"
+#include <algorithm>
+
+#include "wire/detail/frame.hpp"
 #include "wire/message.hpp"
 
 namespace furlong::wire {
 
 namespace {
 
-constexpr std::size_t word_bytes = 8;
-// Fields that later versions of the schema may append to an update.
+using detail::broadcast_words;
+using detail::data_words;
+using detail::digest_words;
+using detail::envelope_words;
+using detail::list_words;
+using detail::update_words;
+using detail::word_bytes;
+using detail::words_of;
+using federated::number_format;
+
+// Fields that later versions of the schema may append to a message.
 constexpr std::size_t room_to_grow = 1024;
 
-template <class Struct>
-constexpr std::size_t words_of = capnp::sizeInWords<Struct>();
-
-// The frame's header, the root pointer and the Message that every frame holds.
-constexpr std::size_t envelope_words = 1 + 1 + words_of<schema::Message>;
-constexpr std::size_t digest_words = 4;
-
-constexpr std::size_t data_words(std::size_t bytes) { return (bytes + word_bytes - 1) / word_bytes; }
-
-template <class Struct>
-constexpr std::size_t list_words(std::size_t count) {
-  return 1 + count * words_of<Struct>;  // the list's own tag, then its structs
+std::size_t model_bytes(const models::layout& shape, number_format numbers) {
+  std::size_t bytes = 0;
+  for (const auto& spec : shape.tensors()) bytes += federated::packed_size(numbers, spec.size());
+  return bytes;
 }
 
-constexpr std::size_t update_words(std::size_t tensors) {
-  return envelope_words + words_of<schema::Update> + words_of<schema::Task> + digest_words +
-         list_words<schema::Tensor>(tensors);
+constexpr std::size_t partial_words(std::size_t folded, std::size_t refused, std::size_t sums) {
+  return envelope_words + words_of<schema::Partial> + digest_words + list_words<schema::Member>(folded) +
+         list_words<schema::Refused>(refused) + sums;
 }
 
 }  // namespace
@@ -34,13 +37,11 @@ std::size_t encoded_size(const federated::task_id& /*task*/) {
   return (envelope_words + words_of<schema::Task>)*word_bytes;
 }
 
-std::size_t encoded_size(const federated::broadcast& message) {
-  return (envelope_words + words_of<schema::Broadcast> + digest_words +
-          data_words(message.model.values().size() * sizeof(float)) + message.reference.size()) *
-         word_bytes;
+std::size_t encoded_size(const federated::broadcast& message, number_format numbers) {
+  return broadcast_words(model_bytes(*message.model.shape(), numbers), message.reference.size()) * word_bytes;
 }
 
-std::size_t encoded_size(const federated::client_update& update, update_format format) {
+std::size_t encoded_size(const federated::client_update& update, update_format format, number_format numbers) {
   const auto& change = update.change;
   std::size_t words = update_words(change.shape->count());
   for (std::size_t t = 0; t < change.shape->count(); ++t) {
@@ -48,24 +49,36 @@ std::size_t encoded_size(const federated::client_update& update, update_format f
     const auto& piece = change.pieces[t];
     const bool by_rows = format == update_format::sparse && piece.by_rows;
     const std::size_t rows = by_rows ? piece.row_count : spec.rows;
-    words += data_words(rows * spec.cols * sizeof(float));
+    words += data_words(federated::packed_size(numbers, rows * spec.cols));
     if (by_rows) words += data_words(rows * sizeof(std::uint32_t));
   }
   return words * word_bytes;
 }
 
 std::size_t encoded_size(const federated::partial_aggregate& partial) {
-  return (envelope_words + words_of<schema::Partial> + digest_words +
-          list_words<schema::Member>(partial.folded.size()) + list_words<schema::Refused>(partial.refused.size()) +
-          partial.sums.words.size()) *
-         word_bytes;
+  return partial_words(partial.folded.size(), partial.refused.size(), partial.sums.words.size()) * word_bytes;
 }
 
+// Packed numbers take no more words than floats do, and zstd is left out where it does not help.
 std::size_t largest_update(const models::layout& shared) {
   std::size_t words = update_words(shared.count());
   for (const auto& spec : shared.tensors())
     words += data_words(spec.size() * sizeof(float)) + data_words(spec.rows * sizeof(std::uint32_t));
   return words * word_bytes + room_to_grow;
 }
+
+std::size_t largest_broadcast(const models::layout& shared) {
+  const std::size_t values =
+      std::max(model_bytes(shared, number_format::float32), model_bytes(shared, number_format::int8));
+  return broadcast_words(values, longest_reference(shared)) * word_bytes + room_to_grow;
+}
+
+std::size_t largest_partial(const models::layout& shared, std::size_t tasks) {
+  // At most two words for each parameter and some for each tensor: rules of federated/aggregation/ keep no more.
+  const std::size_t sums = 2 * shared.size() + 4 * shared.count();
+  return partial_words(tasks, tasks, sums) * word_bytes + room_to_grow;
+}
+
+std::size_t longest_reference(const models::layout& shared) { return 4 * shared.count() + 4; }
 
 }  // namespace furlong::wire

@@ -2,26 +2,38 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "models/result.hpp"
 #include "wire/encode.hpp"
 
 namespace furlong::actors::net {
 
-/// The bytes of one received frame, at a multiple of 8 bytes.
+/// The bytes of one received frame, at a multiple of 8 bytes. Copies share the bytes. They count against what the
+/// transport may hold until the last copy is gone: do not keep one longer than needed.
 class received {
  public:
   received() = default;
-  explicit received(std::size_t bytes) : words_((bytes + 7) / 8), size_(bytes) {}
-  [[nodiscard]] std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(words_)).first(size_); }
-  [[nodiscard]] std::span<const std::byte> bytes() const { return std::as_bytes(std::span(words_)).first(size_); }
+  /// The bytes are not initialized. Throws std::bad_alloc.
+  explicit received(std::size_t bytes)
+      : words_(std::make_shared_for_overwrite<std::uint64_t[]>((bytes + 7) / 8)), size_(bytes) {}
+  [[nodiscard]] std::span<std::byte> bytes() {
+    return std::as_writable_bytes(std::span(words_.get(), (size_ + 7) / 8)).first(size_);
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    return std::as_bytes(std::span<const std::uint64_t>(words_.get(), (size_ + 7) / 8)).first(size_);
+  }
+  /// Keeps `what` until the bytes are gone: a transport's reservation.
+  void hold(std::shared_ptr<const void> what) { held_ = std::move(what); }
 
  private:
-  std::vector<std::uint64_t> words_;
+  std::shared_ptr<const void> held_;  // before the bytes, so that it outlives them
+  std::shared_ptr<std::uint64_t[]> words_;
   std::size_t size_ = 0;
 };
 

@@ -25,6 +25,7 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
     partial_.version = from->version;
     partial_.aggregator = number_;
     sent_ = false;
+    for (const auto& update : std::exchange(early_, {})) static_cast<void>(on_update(update, out));
   }
   for (const auto& task : tasks) waiting_.push_back({task, from});
   go_on(out);
@@ -89,6 +90,10 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
   rejection stranger{};
   auto* task = find(update.id, stranger);
   if (task == nullptr) return stranger;
+  if (is_async() && sent_) {
+    early_.push_back(update);
+    return std::nullopt;
+  }
   settlement what;
   what.examples = update.examples;
   what.loss = update.weight > 0 ? update.loss_sum / update.weight : 0.0;

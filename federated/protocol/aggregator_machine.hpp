@@ -6,7 +6,8 @@
 //
 // A synchronous share is over when the end of all its tasks is known, or when the server closes it; then the partial
 // goes up. Tasks that are open still stay known: what arrives of them later is late, or surplus. An asynchronous share
-// is only over when the server closes it, and its open tasks go on into the next one.
+// is only over when the server closes it, and its open tasks go on into the next one; what arrives of them in between
+// waits for that one to begin, since the rule's constants and the staleness are those of its version.
 #pragma once
 
 #include <memory>
@@ -107,6 +108,9 @@ class aggregator_machine {
   std::unique_ptr<accumulator> sum_;
   partial_aggregate partial_;
   std::vector<settlement> settled_;
+  /// Asynchronous: arrived after a share was over, for the next one. As many as arrive while the server closes a
+  /// version, at most one for each open task.
+  std::vector<client_update> early_;
 };
 
 }  // namespace furlong::federated::protocol

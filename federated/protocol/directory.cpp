@@ -22,23 +22,39 @@ void directory::move(std::uint32_t client, std::uint32_t to) {
   if (to == nowhere) --reached_;
 }
 
+/// The client is not reached any more where it was: maybe elsewhere.
+void directory::let_go(std::uint32_t client) {
+  std::uint32_t to = nowhere;
+  std::uint64_t newest = 0;
+  for (const auto& [number, one] : aggregators_)
+    for (const auto& of : one.here)
+      if (of.clients.contains(client) && of.order > newest) {
+        to = number;
+        newest = of.order;
+      }
+  move(client, to);
+}
+
 void directory::remove_aggregator(std::uint32_t number) {
-  for (std::size_t client = 0; client < through_.size(); ++client)
-    if (through_[client] == number) move(static_cast<std::uint32_t>(client), nowhere);
   aggregators_.erase(number);
+  for (std::uint32_t client = 0; client < through_.size(); ++client)
+    if (through_[client] == number) let_go(client);
 }
 
 bool directory::attach(std::uint32_t aggregator, client_range clients) {
   if (clients.first > clients.last || clients.last >= through_.size() || !aggregators_.contains(aggregator))
     return false;
+  aggregators_.at(aggregator).here.push_back({clients, ++told_});
   for (auto client = clients.first; client <= clients.last; ++client) move(client, aggregator);
   return true;
 }
 
 void directory::detach(std::uint32_t aggregator, client_range clients) {
-  if (clients.last >= through_.size()) return;
+  const auto at = aggregators_.find(aggregator);
+  if (clients.last >= through_.size() || at == aggregators_.end()) return;
+  std::erase_if(at->second.here, [&](const claim& of) { return of.clients == clients; });
   for (auto client = clients.first; client <= clients.last; ++client)
-    if (through_[client] == aggregator) move(client, nowhere);
+    if (through_[client] == aggregator) let_go(client);
 }
 
 std::size_t directory::reached(std::uint32_t aggregator) const {

@@ -24,7 +24,8 @@ class directory final : public roster {
   void remove_aggregator(std::uint32_t number);
   /// These clients are reached there now, wherever they were before. False when there are none of these numbers.
   [[nodiscard]] bool attach(std::uint32_t aggregator, client_range clients);
-  /// They are not, unless they are reached elsewhere by now.
+  /// They are not, unless they are reached elsewhere: what is told of a node by two aggregators may come in any order,
+  /// so the way that was told of last before this one is taken again.
   void detach(std::uint32_t aggregator, client_range clients);
 
   /// Training clients that are reached now.
@@ -45,16 +46,23 @@ class directory final : public roster {
   [[nodiscard]] std::vector<std::uint32_t> aggregators() const override;
 
  private:
+  struct claim {
+    client_range clients;
+    std::uint64_t order = 0;  ///< of being told
+  };
   struct known_aggregator {
     std::string gateway;
     std::size_t clients = 0;
+    std::vector<claim> here;  ///< attached and not detached
   };
   void move(std::uint32_t client, std::uint32_t to);
+  void let_go(std::uint32_t client);
 
   std::vector<std::uint32_t> through_;  ///< aggregator by client, or nowhere
   std::vector<bool> trains_;            ///< by client
   std::map<std::uint32_t, known_aggregator> aggregators_;
   std::uint32_t next_ = 0;
+  std::uint64_t told_ = 0;
   std::size_t reached_ = 0;
 };
 

@@ -6,8 +6,7 @@
 namespace furlong::federated::protocol {
 
 gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
-    : e_(e),
-      patience_(from_seconds(e.settings.network.heartbeat + e.settings.network.timeout)),
+    : patience_(from_seconds(e.settings.network.heartbeat + e.settings.network.timeout)),
       // Clients train on their nodes: nothing here grows with the number of those at work.
       inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {}
 

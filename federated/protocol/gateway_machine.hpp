@@ -92,7 +92,6 @@ class gateway_machine {
   void finish(const settlement& one, std::map<session_number, verdicts>& told);
   void sleep_until(virtual_time at, gateway_effects& out);
 
-  const experiment& e_;
   virtual_time patience_;
   aggregator_machine inner_;
   aggregator_effects effects_;  ///< of the inner machine, not yet digested

@@ -20,6 +20,7 @@
 #include "federated/client_score.hpp"
 #include "federated/run_history.hpp"
 #include "federated/update.hpp"
+#include "models/model.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -52,9 +53,11 @@ struct branch_hello {
 /// All that is needed to work on a run. Answers hello and branch_hello.
 struct welcome {
   std::uint64_t run = 0;
-  std::string scenario;       ///< resolved TOML of what a node needs; names no path
-  run_history history;        ///< of the run: which stored private values count
-  std::uint64_t covered = 0;  ///< version of the last durable checkpoint
+  std::string scenario;          ///< resolved TOML of what a node needs; names no path
+  run_history history;           ///< of the run: which stored private values count
+  std::uint64_t covered = 0;     ///< version of the last durable checkpoint
+  models::data_facts facts;      ///< of the whole population: with the scenario they give the model's shapes
+  std::uint32_t aggregator = 0;  ///< the number of the aggregator that is welcome; to a node, of its gateway
 };
 
 /// Go on at another gateway: "host:port".
@@ -78,7 +81,8 @@ struct task_failures {
 /// What the server decided about an update, so that the client need not keep it any longer.
 enum class verdict_kind : std::uint8_t {
   durable,   ///< it is in a model that a durable checkpoint holds
-  unwanted,  ///< it never will be: late, surplus, of an abandoned round, of a task that is over
+  unwanted,  ///< it never will be: late, surplus, of an abandoned round, of a task that is over; or a later one of the
+             ///< same client is, and this one does not matter any more
   rejected,  ///< it was not fit: `why`
 };
 struct verdict {

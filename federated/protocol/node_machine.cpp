@@ -58,10 +58,11 @@ node_effects node_machine::on_welcome(const welcome& got) {
   const bool same = run_ && run_->run == got.run && run_->history == got.history && run_->scenario == got.scenario;
   if (!same) drop_other_lives(got, effects);
   run_ = got;
+  welcomed_ = true;
   if (same) {
-    welcomed_ = true;
     effects.emplace_back(cover{got.covered});
   } else {
+    ++opening_;
     effects.emplace_back(open_run{got});
   }
   return effects;
@@ -83,15 +84,20 @@ void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
 }
 
 node_effects node_machine::on_run_opened() {
-  welcomed_ = true;
   node_effects effects;
+  if (--opening_ > 0) return effects;  // another life of the run is being opened
   for (const auto& [id, task] : std::map(tasks_)) start_next(id.client, effects);
   return effects;
 }
 
 void node_machine::on_broadcast(broadcast_ptr from) {
-  models_[from->version] = std::move(from);
-  while (models_.size() > most_models) models_.erase(models_.begin());
+  models_.push_back(std::move(from));
+  if (models_.size() > most_models) models_.pop_front();
+}
+
+broadcast_ptr node_machine::model(std::uint64_t version) const {
+  const auto at = std::ranges::find(models_, version, [](const auto& one) { return one->version; });
+  return at == models_.end() ? nullptr : *at;
 }
 
 result<node_effects> node_machine::on_assignment(const assignment& given) {
@@ -99,7 +105,7 @@ result<node_effects> node_machine::on_assignment(const assignment& given) {
   if (draining_) return effects;
   const auto place = std::string("assignment on version ") + std::to_string(given.version);
   if (!run_ || given.run != run_->run) return fail(error::kind::runtime, place, "is of another run");
-  const auto model = models_.find(given.version);
+  const auto from = model(given.version);
   for (const auto& who : given.tasks) {
     const task_id id{given.run, given.version, who.client, who.attempt};
     if (!clients_.contains(who.client))
@@ -109,16 +115,26 @@ result<node_effects> node_machine::on_assignment(const assignment& given) {
       if (at->second.at == stage::done) effects.emplace_back(send_update{id});
       continue;
     }
-    if (model == models_.end()) return fail(error::kind::runtime, place, "names a model that was not sent");
-    tasks_[id] = {stage::queued, true, model->second};
+    if (!from) return fail(error::kind::runtime, place, "names a model that was not sent");
+    forget_earlier_attempts(id, effects);
+    tasks_[id] = {stage::queued, true, from};
     start_next(who.client, effects);
   }
   return effects;
 }
 
+/// At most one attempt at a version is ever folded: when there is another, those before it came to nothing.
+void node_machine::forget_earlier_attempts(const task_id& id, node_effects& out) {
+  auto at = tasks_.lower_bound({id.run, id.version, id.client, 0});
+  while (at != tasks_.end() && at->first < id) {
+    if (at->second.at == stage::done) out.emplace_back(release{at->first, false});
+    at = tasks_.erase(at);
+  }
+}
+
 /// The oldest waiting task of a client, when it has none at work.
 void node_machine::start_next(std::uint32_t client, node_effects& out) {
-  if (!welcomed_ || busy_.contains(client)) return;
+  if (opening_ > 0 || busy_.contains(client)) return;
   for (auto& [id, task] : tasks_) {
     if (id.client != client || task.at != stage::queued) continue;
     task.at = stage::training;
@@ -136,7 +152,7 @@ node_effects node_machine::on_trained(const task_id& task) {
   } else {
     at->second.at = stage::done;
     at->second.from.reset();
-    if (at->second.wanted && welcomed_) effects.emplace_back(send_update{task});
+    if (at->second.wanted) effects.emplace_back(send_update{task});
   }
   start_next(task.client, effects);
   stop_if_drained(effects);
@@ -147,7 +163,7 @@ node_effects node_machine::on_failed(const task_id& task) {
   node_effects effects;
   busy_.erase(task.client);
   if (const auto at = tasks_.find(task); at != tasks_.end()) {
-    if (at->second.wanted && welcomed_) effects.emplace_back(send_failure{task});
+    if (at->second.wanted) effects.emplace_back(send_failure{task});
     tasks_.erase(at);
   }
   start_next(task.client, effects);
@@ -178,6 +194,11 @@ node_effects node_machine::on_farewell(const farewell& said) {
   if (!said.final) return {};  // the session will end
   stopped_ = true;
   return {hang_up{}, stop_node{said.why}};
+}
+
+bool node_machine::counts(const task_id& task) const {
+  const auto at = tasks_.find(task);
+  return at != tasks_.end() && at->second.at == stage::training;
 }
 
 std::size_t node_machine::at_work() const {

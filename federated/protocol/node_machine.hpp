@@ -18,6 +18,7 @@
 // are forgotten, since the private values that they go with are.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -40,7 +41,8 @@ struct say_hello {
 struct open_run {
   welcome content;
 };
-/// Work on this task; call on_trained() or on_failed(). Tasks of one client come one after the other.
+/// Work on this task; call on_trained() or on_failed(). Tasks of one client come one after the other. With commit =
+/// "after-training" the private values are kept before on_trained(), if counts() says so.
 struct train {
   task_id task;
   broadcast_ptr from;
@@ -86,6 +88,8 @@ class node_machine {
   [[nodiscard]] node_effects on_run_opened();
   /// The model of a version, which the next assignments may name. Kept while tasks need it.
   void on_broadcast(broadcast_ptr from);
+  /// That model, if it is one of the last that came in this session; else null.
+  [[nodiscard]] broadcast_ptr model(std::uint64_t version) const;
   /// Tasks that are not of this run, of these clients or of a known model are an error: the gateway is not to be
   /// believed.
   [[nodiscard]] result<node_effects> on_assignment(const assignment& given);
@@ -99,6 +103,9 @@ class node_machine {
   [[nodiscard]] node_effects drain();
 
   [[nodiscard]] const client_range& clients() const { return clients_; }
+  /// Whether what comes of the work on this task is still asked for. If not, no private values of it may be kept: the
+  /// life of the run that it belongs to may be over. To be asked before they are, when the work is done.
+  [[nodiscard]] bool counts(const task_id& task) const;
   /// Tasks at work or waiting to be.
   [[nodiscard]] std::size_t at_work() const;
   /// Updates that are kept.
@@ -114,6 +121,7 @@ class node_machine {
 
   [[nodiscard]] node_effects reconnect(const std::string& address);
   void start_next(std::uint32_t client, node_effects& out);
+  void forget_earlier_attempts(const task_id& id, node_effects& out);
   void drop_other_lives(const welcome& got, node_effects& out);
   void stop_if_drained(node_effects& out);
 
@@ -125,11 +133,12 @@ class node_machine {
   std::optional<welcome> run_;
   bool connected_ = false;
   bool welcomed_ = false;
+  std::size_t opening_ = 0;  ///< calls of on_run_opened() that are awaited: no work begins before the last
   bool draining_ = false;
   bool stopped_ = false;
   std::map<task_id, held_task> tasks_;
-  std::set<std::uint32_t> busy_;                   ///< clients that train
-  std::map<std::uint64_t, broadcast_ptr> models_;  ///< by version: of this session
+  std::set<std::uint32_t> busy_;      ///< clients that train
+  std::deque<broadcast_ptr> models_;  ///< of this session, as they came
 };
 
 }  // namespace furlong::federated::protocol

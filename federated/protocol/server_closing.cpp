@@ -38,17 +38,20 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
 }
 
 /// FedAsync: the client's model is the version it started from plus its change, so the way from the server's model to
-/// it begins at the version it started from (Xie et al. 2019, algorithm 1).
+/// it begins at the version it started from (Xie et al. 2019, algorithm 1). Over a network several may have arrived
+/// before the version was closed: then it is the mean of their ways.
 void server_machine::mix_in_base(aggregate& round) const {
   auto change = round.change.values();
   const auto mixing = static_cast<float>(how().mixing);
   for (auto& value : change) value *= mixing;
-  const auto base = folded_.front().version;
-  if (base == state_.version) return;
-  const auto weight = static_cast<float>(how().mixing * staleness_weight(how(), state_.version - base));
-  const auto from = broadcasts_.at(base).from->model.values();
   const auto now = state_.model.values();
-  for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - now[i]);
+  for (const auto& [run, base, client, attempt] : folded_) {
+    if (base == state_.version) continue;
+    const auto weight = static_cast<float>(how().mixing * staleness_weight(how(), state_.version - base) /
+                                           static_cast<double>(folded_.size()));
+    const auto from = broadcasts_.at(base).from->model.values();
+    for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - now[i]);
+  }
 }
 
 /// The round came to nothing: what was folded is thrown away.
@@ -101,20 +104,25 @@ void server_machine::conclude(server_effects& out) {
   state_.counts.bytes_down += report_.bytes_down;
   report_.ended_at = state_.now;
   report_.in_flight = open_.size();
-  if (is_async() && how().async == async_kind::model && round.usable) mix_in_base(round);
   std::ranges::sort(folded_);
+  if (is_async() && how().async == async_kind::model && round.usable) mix_in_base(round);
+  if (routed_) report_.members = folded_;
   if (routed_)
     in_model_.insert(folded_.begin(), folded_.end());
   else if (!folded_.empty())
     out.emplace_back(acknowledge{state_.version, folded_});
   close_round(e_, state_, optimizer_, round, report_);
   dealt_out_ = false;
-  std::erase_if(moving_, [this](const auto& of) { return !open_.contains(of.first); });
+  std::erase_if(moving_, [this](const auto& of) {
+    const auto at = open_.find(of.first.client);
+    return at == open_.end() || at->second.id != of.first;
+  });
+  folded_.clear();
   std::ranges::stable_sort(events_, {}, [](const run_event& event) { return std::pair(event.at, event.client); });
   for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});
   std::ranges::sort(report_.spans, {},
                     [](const task_span& s) { return std::tuple(s.ended_at, s.started_at, s.client); });
-  out.emplace_back(round_closed{report_});
+  out.emplace_back(round_closed{std::exchange(report_, {})});  // what ends before the next round begins is of that one
   const auto every = e_.settings.evaluation.every;
   if (is_over() || (every != 0 && state_.version % every == 0)) {
     out.emplace_back(evaluate{});
@@ -147,6 +155,7 @@ server_effects server_machine::on_checkpointed() {
   server_effects effects;
   if (!in_model_.empty()) effects.emplace_back(acknowledge{state_.version, {in_model_.begin(), in_model_.end()}});
   in_model_.clear();
+  if (!superseded_.empty()) effects.emplace_back(decline{std::exchange(superseded_, {})});
   if (is_over())
     effects.emplace_back(finish{false});
   else if (stopping_)

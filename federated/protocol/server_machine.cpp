@@ -73,14 +73,15 @@ void server_machine::open(const open_task& task) {
   ++broadcasts_[task.id.version].open;
 }
 
-server_effects server_machine::on_proceed() {
+server_effects server_machine::on_proceed(virtual_time now) {
+  state_.now = std::max(state_.now, now);
   if (who_ != nullptr) who_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, state_.reference);
   show_model();
-  report_ = {};
   round_began_ = report_.began_at = state_.now;
   folded_.clear();
   looks_ = 0;
+  next_look_ = never;
   open_in_round_ = 0;
   dealt_out_ = false;
   closing_ = false;
@@ -135,7 +136,8 @@ void server_machine::look_again(server_effects& out, virtual_time at_latest) {
   const auto retry = std::max<virtual_time>(from_seconds(how().retry), 1);
   const auto after = std::min(retry << std::min(looks_, 20U), std::max(longest_retry, retry));
   ++looks_;
-  out.emplace_back(timer{timer_kind::look_again, state_.version, std::min(state_.now + after, at_latest)});
+  next_look_ = std::min(state_.now + after, at_latest);
+  out.emplace_back(timer{timer_kind::look_again, state_.version, next_look_});
 }
 
 void server_machine::look(server_effects& out) {

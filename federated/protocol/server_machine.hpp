@@ -25,6 +25,8 @@
 //   - What an aggregator folded is lost with it: those tasks are open again, and wait for their clients, for
 //     network.timeout at most                                                 <- on_aggregator_lost, -> timer
 //   - Updates are acknowledged once a checkpoint holds them                           -> acknowledge, decline
+//     Who is not reached then is told when it joins again, with what it holds: a server that has finished should go on
+//     listening until the nodes had the time to come back.
 //
 // A partial of another run, version or aggregator, one that comes twice, or one that lists clients that its aggregator
 // was not given, is an error and leaves the machine unchanged.
@@ -144,7 +146,8 @@ class server_machine {
                                             virtual_time now);
   [[nodiscard]] server_effects on_evaluated(const evaluation_report& figures);
   [[nodiscard]] server_effects on_checkpointed();
-  [[nodiscard]] server_effects on_proceed();
+  /// `now`: evaluating and writing the checkpoint took time.
+  [[nodiscard]] server_effects on_proceed(virtual_time now = 0);
   /// Asks to stop after the round under way.
   void stop() { stopping_ = true; }
   /// Asks for a checkpoint after the round under way.
@@ -161,6 +164,8 @@ class server_machine {
   [[nodiscard]] server_state snapshot() const;
   /// Tasks of which nothing is known yet.
   [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
+  /// Tasks whose updates were folded in this round: in no model yet.
+  [[nodiscard]] std::size_t folding() const { return folded_.size(); }
 
  private:
   [[nodiscard]] const participation_settings& how() const { return e_.settings.participation; }
@@ -191,6 +196,8 @@ class server_machine {
   void close_shares(bool enough, server_effects& out);
   void settle(std::uint32_t aggregator, const settlement& one);
   void after_settling(server_effects& out);
+  void tell_over(server_effects& out);
+  void judge_held(const std::vector<task_id>& holding, server_effects& out);
   void place(open_task& task, server_effects& out);
   void cast_adrift(open_task& task);
   void settle_here(const task_id& id, outcome what, drop_stage stage);
@@ -232,10 +239,14 @@ class server_machine {
   // Where clients are routed:
   const bool routed_;
   std::map<std::uint32_t, virtual_time> adrift_;  ///< by client: its open task is with nobody, since when
-  std::map<std::uint32_t, bool> moving_;  ///< by client: its task is being withdrawn; whether it holds its task still
-  std::set<std::uint32_t> placed_next_;   ///< of the adrift: clients that hold their task, and are reached again
-  std::set<task_id> in_model_;            ///< folded, and in no durable checkpoint yet
-  bool waits_for_adrift_ = false;         ///< a timer is running
+  std::map<task_id, bool> moving_;  ///< tasks that are being withdrawn, or folded where their clients are not any more:
+                                    ///< whether they are held where their clients are
+  std::set<std::uint32_t> placed_next_;  ///< of the adrift: clients that hold their task, and are reached again
+  std::set<task_id> in_model_;           ///< folded, and in no durable checkpoint yet
+  std::vector<task_id> over_;            ///< ended, and nobody told their clients
+  std::vector<task_id> superseded_;      ///< of clients with later tasks in in_model_: over when that is durable
+  virtual_time next_look_ = never;       ///< the timer that counts; others are void
+  bool waits_for_adrift_ = false;        ///< a timer is running
   round_report report_;
   std::vector<run_event> events_;  ///< of this round
   bool stopping_ = false;

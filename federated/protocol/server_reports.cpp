@@ -19,7 +19,12 @@ server_effects server_machine::on_settled(std::uint32_t aggregator, const std::v
   return effects;
 }
 
+void server_machine::tell_over(server_effects& out) {
+  if (!over_.empty()) out.emplace_back(decline{std::exchange(over_, {})});
+}
+
 void server_machine::after_settling(server_effects& out) {
+  tell_over(out);
   if (!dealt_out_ || closing_) return;
   // Aggregators that are routed to do not know when their share is over: more tasks may come.
   const bool all_ended = !is_async() && open_in_round_ == 0;
@@ -34,7 +39,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   const auto task = at->second;
   open_.erase(at);
   adrift_.erase(one.id.client);
-  moving_.erase(one.id.client);
+  if (one.what != outcome::folded) moving_.erase(one.id);
   placed_next_.erase(one.id.client);
   if (--broadcasts_.at(task.id.version).open == 0) unused_.push_back(task.id.version);
   auto& counts = state_.counts;
@@ -66,6 +71,11 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     counts.examples += one.examples;
     report_.examples += one.examples;
     report_.bytes_up += one.bytes;
+  }
+  if (routed_ && one.what != outcome::folded) {
+    // A gateway tells its nodes of reports that it did not fold. Others who hold the task still must hear of it too.
+    const auto there = who_->route(one.id.client);
+    if (there && (one.what == outcome::dropped || *there != aggregator)) over_.push_back(one.id);
   }
   if (!is_async() && !task.closed) --open_in_round_;
   remember_span(task, one.what);
@@ -115,11 +125,17 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     return effects;
   }
   if (which.version != state_.version || closing_) return effects;
+  if (which.what == timer_kind::look_again && routed_) {  // a client that joined may have set another one
+    if (which.at != next_look_) return effects;
+    next_look_ = never;
+  }
   state_.now = std::max(state_.now, now);
   if (which.what == timer_kind::deadline) {
     if (dealt_out_) close_shares(false, effects);
     return effects;
   }
+  // Whoever is routed to may never come: asked to stop, the server need not wait.
+  if (routed_ && stopping_ && !dealt_out_) return {checkpoint{}};
   if (!is_async()) {
     look(effects);
     return effects;

@@ -59,9 +59,8 @@ void server_machine::place(open_task& task, server_effects& out) {
   const auto to = who_->route(task.id.client);
   if (!to) return cast_adrift(task);
   if (task.closed) {
-    const auto id = task.id;
-    settle_here(id, task.surplus ? outcome::surplus : outcome::late, {});
-    out.emplace_back(decline{{id}});
+    settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
+    tell_over(out);
     return;
   }
   if (!dealt_out_ || closing_) {  // when the next version begins
@@ -105,30 +104,42 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   for (const auto& [client, task] : here) {
     const bool held = std::ranges::find(holding, task.id) != holding.end();
     if (task.aggregator != nowhere) {
-      if (!moving_.contains(client)) effects.emplace_back(withdraw{task.aggregator, {task.id}});
-      moving_[client] = held;
+      if (!moving_.contains(task.id)) effects.emplace_back(withdraw{task.aggregator, {task.id}});
+      moving_[task.id] = held;
     } else if (held) {
       place(open_.at(client), effects);
     } else {
       settle_here(task.id, outcome::dropped, drop_stage::train);
     }
   }
-  decline over;
+  for (const auto& id : folded_)  // if what was folded gets lost
+    if (first <= id.client && id.client <= last) moving_[id] = std::ranges::find(holding, id) != holding.end();
+  judge_held(holding, effects);
+  after_settling(effects);
+  if (!is_async() && next_look_ != never && !stopping_) {  // it waits for clients
+    next_look_ = never;
+    looks_ = 0;
+    look(effects);
+  }
+  return effects;
+}
+
+/// Says what became of tasks that a node holds still, unless it will hear of them anyway.
+void server_machine::judge_held(const std::vector<task_id>& holding, server_effects& out) {
   acknowledge durable{state_.version, {}};
   for (const auto& id : holding) {
     if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) continue;
-    if (here.contains(id.client) && here.at(id.client).id == id) continue;  // settled above, and told
-    const bool folding = std::ranges::find(folded_, id) != folded_.end();
-    if (folding) moving_[id.client] = true;           // if what was folded gets lost
-    if (folding || in_model_.contains(id)) continue;  // it will hear
-    const bool in_checkpoint = id.run == state_.run && id.client < state_.ledger->size() &&
-                               (*state_.ledger)[id.client].folded_version == id.version + 1;
-    (in_checkpoint ? durable.tasks : over.tasks).push_back(id);
+    if (in_model_.contains(id) || std::ranges::find(folded_, id) != folded_.end()) continue;
+    const bool known = id.run == state_.run && id.client < state_.ledger->size();
+    const std::uint64_t last = known ? (*state_.ledger)[id.client].folded_version : 0;
+    // What a client did before its last update in a checkpoint may be in it too: nobody remembers. Its private values
+    // are those of the last, so nothing is lost when the earlier ones are forgotten; but not before it is durable.
+    const auto later = in_model_.lower_bound({state_.run, last - 1, id.client, 0});
+    const bool waits =
+        last > id.version + 1 && later != in_model_.end() && later->version + 1 == last && later->client == id.client;
+    (waits ? superseded_ : last == id.version + 1 ? durable.tasks : over_).push_back(id);
   }
-  if (!durable.tasks.empty()) effects.emplace_back(std::move(durable));
-  if (!over.tasks.empty()) effects.emplace_back(std::move(over));
-  after_settling(effects);
-  return effects;
+  if (!durable.tasks.empty()) out.emplace_back(std::move(durable));
 }
 
 server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std::vector<task_id>& tasks,
@@ -138,7 +149,7 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
   for (const auto& id : tasks) {
     const auto at = open_.find(id.client);
     if (at == open_.end() || at->second.id != id || at->second.aggregator != aggregator) continue;
-    const auto moving = moving_.find(id.client);
+    const auto moving = moving_.find(id);
     const bool held = moving == moving_.end() || moving->second;
     if (moving != moving_.end()) moving_.erase(moving);
     at->second.aggregator = nowhere;
@@ -177,7 +188,7 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
   for (auto& [client, task] : open_)
     if (task.aggregator == aggregator) lost.emplace(client, &task);
   for (auto& [client, task] : lost) {
-    const auto moving = moving_.find(client);
+    const auto moving = moving_.find(task->id);
     const bool placed = moving != moving_.end() && moving->second;
     if (moving != moving_.end()) moving_.erase(moving);
     task->aggregator = nowhere;
@@ -187,6 +198,7 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
       cast_adrift(*task);
   }
   wait_for_the_adrift(effects);
+  tell_over(effects);
   if (closing_ && pending_ == 0 && dealt_out_)
     conclude(effects);
   else

@@ -5,11 +5,14 @@ usage: run_commands.py FURLONG ROOT
 
 Commands are the lines of fenced blocks marked `sh`. `furlong` stands for the built command. Long scenarios run at smoke
 size (a few rounds); those on MovieLens run when the data is there and must otherwise say where to get it. `./dev ...`
-lines are only checked to be commands that ./dev knows: what they do is what runs this.
+lines are only checked to be commands that ./dev knows: what they do is what runs this. A line that ends in `&` runs
+beside the others of its page; `wait` waits until all of these have ended, and each must have ended well. The ports
+74NN of a page are replaced by free ones.
 """
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +31,55 @@ def commands(page: Path) -> list[tuple[int, str]]:
         elif inside and line.strip() and not line.lstrip().startswith("#"):
             found.append((number, re.sub(r"\s+#\s.*$", "", line).strip()))
     return found
+
+
+class Ports:
+    """Free ports in place of those that a page shows. All are held until each has its number."""
+
+    def __init__(self, text: str):
+        shown = sorted(set(re.findall(r":(74[0-9]{2})\b", text)))
+        held = [socket.create_server(("127.0.0.1", 0)) for _ in shown]
+        self.by_shown = {port: str(one.getsockname()[1]) for port, one in zip(shown, held)}
+        for one in held:
+            one.close()
+
+    def replace(self, command: str) -> str:
+        return re.sub(r":(74[0-9]{2})\b", lambda found: ":" + self.by_shown[found[1]], command)
+
+
+class Background:
+    """The commands of a page that run beside the others."""
+
+    def __init__(self):
+        self.running = []
+
+    def start(self, words: list[str], furlong: str, folder: Path) -> str:
+        if words[0] != "furlong":
+            return "not furlong"
+        log = tempfile.TemporaryFile()
+        self.running.append((subprocess.Popen([furlong, *words[1:]], cwd=folder, stdout=log, stderr=log), words, log))
+        return ""
+
+    def wait(self) -> str:
+        """What went wrong, or nothing."""
+        wrong = []
+        for process, words, log in self.running:
+            try:
+                code = process.wait(timeout=240)
+            except subprocess.TimeoutExpired:
+                code = "none: it still runs"
+            if code != 0:
+                log.seek(0)
+                wrong.append(f"{words[1]}: exit {code}: {log.read().decode(errors='replace')[-600:]}")
+        self.end()
+        return "; ".join(wrong)
+
+    def end(self):
+        for process, _, log in self.running:
+            process.kill()
+            process.wait()
+            log.close()
+        self.running = []
 
 
 def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
@@ -57,11 +109,19 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             (folder / "scenarios").symlink_to(root / "scenarios")
+            ports, beside = Ports(page.read_text()), Background()
             for number, command in commands(page):
-                why = run(shlex.split(command), furlong, root, folder)
+                words = shlex.split(ports.replace(command))
+                if words[-1] == "&":
+                    why = beside.start(words[:-1], furlong, folder)
+                elif words == ["wait"]:
+                    why = beside.wait()
+                else:
+                    why = run(words, furlong, root, folder)
                 print(f"{page.relative_to(root)}:{number}: {command}: {why or 'ok'}")
                 failed += bool(why)
                 passed += not why
+            beside.end()
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

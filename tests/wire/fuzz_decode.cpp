@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "tests/wire/control_samples.hpp"
 #include "tests/wire/samples.hpp"
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
@@ -38,11 +39,19 @@ void must_be_as_long_as_predicted(const encoded& frame, const Message& message) 
   must(frame.size() == encoded_size(message), "the encoded size is the predicted one");
 }
 
+constexpr auto as_control = []<class Found>(const Found& found) -> control {
+  if constexpr (std::is_constructible_v<control, const Found&>)
+    return found;
+  else
+    std::abort();
+};
+
 struct harness {
   models::layout_ptr shape = samples::small_layout();
   encoder make{shape};
   decoder read{shape};
   decoder again{shape};
+  decoder before;
   federated::client_update update;
   federated::broadcast message;
   federated::partial_aggregate partial;
@@ -98,6 +107,19 @@ struct harness {
     must_be_as_long_as_predicted(*copy, partial);
     must(again.decode_partial(copy->bytes(), partial).has_value(), "a partial survives a round trip");
     must(samples::copy_of(*make.encode(partial)) == samples::copy_of(*copy), "and stays the same");
+  }
+
+  // A control message. What does not travel (a reason of what was not rejected) may differ from the first copy only.
+  void check(std::span<const std::byte> frame, const control& found) {
+    const auto once = encoder::encode(found);
+    must(once.has_value(), "a decoded control message can be encoded");
+    must_be_as_long_as_predicted(*once, found);
+    must(once->size() <= largest_control(frame.size()), "no control message is longer than its kind gets");
+    const auto read_back = before.decode(once->bytes());
+    must(read_back.has_value(), "a control message survives a round trip, and needs no layout");
+    const auto twice = encoder::encode(std::visit(as_control, *read_back));
+    must(twice.has_value() && samples::copy_of(*twice) == samples::copy_of(*once), "and stays the same");
+    must(before.decode(frame).has_value(), "a layout decides nothing about a control message");
   }
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/wire/compare.hpp"
+#include "tests/wire/control_samples.hpp"
 #include "tests/wire/samples.hpp"
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
@@ -50,6 +51,31 @@ BOOST_AUTO_TEST_CASE(update) {
   federated::client_update found;
   BOOST_REQUIRE(read.decode_update(golden, found).has_value());
   BOOST_TEST(samples::same(found, samples::small_update()));
+}
+
+BOOST_AUTO_TEST_CASE(update_in_int8) {
+  const auto golden = read_golden("update-int8.txt");
+  const encoder make(samples::small_layout());
+  const packing how{federated::number_format::int8, false};
+  const auto sent = samples::small_update(how.numbers);
+  BOOST_TEST((samples::copy_of(make.encode(sent, update_format::sparse, how).value()) == golden));
+  decoder read(samples::small_layout());
+  federated::client_update found;
+  BOOST_REQUIRE(read.decode_update(golden, found).has_value());
+  BOOST_TEST(samples::same(found, sent));
+}
+
+BOOST_AUTO_TEST_CASE(control_messages) {
+  decoder read;
+  int found = 0;
+  for (const auto& [name, message] : samples::small_controls()) {
+    if (name != "hello" && name != "assignment" && name != "settled") continue;
+    ++found;
+    const auto golden = read_golden(std::string(name) + ".txt");
+    BOOST_TEST((samples::copy_of(encoder::encode(message).value()) == golden), name);
+    BOOST_TEST(read.decode(golden).has_value(), name);
+  }
+  BOOST_TEST(found == 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <span>
 #include <string_view>
 
+#include "tests/wire/control_samples.hpp"
 #include "tests/wire/samples.hpp"
 
 namespace {
@@ -58,7 +60,95 @@ const std::vector<std::string_view> update_words = {
     "0.125, padding",
 };
 
-void write_golden(const std::filesystem::path& file, std::span<const std::byte> frame, std::string_view what,
+const std::vector<std::string_view> hello_words = {
+    "frame: one segment (0 more), of 18 words",
+    "root pointer: Message, 1 word of data, 1 pointer",
+    "Message: protocol 1, kind 4 (hello)",
+    "Message.hello: Hello, 2 words of data, 3 pointers",
+    "Hello.first 5, Hello.last 6",
+    "Hello.run",
+    "Hello.software: 14 bytes",
+    "Hello.holding: 48 bytes",
+    "Hello.avoid: 15 bytes",
+    "software \"furlong \"",
+    "\"0.1.0\", a zero, padding",
+    "holding[0].run",
+    "holding[0].version 9",
+    "holding[0].client 5, holding[0].attempt 1",
+    "holding[1].run",
+    "holding[1].version 9",
+    "holding[1].client 6, holding[1].attempt 0",
+    "avoid \"b.exampl\"",
+    "\"e:4711\", a zero, padding",
+};
+
+const std::vector<std::string_view> assignment_words = {
+    "frame: one segment (0 more), of 10 words",
+    "root pointer: Message, 1 word of data, 1 pointer",
+    "Message: protocol 1, kind 8 (assignment)",
+    "Message.assignment: Assignment, 3 words of data, 1 pointer",
+    "Assignment.run",
+    "Assignment.version 9",
+    "Assignment.begins true",
+    "Assignment.tasks: 24 bytes",
+    "tasks[0]: client 5, attempt 1",
+    "tasks[1]: client 6, attempt 0",
+    "tasks[2]: client 9, attempt 0",
+};
+
+const std::vector<std::string_view> settled_words = {
+    "frame: one segment (0 more), of 31 words",
+    "root pointer: Message, 1 word of data, 1 pointer",
+    "Message: protocol 1, kind 19 (settled)",
+    "Message.settled: Settled, no data, 7 pointers",
+    "Settled.tasks: 72 bytes",
+    "Settled.outcomes: 3 bytes",
+    "Settled.reasons: 3 bytes",
+    "Settled.stages: 3 bytes",
+    "Settled.examples: 24 bytes",
+    "Settled.bytes: 24 bytes",
+    "Settled.losses: 24 bytes",
+    "tasks[0].run",
+    "tasks[0].version 9",
+    "tasks[0].client 5, tasks[0].attempt 1",
+    "tasks[1].run",
+    "tasks[1].version 9",
+    "tasks[1].client 6, tasks[1].attempt 0",
+    "tasks[2].run",
+    "tasks[2].version 9",
+    "tasks[2].client 6, tasks[2].attempt 0",
+    "outcomes: folded, rejected, dropped, padding",
+    "reasons: none, not finite, none, padding",
+    "stages: none, none, upload, padding",
+    "examples[0] 12",
+    "examples[1] 7",
+    "examples[2] 0",
+    "bytes[0] 232",
+    "bytes[1] 232",
+    "bytes[2] 0",
+    "losses[0] 0.5",
+    "losses[1] 2.5",
+    "losses[2] 0",
+};
+
+const std::map<std::string_view, std::vector<std::string_view>> control_words = {
+    {"hello", hello_words}, {"assignment", assignment_words}, {"settled", settled_words}};
+
+// As update_words, but for the encoding and what the values become.
+std::vector<std::string_view> update_int8_words() {
+  auto words = update_words;
+  words[0] = "frame: one segment (0 more), of 27 words";
+  words[4] = "Update.weight 7, Update.encoding 2 (int8), padding";
+  words[19] = "items.values: 8 bytes";
+  words[22] = "bias.values: 7 bytes";
+  words.resize(25);
+  words.insert(words.end(),
+               {"items.values: their scale, 3 / 127 rounded up, and codes 42, -42, 127, -127 (rows 1 and 3)",
+                "bias.values: their scale, 0.5 / 127 rounded up, and codes 127, 64, 32, padding"});
+  return words;
+}
+
+void write_golden(const std::filesystem::path& file, std::span<const std::byte> frame, const std::string& what,
                   const std::vector<std::string_view>& labels) {
   if (frame.size() != 8 * labels.size())
     throw std::runtime_error(file.string() + ": the frame has " + std::to_string(frame.size() / 8) +
@@ -84,6 +174,15 @@ void write_all_golden(const std::filesystem::path& folder) {
                task_words);
   const auto update = make.encode(samples::small_update(), update_format::sparse).value();
   write_golden(folder / "update.txt", update.bytes(), "The frame of small_update(), row-sparse.", update_words);
+  const packing int8{furlong::federated::number_format::int8, false};
+  write_golden(folder / "update-int8.txt",
+               make.encode(samples::small_update(int8.numbers), update_format::sparse, int8).value().bytes(),
+               "The frame of small_update(), rounded to int8, row-sparse.", update_int8_words());
+  for (const auto& [name, message] : samples::small_controls())
+    for (const auto& [noted, words] : control_words)
+      if (name == noted)
+        write_golden(folder / (std::string(name) + ".txt"), encoder::encode(message).value().bytes(),
+                     "The frame of " + std::string(name) + " in small_controls().", words);
 }
 
 void write_corpus(const std::filesystem::path& folder) {

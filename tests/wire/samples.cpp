@@ -4,6 +4,9 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
+
+#include "tests/wire/control_samples.hpp"
 
 namespace furlong::wire::samples {
 
@@ -20,6 +23,10 @@ std::vector<std::uint32_t> some_rows(std::uint32_t rows, random_stream& random) 
   random.shuffle(std::span(all));
   all.resize(random.below(rows + 1));
   return all;
+}
+
+void must(const result<void>& outcome) {
+  if (!outcome) throw std::logic_error(outcome.error().text());
 }
 
 bytes changed(bytes frame, std::size_t at, std::uint8_t value) {
@@ -48,6 +55,34 @@ federated::client_update small_update() {
   update.change.pieces = {{true, 0, 2, 0}, {false, 0, 0, 4}};
   update.change.rows = {3, 1};
   update.change.values = {3.0F, -3.0F, 1.0F, -1.0F, 0.5F, 0.25F, 0.125F};
+  return update;
+}
+
+federated::broadcast small_broadcast(federated::number_format numbers) {
+  auto message = small_broadcast();
+  models::random_stream rounding(1, models::purpose::test);
+  must(federated::round_model(message.model, numbers, rounding));
+  return message;
+}
+
+federated::client_update small_update(federated::number_format numbers) {
+  auto update = small_update();
+  models::delta carried;
+  models::random_stream rounding(1, models::purpose::test);
+  must(federated::round_change(update.change, carried, numbers, rounding));
+  return update;
+}
+
+federated::broadcast even_broadcast() {
+  auto message = small_broadcast();
+  std::ranges::fill(message.model.values(), 0.5F);
+  return message;
+}
+
+federated::client_update even_update() {
+  auto update = small_update();
+  update.change = models::to_dense(update.change);
+  std::ranges::fill(update.change.values, 0.5F);
   return update;
 }
 
@@ -143,6 +178,29 @@ federated::partial_aggregate random_partial(random_stream& random) {
 
 bytes copy_of(const encoded& frame) { return {frame.bytes().begin(), frame.bytes().end()}; }
 
+namespace {
+
+// Sound frames of all formats, and control messages.
+std::vector<named_frame> newer_frames() {
+  const encoder make(small_layout());
+  std::vector<named_frame> frames;
+  for (const auto numbers : {federated::number_format::float16, federated::number_format::int8}) {
+    const std::string name(to_string(numbers));
+    frames.push_back({"broadcast-" + name, copy_of(make.encode(small_broadcast(numbers), {numbers, false}).value())});
+    const auto update = small_update(numbers);
+    frames.push_back(
+        {"update-sparse-" + name, copy_of(make.encode(update, update_format::sparse, {numbers, false}).value())});
+  }
+  const packing zstd{federated::number_format::float32, true};
+  frames.push_back({"broadcast-zstd", copy_of(make.encode(even_broadcast(), zstd).value())});
+  frames.push_back({"update-zstd", copy_of(make.encode(even_update(), update_format::dense, zstd).value())});
+  for (const auto& [name, message] : small_controls())
+    frames.push_back({std::string(name), copy_of(encoder::encode(message).value())});
+  return frames;
+}
+
+}  // namespace
+
 std::vector<named_frame> corpus() {
   const encoder make(small_layout());
   const bytes sparse = copy_of(make.encode(small_update(), update_format::sparse).value());
@@ -155,22 +213,25 @@ std::vector<named_frame> corpus() {
   cut.resize(cut.size() - 8);
   bytes shorter = cut;
   shorter[4] = std::byte{static_cast<std::uint8_t>(shorter.size() / 8 - 1)};
-  return {{"task", copy_of(encoder::encode(small_task()))},
-          {"broadcast", copy_of(make.encode(small_broadcast()).value())},
-          {"update-sparse", sparse},
-          {"update-dense", copy_of(make.encode(small_update(), update_format::dense).value())},
-          {"partial", partial},
-          {"partial-nobody", copy_of(make.encode(nobody).value())},
-          {"damaged-protocol", changed(sparse, 16, 9)},
-          {"damaged-kind", changed(sparse, 18, 9)},
-          {"damaged-segments", changed(sparse, 0, 1)},
-          {"damaged-claim", changed(sparse, 7, 0xFF)},
-          {"damaged-layout", changed(sparse, 13 * 8, static_cast<std::uint8_t>(~std::to_integer<int>(sparse[13 * 8])))},
-          {"damaged-rows", changed(sparse, 24 * 8, 3)},
-          {"damaged-cut", cut},
-          {"damaged-cut-header-agrees", shorter},
-          {"damaged-pointer", changed(partial, 3 * 8 + 1, 0x7F)},
-          {"empty", {}}};
+  std::vector<named_frame> all{
+      {"task", copy_of(encoder::encode(small_task()))},
+      {"broadcast", copy_of(make.encode(small_broadcast()).value())},
+      {"update-sparse", sparse},
+      {"update-dense", copy_of(make.encode(small_update(), update_format::dense).value())},
+      {"partial", partial},
+      {"partial-nobody", copy_of(make.encode(nobody).value())},
+      {"damaged-protocol", changed(sparse, 16, 9)},
+      {"damaged-kind", changed(sparse, 18, 9)},
+      {"damaged-segments", changed(sparse, 0, 1)},
+      {"damaged-claim", changed(sparse, 7, 0xFF)},
+      {"damaged-layout", changed(sparse, 13 * 8, static_cast<std::uint8_t>(~std::to_integer<int>(sparse[13 * 8])))},
+      {"damaged-rows", changed(sparse, 24 * 8, 3)},
+      {"damaged-cut", cut},
+      {"damaged-cut-header-agrees", shorter},
+      {"damaged-pointer", changed(partial, 3 * 8 + 1, 0x7F)},
+      {"empty", {}}};
+  for (auto& each : newer_frames()) all.push_back(std::move(each));
+  return all;
 }
 
 }  // namespace furlong::wire::samples

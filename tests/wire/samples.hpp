@@ -26,6 +26,12 @@ struct named_frame {
 [[nodiscard]] federated::broadcast small_broadcast();
 /// Lists rows 3 and 1 of "items", in this order, and all of "bias".
 [[nodiscard]] federated::client_update small_update();
+/// The same, rounded to a format.
+[[nodiscard]] federated::broadcast small_broadcast(federated::number_format numbers);
+[[nodiscard]] federated::client_update small_update(federated::number_format numbers);
+/// All values 0.5, so that zstd makes even these shorter.
+[[nodiscard]] federated::broadcast even_broadcast();
+[[nodiscard]] federated::client_update even_update();
 [[nodiscard]] federated::partial_aggregate small_partial();
 
 /// Up to six tensors of all kinds: tables, vectors, scalars, tensors without rows or without columns.

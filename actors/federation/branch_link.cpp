@@ -1,0 +1,94 @@
+#include "actors/federation/branch_link.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "actors/federation/model_frames.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+using self_pointer = branch_link_actor::stateful_pointer<branch_link_state>;
+
+void end(self_pointer self, const std::string& why) {
+  auto& state = self->state;
+  if (state.channel) state.channel->close();
+  if (state.number)
+    self->send(state.parent, branch_gone{*state.number, why});
+  else
+    spdlog::warn("an aggregator at {}: {}", state.channel ? state.channel->other().address : "?", why);
+  self->quit();
+}
+
+void tell(self_pointer self, upward what) {
+  self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(what))});
+}
+
+void send(self_pointer self, const share_down& what) {
+  auto& state = self->state;
+  state.run->frames->send(*state.channel, state.models, what.from);
+  protocol::assignment given{what.from->run, what.from->version, what.begins, {}};
+  for (const auto& task : what.tasks) given.tasks.push_back({task.client, task.attempt});
+  send_control(*state.channel, given);
+}
+
+void send(self_pointer self, const evaluation_down& what) {
+  auto& state = self->state;
+  state.run->frames->send(*state.channel, state.models, what.from);
+  send_control(*state.channel, protocol::evaluation_request{what.from->version, what.clients});
+}
+
+template <class Message>
+void send(self_pointer self, const Message& what) {
+  send_control(*self->state.channel, what);
+}
+
+void on_frame(self_pointer self, const net::received& frame) {
+  auto& state = self->state;
+  auto got = state.decoder->decode(frame.bytes());
+  if (!got) return end(self, got.error().text());
+  if (const auto* hello = std::get_if<protocol::branch_hello>(&*got); hello != nullptr && !state.number)
+    return self->send(state.parent, branch_arrived{*hello});
+  if (const auto* bye = std::get_if<protocol::farewell>(&*got)) return end(self, bye->why);
+  if (!state.number) return end(self, "did not say hello first");
+  if (std::holds_alternative<wire::partial_view>(*got)) {
+    protocol::send_partial whole;
+    if (auto copied = state.decoder->decode_partial(frame.bytes(), whole.partial); !copied)
+      return end(self, copied.error().text());
+    return tell(self, std::move(whole));
+  }
+  if (auto* what = std::get_if<protocol::attached>(&*got)) return tell(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::detached>(&*got)) return tell(self, *what);
+  if (auto* what = std::get_if<protocol::settled>(&*got)) return tell(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return tell(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::evaluation_scores>(&*got)) return tell(self, std::move(*what));
+  end(self, "sent a message that is not an aggregator's to send");
+}
+
+}  // namespace
+
+branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
+                                                      coordinator_actor parent) {
+  auto& state = self->state;
+  state.run = std::move(run);
+  state.parent = std::move(parent);
+  state.decoder.emplace(state.run->e.parts.shared);
+  return {
+      [self](const session_opened& opened) { self->state.channel = opened.channel; },
+      [self](const session_frame& got) { on_frame(self, *got.frame); },
+      [self](const session_closed& closed) { end(self, closed.why); },
+      [self](const to_branch& told) {
+        std::visit([&](const auto& what) { send(self, what); }, *told.what);
+        if (std::holds_alternative<protocol::farewell>(*told.what)) {
+          self->state.channel->close();
+          self->quit();
+        }
+      },
+      [self](const branch_welcome& welcome) {
+        self->state.number = welcome.content->aggregator;
+        send_control(*self->state.channel, *welcome.content);
+      },
+  };
+}
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,355 @@
+#include "actors/federation/coordinator.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <spdlog/spdlog.h>
+
+namespace furlong::actors::federation {
+
+using federated::virtual_time;
+
+virtual_time steady_now() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+namespace {
+
+using self_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+
+constexpr auto look_around = std::chrono::milliseconds(100);
+/// An evaluation ends without the scores of nodes that send none for so long.
+constexpr virtual_time evaluation_patience = 60 * federated::microseconds_per_second;
+
+virtual_time now(self_pointer self) { return steady_now() - self->state.began; }
+
+void end_run(self_pointer self, result<federated::run_outcome> outcome, bool final) {
+  auto& state = self->state;
+  if (!state.promise.pending()) return;
+  const auto bye = std::make_shared<const downward>(
+      protocol::farewell{final ? "the run is over" : "the server stops, and may come back", final});
+  for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{bye});
+  state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
+  self->quit();
+}
+
+void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
+
+void queue(self_pointer self, protocol::server_effects effects) {
+  for (auto& effect : effects) self->state.effects.push_back(std::move(effect));
+}
+
+void send_down(self_pointer self, std::uint32_t to, downward what) {
+  const auto at = self->state.branches.find(to);
+  // A branch that is gone: the machine hears of it, or has.
+  if (at != self->state.branches.end())
+    self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(what))});
+}
+
+/// To where the clients are now. Those that are not reached ask again when they are.
+void send_verdicts(self_pointer self, const std::vector<federated::task_id>& tasks, protocol::verdict_kind what) {
+  std::map<std::uint32_t, protocol::verdicts> by_branch;
+  for (const auto& task : tasks)
+    if (const auto to = self->state.who->route(task.client)) by_branch[*to].each.push_back({task, what, {}});
+  for (auto& [to, some] : by_branch) send_down(self, to, std::move(some));
+}
+
+// ---- effects -------------------------------------------------------------------------------------------------------
+
+void perform(self_pointer self, protocol::assign& effect) {
+  self->state.watch->train();
+  send_down(self, effect.aggregator, share_down{std::move(effect.from), std::move(effect.tasks), effect.begins});
+}
+void perform(self_pointer self, protocol::close_share& effect) {
+  send_down(self, effect.aggregator, protocol::close_request{effect.version, effect.enough});
+}
+void perform(self_pointer self, protocol::withdraw& effect) {
+  send_down(self, effect.aggregator, protocol::withdrawal{std::move(effect.tasks)});
+}
+void perform(self_pointer self, protocol::timer& effect) {
+  const auto wait = std::max<virtual_time>(effect.at - now(self), 0);
+  self->delayed_send(self, std::chrono::microseconds(wait), alarm{effect});
+}
+void perform(self_pointer self, protocol::acknowledge& effect) {
+  send_verdicts(self, effect.tasks, protocol::verdict_kind::durable);
+}
+void perform(self_pointer self, protocol::decline& effect) {
+  send_verdicts(self, effect.tasks, protocol::verdict_kind::unwanted);
+}
+
+void perform(self_pointer self, protocol::note& effect) {
+  const auto& on_event = self->state.observer->on_event;
+  if (!on_event) return;
+  if (auto told = on_event(effect.event); !told) fail_run(self, told.error());
+}
+
+void perform(self_pointer self, protocol::round_closed& effect) {
+  auto& state = self->state;
+  state.watch->pause();
+  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
+  const auto& on_round = state.observer->on_round;
+  if (!on_round) return;
+  if (auto told = on_round(effect.report); !told) fail_run(self, told.error());
+}
+
+void finish_evaluation(self_pointer self);
+
+void perform(self_pointer self, protocol::evaluate&) {
+  auto& state = self->state;
+  state.watch->pause();
+  state.evaluation.emplace(state.run->e, state.machine->state());
+  auto& work = *state.evaluation;
+  std::map<std::uint32_t, evaluation_down> by_branch;
+  for (std::size_t i = 0; i < work.scores.size(); ++i) {
+    const auto one = work.scores.client(i);
+    const auto through = state.who->route(one.second);
+    if (!through) continue;
+    work.awaited.emplace(one, *through);
+    auto& share = by_branch[*through];
+    share.from = work.model;
+    share.clients.push_back(one);
+  }
+  work.last_heard = now(self);
+  if (work.awaited.size() < work.scores.size())
+    spdlog::info("evaluation: {} of {} clients are reached", work.awaited.size(), work.scores.size());
+  for (auto& [to, share] : by_branch) send_down(self, to, std::move(share));
+  if (work.awaited.empty()) finish_evaluation(self);
+}
+
+void perform(self_pointer self, protocol::checkpoint&) {
+  auto& state = self->state;
+  auto saved = state.machine->snapshot();
+  state.watch->pause();
+  state.watch->tell(saved);
+  if (state.observer->on_checkpoint)
+    if (auto written = state.observer->on_checkpoint(saved); !written) return fail_run(self, written.error());
+  state.covered = saved.version;
+  for (const auto& [number, branch] : state.branches) send_down(self, number, protocol::checkpointed{saved.version});
+  queue(self, state.machine->on_checkpointed());
+}
+
+void perform(self_pointer self, protocol::proceed&) {
+  auto& state = self->state;
+  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
+  queue(self, state.machine->on_proceed());
+}
+
+void perform(self_pointer self, protocol::finish& effect) {
+  auto& state = self->state;
+  auto last = state.machine->snapshot();
+  state.watch->pause();
+  state.watch->tell(last);
+  if (effect.interrupted) state.last_evaluation = {};  // of a model that was not the final one
+  end_run(self, federated::run_outcome{std::move(last), state.last_evaluation, effect.interrupted},
+          !effect.interrupted);
+}
+
+void perform_all(self_pointer self, protocol::server_effects effects) {
+  queue(self, std::move(effects));
+  auto& state = self->state;
+  for (std::size_t done = 0; done < state.effects.size(); ++done) {
+    auto effect = std::move(state.effects[done]);
+    std::visit([&](auto& one) { perform(self, one); }, effect);
+    if (!state.promise.pending()) break;
+  }
+  state.effects.clear();
+}
+
+// ---- evaluation ----------------------------------------------------------------------------------------------------
+
+void finish_evaluation(self_pointer self) {
+  auto& state = self->state;
+  if (!state.evaluation->awaited.empty())
+    spdlog::warn("evaluation: {} clients sent no scores", state.evaluation->awaited.size());
+  state.last_evaluation = state.evaluation->scores.report();
+  state.evaluation.reset();
+  if (state.observer->on_evaluation)
+    if (auto told = state.observer->on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
+  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
+  queue(self, state.machine->on_evaluated(state.last_evaluation));
+}
+
+// ---- branches ------------------------------------------------------------------------------------------------------
+
+void lose(self_pointer self, std::uint32_t number, const std::string& why) {
+  auto& state = self->state;
+  const auto at = state.branches.find(number);
+  if (at == state.branches.end()) return;
+  spdlog::warn("aggregator {} ({}): {}", number, at->second.name, why);
+  state.branches.erase(at);
+  state.who->remove_aggregator(number);
+  perform_all(self, state.machine->on_aggregator_lost(number, now(self)));
+  if (!state.evaluation) return;
+  std::erase_if(state.evaluation->awaited, [&](const auto& of) { return of.second == number; });
+  if (!state.evaluation->awaited.empty()) return;
+  finish_evaluation(self);
+  perform_all(self, {});
+}
+
+std::uint32_t take_in(self_pointer self, branch_actor actor, const std::string& name, const std::string& gateway) {
+  auto& state = self->state;
+  const auto number = state.who->add_aggregator(gateway);
+  state.branches[number] = {std::move(actor), name, gateway, steady_now()};
+  return number;
+}
+
+void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
+  const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
+  const auto number = take_in(self, actor, hello.name, hello.gateway);
+  spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", number, hello.name, hello.gateway);
+  auto welcome = self->state.run->welcome;
+  welcome.history = self->state.machine->state().history;
+  welcome.covered = self->state.covered;
+  welcome.aggregator = number;
+  self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
+}
+
+void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
+  auto& state = self->state;
+  if (!state.who->attach(from, what.clients)) return;
+  state.branches.at(from).nodes[what.clients.first] = {what.clients, steady_now()};
+  perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
+}
+void hear(self_pointer self, std::uint32_t from, protocol::detached& what) {
+  self->state.who->detach(from, what.clients);
+  self->state.branches.at(from).nodes.erase(what.clients.first);
+}
+void hear(self_pointer self, std::uint32_t from, protocol::settled& what) {
+  perform_all(self, self->state.machine->on_settled(from, what.each, now(self)));
+}
+void hear(self_pointer self, std::uint32_t from, protocol::withdrawn& what) {
+  perform_all(self, self->state.machine->on_withdrawn(from, what.tasks, now(self)));
+}
+
+void hear(self_pointer self, std::uint32_t from, protocol::send_partial& what) {
+  auto& state = self->state;
+  if (!what.settled.empty()) perform_all(self, state.machine->on_settled(from, what.settled, now(self)));
+  if (what.partial.aggregator != from) return lose(self, from, "sent a partial aggregate of another aggregator");
+  auto effects = state.machine->on_partial(std::move(what.partial), now(self));
+  // Not to be merged: as if it had never come.
+  if (!effects) return lose(self, from, effects.error().text());
+  perform_all(self, std::move(*effects));
+}
+
+void hear(self_pointer self, std::uint32_t, protocol::evaluation_scores& what) {
+  auto& state = self->state;
+  if (!state.evaluation) return;
+  state.evaluation->last_heard = now(self);
+  for (auto& one : what.each)
+    if (state.evaluation->awaited.erase({one.in, one.client}) > 0) state.evaluation->scores.accept(std::move(one));
+  if (!state.evaluation->awaited.empty()) return;
+  finish_evaluation(self);
+  perform_all(self, {});
+}
+
+// ---- time ----------------------------------------------------------------------------------------------------------
+
+void start_when_enough_are_here(self_pointer self) {
+  auto& state = self->state;
+  const auto all = state.run->e.participants->training().size();
+  const auto wanted =
+      static_cast<std::size_t>(std::ceil(state.run->e.settings.network.start * static_cast<double>(all)));
+  if (state.who->reached() < wanted) return;
+  state.started = true;
+  state.began = steady_now() - state.machine->state().now;
+  spdlog::info("{} of {} clients are here: the run begins at version {}", state.who->reached(), all,
+               state.machine->state().version);
+  perform_all(self, state.machine->start());
+}
+
+federation_view view_of(self_pointer self) {
+  using phase = federation_view::phase;
+  auto& state = self->state;
+  const auto now = !state.started ? phase::waiting : state.evaluation ? phase::evaluating : phase::training;
+  federation_view view{state.machine->state(), *state.who, now, state.machine->in_flight(), state.covered, {}, {}};
+  const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
+  for (const auto& [number, branch] : state.branches) {
+    view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});
+    for (const auto& [first, node] : branch.nodes)
+      view.nodes.push_back({node.clients, number, seconds_since(node.since)});
+  }
+  return view;
+}
+
+void tell_watcher(self_pointer self) {
+  auto& state = self->state;
+  if (state.watcher == nullptr || !state.watcher->on_tick) return;
+  if (steady_now() < state.told_at + federated::microseconds_per_second) return;
+  state.told_at = steady_now();
+  state.watcher->on_tick(view_of(self));
+}
+
+void on_tick(self_pointer self) {
+  auto& state = self->state;
+  if (!state.promise.pending()) return;
+  const bool stopping = state.stop->load(std::memory_order_relaxed);
+  if (!state.started && !stopping) start_when_enough_are_here(self);
+  if (!state.started && stopping) {
+    protocol::checkpoint nothing;
+    state.machine->stop();
+    perform(self, nothing);
+    perform_all(self, {});
+  } else if (stopping && !std::exchange(state.settled_to_stop, true)) {
+    state.machine->stop();
+  }
+  if (state.evaluation && now(self) > state.evaluation->last_heard + evaluation_patience) {
+    finish_evaluation(self);
+    perform_all(self, {});
+  }
+  if (!state.promise.pending()) return;
+  tell_watcher(self);
+  self->delayed_send(self, look_around, tick{});
+}
+
+}  // namespace
+
+coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
+                                                      std::shared_ptr<protocol::server_state> start,
+                                                      const federated::run_observer* observer,
+                                                      const server_watcher* watcher, const std::atomic<bool>* stop,
+                                                      clients_of_certificate clients_of,
+                                                      std::shared_ptr<std::promise<gateway_actor>> opened) {
+  auto& state = self->state;
+  state.run = std::move(run);
+  state.observer = observer;
+  state.watcher = watcher;
+  state.stop = stop;
+  state.who.emplace(state.run->e.clients->facts().clients, state.run->e.participants->training());
+  state.watch.emplace(*start);
+  state.began = steady_now() - start->now;
+  if (start->history.life() > 0) state.covered = start->version;
+  state.machine.emplace(state.run->e, std::move(*start), &*state.who);
+  gateway_options options;
+  options.places = coordinator_actor(self);
+  options.clients_of = std::move(clients_of);
+  options.number = state.who->add_aggregator("");
+  auto welcome = state.run->welcome;
+  welcome.aggregator = options.number;
+  const auto number = options.number;
+  const auto gateway =
+      self->spawn(gateway_behavior, state.run, parent_actor(self), std::move(welcome), std::move(options));
+  state.branches[number] = {gateway, "the server's own gateway", "", steady_now()};
+  opened->set_value(gateway);
+  return {
+      [self](from_branch& told) {
+        if (!self->state.branches.contains(told.branch)) return;
+        std::visit([&](auto& what) { hear(self, told.branch, what); }, *told.what);
+      },
+      [self](const run_request&) {
+        self->state.promise = self->make_response_promise<run_result>();
+        self->send(self, tick{});
+        return self->state.promise;
+      },
+      [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
+      [self](const branch_gone& gone) { lose(self, gone.branch, gone.why); },
+      [self](const node_arrived& node) {
+        const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
+        self->send(to, node_placed{node.session, self->state.who->gateway_for(node.avoid)});
+      },
+      [self](const alarm& rings) { perform_all(self, self->state.machine->on_timer(rings.what, now(self))); },
+      [self](const tick&) { on_tick(self); },
+  };
+}
+
+}  // namespace furlong::actors::federation

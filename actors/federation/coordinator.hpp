@@ -1,0 +1,67 @@
+// The coordinator actor: drives the rounds of a run over the gateways and aggregators of a federation.
+#pragma once
+
+#include <future>
+
+#include "actors/federation/gateway.hpp"
+#include "actors/federation/processes.hpp"
+#include "federated/protocol/directory.hpp"
+#include "federated/stopwatch.hpp"
+
+namespace furlong::actors::federation {
+
+/// The shell round server_machine and directory.
+struct coordinator_state {
+  /// Clients that a branch reaches through one node.
+  struct node {
+    protocol::client_range clients;
+    federated::virtual_time since = 0;
+  };
+  struct branch {
+    branch_actor actor;
+    std::string name;
+    std::string gateway;
+    federated::virtual_time since = 0;
+    std::map<std::uint32_t, node> nodes = {};  ///< by their first client
+  };
+  /// An evaluation that nodes compute.
+  struct scoring {
+    scoring(const federated::experiment& e, const protocol::server_state& state)
+        : model(std::make_shared<const federated::broadcast>(
+              federated::broadcast{state.run, state.version, state.model, state.reference})),
+          scores(e, model->model, nullptr, state.version, state.ledger.get()) {}
+    federated::broadcast_ptr model;
+    federated::evaluation scores;
+    std::map<std::pair<federated::group, std::uint32_t>, std::uint32_t> awaited;  ///< and by which branch
+    federated::virtual_time last_heard = 0;
+  };
+
+  std::shared_ptr<const federation_context> run;
+  const federated::run_observer* observer = nullptr;
+  const server_watcher* watcher = nullptr;
+  const std::atomic<bool>* stop = nullptr;
+  std::optional<protocol::directory> who;
+  std::optional<protocol::server_machine> machine;
+  federated::virtual_time told_at = 0;  ///< when the watcher was told last
+  federated::virtual_time began = 0;    ///< on the steady clock, less what the run had spent before
+  bool started = false;
+  bool settled_to_stop = false;
+  std::uint64_t covered = 0;  ///< version of the last durable checkpoint
+  std::map<std::uint32_t, branch> branches;
+  std::vector<protocol::server_effect> effects;
+  std::optional<scoring> evaluation;
+  federated::evaluation_report last_evaluation;
+  std::optional<federated::stopwatch> watch;
+  caf::typed_response_promise<run_result> promise;
+};
+
+/// `opened` gets the server's own gateway.
+coordinator_actor::behavior_type coordinator_behavior(coordinator_actor::stateful_pointer<coordinator_state> self,
+                                                      std::shared_ptr<const federation_context> run,
+                                                      std::shared_ptr<protocol::server_state> start,
+                                                      const federated::run_observer* observer,
+                                                      const server_watcher* watcher, const std::atomic<bool>* stop,
+                                                      clients_of_certificate clients_of,
+                                                      std::shared_ptr<std::promise<gateway_actor>> opened);
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,263 @@
+#include "actors/federation/gateway.hpp"
+
+#include <algorithm>
+#include <spdlog/spdlog.h>
+
+#include "actors/federation/model_frames.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+using self_pointer = gateway_actor::stateful_pointer<gateway_state>;
+using protocol::session_number;
+using session = gateway_state::session;
+
+void tell(self_pointer self, upward what) {
+  self->send(self->state.parent, from_branch{self->state.options.number, std::make_shared<upward>(std::move(what))});
+}
+
+void send(const session& to, const wire::control& message) { send_control(*to.channel, message); }
+
+/// Ends a session from this side. What it was asked to score goes back unscored.
+void forget(self_pointer self, session_number number, protocol::gateway_effects& out) {
+  auto& state = self->state;
+  const auto at = state.sessions.find(number);
+  if (at == state.sessions.end()) return;
+  protocol::evaluation_scores none;
+  for (const auto& [in, client] : at->second.scoring) none.each.push_back({in, client, {}});
+  at->second.channel->close();
+  state.sessions.erase(at);
+  if (!none.each.empty()) tell(self, std::move(none));
+  state.machine->on_session_lost(number, steady_now(), out);
+}
+
+void refuse(self_pointer self, session_number number, const std::string& why, protocol::gateway_effects& out) {
+  const auto at = self->state.sessions.find(number);
+  if (at == self->state.sessions.end()) return;
+  const auto& other = at->second.channel->other();
+  spdlog::warn("node {} at {}: {}", other.name, other.address, why);
+  send(at->second, protocol::farewell{why, false});
+  forget(self, number, out);
+}
+
+void send_model(self_pointer self, session& to, const federated::broadcast_ptr& from) {
+  self->state.run->frames->send(*to.channel, to.models, from);
+}
+
+void perform(self_pointer self, protocol::give_tasks& effect) {
+  const auto at = self->state.sessions.find(effect.session);
+  if (at == self->state.sessions.end()) return;
+  send_model(self, at->second, effect.from);
+  send(at->second, protocol::assignment{effect.from->run, effect.from->version, false, std::move(effect.tasks)});
+}
+
+void perform(self_pointer self, protocol::give_verdicts& effect) {
+  const auto at = self->state.sessions.find(effect.session);
+  if (at != self->state.sessions.end()) send(at->second, std::move(effect.content));
+}
+
+void perform(self_pointer self, protocol::end_session& effect) {
+  const auto at = self->state.sessions.find(effect.session);
+  if (at == self->state.sessions.end()) return;
+  spdlog::info("node {}: {}", at->second.channel->other().name, effect.why);
+  // For good: two nodes that both came back would take turns for ever. One that opened another session itself does not
+  // listen to this one any more.
+  send(at->second, protocol::farewell{effect.why, true});
+  at->second.channel->close();
+  self->state.sessions.erase(at);
+}
+
+void perform(self_pointer self, protocol::tell_parent& effect) {
+  std::visit([&](auto& what) { tell(self, std::move(what)); }, effect.content);
+}
+
+void perform(self_pointer self, protocol::wake& effect) {
+  const auto wait = std::max<federated::virtual_time>(effect.at - steady_now(), 0);
+  self->delayed_send(self, std::chrono::microseconds(wait), tick{});
+}
+
+void perform_all(self_pointer self, protocol::gateway_effects& effects) {
+  for (std::size_t done = 0; done < effects.size(); ++done) {
+    auto effect = std::move(effects[done]);
+    std::visit([&](auto& one) { perform(self, one); }, effect);
+  }
+  effects.clear();
+}
+
+// ---- sessions ------------------------------------------------------------------------------------------------------
+
+/// Takes the node in.
+void admit(self_pointer self, session_number number, protocol::gateway_effects& out) {
+  auto& state = self->state;
+  auto& node = state.sessions.at(number);
+  node.open = true;
+  send(node, state.welcome);
+  spdlog::info("node {}: clients {} to {} are here", node.channel->other().name, node.hello.clients.first,
+               node.hello.clients.last);
+  state.machine->on_hello(number, node.hello, steady_now(), out);
+}
+
+void on_hello(self_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
+  auto& state = self->state;
+  auto& node = state.sessions.at(number);
+  if (std::exchange(node.greeted, true)) return refuse(self, number, "said hello twice", out);
+  if (state.options.clients_of) {
+    const auto allowed = state.options.clients_of(node.channel->other().name);
+    if (!allowed || !allowed->contains(got.clients.first) || !allowed->contains(got.clients.last))
+      return refuse(self, number,
+                    "its certificate does not allow it to host clients " + std::to_string(got.clients.first) + " to " +
+                        std::to_string(got.clients.last),
+                    out);
+  }
+  if (got.clients.last >= state.run->welcome.facts.clients)
+    return refuse(self, number,
+                  "there is no client " + std::to_string(got.clients.last) + ": they are numbered from 0 to " +
+                      std::to_string(state.run->welcome.facts.clients - 1),
+                  out);
+  node.hello = std::move(got);
+  if (state.options.places)
+    self->send(state.options.places, node_arrived{number, node.hello.avoid});
+  else
+    admit(self, number, out);
+}
+
+void on_placed(self_pointer self, const node_placed& where, protocol::gateway_effects& out) {
+  const auto at = self->state.sessions.find(where.session);
+  if (at == self->state.sessions.end()) return;
+  if (where.address.empty()) return admit(self, where.session, out);
+  send(at->second, protocol::redirect{where.address});
+  forget(self, where.session, out);
+}
+
+void on_scores(self_pointer self, session_number number, protocol::evaluation_scores got,
+               protocol::gateway_effects& out) {
+  auto& node = self->state.sessions.at(number);
+  for (const auto& one : got.each)
+    if (node.scoring.erase({one.in, one.client}) == 0)
+      return refuse(self, number, "scored client " + std::to_string(one.client) + ", which nobody asked for", out);
+  tell(self, std::move(got));
+}
+
+/// Frames that do not depend on the model's layout. Others of a node break the protocol.
+void on_control(self_pointer self, session_number number, wire::message& got, protocol::gateway_effects& out) {
+  auto& state = self->state;
+  if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
+  if (std::get_if<protocol::farewell>(&got) != nullptr) return forget(self, number, out);
+  if (!state.sessions.at(number).open) return refuse(self, number, "did not say hello first", out);
+  if (const auto* failed = std::get_if<protocol::task_failures>(&got))
+    return state.machine->on_failures(number, *failed, steady_now(), out);
+  if (auto* scores = std::get_if<protocol::evaluation_scores>(&got))
+    return on_scores(self, number, std::move(*scores), out);
+  refuse(self, number, "sent a message that is not a node's to send", out);
+}
+
+void on_frame(self_pointer self, const session_frame& got, protocol::gateway_effects& out) {
+  auto& state = self->state;
+  const auto at = state.sessions.find(got.session);
+  if (at == state.sessions.end()) return;
+  auto message = state.decoder->decode(got.frame->bytes());
+  if (!message) return refuse(self, got.session, message.error().text(), out);
+  if (!std::holds_alternative<wire::update_view>(*message)) return on_control(self, got.session, *message, out);
+  if (!at->second.open) return refuse(self, got.session, "did not say hello first", out);
+  if (auto copied = state.decoder->decode_update(got.frame->bytes(), state.update); !copied)
+    return refuse(self, got.session, copied.error().text(), out);
+  state.machine->on_update(got.session, state.update, steady_now(), out);
+}
+
+// ---- the parent ----------------------------------------------------------------------------------------------------
+
+void obey(self_pointer self, const share_down& what, protocol::gateway_effects& out) {
+  self->state.machine->on_assignment(what.from, what.tasks, what.begins, steady_now(), out);
+}
+void obey(self_pointer self, const protocol::close_request& what, protocol::gateway_effects& out) {
+  self->state.machine->on_close(what.version, what.enough, steady_now(), out);
+}
+void obey(self_pointer self, const protocol::withdrawal& what, protocol::gateway_effects& out) {
+  self->state.machine->on_withdraw(what.tasks, steady_now(), out);
+}
+void obey(self_pointer self, const protocol::verdicts& what, protocol::gateway_effects& out) {
+  self->state.machine->on_verdicts(what, out);
+}
+void obey(self_pointer self, const protocol::checkpointed& what, protocol::gateway_effects&) {
+  self->state.welcome.covered = what.version;
+  for (const auto& [number, node] : self->state.sessions)
+    if (node.open) send(node, what);
+}
+
+void obey(self_pointer self, const evaluation_down& what, protocol::gateway_effects&) {
+  auto& state = self->state;
+  protocol::evaluation_scores none;
+  std::map<session*, protocol::evaluation_request> requests;
+  for (const auto& [in, client] : what.clients) {
+    const auto at = std::ranges::find_if(state.sessions, [&, c = client](const auto& of) {
+      return of.second.open && of.second.hello.clients.contains(c);
+    });
+    if (at == state.sessions.end()) {
+      none.each.push_back({in, client, {}});
+      continue;
+    }
+    at->second.scoring.emplace(in, client);
+    requests[&at->second].clients.emplace_back(in, client);
+  }
+  for (auto& [node, request] : requests) {
+    send_model(self, *node, what.from);
+    request.version = what.from->version;
+    send(*node, std::move(request));
+  }
+  if (!none.each.empty()) tell(self, std::move(none));
+}
+
+void obey(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
+  auto& state = self->state;
+  state.over = true;
+  for (const auto& [number, node] : state.sessions) {
+    send(node, what);
+    node.channel->close();
+  }
+  state.sessions.clear();
+  self->quit();
+}
+
+}  // namespace
+
+gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
+                                              parent_actor parent, protocol::welcome welcome, gateway_options options) {
+  auto& state = self->state;
+  state.run = std::move(run);
+  state.parent = std::move(parent);
+  state.welcome = std::move(welcome);
+  state.machine.emplace(state.run->e, options.number);
+  state.decoder.emplace(state.run->e.parts.shared);
+  state.options = std::move(options);
+  const auto with_effects = [self](auto&& work) {
+    if (self->state.over) return;
+    protocol::gateway_effects effects;
+    work(effects);
+    perform_all(self, effects);
+  };
+  return {
+      [self](const session_opened& opened) {
+        if (self->state.over) return opened.channel->close();
+        self->state.sessions[opened.session].channel = opened.channel;
+      },
+      [self, with_effects](const session_frame& got) { with_effects([&](auto& out) { on_frame(self, got, out); }); },
+      [self, with_effects](const session_closed& closed) {
+        with_effects([&](auto& out) {
+          const auto at = self->state.sessions.find(closed.session);
+          if (at == self->state.sessions.end()) return;
+          spdlog::info("node {}: {}", at->second.channel->other().name, closed.why);
+          forget(self, closed.session, out);
+        });
+      },
+      [self, with_effects](const to_branch& told) {
+        with_effects([&](auto& out) { std::visit([&](const auto& what) { obey(self, what, out); }, *told.what); });
+      },
+      [self, with_effects](const node_placed& where) { with_effects([&](auto& out) { on_placed(self, where, out); }); },
+      [self, with_effects](const tick&) {
+        with_effects([&](auto& out) { self->state.machine->on_timer(steady_now(), out); });
+      },
+  };
+}
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,52 @@
+// The gateway actor: lets nodes in, gives them models and tasks, folds their updates, tells its parent.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <set>
+
+#include "actors/federation/interfaces.hpp"
+#include "wire/decode.hpp"
+#include "wire/encode.hpp"
+
+namespace furlong::actors::federation {
+
+/// The clients that a certificate's common name allows; nothing: it is not a node's name.
+using clients_of_certificate = std::function<std::optional<protocol::client_range>(const std::string& name)>;
+
+/// What a gateway does beside its machine's work.
+struct gateway_options {
+  std::uint32_t number = 0;  ///< as the parent knows it
+  /// The coordinator, when it decides where nodes go; null: they stay.
+  coordinator_actor places = {};
+  /// Empty: there are no certificates, and any clients are believed.
+  clients_of_certificate clients_of = {};
+};
+
+/// The shell round gateway_machine.
+struct gateway_state {
+  struct session {
+    net::channel_ptr channel;
+    bool greeted = false;
+    bool open = false;  ///< said hello, and stays here
+    protocol::hello hello;
+    std::deque<std::uint64_t> models;                              ///< versions that the node has, oldest first
+    std::set<std::pair<federated::group, std::uint32_t>> scoring;  ///< clients whose scores are awaited
+  };
+
+  std::shared_ptr<const federation_context> run;
+  gateway_options options;
+  parent_actor parent;
+  protocol::welcome welcome;
+  std::optional<protocol::gateway_machine> machine;
+  std::optional<wire::decoder> decoder;
+  std::map<protocol::session_number, session> sessions;
+  federated::client_update update;
+  bool over = false;
+};
+
+gateway_actor::behavior_type gateway_behavior(gateway_actor::stateful_pointer<gateway_state> self,
+                                              std::shared_ptr<const federation_context> run, parent_actor parent,
+                                              protocol::welcome welcome, gateway_options options);
+
+}  // namespace furlong::actors::federation

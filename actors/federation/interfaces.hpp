@@ -1,0 +1,188 @@
+// The actors of a federation of processes, and the messages between them. What crosses a network is encoded by the
+// actors at its ends; inside of a process messages carry pointers.
+//
+//   server process                                  aggregator process                     node process
+//   coordinator <--from_branch-- gateway <~frames~ (nodes)
+//   coordinator <--from_branch-- branch_link <~frames~> parent_link <--from_branch-- gateway <~frames~> node -->
+//   workers
+// and to_branch the other way. ~ is a channel (actors/net/channel.hpp): TLS for nodes, CAF for aggregators.
+#pragma once
+
+#include <caf/all.hpp>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "actors/interfaces.hpp"
+#include "actors/net/channel.hpp"
+#include "federated/protocol/gateway_machine.hpp"
+#include "federated/protocol/messages.hpp"
+#include "federated/protocol/node_machine.hpp"
+
+namespace furlong::actors::federation {
+
+namespace protocol = federated::protocol;
+class model_frames;
+
+/// Tasks on this model.
+struct share_down {
+  federated::broadcast_ptr from;
+  std::vector<federated::task_id> tasks;
+  bool begins = false;
+};
+/// Score these clients on this model.
+struct evaluation_down {
+  federated::broadcast_ptr from;
+  std::vector<std::pair<federated::group, std::uint32_t>> clients;
+};
+using downward = std::variant<share_down, protocol::close_request, protocol::withdrawal, protocol::verdicts,
+                              protocol::checkpointed, evaluation_down, protocol::farewell>;
+using upward = std::variant<protocol::attached, protocol::detached, protocol::settled, protocol::send_partial,
+                            protocol::withdrawn, protocol::evaluation_scores>;
+
+/// Parent to branch: a gateway, or the link to one in another process.
+struct to_branch {
+  std::shared_ptr<const downward> what;
+};
+/// Branch to parent. `branch`: the number that it was given.
+struct from_branch {
+  std::uint32_t branch = 0;
+  std::shared_ptr<upward> what;
+};
+/// A link to an aggregator is open, and it said hello. Answered with branch_welcome.
+struct branch_arrived {
+  protocol::branch_hello hello;
+};
+/// The link's aggregator is taken in.
+struct branch_welcome {
+  std::shared_ptr<const protocol::welcome> content;
+};
+/// Its link ended.
+struct branch_gone {
+  std::uint32_t branch = 0;
+  std::string why;
+};
+/// The server's gateway asks where a node should go; and the answer. An empty address: stay here.
+struct node_arrived {
+  protocol::session_number session = 0;
+  std::string avoid;
+};
+struct node_placed {
+  protocol::session_number session = 0;
+  std::string address;
+};
+
+/// From a transport: a channel opened, a frame came over it, it closed.
+struct session_opened {
+  protocol::session_number session = 0;
+  net::channel_ptr channel;
+};
+struct session_frame {
+  protocol::session_number session = 0;
+  std::shared_ptr<net::received> frame;
+};
+struct session_closed {
+  protocol::session_number session = 0;
+  std::string why;
+};
+
+/// A delayed message of an actor to itself.
+struct alarm {
+  protocol::timer what;
+};
+/// The same without content: look around.
+struct tick {};
+
+struct node_run;
+
+/// Node to worker: train on this task.
+struct node_work {
+  std::shared_ptr<const node_run> run;
+  federated::broadcast_ptr from;
+  std::shared_ptr<job> what;
+};
+/// Worker to node: done. The frame is the update; none when the client failed.
+struct node_done {
+  std::shared_ptr<job> what;
+  std::shared_ptr<const wire::encoded> frame;
+};
+/// Node to worker: score these clients. Worker to node: the scores.
+struct node_scoring {
+  std::shared_ptr<const node_run> run;
+  federated::broadcast_ptr from;
+  std::shared_ptr<const std::vector<std::pair<federated::group, std::uint32_t>>> clients;
+};
+struct node_scored {
+  std::shared_ptr<protocol::evaluation_scores> scores;
+};
+
+}  // namespace furlong::actors::federation
+
+// Far above those of the other headers, so that none needs another.
+CAF_BEGIN_TYPE_ID_BLOCK(furlong_federation, first_custom_type_id + 200)
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::to_branch))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::from_branch))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::branch_arrived))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::branch_welcome))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::branch_gone))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_arrived))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_placed))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::session_opened))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::session_frame))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::session_closed))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::alarm))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::tick))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_work))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_done))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_scoring))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_scored))
+CAF_END_TYPE_ID_BLOCK(furlong_federation)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::to_branch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::from_branch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::branch_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::branch_welcome)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::branch_gone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_placed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::session_opened)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::session_frame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::session_closed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::alarm)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_work)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_scoring)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_scored)
+
+namespace furlong::actors::federation {
+
+using branch_actor = caf::typed_actor<caf::reacts_to<to_branch>>;
+/// What branches tell their parent.
+using parent_actor = caf::typed_actor<caf::reacts_to<from_branch>>;
+using session_events =
+    caf::typed_actor<caf::reacts_to<session_opened>, caf::reacts_to<session_frame>, caf::reacts_to<session_closed>>;
+using gateway_actor =
+    session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<node_placed>, caf::reacts_to<tick>>;
+using branch_link_actor = session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<branch_welcome>>;
+using coordinator_actor =
+    parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<branch_arrived>,
+                         caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>, caf::reacts_to<alarm>,
+                         caf::reacts_to<tick>>;
+using parent_link_actor = session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<tick>>;
+using worker_actor = caf::typed_actor<caf::reacts_to<node_work>, caf::reacts_to<node_scoring>>;
+using node_actor = session_events::extend<caf::reacts_to<node_done>, caf::reacts_to<node_scored>, caf::reacts_to<tick>>;
+
+/// What the gateways, links and coordinator of a process share. Outlives them.
+struct federation_context {
+  const federated::experiment& e;
+  /// For nodes and aggregators; `covered`, `history` and `aggregator` are filled in by whoever sends it.
+  protocol::welcome welcome;
+  std::shared_ptr<model_frames> frames;
+};
+
+/// Microseconds on this process's steady clock, as the state machines count time.
+[[nodiscard]] federated::virtual_time steady_now();
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,41 @@
+// The frames of models, encoded once for everybody who is sent one.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "actors/net/channel.hpp"
+#include "federated/update.hpp"
+#include "wire/control.hpp"
+#include "wire/encode.hpp"
+
+namespace furlong::actors::federation {
+
+/// Versions of a model that a node, or an aggregator, keeps: the last ones that it was sent. An older one is sent again
+/// when it is needed again.
+constexpr std::size_t models_kept = 4;
+
+/// Thread-safe.
+class model_frames {
+ public:
+  model_frames(models::layout_ptr shared, wire::packing how) : encoder_(std::move(shared)), how_(how) {}
+
+  /// Sends a model, unless `has` (versions that the other side has, oldest first) says that it is there.
+  void send(net::channel& to, std::deque<std::uint64_t>& has, const federated::broadcast_ptr& from);
+
+ private:
+  struct entry {
+    federated::broadcast_ptr from;
+    wire::encoded frame;
+  };
+  std::mutex mutex_;
+  wire::encoder encoder_;
+  wire::packing how_;
+  std::deque<entry> entries_;
+};
+
+/// Sends a control message. One that cannot be encoded is a fault of this program: it is logged, and not sent.
+void send_control(net::channel& to, const wire::control& message);
+
+}  // namespace furlong::actors::federation

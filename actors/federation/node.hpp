@@ -1,0 +1,68 @@
+// The node actor: hosts clients, trains them on its workers, and reports to a gateway.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <set>
+
+#include "actors/federation/interfaces.hpp"
+#include "actors/net/backoff.hpp"
+#include "wire/decode.hpp"
+#include "wire/encode.hpp"
+
+namespace furlong::actors::federation {
+
+/// A run as a node sees it: its clients' data, its own store. Workers hold it while they work.
+struct node_run {
+  federated::experiment e;
+  std::shared_ptr<federated::private_store> store;
+  wire::update_format format = wire::update_format::dense;
+  wire::packing packing;
+};
+using node_run_ptr = std::shared_ptr<const node_run>;
+
+/// What the node needs of its process. Called on the node's thread.
+struct node_hooks {
+  /// Begins to open a channel to "host:port"; its events go to the actor as session_opened, session_frame and
+  /// session_closed with that number, and a failure as session_closed.
+  std::function<void(const session_events& to, const std::string& address, protocol::session_number attempt)> open = {};
+  /// Makes ready for a run, after the one before was given up. An error ends the node.
+  std::function<result<node_run_ptr>(const protocol::welcome&)> prepare = {};
+  /// The node has ended: the run is over, it was drained, or what failed.
+  std::function<void(const std::string& why, const std::optional<error>& failure)> on_over = {};
+  const std::atomic<bool>* stop = nullptr;
+};
+
+struct node_state {
+  node_hooks hooks;
+  std::optional<protocol::node_machine> machine;
+  std::optional<net::backoff> pause;
+  protocol::session_number attempt = 0;
+  net::channel_ptr channel;
+  std::optional<std::string> to_open;  ///< address, at `open_at`
+  federated::virtual_time open_at = 0;
+
+  node_run_ptr run;
+  std::optional<wire::decoder> decoder;
+  std::deque<std::shared_ptr<net::received>> unread;  ///< frames that came while the run was being opened
+
+  // Work is done in waves: the store is made durable, and changed from here, while no worker is at it.
+  std::vector<worker_actor> workers;
+  std::vector<worker_actor> idle;
+  std::deque<protocol::train> tasks;
+  std::deque<node_scoring> scorings;
+  std::deque<std::function<void()>> between;  ///< what waits for the end of the wave
+  std::size_t busy = 0;
+  std::size_t given = 0;  ///< tasks of this wave
+  std::vector<node_done> done;
+  std::map<federated::task_id, std::shared_ptr<const wire::encoded>> updates;
+  std::map<federated::task_id, std::shared_ptr<const models::private_parameters>> held;  ///< wait for their verdict
+  bool draining = false;
+  bool over = false;
+};
+
+node_actor::behavior_type node_behavior(node_actor::stateful_pointer<node_state> self, std::string home,
+                                        std::string software, protocol::client_range clients, std::size_t workers,
+                                        net::backoff pause, node_hooks hooks);
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,174 @@
+#include "actors/federation/parent_link.hpp"
+
+#include <algorithm>
+#include <spdlog/spdlog.h>
+
+#include "actors/federation/model_frames.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+using self_pointer = parent_link_actor::stateful_pointer<parent_link_state>;
+
+constexpr auto look_around = std::chrono::milliseconds(50);
+
+void drop_gateway(self_pointer self, const std::string& why, bool final) {
+  auto& state = self->state;
+  if (!state.gateway) return;
+  state.hooks.on_gateway(gateway_actor());
+  self->send(state.gateway, to_branch{std::make_shared<const downward>(protocol::farewell{why, final})});
+  state.gateway = nullptr;
+  state.models.clear();
+}
+
+void finish(self_pointer self, const std::string& why, bool final) {
+  auto& state = self->state;
+  if (std::exchange(state.over, true)) return;
+  drop_gateway(self, why, final);
+  if (state.channel) {
+    if (!final) send_control(*state.channel, protocol::farewell{why, false});
+    state.channel->close();
+  }
+  state.hooks.on_over(why);
+  self->quit();
+}
+
+void break_off(self_pointer self, const std::string& why) {
+  auto& state = self->state;
+  spdlog::warn("the parent: {}", why);
+  drop_gateway(self, "the aggregator lost its server", false);
+  if (state.channel) state.channel->close();
+  state.channel = nullptr;
+  state.decoder.reset();
+  state.trying = false;
+  state.try_at = steady_now() + std::chrono::microseconds(state.pause->next()).count();
+}
+
+void on_welcome(self_pointer self, protocol::welcome got) {
+  auto& state = self->state;
+  if (state.gateway) return break_off(self, "welcomed this aggregator twice");
+  auto run = state.hooks.prepare(got);
+  if (!run) return break_off(self, run.error().text());
+  state.pause->reset();
+  state.run = std::move(*run);
+  state.number = got.aggregator;
+  state.encoder.emplace(state.run->e.parts.shared);
+  state.decoder.emplace(state.run->e.parts.shared);
+  gateway_options options;
+  options.number = got.aggregator;
+  options.clients_of = state.hooks.clients_of;
+  state.gateway = self->spawn(gateway_behavior, state.run, parent_actor(self), std::move(got), std::move(options));
+  spdlog::info("the parent took this aggregator in, as number {}", state.number);
+  state.hooks.on_gateway(state.gateway);
+}
+
+federated::broadcast_ptr model_of(self_pointer self, std::uint64_t version) {
+  const auto& models = self->state.models;
+  const auto at = std::ranges::find(models, version, [](const auto& one) { return one->version; });
+  return at == models.end() ? nullptr : *at;
+}
+
+void pass_on(self_pointer self, downward what) {
+  self->send(self->state.gateway, to_branch{std::make_shared<const downward>(std::move(what))});
+}
+
+void on_assignment(self_pointer self, const protocol::assignment& got) {
+  auto from = model_of(self, got.version);
+  if (!from) return break_off(self, "assigned tasks on a model that it had not sent");
+  share_down share{std::move(from), {}, got.begins};
+  for (const auto& who : got.tasks) share.tasks.push_back({got.run, got.version, who.client, who.attempt});
+  pass_on(self, std::move(share));
+}
+
+void on_model(self_pointer self, const net::received& frame) {
+  auto& state = self->state;
+  auto model = std::make_shared<federated::broadcast>();
+  if (auto copied = state.decoder->decode_broadcast(frame.bytes(), *model); !copied)
+    return break_off(self, copied.error().text());
+  state.models.push_back(std::move(model));
+  if (state.models.size() > models_kept) state.models.pop_front();
+}
+
+void on_frame(self_pointer self, const net::received& frame) {
+  auto& state = self->state;
+  if (!state.decoder) state.decoder.emplace(nullptr);
+  auto got = state.decoder->decode(frame.bytes());
+  if (!got) return break_off(self, got.error().text());
+  if (const auto* bye = std::get_if<protocol::farewell>(&*got))
+    return bye->final ? finish(self, bye->why, true) : break_off(self, bye->why);
+  if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
+  if (!state.gateway) return break_off(self, "sent something else before its welcome");
+  if (std::holds_alternative<wire::broadcast_view>(*got)) return on_model(self, frame);
+  if (const auto* what = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *what);
+  if (const auto* what = std::get_if<protocol::close_request>(&*got)) return pass_on(self, *what);
+  if (auto* what = std::get_if<protocol::withdrawal>(&*got)) return pass_on(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::verdicts>(&*got)) return pass_on(self, std::move(*what));
+  if (const auto* what = std::get_if<protocol::checkpointed>(&*got)) return pass_on(self, *what);
+  if (auto* what = std::get_if<protocol::evaluation_request>(&*got)) {
+    auto from = model_of(self, what->version);
+    if (!from) return break_off(self, "asked for scores on a model that it had not sent");
+    return pass_on(self, evaluation_down{std::move(from), std::move(what->clients)});
+  }
+  break_off(self, "sent a message that is not a parent's to send");
+}
+
+void send_up(self_pointer self, const upward& what) {
+  auto& state = self->state;
+  if (const auto* partial = std::get_if<protocol::send_partial>(&what)) {
+    if (!partial->settled.empty()) send_control(*state.channel, protocol::settled{partial->settled});
+    auto frame = state.encoder->encode(partial->partial);
+    if (!frame) return break_off(self, frame.error().text());
+    return state.channel->send(std::move(*frame));
+  }
+  std::visit(
+      [&](const auto& one) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(one)>, protocol::send_partial>)
+          send_control(*state.channel, one);
+      },
+      what);
+}
+
+void on_tick(self_pointer self) {
+  auto& state = self->state;
+  if (state.over) return;
+  if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
+  if (!state.channel && !state.trying && steady_now() >= state.try_at) {
+    state.trying = true;
+    state.hooks.open(session_events(self), ++state.attempt);
+  }
+  self->delayed_send(self, look_around, tick{});
+}
+
+}  // namespace
+
+parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_link_hooks hooks, net::backoff pause) {
+  self->state.hooks = std::move(hooks);
+  self->state.pause.emplace(std::move(pause));
+  self->send(self, tick{});
+  return {
+      [self](const session_opened& opened) {
+        auto& state = self->state;
+        if (state.over || opened.session != state.attempt) return opened.channel->close();
+        state.channel = opened.channel;
+        state.trying = false;
+        send_control(*state.channel, state.hooks.hello);
+      },
+      [self](const session_frame& got) {
+        auto& state = self->state;
+        if (!state.over && got.session == state.attempt && state.channel) on_frame(self, *got.frame);
+      },
+      [self](const session_closed& closed) {
+        auto& state = self->state;
+        if (!state.over && closed.session == state.attempt && (state.channel || state.trying))
+          break_off(self, closed.why);
+      },
+      [self](const from_branch& told) {
+        // Of a gateway that was given up meanwhile: nobody wants to know.
+        if (self->state.gateway && self->state.channel && told.branch == self->state.number) send_up(self, *told.what);
+      },
+      [self](const tick&) { on_tick(self); },
+  };
+}
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,110 @@
+// The three processes of a federation: assembled from actors, transports and certificates, run until they are over.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/net/address.hpp"
+#include "actors/tls/credentials.hpp"
+#include "federated/engine.hpp"
+#include "federated/experiment.hpp"
+#include "federated/private_store.hpp"
+#include "federated/protocol/directory.hpp"
+#include "federated/protocol/messages.hpp"
+
+namespace furlong::actors::federation {
+
+/// What is true of a federation at one moment, for those who watch it. The references last as long as the call.
+struct federation_view {
+  enum class phase : std::uint8_t { waiting, training, evaluating, done };
+  /// An aggregator; the server's own gateway is one without an address.
+  struct aggregator {
+    std::uint32_t number = 0;
+    std::string name;
+    std::string gateway;
+    double since = 0.0;  ///< seconds ago
+  };
+  /// Clients that are reached through a node.
+  struct node {
+    federated::protocol::client_range clients;
+    std::uint32_t via = 0;  ///< number of its aggregator
+    double since = 0.0;     ///< seconds ago
+  };
+  const federated::protocol::server_state& state;
+  const federated::protocol::directory& who;
+  phase now = phase::waiting;
+  std::size_t in_flight = 0;
+  std::uint64_t covered = 0;  ///< version of the last durable checkpoint; 0: none
+  std::vector<aggregator> aggregators;
+  std::vector<node> nodes;
+};
+
+/// What a server tells while it runs. Called on its own threads.
+struct server_watcher {
+  /// It listens at these ports; 0: not at all.
+  std::function<void(std::uint16_t gateway, std::uint16_t operators)> on_listening = {};
+  /// Once a second.
+  std::function<void(const federation_view&)> on_tick = {};
+};
+
+struct server_setup {
+  net::host_port listen;                         ///< for nodes
+  std::optional<net::host_port> operators;       ///< for aggregators
+  std::optional<tls::operator_credentials> tls;  ///< nothing: neither encrypted nor authenticated
+  std::string scenario;                          ///< for nodes and aggregators: no path is in it
+  std::size_t threads = 2;
+  std::size_t upload_room = std::size_t{64} << 20U;  ///< bytes of updates that may be on their way in at once
+};
+
+/// Drives a run over whoever comes, until it is over or `stop` is set: then it ends after the round under way.
+[[nodiscard]] result<federated::run_outcome> run_server(const federated::experiment& e,
+                                                        federated::protocol::server_state start,
+                                                        const federated::run_observer& observer,
+                                                        const server_watcher& watcher, const std::atomic<bool>& stop,
+                                                        const server_setup& setup);
+
+struct aggregator_setup {
+  std::string name;
+  net::host_port parent;  ///< its operator port
+  net::host_port listen;  ///< for nodes
+  std::string advertise;  ///< "host:port" for nodes; empty: where it listens
+  std::optional<tls::operator_credentials> tls;
+  std::size_t threads = 2;
+  std::size_t upload_room = std::size_t{64} << 20U;
+  double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
+  double timeout = 4.0;
+  std::uint64_t max_message = std::uint64_t{1} << 30U;
+  std::function<void(std::uint16_t gateway)> on_listening = {};
+  /// The experiment of a welcome: without clients' data.
+  std::function<result<federated::experiment>(const federated::protocol::welcome&)> prepare = {};
+};
+
+/// Serves its parent until the run is over, or `stop` is set. Returns why it ended.
+[[nodiscard]] result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup);
+
+/// A run, made ready on a node.
+struct prepared_run {
+  federated::experiment e;
+  std::shared_ptr<federated::private_store> store;
+};
+
+struct node_setup {
+  net::host_port server;
+  federated::protocol::client_range clients;
+  std::optional<tls::node_credentials> tls;
+  std::size_t threads = 1;  ///< clients that train at once
+  double heartbeat = 1.0;   ///< seconds; below every network.timeout that a scenario may ask for
+  double timeout = 4.0;
+  std::uint64_t max_message = std::uint64_t{1} << 30U;
+  /// Called when the node learns of a run, or of a new life of it; nothing of the one before is used any more.
+  std::function<result<prepared_run>(const federated::protocol::welcome&)> prepare = {};
+};
+
+/// Hosts clients until the run is over; with `stop` set, until those at work are done. Returns why it ended.
+[[nodiscard]] result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& setup);
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,96 @@
+#include "actors/federation/processes_common.hpp"
+
+namespace furlong::actors::federation {
+
+net::channel_events events_for(const session_events& to, protocol::session_number number) {
+  return {[to, number](net::received frame) {
+            caf::anon_send(to, session_frame{number, std::make_shared<net::received>(std::move(frame))});
+          },
+          [to, number](const error& why) {
+            caf::anon_send(to, session_closed{number, why.text()});
+          }};
+}
+
+net::channel_events gateway_door::open(const net::channel_ptr& channel) {
+  gateway_actor to;
+  {
+    const std::lock_guard lock(mutex_);
+    to = to_;
+  }
+  if (!to) {
+    channel->close();
+    return {[](net::received) {}, [](const error&) {}};
+  }
+  const auto number = ++last_;
+  caf::anon_send(to, session_opened{number, channel});
+  return events_for(session_events(to), number);
+}
+
+net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {
+  net::channel_settings settings;
+  settings.heartbeat = std::chrono::milliseconds(static_cast<std::int64_t>(heartbeat * 1000));
+  settings.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
+  settings.max_message = max_message;
+  settings.max_queued = std::max<std::size_t>(settings.max_queued, 4 * max_message);
+  return settings;
+}
+
+result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
+                                                    const std::optional<tls::operator_credentials>& credentials,
+                                                    tls::deny_list* deny, const net::channel_settings& settings,
+                                                    std::size_t room, gateway_door& door) {
+  net::listener_settings how;
+  how.channel = settings;
+  how.room = net::budget::make(std::max<std::size_t>(room, settings.max_message));
+  std::optional<net::tls_context> context;
+  if (credentials) {
+    const auto& tier = credentials->gateway;
+    auto made = net::tls_context::for_server({tier.certificate, tier.key, tier.authority});
+    if (!made) return tl::unexpected(made.error());
+    context = std::move(*made);
+  }
+  net::listener_events events;
+  events.on_open = [&door](const net::channel_ptr& channel) { return door.open(channel); };
+  events.on_refused = [](const net::peer& who, const net::connect_failure& why) {
+    spdlog::warn("refused {} {}: {}", who.address, who.name, why.what.text());
+  };
+  if (deny != nullptr)
+    events.accept_peer = [deny](const net::peer& who) -> std::optional<std::string> {
+      if (auto fresh = deny->refresh(); !fresh) spdlog::error("{}", fresh.error().text());
+      if (deny->contains(who.name)) return "the certificate is on the deny list";
+      if (!tls::parse_common_name(who.name)) return "the certificate is not a node's";
+      return std::nullopt;
+    };
+  return net::listener::open(on, at, std::move(context), how, std::move(events));
+}
+
+clients_of_certificate clients_by_certificate(bool tls) {
+  if (!tls) return {};
+  return [](const std::string& name) -> std::optional<protocol::client_range> {
+    const auto who = tls::parse_common_name(name);
+    if (!who) return std::nullopt;
+    return who->clients;
+  };
+}
+
+result<void> configure_system(caf::actor_system_config& config, std::size_t threads,
+                              const std::optional<tls::operator_credentials>& credentials, bool with_links,
+                              double heartbeat, double timeout) {
+  config.add_message_types<caf::id_block::furlong>();
+  config.add_message_types<caf::id_block::furlong_federation>();
+  config.set("scheduler.policy", caf::atom("sharing"));
+  config.set("logger.verbosity", caf::atom("quiet"));
+  config.set("scheduler.max-threads", threads);
+  if (!with_links) return {};
+  links::operator_network network;
+  if (credentials) {
+    const auto& tier = credentials->operator_tier;
+    network.tls = links::operator_files{tier.certificate, tier.key, tier.authority};
+  }
+  network.heartbeat = std::chrono::milliseconds(static_cast<std::int64_t>(heartbeat * 1000));
+  network.timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>((timeout > heartbeat ? timeout : heartbeat) * 1000));
+  return links::configure_operator(config, network);
+}
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,51 @@
+// What the assemblies of the processes share.
+#pragma once
+
+#include <future>
+#include <mutex>
+#include <spdlog/spdlog.h>
+
+#include "actors/federation/gateway.hpp"
+#include "actors/federation/processes.hpp"
+#include "actors/net/listener.hpp"
+#include "actors/operator/configure.hpp"
+#include "actors/tls/deny_list.hpp"
+
+namespace furlong::actors::federation {
+
+/// Where the sessions of a listener go: to a gateway that may change.
+class gateway_door {
+ public:
+  void set(gateway_actor to) {
+    const std::lock_guard lock(mutex_);
+    to_ = std::move(to);
+  }
+  /// Events of a new channel; without a gateway it is closed.
+  net::channel_events open(const net::channel_ptr& channel);
+
+ private:
+  std::mutex mutex_;
+  gateway_actor to_;
+  std::atomic<protocol::session_number> last_{0};
+};
+
+/// Events of a channel that go to an actor under a number.
+net::channel_events events_for(const session_events& to, protocol::session_number number);
+
+/// Times and limits of node channels.
+net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message);
+
+/// The gateway's listener. `deny` must outlive it.
+result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
+                                                    const std::optional<tls::operator_credentials>& credentials,
+                                                    tls::deny_list* deny, const net::channel_settings& settings,
+                                                    std::size_t room, gateway_door& door);
+
+/// The clients that a certificate allows; empty without certificates.
+clients_of_certificate clients_by_certificate(bool tls);
+
+result<void> configure_system(caf::actor_system_config& config, std::size_t threads,
+                              const std::optional<tls::operator_credentials>& credentials, bool links, double heartbeat,
+                              double timeout);
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,66 @@
+#include "actors/federation/node.hpp"
+#include "actors/federation/processes_common.hpp"
+#include "actors/net/connector.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& got) {
+  auto made = setup.prepare(got);
+  if (!made) return tl::unexpected(made.error());
+  const auto format = made->e.settings.network.sparse_upload ? wire::update_format::sparse : wire::update_format::dense;
+  return std::make_shared<const node_run>(node_run{std::move(made->e), std::move(made->store), format, {}});
+}
+
+}  // namespace
+
+result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& setup) {
+  std::optional<net::tls_context> context;
+  if (setup.tls) {
+    const auto& tier = setup.tls->tier;
+    auto made = net::tls_context::for_client({tier.certificate, tier.key, tier.authority});
+    if (!made) return tl::unexpected(made.error());
+    context = std::move(*made);
+  }
+  const auto settings = channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message);
+  caf::actor_system_config config;
+  // One thread beside the workers, so that the session is answered while all of them train.
+  if (auto done = configure_system(config, setup.threads + 1, {}, false, setup.heartbeat, setup.timeout); !done)
+    return tl::unexpected(done.error());
+  caf::actor_system system(config);
+  net::transport transport;
+
+  std::promise<result<std::string>> over;
+  auto ended = over.get_future();
+  node_hooks hooks;
+  hooks.stop = &stop;
+  hooks.open = [&](const session_events& to, const std::string& address, protocol::session_number attempt) {
+    const auto at = net::parse_address(address);
+    if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
+    net::connect_events events;
+    events.on_open = [to, attempt](const net::channel_ptr& channel) {
+      caf::anon_send(to, session_opened{attempt, channel});
+      return events_for(to, attempt);
+    };
+    events.on_failed = [to, attempt](const net::connect_failure& why) {
+      caf::anon_send(to, session_closed{attempt, why.what.text()});
+    };
+    net::connect(transport, *at, context, settings, nullptr, std::move(events));
+  };
+  hooks.prepare = [&](const protocol::welcome& got) { return make_run(setup, got); };
+  hooks.on_over = [&](const std::string& why, const std::optional<error>& failure) {
+    if (failure)
+      over.set_value(tl::unexpected(*failure));
+    else
+      over.set_value(why);
+  };
+  net::backoff pause(models::random_stream(setup.clients.first, models::purpose::reconnect, 0, setup.clients.last));
+  system.spawn(node_behavior, setup.server.text(), std::string("furlong"), setup.clients, setup.threads,
+               std::move(pause), std::move(hooks));
+  auto why = ended.get();
+  system.await_all_actors_done();
+  return why;
+}
+
+}  // namespace furlong::actors::federation

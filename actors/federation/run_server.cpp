@@ -1,0 +1,106 @@
+#include "actors/federation/branch_link.hpp"
+#include "actors/federation/coordinator.hpp"
+#include "actors/federation/gateway.hpp"
+#include "actors/federation/model_frames.hpp"
+#include "actors/federation/processes_common.hpp"
+#include "actors/operator/listener.hpp"
+#include "wire/message.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+/// Longest frame of a node: its updates, its scores.
+std::uint64_t longest_node_frame(const federated::experiment& e) {
+  const auto lists = wire::largest_control(std::max<std::size_t>(e.clients->facts().clients, 1));
+  return std::max<std::uint64_t>(
+      {wire::largest_update(*e.parts.shared), wire::largest_broadcast(*e.parts.shared), lists});
+}
+
+std::shared_ptr<const federation_context> make_context(const federated::experiment& e, const server_setup& setup,
+                                                       const protocol::server_state& start) {
+  auto made = std::make_shared<federation_context>(federation_context{e, {}, nullptr});
+  made->welcome.run = e.run;
+  made->welcome.scenario = setup.scenario;
+  made->welcome.facts = e.clients->facts();
+  made->welcome.history = start.history;
+  made->welcome.covered = start.history.life() > 0 ? start.version : 0;
+  made->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing{});
+  return made;
+}
+
+/// The operator port: every link that opens has an actor.
+result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
+                                                                     const net::host_port& at,
+                                                                     std::shared_ptr<const federation_context> run,
+                                                                     const coordinator_actor& coordinator) {
+  return links::operator_listener::open(system, at.host, at.port, {},
+                                        [&system, run = std::move(run), coordinator](const net::channel_ptr& channel) {
+                                          const auto link = system.spawn(branch_link_behavior, run, coordinator);
+                                          caf::anon_send(link, session_opened{0, channel});
+                                          return events_for(session_events(link), 0);
+                                        });
+}
+
+}  // namespace
+
+result<federated::run_outcome> run_server(const federated::experiment& e, protocol::server_state start,
+                                          const federated::run_observer& observer, const server_watcher& watcher,
+                                          const std::atomic<bool>& stop, const server_setup& setup) {
+  const auto& network = e.settings.network;
+  std::shared_ptr<tls::deny_list> denied;
+  if (setup.tls) {
+    auto loaded = tls::deny_list::load(setup.tls->deny);
+    if (!loaded) return tl::unexpected(loaded.error());
+    denied = std::move(*loaded);
+  }
+  caf::actor_system_config config;
+  if (auto done = configure_system(config, setup.threads, setup.tls, setup.operators.has_value(), network.heartbeat,
+                                   network.timeout);
+      !done)
+    return tl::unexpected(done.error());
+  caf::actor_system system(config);
+  const auto run = make_context(e, setup, start);
+
+  gateway_door door;
+  net::transport transport;
+  std::shared_ptr<result<federated::run_outcome>> outcome;
+  {
+    caf::scoped_actor self(system);
+    auto opened = std::make_shared<std::promise<gateway_actor>>();
+    auto gateway = opened->get_future();
+    const auto coordinator =
+        self->spawn(coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer,
+                    &watcher, &stop, clients_by_certificate(setup.tls.has_value()), opened);
+    door.set(gateway.get());
+    const auto end = [&] {
+      self->send_exit(coordinator, caf::exit_reason::user_shutdown);
+      door.set({});
+    };
+    auto listener = open_gateway(transport, setup.listen, setup.tls, denied.get(),
+                                 channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e)),
+                                 setup.upload_room, door);
+    if (!listener) return end(), tl::unexpected(listener.error());
+    std::unique_ptr<links::operator_listener> operators;
+    if (setup.operators) {
+      auto port = open_operator_port(system, *setup.operators, run, coordinator);
+      if (!port) return end(), tl::unexpected(port.error());
+      operators = std::move(*port);
+    }
+    if (watcher.on_listening)
+      watcher.on_listening((*listener)->port(), operators ? operators->port() : std::uint16_t{0});
+    // A request would wait for ever for an actor that an exception ended.
+    self->monitor(coordinator);
+    self->send(coordinator, run_request{});
+    self->receive([&](run_result& done) { outcome = std::move(done.outcome); },
+                  [&](caf::down_msg& down) {
+                    outcome = std::make_shared<result<federated::run_outcome>>(fail(
+                        error::kind::runtime, "the server", "its coordinator ended: " + caf::to_string(down.reason)));
+                  });
+    door.set({});
+  }
+  system.await_all_actors_done();
+  return std::move(*outcome);
+}
+
+}  // namespace furlong::actors::federation

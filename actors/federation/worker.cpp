@@ -1,0 +1,51 @@
+#include "actors/federation/worker.hpp"
+
+#include "actors/client.hpp"
+#include "federated/client_scorer.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+/// The frame of the update; an update that cannot be encoded is a client that failed.
+std::shared_ptr<const wire::encoded> encode(const node_run& run, job& what) {
+  if (what.failure) return nullptr;
+  auto frame = wire::encoder(run.e.parts.shared).encode(what.update, run.format, run.packing);
+  if (frame) return std::make_shared<const wire::encoded>(std::move(*frame));
+  what.failure = std::make_shared<const error>(frame.error());
+  return nullptr;
+}
+
+void train(const worker_actor::pointer self, const node_actor& parent, const node_work& given) {
+  const std::atomic<bool> never_stops{false};
+  const federated::run_observer nobody;
+  const run_context context{given.run->e, *given.run->store, nobody, never_stops, 1};
+  client_state client;
+  client.run = &context;
+  client.perform(*given.from, *given.what);
+  auto frame = encode(*given.run, *given.what);
+  self->send(parent, node_done{given.what, std::move(frame)});
+}
+
+void score(const worker_actor::pointer self, const node_actor& parent, const node_scoring& given) {
+  auto scores = std::make_shared<protocol::evaluation_scores>();
+  scores->version = given.from->version;
+  const federated::client_scorer scorer(given.run->e, given.from->model, given.run->store.get());
+  for (const auto& [in, client] : *given.clients) {
+    auto score = scorer.score(in, client, thread_workspace());
+    // One that cannot be scored counts as one without examples.
+    scores->each.push_back({in, client, score ? std::move(*score) : federated::client_score{}});
+  }
+  self->send(parent, node_scored{std::move(scores)});
+}
+
+}  // namespace
+
+worker_actor::behavior_type worker_behavior(worker_actor::pointer self, node_actor parent) {
+  return {
+      [self, parent](const node_work& given) { train(self, parent, given); },
+      [self, parent](const node_scoring& given) { score(self, parent, given); },
+  };
+}
+
+}  // namespace furlong::actors::federation

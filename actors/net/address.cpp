@@ -1,0 +1,50 @@
+#include "actors/net/address.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace furlong::actors::net {
+
+namespace {
+
+constexpr std::size_t longest_name = 253;  // of a host, RFC 1035
+
+bool is_letter_or_digit(char c) { return ('0' <= c && c <= '9') || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); }
+bool is_name(std::string_view host) {
+  return std::all_of(host.begin(), host.end(),
+                     [](char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; });
+}
+// What is no address at all is refused when it is resolved.
+bool is_ipv6(std::string_view host) {
+  return std::all_of(host.begin(), host.end(),
+                     [](char c) { return is_letter_or_digit(c) || c == ':' || c == '.' || c == '%'; });
+}
+
+}  // namespace
+
+std::string host_port::text() const {
+  const bool ipv6 = host.find(':') != std::string::npos;
+  return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+result<host_port> parse_address(std::string_view text) {
+  const auto wrong = [&](const char* why) {
+    return fail(error::kind::usage, std::string(text.substr(0, longest_name)), why,
+                "write HOST:PORT, as in localhost:7000, 10.0.0.1:7000 or [::]:7000");
+  };
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return wrong("has no port");
+  auto host = text.substr(0, colon);
+  const auto digits = text.substr(colon + 1);
+  const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (brackets) host = host.substr(1, host.size() - 2);
+  if (host.empty() || host.size() > longest_name) return wrong("has no host, or one that is too long");
+  if (brackets ? !is_ipv6(host) : !is_name(host)) return wrong("is no host and port");
+  unsigned port = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (failed != std::errc() || end != digits.data() + digits.size() || port > UINT16_MAX)
+    return wrong("has a port that is no number from 0 to 65535");
+  return host_port{std::string(host), static_cast<std::uint16_t>(port)};
+}
+
+}  // namespace furlong::actors::net

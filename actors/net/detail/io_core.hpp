@@ -1,0 +1,40 @@
+// What all connections of one transport share: the queue of work, and the list of what must end with it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "actors/net/detail/asio.hpp"
+
+namespace furlong::actors::net::detail {
+
+/// Something that has work in an io_core until it is told to end.
+class endable {
+ public:
+  virtual ~endable() = default;
+  /// Ends soon, without waiting. From any thread.
+  virtual void abort() = 0;
+};
+
+/// Thread-safe.
+class io_core {
+ public:
+  /// False once stop() was called: then `one` must not begin.
+  [[nodiscard]] bool add(const std::shared_ptr<endable>& one);
+  void remove(const endable* one);
+  /// Aborts all. The context runs out of work soon after.
+  void stop();
+
+  /// An executor that runs one handler at a time.
+  [[nodiscard]] asio::any_io_executor strand() { return asio::make_strand(context_); }
+  [[nodiscard]] asio::io_context& context() { return context_; }
+
+ private:
+  asio::io_context context_;
+  std::mutex mutex_;
+  bool stopped_ = false;
+  std::unordered_map<const endable*, std::weak_ptr<endable>> alive_;
+};
+
+}  // namespace furlong::actors::net::detail

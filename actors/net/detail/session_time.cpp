@@ -1,0 +1,102 @@
+// The clocks of a session: signs of life, silence, frames that do not move.
+#include <algorithm>
+#include <string>
+
+#include "actors/net/detail/session.hpp"
+
+namespace furlong::actors::net::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string seconds(std::chrono::steady_clock::duration length) {
+  const auto tenths = std::chrono::duration_cast<milliseconds>(length).count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+}  // namespace
+
+session::clock::time_point session::sign_due() const {
+  return (paused() ? sign_at_ : std::max(sign_at_, last_out_)) + settings_.heartbeat;
+}
+
+void session::arm() {
+  const auto now = clock::now();
+  switch (stage_) {
+    case stage::handshake:
+    case stage::greeting: due_ = born_ + settings_.opening; break;
+    case stage::open: {
+      // Silence and signs of life to the point; all else is looked at often enough.
+      due_ = now + std::min(settings_.heartbeat, settings_.timeout) / 2;
+      due_ = std::min(due_, sign_due());
+      if (!paused()) due_ = std::min(due_, last_in_ + settings_.heartbeat + settings_.timeout);
+      due_ = std::max(due_, now + milliseconds(1));
+      break;
+    }
+    case stage::flushing: due_ = flush_until_; break;
+    case stage::draining:
+    case stage::gone: return;  // end() set the timer
+  }
+  timer_.expires_at(due_);
+  timer_.async_wait([self = shared_from_this()](const error_code& stopped) {
+    if (!stopped) self->tick();
+  });
+}
+
+void session::tick() {
+  const auto now = clock::now();
+  switch (stage_) {
+    case stage::handshake:
+    case stage::greeting:
+      return end(
+          {failure_cause::timed_out, {error::kind::runtime, "", "no answer within " + seconds(settings_.opening), ""}},
+          farewell::none);
+    case stage::open: break;
+    case stage::flushing:
+      return end({failure_cause::lost, {error::kind::runtime, "", "closed by this side before all was sent", ""}},
+                 farewell::none);
+    case stage::draining:
+    case stage::gone: return;
+  }
+  // A timer that is late by that much says that this process stood still, not the other one.
+  if (now - due_ > settings_.timeout / 2) forgive(now);
+  if (auto why = complaint(now))
+    return end({failure_cause::lost, {error::kind::runtime, "", std::move(*why), ""}}, farewell::tell);
+  if (now >= sign_due()) {
+    if (paused()) {
+      writer_.push_sign(piece_kind::busy);
+    } else if (writer_.empty()) {
+      writer_.push_sign(piece_kind::heartbeat);
+    }
+    sign_at_ = now;
+    pump_out();
+  }
+  if (stage_ == stage::open) arm();
+}
+
+void session::forgive(clock::time_point now) {
+  last_in_ = frame_began_ = frame_moved_ = out_moved_ = now;
+  frame_base_ = frame_bytes_;
+}
+
+std::optional<std::string> session::complaint(clock::time_point now) const {
+  const auto silence = settings_.heartbeat + settings_.timeout;
+  if (!paused() && now - last_in_ >= silence) return "silent for " + seconds(now - last_in_);
+  if (in_frame_ && !paused()) {
+    if (now - frame_moved_ >= settings_.timeout)
+      return "a frame has made no progress for " + seconds(now - frame_moved_);
+    const std::chrono::duration<double> taken = now - frame_began_;
+    const auto came = static_cast<double>(frame_bytes_ - frame_base_);
+    if (taken >= settings_.timeout && came < static_cast<double>(settings_.slowest) * taken.count())
+      return "a frame comes too slowly: " + std::to_string(static_cast<std::size_t>(came / taken.count())) +
+             " bytes a second";
+  }
+  if (!writer_.empty()) {
+    if (now - std::max(out_moved_, busy_at_) >= silence || now - out_moved_ >= settings_.patience)
+      return "it has read nothing for " + seconds(now - out_moved_) + ", " + std::to_string(queued_) + " bytes wait";
+  }
+  return std::nullopt;
+}
+
+}  // namespace furlong::actors::net::detail

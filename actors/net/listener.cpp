@@ -1,0 +1,203 @@
+#include "actors/net/listener.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "actors/net/detail/session.hpp"
+
+namespace furlong::actors::net {
+
+using detail::error_code;
+using detail::asio::ip::tcp;
+
+namespace {
+
+/// After an error of accept(): without file descriptors, trying again at once would only burn the processor.
+constexpr std::chrono::milliseconds pause_after_error{100};
+
+std::string address_of(const tcp::endpoint& end) {
+  const auto address = end.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).to_string();
+  return address.to_string();
+}
+
+}  // namespace
+
+/// Lives on its own strand, as do the sessions on theirs.
+class listener::acceptor final : public detail::endable, public std::enable_shared_from_this<acceptor> {
+ public:
+  acceptor(std::shared_ptr<detail::io_core> core, std::optional<tls_context> tls, listener_settings settings,
+           listener_events events)
+      : core_(std::move(core)),
+        socket_(core_->strand()),
+        timer_(socket_.get_executor()),
+        tls_(std::move(tls)),
+        settings_(std::move(settings)),
+        events_(std::make_shared<const listener_events>(std::move(events))) {}
+
+  /// The port, or what the system says against it.
+  std::uint16_t bind(const tcp::endpoint& at, error_code& failed);
+  bool start();
+  void abort() override;
+  [[nodiscard]] std::size_t connections() const { return connections_; }
+
+ private:
+  void accept();
+  void on_accepted(const error_code& failed, tcp::socket socket);
+  void take_in(tcp::socket socket, const tcp::endpoint& from);
+  void refuse(const tcp::endpoint& from, const char* why);
+  detail::session_hooks hooks_for(const std::string& address);
+  template <class Work>
+  std::function<void()> on_strand(Work work);
+
+  std::shared_ptr<detail::io_core> core_;  // first, so that it outlives the socket
+  tcp::acceptor socket_;
+  detail::asio::steady_timer timer_;
+  const std::optional<tls_context> tls_;
+  const listener_settings settings_;
+  const std::shared_ptr<const listener_events> events_;
+  std::atomic<std::size_t> connections_{0};
+  std::size_t handshakes_ = 0;
+  std::map<std::string, std::size_t> by_address_;
+  bool accepting_ = false;
+  bool ended_ = false;
+};
+
+std::uint16_t listener::acceptor::bind(const tcp::endpoint& at, error_code& failed) {
+  const auto ok = [&](auto call) {
+    if (!failed) call();
+  };
+  ok([&] { socket_.open(at.protocol(), failed); });
+  ok([&] { socket_.set_option(tcp::acceptor::reuse_address(true), failed); });
+  if (at.address().is_v6()) ok([&] { socket_.set_option(boost::asio::ip::v6_only(false), failed); });
+  ok([&] { socket_.bind(at, failed); });
+  ok([&] { socket_.listen(boost::asio::socket_base::max_listen_connections, failed); });
+  return failed ? std::uint16_t{0} : socket_.local_endpoint(failed).port();
+}
+
+bool listener::acceptor::start() {
+  if (!core_->add(shared_from_this())) return false;
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->accept(); });
+  return true;
+}
+
+void listener::acceptor::abort() {
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (std::exchange(self->ended_, true)) return;
+    error_code ignored;
+    self->socket_.close(ignored);
+    self->timer_.cancel();
+    self->core_->remove(self.get());
+  });
+}
+
+void listener::acceptor::accept() {
+  if (accepting_ || ended_ || handshakes_ >= settings_.limits.handshakes) return;
+  accepting_ = true;
+  socket_.async_accept(core_->strand(), [self = shared_from_this()](const error_code& failed, tcp::socket socket) {
+    self->accepting_ = false;
+    self->on_accepted(failed, std::move(socket));
+  });
+}
+
+void listener::acceptor::on_accepted(const error_code& failed, tcp::socket socket) {
+  if (ended_) return;
+  if (failed) {
+    timer_.expires_after(pause_after_error);
+    timer_.async_wait([self = shared_from_this()](const error_code& stopped) {
+      if (!stopped) self->accept();
+    });
+    return;
+  }
+  error_code gone;
+  const auto from = socket.remote_endpoint(gone);
+  if (!gone) take_in(std::move(socket), from);
+  accept();
+}
+
+void listener::acceptor::refuse(const tcp::endpoint& from, const char* why) {
+  if (!events_->on_refused) return;
+  const host_port who{address_of(from), from.port()};
+  events_->on_refused({"", who.text()}, {failure_cause::rejected, {error::kind::runtime, "", why, ""}});
+}
+
+void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) {
+  const auto address = address_of(from);
+  if (connections_ >= settings_.limits.connections) return refuse(from, "too many connections");
+  auto& of_address = by_address_[address];
+  if (of_address >= settings_.limits.per_address) return refuse(from, "too many connections from this address");
+  error_code failed;
+  socket.non_blocking(true, failed);
+  if (!failed) socket.set_option(tcp::no_delay(true), failed);
+  auto bytes = tls_ ? detail::make_tls_stream(socket.native_handle(), *tls_, "")
+                    : detail::make_plain_stream(socket.native_handle());
+  if (failed || bytes == nullptr) return refuse(from, "no memory for a connection");
+  ++connections_;
+  ++handshakes_;
+  ++of_address;
+  const peer other{"", host_port{address, from.port()}.text()};
+  detail::session_parts parts{
+      core_,          std::move(socket), std::move(bytes), other, true, tls_.has_value(), settings_.channel,
+      settings_.room, hooks_for(address)};
+  std::make_shared<detail::session>(std::move(parts))->start();
+}
+
+/// A hook of a session that does `work` here, if there still is a listener.
+template <class Work>
+std::function<void()> listener::acceptor::on_strand(Work work) {
+  return [weak = weak_from_this(), work] {
+    if (const auto self = weak.lock())
+      boost::asio::post(self->socket_.get_executor(), [weak, work] {
+        if (const auto still = weak.lock()) work(*still);
+      });
+  };
+}
+
+detail::session_hooks listener::acceptor::hooks_for(const std::string& address) {
+  detail::session_hooks hooks;
+  hooks.judge = [events = events_](const peer& who) {
+    return events->accept_peer ? events->accept_peer(who) : std::nullopt;
+  };
+  hooks.on_handshaken = on_strand([](acceptor& self) {
+    --self.handshakes_;
+    self.accept();
+  });
+  hooks.on_open = [events = events_](channel_ptr opened) { return events->on_open(std::move(opened)); };
+  hooks.on_failed = [events = events_](const peer& who, const connect_failure& why) {
+    if (events->on_refused) events->on_refused(who, why);
+  };
+  hooks.on_gone = on_strand([address](acceptor& self) {
+    --self.connections_;
+    const auto at = self.by_address_.find(address);
+    if (--at->second == 0) self.by_address_.erase(at);
+  });
+  return hooks;
+}
+
+result<std::unique_ptr<listener>> listener::open(transport& on, const host_port& at, std::optional<tls_context> tls,
+                                                 const listener_settings& settings, listener_events events) {
+  const auto wrong = [&](const std::string& why, const std::string& mend = "") {
+    return fail(error::kind::usage, at.text(), why, mend);
+  };
+  if (settings.room != nullptr && settings.room->capacity() < settings.channel.max_message)
+    return wrong("the budget for large frames is smaller than one frame may be", "raise it, or lower max_message");
+  error_code failed;
+  tcp::resolver resolver(on.core()->context());
+  const auto found = resolver.resolve(at.host, std::to_string(at.port), tcp::resolver::passive, failed);
+  if (failed || found.empty()) return wrong("no address has this name: " + failed.message());
+  auto inner = std::make_shared<acceptor>(on.core(), std::move(tls), settings, std::move(events));
+  const auto port = inner->bind(*found.begin(), failed);
+  if (failed)
+    return wrong("cannot listen there: " + failed.message(), "choose an address of this machine and a free port");
+  if (!inner->start()) return wrong("the transport has ended");
+  return std::unique_ptr<listener>(new listener(std::move(inner), port));
+}
+
+listener::~listener() { inner_->abort(); }
+
+std::size_t listener::connections() const { return inner_->connections(); }
+
+}  // namespace furlong::actors::net

@@ -1,0 +1,70 @@
+// Takes in connections of nodes, within limits, and makes channels of those that may come in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "actors/net/address.hpp"
+#include "actors/net/budget.hpp"
+#include "actors/net/channel.hpp"
+#include "actors/net/failure.hpp"
+#include "actors/net/settings.hpp"
+#include "actors/net/tls_context.hpp"
+#include "actors/net/transport.hpp"
+
+namespace furlong::actors::net {
+
+struct listener_limits {
+  std::size_t connections = 4096;  ///< in all; further ones are closed at once
+  std::size_t per_address = 1024;  ///< likewise, from one address
+  std::size_t handshakes = 64;     ///< at once; further connections wait in the system's queue
+};
+
+struct listener_settings {
+  channel_settings channel;
+  listener_limits limits;
+  budget_ptr room;  ///< for large frames, of all channels; null: they need no room
+};
+
+/// Called from the transport's threads, for several connections at once when it has several: hand over and return.
+struct listener_events {
+  /// After the handshake, before a byte of a frame is read: why this peer is not wanted. It is told. May be empty.
+  std::function<std::optional<std::string>(const peer&)> accept_peer;
+  /// A channel is open. Returns what to call for it: no frame is missed. Required.
+  std::function<channel_events(channel_ptr)> on_open;
+  /// Somebody did not come in: for the log and the counters. May be empty.
+  std::function<void(const peer&, const connect_failure&)> on_refused;
+};
+
+/// Listens as long as it lives. Channels live on without it.
+class listener {
+ public:
+  /// @param at  port 0: the system chooses one; "[::]" also takes IPv4
+  /// @param tls a server's; nothing: plain TCP, for trusted machines only
+  /// Errors of kind usage: an address that is none, or not of this machine, or taken; limits or a budget below
+  /// max_message.
+  [[nodiscard]] static result<std::unique_ptr<listener>> open(transport& on, const host_port& at,
+                                                              std::optional<tls_context> tls,
+                                                              const listener_settings& settings,
+                                                              listener_events events);
+  ~listener();
+  listener(const listener&) = delete;
+  listener& operator=(const listener&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  /// Connections that are open or on their way, at this moment.
+  [[nodiscard]] std::size_t connections() const;
+
+ private:
+  class acceptor;
+  listener(std::shared_ptr<acceptor> inner, std::uint16_t port) : inner_(std::move(inner)), port_(port) {}
+
+  std::shared_ptr<acceptor> inner_;
+  std::uint16_t port_;
+};
+
+}  // namespace furlong::actors::net

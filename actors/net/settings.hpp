@@ -1,0 +1,24 @@
+// What a connection of the node transport may take, and for how long.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace furlong::actors::net {
+
+struct channel_settings {
+  std::chrono::milliseconds heartbeat{2000};  ///< a side that has sent nothing for so long sends a sign of life
+  std::chrono::milliseconds timeout{3000};    ///< beyond `heartbeat`: how long the other side may be silent
+  std::size_t max_message = 64 << 20;         ///< bytes of the longest frame, either way
+  std::size_t max_queued = 64 << 20;          ///< bytes that may wait to be sent when a further frame comes
+  std::size_t slowest = 16 << 10;             ///< bytes per second of a frame's arrival, judged after `timeout`
+  std::size_t max_unread = 1 << 20;        ///< bytes of small frames that the consumer may hold before reading pauses
+  std::chrono::seconds patience{120};      ///< how long the other side may read nothing while it says that it is busy
+  std::chrono::milliseconds linger{1000};  ///< how long close() may take to send what is queued
+  std::chrono::milliseconds opening{10'000};  ///< how long the handshake, and a client's whole connecting, may take
+};
+
+/// Frames above this length are read only once the budget has room for them.
+constexpr std::size_t small_frame = 64 << 10;
+
+}  // namespace furlong::actors::net

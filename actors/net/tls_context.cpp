@@ -1,0 +1,57 @@
+#include "actors/net/tls_context.hpp"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <string>
+#include <utility>
+
+namespace furlong::actors::net {
+
+namespace {
+
+/// The newest of OpenSSL's errors, in its words.
+std::string openssl_reason() {
+  const auto code = ERR_peek_last_error();
+  ERR_clear_error();
+  const char* text = ERR_reason_error_string(code);
+  return text != nullptr ? text : "OpenSSL gives no reason";
+}
+
+tl::unexpected<error> bad_file(const std::filesystem::path& file, const std::string& what) {
+  return fail(error::kind::data, file.string(), what + ": " + openssl_reason(),
+              "issue it again with 'furlong certs issue'");
+}
+
+void set_rules(SSL_CTX* context) {
+  SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  // What waits to be sent may lie elsewhere when it is tried again; connections at rest hold no buffers.
+  SSL_CTX_set_mode(context,
+                   SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+}
+
+}  // namespace
+
+result<tls_context> tls_context::make(const tls_paths& paths, bool server) {
+  ERR_clear_error();
+  std::shared_ptr<SSL_CTX> made(SSL_CTX_new(server ? TLS_server_method() : TLS_client_method()), SSL_CTX_free);
+  if (made == nullptr) return fail(error::kind::runtime, "TLS", openssl_reason());
+  set_rules(made.get());
+  if (SSL_CTX_use_certificate_chain_file(made.get(), paths.certificate.c_str()) != 1)
+    return bad_file(paths.certificate, "holds no certificate that can be used");
+  if (SSL_CTX_use_PrivateKey_file(made.get(), paths.key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return bad_file(paths.key, "holds no key of " + paths.certificate.string());
+  if (SSL_CTX_check_private_key(made.get()) != 1)
+    return bad_file(paths.key, "is not the key of " + paths.certificate.string());
+  if (SSL_CTX_load_verify_file(made.get(), paths.authority.c_str()) != 1)
+    return bad_file(paths.authority, "holds no certificate of an authority");
+  return tls_context(std::move(made), server);
+}
+
+result<tls_context> tls_context::for_server(const tls_paths& paths) { return make(paths, true); }
+result<tls_context> tls_context::for_client(const tls_paths& paths) { return make(paths, false); }
+
+}  // namespace furlong::actors::net

@@ -1,0 +1,52 @@
+// The frames that a link has yet to send. Any thread queues them; the link's actor cuts them into pieces.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "actors/operator/piece.hpp"
+
+namespace furlong::actors::links {
+
+/// Thread-safe.
+class outbox {
+ public:
+  /// @param limit bytes that may wait; one frame too many is dropped and noted
+  explicit outbox(std::size_t limit) : limit_(limit) {}
+
+  /// Queues a frame, unless the box is shut. True when the link must be told, for it may not know that there is work.
+  [[nodiscard]] bool push(wire::encoded frame);
+
+  /// The next piece; nothing when no frame waits. Its bytes count as queued until acknowledged.
+  [[nodiscard]] std::optional<piece> cut();
+  /// The other side has dealt with the oldest piece that was not acknowledged. False when there is none.
+  [[nodiscard]] bool acknowledge();
+
+  /// Takes no more frames; what waits is still cut.
+  void shut();
+  /// Takes no more frames and drops what waits.
+  void abandon();
+
+  [[nodiscard]] std::size_t in_flight() const;  ///< pieces not acknowledged
+  [[nodiscard]] std::size_t queued() const;     ///< bytes waiting or not acknowledged
+  [[nodiscard]] bool drained() const;           ///< nothing waits, everything is acknowledged
+  [[nodiscard]] bool overflowed() const;
+  [[nodiscard]] std::size_t limit() const { return limit_; }
+
+ private:
+  const std::size_t limit_;
+  mutable std::mutex mutex_;
+  std::deque<wire::encoded> waiting_;
+  std::size_t offset_ = 0;             ///< bytes of the first waiting frame that were cut
+  std::size_t waiting_bytes_ = 0;      ///< without those
+  std::deque<std::size_t> in_flight_;  ///< bytes of each piece
+  std::size_t in_flight_bytes_ = 0;
+  std::uint64_t sequence_ = 0;
+  bool shut_ = false;
+  bool told_ = false;  ///< the link will look, now or when it gets a credit
+  bool overflowed_ = false;
+};
+
+}  // namespace furlong::actors::links

@@ -1,0 +1,44 @@
+// What a certificate says.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "actors/tls/handles.hpp"
+#include "models/result.hpp"
+
+namespace furlong::actors::tls {
+
+/// Wall clock, UTC.
+using instant = std::chrono::sys_seconds;
+
+[[nodiscard]] instant wall_clock();
+/// "2027-11-21T14:00:00Z".
+[[nodiscard]] std::string to_string(instant when);
+
+struct certificate_facts {
+  std::string common_name;
+  std::string role;    ///< organizational unit: "server", "aggregator", "node"; empty for an authority, or when foreign
+  std::string issuer;  ///< common name of the authority
+  std::uint64_t serial = 0;  ///< 0 when it does not fit
+  instant not_before;
+  instant not_after;               ///< it is not valid any more in this second
+  bool as_client = false;          ///< extendedKeyUsage clientAuth
+  bool as_server = false;          ///< extendedKeyUsage serverAuth
+  std::vector<std::string> hosts;  ///< subjectAltName: DNS names and addresses
+};
+
+/// Fails (kind data) when the subject has no common name or several, or when a field cannot be read. `place` goes into
+/// the error.
+[[nodiscard]] result<certificate_facts> facts_of(const X509& certificate, const std::string& place);
+
+/// The facts of a file that holds exactly one certificate.
+[[nodiscard]] result<certificate_facts> read_facts(const std::filesystem::path& file);
+
+/// The common name, of the subject alone; an error as of facts_of().
+[[nodiscard]] result<std::string> common_name_of(const X509& certificate, const std::string& place);
+
+}  // namespace furlong::actors::tls

@@ -1,0 +1,42 @@
+// OpenSSL's objects, owned.
+#pragma once
+
+#include <memory>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+#include <string>
+
+namespace furlong::actors::tls {
+
+template <auto Free>
+struct openssl_free {
+  template <class Object>
+  void operator()(Object* object) const {
+    Free(object);
+  }
+};
+template <class Object, auto Free>
+using openssl_ptr = std::unique_ptr<Object, openssl_free<Free>>;
+
+using x509_ptr = openssl_ptr<X509, X509_free>;
+using key_ptr = openssl_ptr<EVP_PKEY, EVP_PKEY_free>;
+using key_context_ptr = openssl_ptr<EVP_PKEY_CTX, EVP_PKEY_CTX_free>;
+using bio_ptr = openssl_ptr<BIO, BIO_free_all>;
+using general_names_ptr = openssl_ptr<GENERAL_NAMES, GENERAL_NAMES_free>;
+using general_name_ptr = openssl_ptr<GENERAL_NAME, GENERAL_NAME_free>;
+using extension_ptr = openssl_ptr<X509_EXTENSION, X509_EXTENSION_free>;
+using address_ptr = openssl_ptr<ASN1_OCTET_STRING, ASN1_OCTET_STRING_free>;
+using certificate_store_ptr = openssl_ptr<X509_STORE, X509_STORE_free>;
+using verification_ptr = openssl_ptr<X509_STORE_CTX, X509_STORE_CTX_free>;
+
+/// What OpenSSL says about the last failure on this thread; its queue of errors is empty afterwards.
+[[nodiscard]] inline std::string openssl_reason() {
+  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+  ERR_clear_error();
+  return reason != nullptr ? reason : "OpenSSL gives no reason";
+}
+
+}  // namespace furlong::actors::tls

@@ -1,0 +1,184 @@
+// The gateway's machine, one event at a time.
+#include "federated/protocol/gateway_machine.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+#include "tests/support/updates.hpp"
+
+using namespace furlong;
+using namespace furlong::federated::protocol;
+using federated::outcome;
+using federated::task_id;
+
+namespace {
+
+federated::run_settings settings_of(bool async) {
+  federated::run_settings settings;
+  settings.rounds = 9;
+  if (async) settings.participation.mode = federated::participation_mode::async;
+  return settings;
+}
+
+/// A gateway with a node of clients 0 to 4 in session 1 and a share of clients 1 and 2.
+struct gateway {
+  explicit gateway(bool async = false)
+      : e(tests::make_experiment(settings_of(async), tests::make_ratings(12), {}, {})), machine(e, 7) {
+    machine.on_hello(1, {"test", {0, 4}, 0, {}, ""}, 0, out);
+    share(0, {1, 2}, true);
+  }
+  [[nodiscard]] task_id task(std::uint64_t version, std::uint32_t client) const { return {e.run, version, client, 0}; }
+  void share(std::uint64_t version, const std::vector<std::uint32_t>& clients, bool begins) {
+    std::vector<task_id> tasks;
+    for (const auto client : clients) tasks.push_back(task(version, client));
+    const federated::broadcast from{e.run, version, models::shared_parameters(e.parts.shared), {}};
+    machine.on_assignment(std::make_shared<const federated::broadcast>(from), tasks, begins, 0, out);
+  }
+  [[nodiscard]] federated::client_update update(const task_id& id) const {
+    models::random_stream stream(id.client, models::purpose::test);
+    auto made = tests::random_update(stream, e.parts.shared);
+    made.id = id;
+    return made;
+  }
+  void report(session_number session, const task_id& id) { machine.on_update(session, update(id), now, out); }
+
+  /// What was told of this kind since the last call; everything else is forgotten.
+  template <class What>
+  std::vector<What> take() {
+    std::vector<What> found;
+    for (auto& effect : std::exchange(out, {})) {
+      if constexpr (std::is_constructible_v<upward, What>) {
+        auto* told = std::get_if<tell_parent>(&effect);
+        if (told == nullptr) continue;
+        if (auto* content = std::get_if<What>(&told->content)) found.push_back(std::move(*content));
+      } else {
+        if (auto* one = std::get_if<What>(&effect)) found.push_back(std::move(*one));
+      }
+    }
+    return found;
+  }
+
+  federated::experiment e;
+  gateway_machine machine;
+  gateway_effects out;
+  federated::virtual_time now = 0;
+};
+
+constexpr federated::virtual_time patience = 5 * federated::microseconds_per_second;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gateway_machines)
+
+BOOST_AUTO_TEST_CASE(a_share_goes_to_the_node_and_comes_back_as_a_partial) {
+  gateway one;
+  const auto given = one.take<give_tasks>();
+  BOOST_REQUIRE(given.size() == 1U);
+  BOOST_TEST(given[0].session == 1U);
+  BOOST_TEST(given[0].tasks.size() == 2U);
+  one.report(1, one.task(0, 1));
+  const auto told = one.take<settled>();
+  BOOST_REQUIRE(told.size() == 1U);
+  BOOST_TEST((told[0].each.at(0).what == outcome::folded));
+  one.machine.on_close(0, true, 0, one.out);
+  const auto sent = one.take<send_partial>();
+  BOOST_REQUIRE(sent.size() == 1U);
+  BOOST_TEST(sent[0].partial.folded.size() == 1U);
+  BOOST_TEST(sent[0].partial.aggregator == 7U);
+  one.report(1, one.task(0, 2));  // too late
+  const auto verdict_of_it = one.take<give_verdicts>();
+  BOOST_REQUIRE(verdict_of_it.size() == 1U);
+  BOOST_TEST((verdict_of_it[0].content.each.at(0).what == verdict_kind::unwanted));
+}
+
+BOOST_AUTO_TEST_CASE(a_node_reports_for_its_own_clients_only) {
+  gateway one;
+  one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out);
+  one.out.clear();
+  one.report(2, one.task(0, 1));
+  const auto told = one.take<give_verdicts>();
+  BOOST_REQUIRE(told.size() == 1U);
+  BOOST_TEST(told[0].session == 2U);
+  BOOST_TEST((told[0].content.each.at(0).what == verdict_kind::rejected));
+  one.report(1, one.task(0, 1));
+  BOOST_TEST(one.take<settled>().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_node_has_a_while_to_come_back) {
+  gateway one;
+  one.machine.on_session_lost(1, 10, one.out);
+  BOOST_TEST(one.take<wake>().at(0).at == 10 + patience);
+  one.machine.on_hello(2, {"test", {0, 4}, 0, {one.task(0, 1)}, ""}, 20, one.out);
+  auto effects = one.out;
+  const auto given = one.take<give_tasks>();
+  BOOST_REQUIRE(given.size() == 1U);
+  BOOST_REQUIRE(given[0].tasks.size() == 1U);
+  BOOST_TEST(given[0].tasks[0].client == 1U);
+  one.out = effects;
+  const auto ended = one.take<settled>();  // what it does not hold it has lost
+  BOOST_REQUIRE(ended.size() == 1U);
+  BOOST_TEST((ended[0].each.at(0).id == one.task(0, 2)));
+  BOOST_TEST((ended[0].each.at(0).what == outcome::dropped));
+  one.machine.on_session_lost(2, 30, one.out);
+  one.out.clear();
+  one.machine.on_timer(10 + patience, one.out);  // of the first loss
+  BOOST_TEST(one.take<settled>().empty());
+  one.machine.on_timer(30 + patience, one.out);
+  BOOST_TEST(one.take<settled>().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_second_session_of_the_same_clients_ends_the_first) {
+  gateway one;
+  one.out.clear();
+  one.machine.on_hello(2, {"test", {0, 4}, 0, {one.task(0, 1), one.task(0, 2)}, ""}, 5, one.out);
+  BOOST_TEST(std::ranges::any_of(one.out, [](const auto& effect) {
+    const auto* over = std::get_if<end_session>(&effect);
+    return over != nullptr && over->session == 1U;
+  }));
+  BOOST_TEST(one.take<give_tasks>().at(0).tasks.size() == 2U);
+  one.report(1, one.task(0, 1));  // from the session that is over
+  BOOST_TEST(one.out.empty());
+  one.machine.on_session_lost(1, 6, one.out);
+  BOOST_TEST(one.out.empty());
+  BOOST_TEST(one.machine.sessions() == 1U);
+}
+
+// Between the partial and the next share there is no sum to fold into: the update waits for it.
+BOOST_AUTO_TEST_CASE(an_asynchronous_update_between_two_shares_is_folded_into_the_second) {
+  gateway one(true);
+  one.report(1, one.task(0, 1));
+  one.machine.on_close(0, true, 0, one.out);
+  BOOST_TEST(one.take<send_partial>().at(0).partial.folded.size() == 1U);
+  one.report(1, one.task(0, 2));
+  BOOST_TEST(one.out.empty());
+  one.share(1, {}, true);
+  const auto told = one.take<settled>();
+  BOOST_REQUIRE(told.size() == 1U);
+  BOOST_TEST((told[0].each.at(0).id == one.task(0, 2)));
+  BOOST_TEST((told[0].each.at(0).what == outcome::folded));
+  one.machine.on_close(1, true, 0, one.out);
+  const auto second = one.take<send_partial>().at(0).partial;
+  BOOST_TEST(second.version == 1U);
+  BOOST_REQUIRE(second.folded.size() == 1U);
+  BOOST_TEST(second.folded[0].client == 2U);
+  BOOST_TEST(second.sums.words.at(0) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_task_that_is_given_back_is_not_folded_any_more) {
+  for (const bool between_shares : {false, true}) {
+    gateway one(true);
+    if (between_shares) {
+      one.machine.on_close(0, true, 0, one.out);
+      one.report(1, one.task(0, 2));
+    }
+    one.out.clear();
+    one.machine.on_withdraw({one.task(0, 2)}, 0, one.out);
+    BOOST_TEST((one.take<withdrawn>().at(0).tasks == std::vector{one.task(0, 2)}));
+    if (between_shares) one.share(1, {}, true);
+    one.report(1, one.task(0, 2));
+    BOOST_TEST(one.take<settled>().empty());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,106 @@
+// The protocol under fire: hundreds of federations of processes that are killed, cut off and started again, and what
+// must hold in every one of them.
+#include "tests/support/network.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+
+#include "federated/digest.hpp"
+#include "federated/reference_loop.hpp"
+#include "storage/memory_store.hpp"
+
+using namespace furlong;
+using namespace furlong::tests::net;
+
+namespace {
+
+void check(std::uint64_t seed, const ending& seen) {
+  BOOST_TEST_CONTEXT("world " << seed) {
+    for (const auto& what : seen.failures) BOOST_ERROR(what);
+    BOOST_TEST(seen.ended > 0);
+  }
+}
+
+/// Synchronous, and every report is waited for: then nothing but the cohorts decides about the model.
+plan patient(std::uint64_t seed) {
+  auto what = without_faults(random_plan(seed));
+  auto& how = what.settings.participation;
+  how.mode = federated::participation_mode::sync;
+  how.per_round = 2 + static_cast<std::uint32_t>(seed % 11);
+  how.over_selection = 1.0;
+  how.deadline = how.selection_timeout = 0.0;
+  how.min_reports = 1;
+  // The reference loop keeps what was trained at once.
+  what.settings.own.commit = federated::commit_kind::after_training;
+  return what;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(networks)
+
+// Accounting, exactness, no update twice, none lost that was acknowledged, an end, private values that fit the model:
+// run_world() looks after each of them in each of the worlds.
+BOOST_AUTO_TEST_CASE(every_world_keeps_its_promises) {
+  federated::protocol::accounting sum;
+  std::size_t resumed = 0;
+  std::size_t rejected = 0;
+  std::size_t dropped = 0;
+  bool mixed_many = false;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    const auto what = random_plan(seed);
+    const auto seen = run_world(what);
+    check(seed, seen);
+    BOOST_TEST(seen.version == what.settings.rounds);
+    sum.folded += seen.counts.folded;
+    sum.late += seen.counts.late;
+    sum.surplus += seen.counts.surplus;
+    sum.abandoned += seen.counts.abandoned;
+    dropped += std::reduce(seen.counts.dropped.begin(), seen.counts.dropped.end());
+    rejected += std::reduce(seen.counts.rejected.begin(), seen.counts.rejected.end());
+    resumed += seen.history.life();
+    mixed_many = mixed_many || seen.mixed_many;
+  }
+  // The worlds are rough enough to mean something.
+  BOOST_TEST(sum.folded > 10'000U);
+  BOOST_TEST(sum.late > 100U);
+  BOOST_TEST(sum.surplus > 100U);
+  BOOST_TEST(sum.abandoned > 50U);
+  BOOST_TEST(dropped > 500U);
+  BOOST_TEST(rejected > 1000U);
+  BOOST_TEST(resumed > 50U);
+  BOOST_TEST(mixed_many);
+}
+
+BOOST_AUTO_TEST_CASE(without_faults_any_number_of_processes_makes_the_model_of_the_reference_loop) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto what = patient(seed);
+    const auto seen = run_world(what);
+    check(seed, seen);
+    const auto e = experiment_of(what);
+    storage::memory_store store(e.parts.private_);
+    const federated::run_observer quiet{};
+    const auto expected = federated::run_reference(e, store, quiet).value();
+    BOOST_TEST(seen.model == federated::hex(federated::model_sha256(expected.state.model)), "world " << seed);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_same_world_twice_is_the_same_world) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto what = random_plan(seed);
+    const auto once = run_world(what);
+    const auto again = run_world(what);
+    BOOST_TEST(once.steps == again.steps);
+    BOOST_TEST(once.trace == again.trace, "world " << seed);
+  }
+}
+
+// Nothing waits longer than the network's patience, a node's slowest task, and the pauses between tries.
+BOOST_AUTO_TEST_CASE(a_world_recovers_soon_after_its_last_fault) {
+  for (std::uint64_t seed = 3001; seed <= 3300; ++seed) {
+    const auto what = random_plan(seed);
+    check(seed, run_world(what, federated::from_seconds(600)));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

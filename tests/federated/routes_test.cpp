@@ -1,0 +1,249 @@
+// The server where clients are reached through aggregators that come and go, one event at a time.
+#include <boost/test/unit_test.hpp>
+
+#include "federated/protocol/directory.hpp"
+#include "federated/protocol/gateway_machine.hpp"
+#include "federated/round.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+#include "tests/support/updates.hpp"
+
+using namespace furlong;
+using namespace furlong::federated::protocol;
+using federated::outcome;
+using federated::task_id;
+
+namespace {
+
+constexpr federated::virtual_time second = federated::microseconds_per_second;
+constexpr federated::virtual_time patience = 5 * second;
+
+federated::run_settings settings_of_two() {
+  federated::run_settings settings;
+  settings.rounds = 5;
+  settings.participation.per_round = 17;  // all
+  settings.checkpoint_every = 2;
+  return settings;
+}
+
+template <class Effect>
+std::vector<Effect> all(const server_effects& effects) {
+  std::vector<Effect> found;
+  for (const auto& effect : effects)
+    if (const auto* one = std::get_if<Effect>(&effect)) found.push_back(*one);
+  return found;
+}
+
+/// A server with aggregators 0 (clients 0 to 9) and 1 (10 to 23), and a round under way on all 17 that train.
+struct routed {
+  federated::experiment e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
+  directory who{24, e.participants->training()};
+  server_machine server{e, federated::initial_state(e), &who};
+  std::map<std::uint32_t, gateway_machine> gateways;  ///< what would be folded there
+
+  routed() {
+    for (const client_range clients : {client_range{0, 9}, client_range{10, 23}}) {
+      const auto number = who.add_aggregator("");
+      BOOST_REQUIRE(who.attach(number, clients));
+    }
+    static_cast<void>(server.start());
+    begin();
+  }
+  void begin() {
+    gateways.clear();
+    for (const auto& share : all<assign>(server.on_proceed())) give(share);
+  }
+  void give(const assign& share) {
+    gateway_effects out;
+    auto [at, fresh] = gateways.try_emplace(share.aggregator, e, share.aggregator);
+    if (fresh) at->second.on_hello(1, {"test", {0, 23}, 0, {}, ""}, 0, out);
+    at->second.on_assignment(share.from, share.tasks, share.begins, 0, out);
+  }
+  [[nodiscard]] task_id task(std::uint32_t client) const { return {e.run, server.state().version, client, 0}; }
+  server_effects attach(std::uint32_t aggregator, client_range clients, const std::vector<task_id>& holding,
+                        federated::virtual_time now = 0) {
+    BOOST_REQUIRE(who.attach(aggregator, clients));
+    return server.on_attached(aggregator, clients.first, clients.last, holding, now);
+  }
+  server_effects report(std::uint32_t aggregator, std::uint32_t client) {
+    models::random_stream stream(client, models::purpose::test);
+    auto update = tests::random_update(stream, e.parts.shared);
+    update.id = task(client);
+    gateway_effects out;
+    gateways.at(aggregator).on_update(1, update, 0, out);
+    return server.on_settled(aggregator, std::get<settled>(std::get<tell_parent>(out.at(0)).content).each, 0);
+  }
+  server_effects settle(std::uint32_t aggregator, std::uint32_t client, outcome what) {
+    federated::settlement one;
+    one.id = task(client);
+    one.what = what;
+    return server.on_settled(aggregator, {one}, 0);
+  }
+  server_effects close(const close_share& what) {
+    gateway_effects out;
+    gateways.at(what.aggregator).on_close(what.version, what.enough, 0, out);
+    return server.on_partial(std::get<send_partial>(std::get<tell_parent>(out.at(0)).content).partial, 0).value();
+  }
+  /// Everybody reports, and the round closes.
+  server_effects finish_round() {
+    server_effects last;
+    for (std::uint32_t client = 0; client < 17; ++client) last = report(client < 10 ? 0 : 1, client);
+    for (const auto& one : all<close_share>(last)) last = close(one);
+    return last;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(routes)
+
+BOOST_AUTO_TEST_CASE(the_directory_knows_the_way_that_was_told_last) {
+  const std::vector<std::uint32_t> training{0, 1, 2, 3};
+  directory who(6, training);
+  const auto a = who.add_aggregator("a:1");
+  const auto b = who.add_aggregator("b:1");
+  BOOST_TEST(!who.attach(9, {0, 1}));
+  BOOST_TEST(!who.attach(a, {0, 6}));
+  BOOST_TEST(!who.attach(a, {3, 2}));
+  BOOST_TEST(who.attach(a, {0, 5}));
+  BOOST_TEST(who.reached() == 4U);
+  BOOST_TEST(who.reached(a) == 6U);
+  BOOST_TEST(who.gateway_for("") == "b:1");
+  BOOST_TEST(who.gateway_for("b:1") == "a:1");
+  // The node is at a for good; b tells of an earlier session late, and then of its end.
+  BOOST_TEST(who.attach(b, {0, 5}));
+  BOOST_TEST(who.route(2).value() == b);
+  who.detach(b, {0, 5});
+  BOOST_TEST(who.route(2).value() == a);
+  BOOST_TEST(who.attach(b, {0, 5}));
+  who.remove_aggregator(b);
+  BOOST_TEST(who.route(2).value() == a);
+  BOOST_TEST(who.reached(a) == 6U);
+  who.detach(a, {0, 5});
+  BOOST_TEST(!who.route(2));
+  BOOST_TEST(who.reached() == 0U);
+  BOOST_TEST(who.add_aggregator("c:1") == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_task_follows_its_client) {
+  routed world;
+  const auto moved = all<withdraw>(world.attach(1, {0, 9}, {world.task(3)}));
+  BOOST_REQUIRE(moved.size() == 10U);
+  BOOST_TEST(moved[3].aggregator == 0U);
+  const auto again = world.server.on_withdrawn(0, {world.task(3), world.task(4)}, 0);
+  const auto given = all<assign>(again);
+  BOOST_REQUIRE(given.size() == 1U);
+  BOOST_TEST(given[0].aggregator == 1U);
+  BOOST_TEST(!given[0].begins);
+  BOOST_TEST((given[0].tasks == std::vector{world.task(3)}));
+  BOOST_TEST(world.server.state().counts.dropped[1] == 1U);  // task 4: its client does not hold it
+}
+
+BOOST_AUTO_TEST_CASE(what_an_aggregator_folded_is_lost_with_it_and_given_out_again) {
+  routed world;
+  static_cast<void>(world.report(0, 3));
+  static_cast<void>(world.report(0, 4));
+  BOOST_TEST(world.server.folding() == 2U);
+  world.who.remove_aggregator(0);
+  const auto lost = world.server.on_aggregator_lost(0, second);
+  BOOST_TEST(world.server.folding() == 0U);
+  BOOST_TEST(world.server.in_flight() == 17U);
+  BOOST_REQUIRE(all<timer>(lost).size() == 1U);
+  const auto given = all<assign>(world.attach(1, {0, 4}, {world.task(3)}, 2 * second));
+  BOOST_REQUIRE(given.size() == 1U);
+  BOOST_TEST((given[0].tasks == std::vector{world.task(3)}));
+  static_cast<void>(world.server.on_timer(all<timer>(lost)[0], second + patience));
+  BOOST_TEST(world.server.in_flight() == 8U);  // of aggregator 1, and task 3; nobody waits for the others
+}
+
+BOOST_AUTO_TEST_CASE(a_task_that_ends_where_its_client_is_not_any_more_is_declined) {
+  routed world;
+  static_cast<void>(world.attach(1, {0, 9}, {world.task(3), world.task(4)}));
+  const auto declined = all<decline>(world.settle(0, 3, outcome::dropped));
+  BOOST_REQUIRE(declined.size() == 1U);
+  BOOST_TEST((declined[0].tasks == std::vector{world.task(3)}));
+  BOOST_TEST(all<decline>(world.settle(0, 4, outcome::rejected)).size() == 1U);
+  BOOST_TEST(all<decline>(world.settle(1, 12, outcome::rejected)).empty());  // told by the gateway itself
+}
+
+// What an earlier task of a client left behind is no reason not to withdraw the next one.
+BOOST_AUTO_TEST_CASE(a_folded_task_of_a_client_that_moved_does_not_hide_the_next) {
+  routed world;
+  for (std::uint32_t client = 0; client < 17; ++client)
+    if (client != 9) static_cast<void>(world.report(client < 10 ? 0 : 1, client));
+  static_cast<void>(world.attach(1, {3, 3}, {world.task(3)}));  // folded at 0, and held at 1
+  for (const auto& one : all<close_share>(world.report(0, 9))) static_cast<void>(world.close(one));
+  world.begin();
+  static_cast<void>(world.attach(0, {3, 3}, {world.task(3)}));
+  const auto moved = all<withdraw>(world.attach(0, {3, 3}, {world.task(3)}));
+  BOOST_TEST(moved.empty());  // once is enough
+  BOOST_TEST(all<assign>(world.server.on_withdrawn(1, {world.task(3)}, 0)).size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(updates_are_acknowledged_when_a_checkpoint_has_them) {
+  routed world;
+  BOOST_TEST(all<acknowledge>(world.finish_round()).empty());
+  const auto held = world.server.state().version - 1;
+  const task_id first{world.e.run, held, 3, 0};
+  world.begin();
+  const auto told = world.attach(0, {0, 9}, {first, world.task(3)});
+  BOOST_TEST(all<acknowledge>(told).empty());
+  BOOST_TEST(all<decline>(told).empty());  // it will hear
+  const auto closed = world.finish_round();
+  BOOST_TEST(all<checkpoint>(closed).size() == 1U);
+  const auto durable = all<acknowledge>(world.server.on_checkpointed());
+  BOOST_REQUIRE(durable.size() == 1U);
+  BOOST_TEST(durable[0].tasks.size() == 34U);
+  // A client that missed it hears when it is there again: of the last update, that it is durable.
+  const auto later = world.attach(0, {0, 9}, {first, {world.e.run, held + 1, 3, 0}});
+  BOOST_TEST((all<acknowledge>(later).at(0).tasks == std::vector<task_id>{{world.e.run, held + 1, 3, 0}}));
+  BOOST_TEST((all<decline>(later).at(0).tasks == std::vector{first}));
+}
+
+// An update in a durable checkpoint is not called unwanted as long as a later one of its client may still be lost.
+BOOST_AUTO_TEST_CASE(an_earlier_update_is_not_declined_before_the_later_one_is_durable) {
+  routed world;
+  static_cast<void>(world.finish_round());
+  world.begin();
+  static_cast<void>(world.finish_round());
+  static_cast<void>(world.server.on_checkpointed());  // of version 2
+  world.begin();
+  static_cast<void>(world.finish_round());  // version 3 is in no checkpoint
+  const task_id durable{world.e.run, 1, 3, 0};
+  const auto told = world.attach(0, {0, 9}, {durable, {world.e.run, 2, 3, 0}});
+  BOOST_TEST(all<decline>(told).empty());
+  BOOST_TEST(all<acknowledge>(told).empty());
+  world.begin();
+  static_cast<void>(world.finish_round());
+  const auto after = world.server.on_checkpointed();
+  BOOST_TEST((all<decline>(after).at(0).tasks == std::vector{durable}));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_waits_for_clients_looks_when_some_come) {
+  const auto e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
+  directory who(24, e.participants->training());
+  server_machine server(e, federated::initial_state(e), &who);
+  static_cast<void>(server.start());
+  const auto number = who.add_aggregator("");
+  const auto first = all<timer>(server.on_proceed());
+  BOOST_REQUIRE(first.size() == 1U);
+  BOOST_REQUIRE(who.attach(number, {0, 23}));
+  BOOST_TEST(all<assign>(server.on_attached(number, 0, 23, {}, second)).size() == 1U);
+  BOOST_TEST(server.on_timer(first[0], first[0].at).empty());  // void now
+  BOOST_TEST(server.in_flight() == 17U);
+}
+
+BOOST_AUTO_TEST_CASE(the_time_that_a_checkpoint_takes_is_not_taken_from_the_next_rounds_deadline) {
+  auto settings = settings_of_two();
+  settings.participation.deadline = 10;
+  const auto e = tests::make_experiment(settings, tests::make_ratings(12), {}, {});
+  directory who(24, e.participants->training());
+  server_machine server(e, federated::initial_state(e), &who);
+  static_cast<void>(server.start());
+  BOOST_REQUIRE(who.attach(who.add_aggregator(""), {0, 23}));
+  const auto set = all<timer>(server.on_proceed(100 * second));
+  BOOST_REQUIRE(set.size() == 1U);
+  BOOST_TEST(set[0].at == 110 * second);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,218 @@
+// Peers that do not keep to the protocol, inside TLS and outside.
+#include <boost/test/unit_test.hpp>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "models/random.hpp"
+#include "tests/net/ends.hpp"
+#include "tests/net/raw_peer.hpp"
+
+using namespace furlong;
+using namespace furlong::tests;
+
+namespace {
+
+void check_serves(gateway& to, const net::tls_context& tls) {
+  net::transport on;
+  const auto node = connect_to(on, to.address(), tls);
+  BOOST_REQUIRE(node->wait_open());
+  node->channel->send(make_frame(100'000));
+  BOOST_REQUIRE(eventually([&] {
+    for (std::size_t i = 0; i < to.channels(); ++i)
+      if (to.wait_channel(i)->byte_count >= 100'000) return true;
+    return false;
+  }));
+}
+
+bytes noise(models::random_stream& random, std::size_t most) {
+  bytes made(1 + random.below(static_cast<std::uint32_t>(most)));
+  for (auto& byte : made) byte = static_cast<std::byte>(random());
+  return made;
+}
+
+/// Lowers the limit of open files of this process while it lives.
+class few_files {
+ public:
+  explicit few_files(rlim_t most) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit lower{most, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &lower);
+  }
+  ~few_files() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  few_files(const few_files&) = delete;
+  few_files& operator=(const few_files&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(hostile)
+
+BOOST_AUTO_TEST_CASE(random_bytes_instead_of_a_handshake) {
+  test_pki pki;
+  gateway to(pki);
+  const auto tls = client_context(pki.node());
+  models::random_stream random(5, models::purpose::test);
+  constexpr std::size_t many = 200;
+  for (std::size_t i = 0; i < many; ++i) {
+    raw_peer stranger(to.port());
+    auto sent = noise(random, 4000);
+    // Half of them begin as TLS does.
+    if (i % 2 == 0 && sent.size() > 5)
+      std::copy_n(bytes{std::byte{22}, std::byte{3}, std::byte{1}}.begin(), 3, sent.begin());
+    stranger.send(sent);
+  }
+  BOOST_TEST(to.wait_refusal(many - 1).has_value());
+  BOOST_TEST(eventually([&] { return to.listening().connections() == 0; }));
+  check_serves(to, tls);
+}
+
+BOOST_AUTO_TEST_CASE(random_bytes_after_the_handshake) {
+  test_pki pki;
+  gateway to(pki);
+  const auto tls = client_context(pki.node());
+  models::random_stream random(6, models::purpose::test);
+  for (std::size_t i = 0; i < 50; ++i) {
+    raw_peer peer(to.port());
+    BOOST_REQUIRE(peer.secure(tls));
+    peer.send(heartbeat() + noise(random, 2000));
+    const auto there = to.wait_channel(i);
+    BOOST_REQUIRE(there != nullptr);
+    peer.close();
+    BOOST_TEST(there->wait_closed().has_value());
+    BOOST_TEST(there->closings == 1);
+  }
+  check_serves(to, tls);
+}
+
+BOOST_AUTO_TEST_CASE(random_bytes_inside_the_records_of_tls) {
+  test_pki pki;
+  gateway to(pki);
+  const auto tls = client_context(pki.node());
+  models::random_stream random(7, models::purpose::test);
+  for (std::size_t i = 0; i < 20; ++i) {
+    raw_peer peer(to.port());
+    BOOST_REQUIRE(peer.secure(tls));
+    const auto there = to.wait_channel(i);
+    BOOST_REQUIRE(there != nullptr);
+    // Past OpenSSL, right into the socket.
+    const bytes record{std::byte{23}, std::byte{3}, std::byte{3}, std::byte{0}, std::byte{64}};
+    const auto forged = record + bytes(64, static_cast<std::byte>(random()));
+    ::send(peer.socket(), forged.data(), forged.size(), MSG_NOSIGNAL);
+    BOOST_TEST(there->wait_closed().has_value());
+  }
+  check_serves(to, tls);
+}
+
+BOOST_AUTO_TEST_CASE(giant_lengths) {
+  test_pki pki;
+  gateway to(pki);
+  const auto tls = client_context(pki.node());
+  std::size_t n = 0;
+  for (const std::uint64_t total : {std::uint64_t{(64 << 20) + 1}, std::uint64_t{1} << 32, ~std::uint64_t{0}}) {
+    raw_peer peer(to.port());
+    BOOST_REQUIRE(peer.secure(tls));
+    peer.send(announcement(total));
+    const auto there = to.wait_channel(n++);
+    BOOST_REQUIRE(there != nullptr);
+    const auto why = there->wait_closed();
+    BOOST_REQUIRE(why);
+    BOOST_TEST(why->find(std::to_string(total)) != std::string::npos, *why);
+    // The peer hears it too: the gateway's greeting, then its last words.
+    bytes all;
+    BOOST_TEST(peer.receive_to_end(all));
+    const std::string text(reinterpret_cast<const char*>(all.data()), all.size());
+    BOOST_TEST(text.find(std::to_string(total)) != std::string::npos);
+  }
+  check_serves(to, tls);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_loris_in_the_handshake) {
+  test_pki pki;
+  gateway_options options;
+  options.settings.channel.opening = milliseconds(400);
+  options.settings.limits.handshakes = 4;
+  gateway to(pki, options);
+  std::vector<raw_peer> slow;
+  for (int i = 0; i < 12; ++i) {
+    slow.emplace_back(to.port());
+    slow.back().send(bytes{std::byte{22}, std::byte{3}});
+  }
+  // Three batches of four: each gives its place up after its time.
+  check_serves(to, client_context(pki.node()));
+  const auto refused = to.wait_refusal(11);
+  BOOST_REQUIRE(refused);
+  BOOST_TEST(refused->what.reason == "no answer within 0.4 s");
+  BOOST_TEST((refused->cause == net::failure_cause::timed_out));
+}
+
+BOOST_AUTO_TEST_CASE(too_many_connections) {
+  test_pki pki;
+  gateway_options options;
+  options.settings.limits.per_address = 3;
+  gateway by_address(pki, options);
+  options.settings.limits = {};
+  options.settings.limits.connections = 3;
+  gateway in_all(pki, options);
+  const auto tls = client_context(pki.node());
+  for (auto* to : {&by_address, &in_all}) {
+    net::transport on;
+    std::vector<std::shared_ptr<witness>> nodes;
+    for (int i = 0; i < 3; ++i) {
+      nodes.push_back(connect_to(on, to->address(), tls));
+      BOOST_REQUIRE(nodes.back()->wait_open());
+    }
+    BOOST_TEST(connect_to(on, to->address(), tls)->wait_failed().has_value());
+    BOOST_TEST(to->wait_refusal()->what.reason.starts_with("too many connections"));
+    nodes[0]->channel->close();
+    BOOST_TEST(eventually([&] { return to->listening().connections() < 3; }));
+    BOOST_TEST(connect_to(on, to->address(), tls)->wait_open());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_file_descriptors_left) {
+  test_pki pki;
+  gateway_options options;
+  options.secured = false;
+  gateway to(pki, options);
+  net::transport on;
+  std::unique_ptr<raw_peer> waiting;
+  {
+    // The peer's own socket gets the last number; the gateway's accept() finds none.
+    const int next = ::dup(0);
+    ::close(next);
+    const few_files limit(static_cast<rlim_t>(next) + 1);
+    waiting = std::make_unique<raw_peer>(to.port());
+    std::this_thread::sleep_for(milliseconds(250));
+    BOOST_TEST(to.channels() == 0U);
+  }
+  const auto there = to.wait_channel(0);
+  BOOST_REQUIRE(there != nullptr);
+  waiting->send(frame_of_zeros(1000));
+  BOOST_TEST(there->wait_frames(1));
+}
+
+BOOST_AUTO_TEST_CASE(a_consumer_that_throws_loses_its_channel_only) {
+  net::transport on;
+  net::listener_events events;
+  std::atomic<int> closings{0};
+  events.on_open = [&](net::channel_ptr) {
+    return net::channel_events{[](net::received) { throw std::runtime_error("a bad frame"); },
+                               [&](const error&) {
+                                 ++closings;
+                                 throw std::runtime_error("and again");
+                               }};
+  };
+  const auto listening = net::listener::open(on, {"127.0.0.1", 0}, std::nullopt, {}, std::move(events));
+  for (int i = 1; i <= 2; ++i) {
+    raw_peer peer((*listening)->port());
+    peer.send(frame_of_zeros(10));
+    bytes all;
+    BOOST_TEST(peer.receive_to_end(all));
+    BOOST_TEST(eventually([&] { return closings == i; }));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,271 @@
+// Who is not of the operator is turned away by name, while those who are go on; and what is wrong is named.
+#include <arpa/inet.h>
+#include <boost/test/unit_test.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "actors/operator/link_messages.hpp"
+#include "tests/operator/raw_frames.hpp"
+#include "tests/operator/sites.hpp"
+#include "tests/operator/test_pki.hpp"
+
+using namespace furlong;
+using namespace furlong::tests;
+
+namespace {
+
+constexpr auto beat = 300ms, silence = 1500ms;
+
+/// A port with TLS and a link to it, which must go on whatever strangers do.
+struct guarded {
+  guarded()
+      : upper({authority.issue("upper"), beat, silence}),
+        friendly({authority.issue("friend"), beat, silence}),
+        listening(upper),
+        below(connect(friendly, listening.number())) {
+    BOOST_REQUIRE(below->wait_open());
+    above = listening.link(0);
+    BOOST_REQUIRE(above);
+  }
+
+  void check_that_it_goes_on() {
+    const auto before = above->frames().size();
+    const auto channel = below->channel();
+    BOOST_REQUIRE(channel);
+    channel->send(raw_frame(200'000));
+    BOOST_TEST(above->wait_frames(before + 1));
+    for (const auto& why : above->closed()) BOOST_ERROR(why.text());
+    // Nobody else has a link.
+    BOOST_TEST(listening.link(1, 0ms) == nullptr);
+  }
+
+  test_authority authority;
+  site upper, friendly;
+  port listening;
+  witness_ptr below, above;
+};
+
+/// Why a site so configured has no link.
+error refusal(guarded& to, const links::operator_network& network) {
+  site stranger(network);
+  const auto who = connect(stranger, to.listening.number(), {}, 4000ms);
+  BOOST_REQUIRE(who->wait_failed());
+  BOOST_TEST(who->channel() == nullptr);
+  return *who->failure();
+}
+
+class raw_socket {
+ public:
+  explicit raw_socket(std::uint16_t port) : number_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    BOOST_REQUIRE(::connect(number_, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0);
+  }
+  ~raw_socket() { ::close(number_); }
+  raw_socket(const raw_socket&) = delete;
+  raw_socket& operator=(const raw_socket&) = delete;
+  void send(const std::string& bytes) const { (void)::send(number_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+
+ private:
+  int number_;
+};
+
+/// A socket that listens and never says anything.
+class mute_listener {
+ public:
+  mute_listener() : number_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    BOOST_REQUIRE(::bind(number_, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0);
+    BOOST_REQUIRE(::listen(number_, 10) == 0);
+    socklen_t size = sizeof(at);
+    BOOST_REQUIRE(::getsockname(number_, reinterpret_cast<sockaddr*>(&at), &size) == 0);
+    port_ = ntohs(at.sin_port);
+  }
+  ~mute_listener() { ::close(number_); }
+  mute_listener(const mute_listener&) = delete;
+  mute_listener& operator=(const mute_listener&) = delete;
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+ private:
+  int number_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(operator_security)
+
+BOOST_AUTO_TEST_CASE(a_certificate_of_another_authority_is_refused) {
+  guarded all;
+  test_authority foreign;
+  const auto why = refusal(all, {foreign.issue("stranger"), beat, silence});
+  BOOST_TEST(why.reason == "the connection ended in the handshake: its certificate: certificate signature failure");
+  all.check_that_it_goes_on();
+}
+
+BOOST_AUTO_TEST_CASE(a_foreign_certificate_that_trusts_our_authority_is_refused) {
+  guarded all;
+  test_authority foreign;
+  auto files = foreign.issue("stranger");
+  files.authority = all.authority.issue("unused").authority;
+  const auto why = refusal(all, {files, beat, silence});
+  BOOST_TEST(why.reason == "the connection ended in the handshake: refused by the other side: decrypt error");
+  all.check_that_it_goes_on();
+}
+
+BOOST_AUTO_TEST_CASE(an_expired_certificate_is_refused) {
+  guarded all;
+  const auto why = refusal(all, {all.authority.issue("late", -1), beat, silence});
+  BOOST_TEST(why.reason == "the connection ended in the handshake: refused by the other side: certificate expired");
+  all.check_that_it_goes_on();
+}
+
+BOOST_AUTO_TEST_CASE(no_certificate_is_refused) {
+  guarded all;
+  struct anonymous : caf::actor_system_config {
+    anonymous() {
+      load<caf::io::middleman>();
+      load<caf::openssl::manager>();
+      add_message_types<caf::id_block::furlong_links>();
+      set("middleman.app-identifiers", std::vector<std::string>{"furlong-operator"});
+      set("middleman.heartbeat-interval", caf::timespan(beat));
+      set("middleman.connection-timeout", caf::timespan(silence));
+    }
+  } config;
+  caf::actor_system system(config);
+  const auto who = std::make_shared<witness>();
+  links::operator_connect(system, {"127.0.0.1", all.listening.number(), 4000ms}, {}, watched_by(who),
+                          [who](const error& why) { who->failed(why); });
+  BOOST_REQUIRE(who->wait_failed());
+  all.check_that_it_goes_on();
+}
+
+BOOST_AUTO_TEST_CASE(without_tls_nobody_gets_in) {
+  guarded all;
+  const auto why = refusal(all, {std::nullopt, beat, silence});
+  BOOST_TEST(why.text().find("TLS") != std::string::npos);
+  all.check_that_it_goes_on();
+}
+
+BOOST_AUTO_TEST_CASE(with_tls_nobody_enters_a_port_without) {
+  site upper({std::nullopt, beat, silence});
+  port listening(upper);
+  test_authority authority;
+  site lower({authority.issue("lower"), beat, silence});
+  const auto who = connect(lower, listening.number(), {}, 4000ms);
+  BOOST_REQUIRE(who->wait_failed());
+  BOOST_TEST(who->failure()->text().find("TLS") != std::string::npos);
+  // The port lives.
+  site plain({std::nullopt, beat, silence});
+  BOOST_TEST(connect(plain, listening.number())->wait_open());
+}
+
+BOOST_AUTO_TEST_CASE(noise_before_the_handshake_harms_nobody) {
+  guarded all;
+  std::string noise(3000, '\0');
+  std::uint64_t state = 1;
+  for (int i = 0; i < 200; ++i) {
+    for (auto& byte : noise)
+      byte = static_cast<char>((state = state * 6364136223846793005U + 1442695040888963407U) >> 56);
+    // As a TLS record with a handshake, every other time.
+    if (i % 2 == 0) noise.replace(0, 5, std::string("\x16\x03\x01\x0b\xb3", 5));
+    raw_socket(all.listening.number()).send(noise.substr(0, static_cast<std::size_t>(1 + i * 13)));
+  }
+  all.check_that_it_goes_on();
+}
+
+BOOST_AUTO_TEST_CASE(silent_connections_harm_nobody_and_a_valid_one_gets_in) {
+  guarded all;
+  std::vector<std::unique_ptr<raw_socket>> silent;
+  for (int i = 0; i < 150; ++i) silent.push_back(std::make_unique<raw_socket>(all.listening.number()));
+  all.check_that_it_goes_on();
+  site another({all.authority.issue("another"), beat, silence});
+  // Among so many it may have to try again.
+  bool in = false;
+  for (int attempt = 0; attempt < 5 && !in; ++attempt) {
+    const auto who = connect(another, all.listening.number(), {}, 4000ms);
+    in = who->wait_settled() && who->channel() != nullptr;
+  }
+  BOOST_TEST(in);
+}
+
+BOOST_AUTO_TEST_CASE(a_mute_listener_is_given_up_in_time) {
+  mute_listener mute;
+  test_authority authority;
+  site lower({authority.issue("lower"), 200ms, 600ms});
+  for (int i = 0; i < 2; ++i) {
+    const auto began = std::chrono::steady_clock::now();
+    const auto who = connect(lower, mute.port(), {}, 1500ms);
+    BOOST_REQUIRE(who->wait_failed());
+    BOOST_TEST((std::chrono::steady_clock::now() - began < 1800ms));
+    BOOST_TEST(who->failure()->place == "127.0.0.1:" + std::to_string(mute.port()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(another_program_on_caf_is_named) {
+  struct other : caf::actor_system_config {
+    other() { load<caf::io::middleman>(); }
+  } config;
+  caf::actor_system system(config);
+  auto nobody = system.spawn([](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; });
+  const auto number = system.middleman().publish(nobody, 0, "127.0.0.1");
+  BOOST_REQUIRE(number);
+  {
+    site lower({std::nullopt, beat, silence});
+    const auto who = connect(lower, *number, {}, 4000ms);
+    BOOST_REQUIRE(who->wait_failed());
+    BOOST_TEST(who->failure()->reason == "it is another program's port");
+  }
+  caf::anon_send_exit(nobody, caf::exit_reason::user_shutdown);
+}
+
+BOOST_AUTO_TEST_CASE(addresses_that_lead_nowhere_are_named) {
+  site lower({std::nullopt, beat, silence});
+  const auto who = std::make_shared<witness>();
+  links::operator_connect(lower.system(), {"no-such-host.invalid", 1, 10s}, {}, watched_by(who),
+                          [who](const error& why) { who->failed(why); });
+  BOOST_REQUIRE(who->wait_failed());
+  BOOST_TEST(who->failure()->reason.starts_with("its address is not known"));
+
+  std::uint16_t closed = 0;
+  {
+    mute_listener once;
+    closed = once.port();
+  }
+  const auto refused = connect(lower, closed);
+  BOOST_REQUIRE(refused->wait_failed());
+  BOOST_TEST(refused->failure()->reason == "Connection refused");
+}
+
+BOOST_AUTO_TEST_CASE(a_port_that_is_taken_is_named) {
+  mute_listener taken;
+  site upper({std::nullopt, beat, silence});
+  const auto opened = links::operator_listener::open(upper.system(), "127.0.0.1", taken.port(), {}, nullptr);
+  BOOST_REQUIRE(!opened);
+  BOOST_TEST(opened.error().place == "127.0.0.1:" + std::to_string(taken.port()));
+}
+
+BOOST_AUTO_TEST_CASE(a_configuration_without_its_files_is_refused) {
+  test_authority authority;
+  const auto good = authority.issue("good");
+  const auto attempt = [](links::operator_network network) {
+    caf::actor_system_config config;
+    const auto done = links::configure_operator(config, network);
+    return done ? std::string() : done.error().reason;
+  };
+  BOOST_TEST(attempt({good, 2s, 3s}) == "");
+  BOOST_TEST(attempt({links::operator_files{"", good.key, good.authority}, 2s, 3s}) ==
+             "the operator certificate is no file");
+  BOOST_TEST(attempt({links::operator_files{good.certificate, "/nowhere", good.authority}, 2s, 3s}) ==
+             "the operator key is no file");
+  BOOST_TEST(attempt({links::operator_files{good.certificate, good.key, "/tmp"}, 2s, 3s}) ==
+             "the operator authority is no file");
+  BOOST_TEST(attempt({std::nullopt, 0s, 3s}) != "");
+  BOOST_TEST(attempt({std::nullopt, 4s, 3s}) != "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Whatever the processes of a federation, the run ends as in one process: same model, same evaluation.
+
+usage: parity_test.py FURLONG [TEST...]
+"""
+import os
+import unittest
+from pathlib import Path
+
+from federation import DONE, PATIENCE, Case, folded_tasks, main, twice
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+USERS = 200
+SAME = ["model_sha256", "eval", "selected", "folded", "rounds", "clients_trained", "bytes_up", "bytes_down"]
+
+MOVIELENS = """
+[scenario]
+name = "films"
+rounds = 6
+[data]
+source = "movielens"
+path = "subset"
+max_examples = 100
+unseen_users = {validation = 0.1, test = 0.1}
+split = [0.8, 0.1, 0.1]
+[model]
+kind = "matrix-factorization"
+rank = 8
+init = 0.05
+private = ["user"]
+[algorithm]
+kind = "furl"
+client = {lr = 0.1, batch_size = 5, max_steps = 20}
+reconstruction = {lr = 0.1, epochs = 2, max_steps = 20}
+[private]
+cold_start = "reconstruct"
+[participation]
+per_round = 20
+[evaluation]
+every = 3
+"""
+
+
+def movielens_ratings() -> Path | None:
+    for root in (os.environ.get("FURLONG_DATA"), ROOT / "data", ROOT / "../shared/data"):
+        if root and (Path(root) / "ml-1m/ratings.dat").exists():
+            return Path(root) / "ml-1m/ratings.dat"
+    return None
+
+
+class Parity(Case):
+    def check(self, f, alone: dict) -> None:
+        together = f.end()
+        for key in SAME:
+            self.assertEqual(together[key], alone[key], key)
+        self.assertEqual(twice(folded_tasks(f.lines(f.ledger))), [])
+
+    def compare(self, kind: str = "furl", aggregators: int = 2, **more) -> None:
+        with self.federation(settings={"algorithm.kind": kind}, **more) as f:
+            alone = f.alone()
+            f.start(aggregators)
+            self.check(f, alone)
+            stores = sum(f.store(i).exists() for i in range(4))
+            self.assertEqual(stores, 4 if kind == "furl" else 0, "nodes with a private store")
+
+    def test_furl(self):
+        self.compare()
+
+    def test_fedrecon(self):
+        self.compare("fedrecon")
+
+    def test_insecure(self):
+        self.compare(secure=False)
+
+    def test_no_aggregators(self):
+        self.compare(aggregators=0)
+
+    def test_any_order(self):
+        """Nodes and aggregators before the server, which they wait for."""
+        with self.federation() as f:
+            alone = f.alone()
+            # A server that ends at once tells which ports are free.
+            probe = f.serve()
+            probe.kill()
+            f.processes.pop("server")
+            f.out.rename(f.folder / "probe")
+            f.ledger.unlink()
+            for i in (3, 1):
+                f.join(i)
+            f.aggregate("aggregator1")
+            f.join(0)
+            f.processes["node0"].wait_for("session:")
+            f.serve()
+            f.join(2)
+            f.aggregate("aggregator0")
+            self.check(f, alone)
+
+    def test_movielens(self):
+        ratings = movielens_ratings()
+        if ratings is None:
+            self.skipTest("no ml-1m under $FURLONG_DATA, data/ or ../shared/data")
+        for kind in ("furl", "fedrecon"):
+            with self.subTest(kind), self.federation(scenario=MOVIELENS, settings={"algorithm.kind": kind}) as f:
+                f.data = f.folder / "data/subset"
+                f.data.mkdir(parents=True)
+                with ratings.open() as all_lines, (f.data / "ratings.dat").open("w") as some:
+                    some.writelines(line for line in all_lines if int(line.split("::")[0]) <= USERS)
+                f.environment["FURLONG_DATA"] = str(f.data.parent)
+                alone = f.alone()
+                f.start()
+                self.check(f, alone)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""A stretch of network that can fail: passes bytes between whoever connects and a port, until it is told not to."""
+import socket
+import threading
+
+
+class Proxy:
+    """Listens at `port` of this machine. `target()`: the port to connect to, 0 when there is none."""
+
+    def __init__(self, target):
+        self.target = target
+        self.open = threading.Event()  # clear: bytes stay where they are, as if the cable were cut
+        self.open.set()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self.lock = threading.Lock()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """From now on nothing passes, and nobody is told."""
+        self.open.clear()
+
+    def heal(self) -> None:
+        self.open.set()
+
+    def close(self) -> None:
+        self.listener.close()
+        self.heal()
+        with self.lock:
+            for pair in self.pairs:
+                _hang_up(*pair)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._connect, args=(near,), daemon=True).start()
+
+    def _connect(self, near: socket.socket) -> None:
+        self.open.wait()
+        try:
+            far = socket.create_connection(("127.0.0.1", self.target()), 5)
+            far.settimeout(None)
+        except OSError:
+            near.close()
+            return
+        with self.lock:
+            self.pairs.add((near, far))
+        back = threading.Thread(target=self._pass, args=(far, near), daemon=True)
+        back.start()
+        self._pass(near, far)
+        back.join()
+        with self.lock:
+            self.pairs.discard((near, far))
+        near.close()
+        far.close()
+
+    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+        try:
+            while got := one.recv(1 << 16):
+                self.open.wait()
+                other.sendall(got)
+        except OSError:
+            pass
+        self.open.wait()  # the end of a connection does not pass either
+        _hang_up(one, other)
+
+
+def _hang_up(*ends: socket.socket) -> None:
+    for end in ends:
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass

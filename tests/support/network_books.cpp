@@ -1,0 +1,154 @@
+#include "tests/support/network_books.hpp"
+
+#include <algorithm>
+
+#include "federated/digest.hpp"
+#include "federated/round.hpp"
+#include "federated/staleness.hpp"
+#include "tests/support/experiments.hpp"
+
+namespace furlong::tests::net {
+
+using federated::task_id;
+
+void history_store::open(const federated::run_history& history, std::uint64_t covered) {
+  history_ = history;
+  covered_ = std::max(covered, history.resumed_at.empty() ? 0 : history.resumed_at.back());
+}
+
+const history_store::kept* history_store::current(const kept (&two)[2]) const {
+  const kept* best = nullptr;
+  for (const auto& one : two)
+    if (one.present && history_.contains(one.life, one.version) && (best == nullptr || one.order > best->order))
+      best = &one;
+  return best;
+}
+
+const history_store::kept* history_store::newest(std::uint32_t client) const {
+  const auto at = all_.find(client);
+  if (at == all_.end()) return nullptr;
+  const auto found = std::find_if(at->second.rbegin(), at->second.rend(),
+                                  [this](const kept& one) { return history_.contains(one.life, one.version); });
+  return found == at->second.rend() ? nullptr : &*found;
+}
+
+bool history_store::load(std::uint32_t client, models::private_parameters& out, bool& faithful) const {
+  const auto at = slots_.find(client);
+  const kept* found = at == slots_.end() ? nullptr : current(at->second.two);
+  const kept* expected = newest(client);
+  faithful = (found == nullptr) == (expected == nullptr) && (found == nullptr || found->order == expected->order);
+  if (found != nullptr) std::ranges::copy(found->value, out.values().begin());
+  return found != nullptr;
+}
+
+void history_store::commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) {
+  auto& two = slots_[client].two;
+  const kept* now = current(two);
+  std::size_t to = 0;
+  if (now != nullptr) {
+    const auto at = static_cast<std::size_t>(now - two);
+    to = now->version < covered_ ? 1 - at : at;
+  }
+  two[to] = {history_.life(), version, {value.values().begin(), value.values().end()}, true, ++order_};
+  all_[client].push_back(two[to]);
+}
+
+void books::wrong(const std::string& what) {
+  failures.push_back(std::to_string(now) + " us: " + what);
+  note("WRONG " + what);
+}
+
+void books::begin_life(const saved_life& from) {
+  shadow_ = from.state;
+  optimizer_.emplace(e_.settings.server, e_.parts.shared);
+  optimizer_->restore(shadow_.optimizer);
+  folded_ = durable_ = from.folded;
+  in_round_.clear();
+  models_ = from.state.started_from;
+  models_[shadow_.version] = shadow_.model;
+}
+
+/// selected is the sum of all ends, of the tasks in flight, and of those whose updates are folded but in no model yet.
+void books::check_counts(const federated::protocol::server_machine& server) {
+  const auto& counts = server.state().counts;
+  if (counts.selected != counts.settled() + server.folding() + server.in_flight())
+    wrong("selected " + std::to_string(counts.selected) + ", settled " + std::to_string(counts.settled()) +
+          ", folding " + std::to_string(server.folding()) + ", in flight " + std::to_string(server.in_flight()));
+}
+
+void books::merged(const partial_with_members& partial) {
+  for (const auto& [id, update] : partial.members)
+    if (!in_round_.emplace(id, update).second) wrong(text_of(id) + " is in two partials of a round");
+}
+
+/// The way from the model to those that the updates started from (Xie et al. 2019, algorithm 1).
+void books::mix_in_base(federated::aggregate& round) const {
+  const auto& how = e_.settings.participation;
+  auto change = round.change.values();
+  for (auto& value : change) value *= static_cast<float>(how.mixing);
+  for (const auto& [id, update] : in_round_) {
+    if (id.version == shadow_.version) continue;
+    const auto weight = static_cast<float>(how.mixing * federated::staleness_weight(how, shadow_.version - id.version) /
+                                           static_cast<double>(in_round_.size()));
+    const auto from = models_.at(id.version).values();
+    const auto to = shadow_.model.values();
+    for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - to[i]);
+  }
+}
+
+void books::closed(const federated::round_report& report, const federated::protocol::server_machine& server) {
+  const auto& how = e_.settings.participation;
+  const bool async = how.mode == federated::participation_mode::async;
+  auto sum = federated::make_accumulator(e_.settings.aggregation, e_.parts.shared, shadow_.reference);
+  if (report.gave_up) in_round_.clear();
+  for (const auto& [id, update] : in_round_) {
+    const auto staleness = shadow_.version - id.version;
+    if (update == nullptr || sum->fold(*update, async ? federated::staleness_weight(how, staleness) : 1.0))
+      wrong(text_of(id) + " was folded, and cannot be");
+    if (!folded_.insert(id).second) wrong(text_of(id) + " was folded twice");
+    for (std::uint32_t other = 0; other < id.attempt; ++other)
+      if (folded_.contains({id.run, id.version, id.client, other})) wrong(text_of(id) + ": two attempts were folded");
+    for (const auto& [life, unwanted] : told_unwanted_)
+      if (unwanted == id && server.state().history.contains(life, id.version))
+        wrong(text_of(id) + " was folded after its client was told that it never would be");
+  }
+  if (report.folded != in_round_.size())
+    wrong("a round says it folded " + std::to_string(report.folded) + ", and did " + std::to_string(in_round_.size()));
+  auto round = sum->report();
+  if (report.gave_up) {
+    round.usable = false;
+    round.reference.clear();
+  }
+  if (async && how.async == federated::async_kind::model && round.usable) {
+    async_model_mixes_many = async_model_mixes_many || in_round_.size() > 1;
+    mix_in_base(round);
+  }
+  federated::round_report mine;
+  federated::close_round(e_, shadow_, *optimizer_, round, mine);
+  in_round_.clear();
+  models_[shadow_.version] = shadow_.model;
+  if (!same_bits(shadow_.model.values(), server.state().model.values()))
+    wrong("the model of version " + std::to_string(shadow_.version) + " is not what its updates make it");
+  if (shadow_.version != server.state().version) wrong("versions differ");
+  ++rounds;
+}
+
+void books::told(const federated::protocol::verdict& what, const federated::run_history& history) {
+  using federated::protocol::verdict_kind;
+  if (what.what == verdict_kind::durable) {
+    if (!durable_.contains(what.task)) wrong(text_of(what.task) + " was called durable, and is in no checkpoint");
+    return;
+  }
+  told_unwanted_.emplace(history.life(), what.task);
+  // Of several in the model only the last of a client need be called durable, and the others only after it.
+  const bool later = std::ranges::any_of(durable_, [&](const task_id& other) {
+    return other.client == what.task.client && other.version > what.task.version;
+  });
+  if (folded_.contains(what.task) && !later) wrong(text_of(what.task) + " was called unwanted, and is in the model");
+}
+
+bool books::was_kept(const task_id& task) const {
+  return !to_be_kept_.contains(task) || std::ranges::any_of(kept_, [&](const auto& one) { return one.second == task; });
+}
+
+}  // namespace furlong::tests::net

@@ -1,0 +1,174 @@
+// Gateways and aggregators of the test network.
+#include "tests/support/network_processes.hpp"
+
+namespace furlong::tests::net {
+
+gateway_shell::gateway_shell(surroundings& in, std::uint32_t number, protocol::welcome content, to_parent up,
+                             std::function<void(virtual_time, std::function<void()>)> later)
+    : in_(in), machine_(in.e, number), welcome_(std::move(content)), up_(std::move(up)), later_(std::move(later)) {}
+
+void gateway_shell::admit(const link_ptr& through, const protocol::hello& from) {
+  const auto number = next_++;
+  auto& node = sessions_[number];
+  node.to = {through, 1};
+  through->side(1).on_message = [this, number](message&& what) { hear(number, std::move(what)); };
+  through->side(1).on_closed = [this, number] {
+    if (sessions_.erase(number) == 0) return;
+    protocol::gateway_effects out;
+    machine_.on_session_lost(number, in_.net.clock.now(), out);
+    perform(std::move(out));
+  };
+  node.to.send(welcome_);
+  protocol::gateway_effects out;
+  machine_.on_hello(number, from, in_.net.clock.now(), out);
+  perform(std::move(out));
+}
+
+void gateway_shell::hear(session_number from, message&& what) {
+  protocol::gateway_effects out;
+  const auto now = in_.net.clock.now();
+  if (const auto* update = std::get_if<update_ptr>(&what)) {
+    arrived_[(*update)->id] = *update;
+    machine_.on_update(from, **update, now, out);
+  } else if (const auto* failed = std::get_if<protocol::task_failures>(&what)) {
+    machine_.on_failures(from, *failed, now, out);
+  } else {
+    in_.checks.wrong("a gateway was sent something that is not for it");
+  }
+  perform(std::move(out));
+}
+
+void gateway_shell::obey(message&& what) {
+  protocol::gateway_effects out;
+  const auto now = in_.net.clock.now();
+  if (auto* from = std::get_if<federated::broadcast_ptr>(&what)) {
+    model_ = std::move(*from);
+  } else if (const auto* given = std::get_if<protocol::assignment>(&what)) {
+    if (!model_ || model_->version != given->version) return in_.checks.wrong("a share came before its model");
+    std::vector<federated::task_id> tasks;
+    for (const auto& one : given->tasks) tasks.push_back({given->run, given->version, one.client, one.attempt});
+    if (given->begins) folded_.clear();
+    machine_.on_assignment(model_, tasks, given->begins, now, out);
+  } else if (const auto* close = std::get_if<protocol::close_request>(&what)) {
+    machine_.on_close(close->version, close->enough, now, out);
+  } else if (const auto* back = std::get_if<protocol::withdrawal>(&what)) {
+    machine_.on_withdraw(back->tasks, now, out);
+  } else if (const auto* judged = std::get_if<protocol::verdicts>(&what)) {
+    machine_.on_verdicts(*judged, out);
+  } else if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) {
+    welcome_.covered = durable->version;
+    for (auto& [number, node] : sessions_) node.to.send(*durable);
+  } else {
+    in_.checks.wrong("a gateway's parent said something strange");
+  }
+  perform(std::move(out));
+}
+
+void gateway_shell::tell(protocol::upward what) {
+  if (auto* some = std::get_if<protocol::settled>(&what)) {
+    for (const auto& one : some->each)
+      if (one.what == federated::outcome::folded) folded_[one.id] = arrived_[one.id];
+    up_(std::move(*some));
+  } else if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
+    if (!sent->settled.empty()) in_.checks.wrong("a gateway told of settlements with its partial");
+    auto with = std::make_shared<partial_with_members>();
+    with->partial = std::move(sent->partial);
+    with->members = std::exchange(folded_, {});
+    up_(partial_ptr(std::move(with)));
+  } else {
+    std::visit(
+        [this](auto& other) {
+          if constexpr (requires { message(std::move(other)); }) up_(std::move(other));
+        },
+        what);
+  }
+}
+
+void gateway_shell::perform(protocol::gateway_effects effects) {
+  for (auto& effect : effects) {
+    if (auto* give = std::get_if<protocol::give_tasks>(&effect)) {
+      const auto at = sessions_.find(give->session);
+      if (at == sessions_.end()) continue;
+      if (std::exchange(at->second.model, give->from->version) != give->from->version) at->second.to.send(give->from);
+      at->second.to.send(protocol::assignment{give->from->run, give->from->version, false, std::move(give->tasks)});
+    } else if (auto* judged = std::get_if<protocol::give_verdicts>(&effect)) {
+      if (const auto at = sessions_.find(judged->session); at != sessions_.end())
+        at->second.to.send(std::move(judged->content));
+    } else if (auto* gone = std::get_if<protocol::end_session>(&effect)) {
+      const auto at = sessions_.find(gone->session);
+      if (at == sessions_.end()) continue;
+      at->second.to.close();
+      sessions_.erase(at);
+    } else if (auto* up = std::get_if<protocol::tell_parent>(&effect)) {
+      tell(std::move(up->content));
+    } else {
+      const auto wait = std::get<protocol::wake>(effect).at - in_.net.clock.now();
+      later_(wait, [this] {
+        protocol::gateway_effects out;
+        machine_.on_timer(in_.net.clock.now(), out);
+        perform(std::move(out));
+      });
+    }
+  }
+}
+
+void gateway_shell::end(const std::optional<protocol::farewell>& last) {
+  for (auto& [number, node] : std::exchange(sessions_, {})) {
+    if (last) node.to.send(*last);
+    node.to.close();
+  }
+}
+
+void aggregator_process::start() {
+  in_.net.listeners[where()] = [this](const link_ptr& through) {
+    through->side(1).on_message = [this, raw = through.get()](message&& what) {
+      const auto self = raw->shared_from_this();
+      const auto* hello = std::get_if<protocol::hello>(&what);
+      if (!gateway_ || hello == nullptr) return self->close(1);
+      const auto copy = *hello;
+      gateway_->admit(self, copy);
+    };
+  };
+  connect(
+      server_host,
+      [this](const link_ptr& through) {
+        parent_ = {through, 0};
+        through->side(0).on_message = [this](message&& what) { hear(std::move(what)); };
+        through->side(0).on_closed = [this] { lost(); };
+        parent_.send(protocol::branch_hello{"test", "a" + std::to_string(where()), address_of(where())});
+      },
+      [this] { lost(); });
+}
+
+/// Without a parent it forgets everything, and comes back as another.
+void aggregator_process::lost() {
+  if (gateway_) gateway_->end({});
+  gateway_.reset();
+  parent_ = {};
+  after(backoff(), [this] { start(); });
+}
+
+void aggregator_process::hear(message&& what) {
+  if (auto* got = std::get_if<protocol::welcome>(&what)) {
+    reset_backoff();
+    const auto generation = ++generation_;
+    gateway_.emplace(
+        in_, got->aggregator, *got, [this](message up) { parent_.send(std::move(up)); },
+        [this, generation](virtual_time wait, std::function<void()> then) {
+          after(wait, [this, generation, then = std::move(then)] {
+            if (gateway_ && generation == generation_) then();
+          });
+        });
+    return;
+  }
+  if (auto* said = std::get_if<protocol::farewell>(&what)) {
+    if (gateway_) gateway_->end(*said);
+    gateway_.reset();
+    parent_.close();
+    if (!said->final) after(backoff(), [this] { start(); });
+    return;
+  }
+  if (gateway_) gateway_->obey(std::move(what));
+}
+
+}  // namespace furlong::tests::net

@@ -1,0 +1,127 @@
+#include "tests/support/network_link.hpp"
+
+#include <algorithm>
+
+namespace furlong::tests::net {
+
+void link::send(int from, message what) {
+  if (ends_[from].closed || dead_ || ends_[1 - from].closed) return;
+  put(1 - from, std::move(what));
+}
+
+void link::put(int to, std::optional<message> what) {
+  auto& there = ends_[to];
+  there.inbox.push_back(std::move(what));
+  there.last = std::max(there.last, in_.clock.now() + in_.latency());
+  in_.clock.at(there.last, [self = shared_from_this(), to] { self->deliver(to); });
+}
+
+/// Each event delivers one message; when some were lost there are more events than messages.
+void link::deliver(int to) {
+  auto& there = ends_[to];
+  if (dead_ || there.closed || there.inbox.empty()) return;
+  const auto until = in_.parted_until(ends_[0].at, ends_[1].at);
+  if (until > in_.clock.now()) return in_.clock.at(until, [self = shared_from_this(), to] { self->deliver(to); });
+  auto what = std::move(there.inbox.front());
+  there.inbox.pop_front();
+  if (!what) return notice(to);
+  there.on_message(std::move(*what));
+}
+
+void link::notice(int at) {
+  auto& here = ends_[at];
+  if (std::exchange(here.closed, true)) return;
+  here.inbox.clear();
+  const auto told = std::exchange(here.on_closed, nullptr);
+  here.on_message = nullptr;
+  if (told) told();
+}
+
+void link::close(int from) {
+  auto& here = ends_[from];
+  if (std::exchange(here.closed, true)) return;
+  here.inbox.clear();
+  here.on_closed = nullptr;
+  if (!dead_ && !ends_[1 - from].closed) put(1 - from, std::nullopt);
+}
+
+void link::lose_some(int to) {
+  auto& inbox = ends_[to].inbox;
+  inbox.resize(in_.draw().below(static_cast<std::uint32_t>(inbox.size()) + 1));
+}
+
+void link::kill(int from) {
+  if (ends_[from].closed) return;
+  lose_some(1 - from);
+  close(from);
+  ends_[from].on_message = nullptr;
+}
+
+void link::give_up(int from) {
+  if (ends_[from].closed) return;
+  ends_[1 - from].inbox.clear();
+  if (!dead_ && !ends_[1 - from].closed) put(1 - from, std::nullopt);
+  notice(from);
+}
+
+void link::silence(virtual_time patience) {
+  dead_ = true;
+  for (int at = 0; at < 2; ++at)
+    in_.clock.after(in_.between(0, patience), [self = shared_from_this(), at] { self->notice(at); });
+}
+
+void link::cut() {
+  for (int at = 0; at < 2; ++at) {
+    if (ends_[at].closed) continue;
+    lose_some(at);
+    put(at, std::nullopt);
+  }
+}
+
+void fabric::connect(host from, host to, std::function<void(link_ptr)> made, std::function<void()> failed) {
+  clock.after(latency(), [this, from, to, made = std::move(made), failed = std::move(failed)] {
+    if (parted_until(from, to) > clock.now()) return clock.after(patience_, failed);
+    const auto listener = listeners.find(to);
+    if (listener == listeners.end()) return failed();
+    auto between_them = std::make_shared<link>(*this, from, to);
+    std::erase_if(links_, [](const auto& old) { return old.expired(); });
+    links_.push_back(between_them);
+    const auto accept = listener->second;
+    accept(between_them);
+    made(between_them);
+  });
+}
+
+std::vector<link_ptr> fabric::links_of(host at) {
+  std::vector<link_ptr> found;
+  for (const auto& one : links_)
+    if (auto there = one.lock(); there && (there->side(0).at == at || there->side(1).at == at))
+      if (!there->side(0).closed || !there->side(1).closed) found.push_back(std::move(there));
+  return found;
+}
+
+void fabric::kill(host gone) {
+  listeners.erase(gone);
+  for (const auto& one : links_of(gone))
+    for (int side = 0; side < 2; ++side)
+      if (one->side(side).at == gone) one->kill(side);
+}
+
+virtual_time fabric::parted_until(host one, host other) const {
+  const auto at = parted_.find(std::minmax(one, other));
+  return at == parted_.end() ? 0 : at->second;
+}
+
+void fabric::part(host one, host other, virtual_time length) {
+  auto& until = parted_[std::minmax(one, other)];
+  until = std::max(until, clock.now() + length);
+  for (const auto& between_them : links_of(one)) {
+    if (between_them->side(0).at != other && between_them->side(1).at != other) continue;
+    for (int side = 0; side < 2; ++side)
+      clock.after(patience_ + between(0, 50 * millisecond), [this, one, other, between_them, side] {
+        if (parted_until(one, other) > clock.now()) between_them->give_up(side);
+      });
+  }
+}
+
+}  // namespace furlong::tests::net

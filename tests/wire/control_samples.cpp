@@ -1,0 +1,269 @@
+#include "tests/wire/control_samples.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include "tests/wire/compare.hpp"
+#include "tests/wire/samples.hpp"
+
+namespace furlong::wire::samples {
+
+namespace {
+
+using namespace federated::protocol;
+using federated::member;
+using federated::outcome;
+using federated::rejection;
+using federated::task_id;
+using models::random_stream;
+
+std::uint64_t any_number(random_stream& random) { return std::uint64_t{random()} << 32U | random(); }
+
+// Any double in a task's loss, finite ones in scores.
+double any_double(random_stream& random) { return std::bit_cast<double>(any_number(random)); }
+double finite_double(random_stream& random) {
+  const double any = any_double(random);
+  return std::isfinite(any) ? any : 0.5;
+}
+
+client_range any_range(random_stream& random) {
+  const std::uint32_t a = random();
+  const std::uint32_t b = random();
+  return {std::min(a, b), std::max(a, b)};
+}
+
+task_id any_task(random_stream& random) { return {any_number(random), any_number(random), random(), random()}; }
+
+std::vector<task_id> any_tasks(random_stream& random) {
+  std::vector<task_id> tasks(random.below(20));
+  for (auto& task : tasks) task = any_task(random);
+  return tasks;
+}
+
+// Printable text in one, two, three and four bytes a character.
+std::string any_text(random_stream& random, std::size_t longest) {
+  constexpr std::string_view letters[] = {"a", " ", "~", "\u00e9", "\u20ac", "\U0001f682"};
+  std::string text;
+  for (std::uint32_t i = random.below(40); i > 0; --i) {
+    const auto next = letters[random.below(6)];
+    if (text.size() + next.size() <= longest) text += next;
+  }
+  return text;
+}
+
+verdict any_verdict(random_stream& random) {
+  verdict one{any_task(random), static_cast<verdict_kind>(random.below(3)), {}};
+  if (one.what == verdict_kind::rejected) one.why = static_cast<rejection>(random.below(federated::rejection_count));
+  return one;
+}
+
+federated::settlement any_settlement(random_stream& random) {
+  federated::settlement one{any_task(random), static_cast<outcome>(random.below(6)), {}, {}, 0, 0, 0.0};
+  if (one.what == outcome::rejected) one.why = static_cast<rejection>(random.below(federated::rejection_count));
+  if (one.what == outcome::dropped) one.stage = static_cast<federated::drop_stage>(random.below(3));
+  one.examples = any_number(random);
+  one.bytes = any_number(random);
+  one.loss = any_double(random);
+  return one;
+}
+
+federated::scored_client any_score(random_stream& random) {
+  federated::scored_client one{static_cast<federated::group>(random.below(3)), random(), {}};
+  one.score.squared_error = finite_double(random);
+  one.score.loss = finite_double(random);
+  one.score.examples = any_number(random);
+  one.score.correct = one.score.examples / 3;
+  for (std::uint32_t i = random.below(4); i > 0; --i)
+    one.score.odds.emplace_back(random.normal(), random.below(2) == 1);
+  return one;
+}
+
+template <class T, class Make>
+std::vector<T> several(random_stream& random, Make make) {
+  std::vector<T> items(random.below(20));
+  for (auto& item : items) item = make(random);
+  return items;
+}
+
+control make(std::type_identity<hello> /*kind*/, random_stream& random) {
+  return hello{any_text(random, longest_name), any_range(random), any_number(random), any_tasks(random),
+               any_text(random, longest_name)};
+}
+control make(std::type_identity<branch_hello> /*kind*/, random_stream& random) {
+  return branch_hello{any_text(random, longest_name), any_text(random, longest_name), any_text(random, longest_name)};
+}
+control make(std::type_identity<welcome> /*kind*/, random_stream& random) {
+  welcome message;
+  message.run = any_number(random);
+  message.scenario = any_text(random, longest_scenario) + "\n\tseed = 1\r\n";
+  message.history.resumed_at = several<std::uint64_t>(random, any_number);
+  message.covered = any_number(random);
+  message.facts = {random(), random(), static_cast<models::objective>(random.below(2))};
+  message.aggregator = random();
+  return message;
+}
+control make(std::type_identity<redirect> /*kind*/, random_stream& random) {
+  return redirect{"x" + any_text(random, longest_name - 1)};
+}
+control make(std::type_identity<assignment> /*kind*/, random_stream& random) {
+  return assignment{any_number(random), any_number(random), random.below(2) == 1,
+                    several<member>(random, [](random_stream& r) {
+                      return member{r(), r()};
+                    })};
+}
+control make(std::type_identity<task_failures> /*kind*/, random_stream& random) {
+  return task_failures{any_tasks(random)};
+}
+control make(std::type_identity<verdicts> /*kind*/, random_stream& random) {
+  return verdicts{several<verdict>(random, any_verdict)};
+}
+control make(std::type_identity<checkpointed> /*kind*/, random_stream& random) {
+  return checkpointed{any_number(random)};
+}
+control make(std::type_identity<evaluation_request> /*kind*/, random_stream& random) {
+  using one = std::pair<federated::group, std::uint32_t>;
+  return evaluation_request{any_number(random), several<one>(random, [](random_stream& r) {
+                              return one{static_cast<federated::group>(r.below(3)), r()};
+                            })};
+}
+control make(std::type_identity<evaluation_scores> /*kind*/, random_stream& random) {
+  return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score)};
+}
+control make(std::type_identity<attached> /*kind*/, random_stream& random) {
+  return attached{any_range(random), any_tasks(random)};
+}
+control make(std::type_identity<detached> /*kind*/, random_stream& random) { return detached{any_range(random)}; }
+control make(std::type_identity<close_request> /*kind*/, random_stream& random) {
+  return close_request{any_number(random), random.below(2) == 1};
+}
+control make(std::type_identity<withdrawal> /*kind*/, random_stream& random) { return withdrawal{any_tasks(random)}; }
+control make(std::type_identity<withdrawn> /*kind*/, random_stream& random) { return withdrawn{any_tasks(random)}; }
+control make(std::type_identity<settled> /*kind*/, random_stream& random) {
+  return settled{several<federated::settlement>(random, any_settlement)};
+}
+control make(std::type_identity<farewell> /*kind*/, random_stream& random) {
+  return farewell{any_text(random, longest_why), random.below(2) == 1};
+}
+
+template <std::size_t... Kinds>
+control make_kind(std::size_t kind, random_stream& random, std::index_sequence<Kinds...> /*all*/) {
+  control made;
+  ((Kinds == kind ? void(made = make(std::type_identity<std::variant_alternative_t<Kinds, control>>{}, random))
+                  : void()),
+   ...);
+  return made;
+}
+
+// Everything a message says, in an order of this file's own: two messages are the same when their traces are.
+class trace {
+ public:
+  trace& add(const std::string& text) {
+    bytes_ += std::to_string(text.size()) + ":" + text;
+    return *this;
+  }
+  template <class T>
+  requires(std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>) trace& add(const T& value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  template <class T>
+  requires std::has_unique_object_representations_v<T> trace& add(const std::vector<T>& values) {
+    add(values.size());
+    for (const auto& value : values) add(value);
+    return *this;
+  }
+  friend bool operator==(const trace&, const trace&) = default;
+
+ private:
+  std::string bytes_;
+};
+
+void tell(trace& to, const hello& m) {
+  to.add(m.software).add(m.clients.first).add(m.clients.last).add(m.run).add(m.holding).add(m.avoid);
+}
+void tell(trace& to, const branch_hello& m) { to.add(m.software).add(m.name).add(m.gateway); }
+void tell(trace& to, const welcome& m) {
+  to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.covered);
+  to.add(m.facts.features).add(m.facts.clients).add(m.facts.labels).add(m.aggregator);
+}
+void tell(trace& to, const redirect& m) { to.add(m.address); }
+void tell(trace& to, const assignment& m) { to.add(m.run).add(m.version).add(m.begins).add(m.tasks); }
+void tell(trace& to, const task_failures& m) { to.add(m.tasks); }
+void tell(trace& to, const verdicts& m) {
+  for (const auto& each : m.each) to.add(each.task).add(each.what).add(each.why);
+}
+void tell(trace& to, const checkpointed& m) { to.add(m.version); }
+void tell(trace& to, const evaluation_request& m) {
+  to.add(m.version);
+  for (const auto& [in, client] : m.clients) to.add(in).add(client);
+}
+void tell(trace& to, const evaluation_scores& m) {
+  to.add(m.version);
+  for (const auto& each : m.each) {
+    to.add(each.in).add(each.client).add(each.score.squared_error).add(each.score.loss);
+    to.add(each.score.correct).add(each.score.examples).add(each.score.odds.size());
+    for (const auto& [prediction, is_true] : each.score.odds) to.add(prediction).add(is_true);
+  }
+}
+void tell(trace& to, const attached& m) { to.add(m.clients.first).add(m.clients.last).add(m.holding); }
+void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last); }
+void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
+void tell(trace& to, const withdrawal& m) { to.add(m.tasks); }
+void tell(trace& to, const withdrawn& m) { to.add(m.tasks); }
+void tell(trace& to, const settled& m) {
+  for (const auto& each : m.each) {
+    to.add(each.id).add(each.what).add(each.why).add(each.stage);
+    to.add(each.examples).add(each.bytes).add(each.loss);
+  }
+}
+void tell(trace& to, const farewell& m) { to.add(m.why).add(m.final); }
+
+trace trace_of(const control& message) {
+  trace told;
+  told.add(message.index());
+  std::visit([&](const auto& one) { tell(told, one); }, message);
+  return told;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string_view, control>> small_controls() {
+  const task_id task = small_task();
+  const task_id other{task.run, 9, 6, 0};
+  const client_range range{5, 6};
+  return {
+      {"hello", hello{"furlong 0.1.0", range, task.run, {task, other}, "b.example:4711"}},
+      {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711"}},
+      {"welcome",
+       welcome{task.run, "[scenario]\nseed = 1\n", {{3, 7}}, 8, {1682, 943, models::objective::logistic}, 2}},
+      {"redirect", redirect{"west.example:4711"}},
+      {"assignment", assignment{task.run, 9, true, {{5, 1}, {6, 0}, {9, 0}}}},
+      {"task-failures", task_failures{{task}}},
+      {"verdicts", verdicts{{{task, verdict_kind::durable, {}},
+                             {other, verdict_kind::rejected, rejection::norm_bound},
+                             {task, verdict_kind::unwanted, {}}}}},
+      {"checkpointed", checkpointed{9}},
+      {"evaluation-request", evaluation_request{9, {{federated::group::seen, 5}, {federated::group::unseen, 940}}}},
+      {"evaluation-scores",
+       evaluation_scores{9,
+                         {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}}},
+                          {federated::group::unseen, 940, {}}}}},
+      {"attached", attached{range, {task}}},
+      {"detached", detached{range}},
+      {"close-request", close_request{9, true}},
+      {"withdrawal", withdrawal{{task, other}}},
+      {"withdrawn", withdrawn{{other}}},
+      {"settled", settled{{{task, outcome::folded, {}, {}, 12, 232, 0.5},
+                           {other, outcome::rejected, rejection::not_finite, {}, 7, 232, 2.5},
+                           {other, outcome::dropped, {}, federated::drop_stage::upload, 0, 0, 0.0}}}},
+      {"farewell", farewell{"the run is over", true}},
+  };
+}
+
+control random_control(std::size_t kind, random_stream& random) {
+  return make_kind(kind, random, std::make_index_sequence<std::variant_size_v<control>>{});
+}
+
+bool same(const control& a, const control& b) { return trace_of(a) == trace_of(b); }
+
+}  // namespace furlong::wire::samples

@@ -1,0 +1,36 @@
+// What stands in a folder of authorities, or in one that --tls names.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/tls/certificate.hpp"
+#include "models/result.hpp"
+
+namespace furlong::tools::certs {
+
+struct listed {
+  std::string tier;  ///< "operator" or "clients"
+  std::string role;  ///< "authority", "server", "aggregator", "node"
+  std::string name;
+  std::string clients;  ///< "100-149"; empty: not a node
+  std::uint64_t serial = 0;
+  actors::tls::instant not_after;
+  std::string state;               ///< "valid", "expires soon", "expired", "denied"
+  std::vector<std::string> hosts;  ///< of a gateway, where its certificate was read
+};
+
+struct listing {
+  std::vector<listed> rows;
+  std::optional<error> problem;    ///< why --tls would not accept the folder
+  std::vector<std::string> notes;  ///< what --tls would warn about
+};
+
+/// Lists a folder of authorities with all that they issued; or the certificates of a node, server or aggregator, and
+/// whether the folder is sound. Fails (kind data) when the place is neither.
+[[nodiscard]] result<listing> list_certificates(const std::filesystem::path& place,
+                                                actors::tls::instant now = actors::tls::wall_clock());
+
+}  // namespace furlong::tools::certs

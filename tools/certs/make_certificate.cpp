@@ -1,0 +1,121 @@
+#include "tools/certs/make_certificate.hpp"
+
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+
+namespace furlong::tools::certs {
+
+using namespace actors::tls;
+
+namespace {
+
+tl::unexpected<error> openssl_failure(const std::string& doing) {
+  return fail(error::kind::runtime, "OpenSSL", "cannot " + doing + ": " + openssl_reason());
+}
+
+bool add_entry(X509_NAME* name, int kind, const std::string& text) {
+  return text.empty() ||
+         X509_NAME_add_entry_by_NID(name, kind, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(text.data()),
+                                    static_cast<int>(text.size()), -1, 0) == 1;
+}
+
+bool add_extension(X509& to, X509V3_CTX& context, int kind, const char* value) {
+  const extension_ptr made(X509V3_EXT_nconf_nid(nullptr, &context, kind, value));
+  return made && X509_add_ext(&to, made.get(), -1) == 1;
+}
+
+general_name_ptr make_general_name(const host_name& host) {
+  general_name_ptr name(GENERAL_NAME_new());
+  if (!name) return nullptr;
+  if (host.address) {
+    auto* address = a2i_IPADDRESS(host.text.c_str());
+    if (address == nullptr) return nullptr;
+    GENERAL_NAME_set0_value(name.get(), GEN_IPADD, address);
+    return name;
+  }
+  auto* text = ASN1_IA5STRING_new();
+  if (text == nullptr || ASN1_STRING_set(text, host.text.data(), static_cast<int>(host.text.size())) != 1) {
+    ASN1_IA5STRING_free(text);
+    return nullptr;
+  }
+  GENERAL_NAME_set0_value(name.get(), GEN_DNS, text);
+  return name;
+}
+
+bool add_hosts(X509& to, const std::vector<host_name>& hosts) {
+  if (hosts.empty()) return true;
+  const general_names_ptr names(GENERAL_NAMES_new());
+  for (const auto& host : hosts) {
+    auto name = make_general_name(host);
+    if (!names || !name || sk_GENERAL_NAME_push(names.get(), name.get()) <= 0) return false;
+    static_cast<void>(name.release());  // the list owns it now
+  }
+  return X509_add1_ext_i2d(&to, NID_subject_alt_name, names.get(), 0, 0) == 1;
+}
+
+/// What it may be used for (RFC 5280, 4.2.1), so that no other use is accepted.
+bool add_uses(X509& to, X509V3_CTX& context, purpose use) {
+  if (use == purpose::authority)
+    return add_extension(to, context, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+           add_extension(to, context, NID_key_usage, "critical,keyCertSign,cRLSign");
+  const char* extended = use == purpose::client   ? "clientAuth"
+                         : use == purpose::server ? "serverAuth"
+                                                  : "clientAuth,serverAuth";
+  return add_extension(to, context, NID_basic_constraints, "critical,CA:FALSE") &&
+         add_extension(to, context, NID_key_usage, "critical,digitalSignature") &&
+         add_extension(to, context, NID_ext_key_usage, extended);
+}
+
+bool fill_head(X509& certificate, const certificate_spec& spec, EVP_PKEY& key) {
+  return X509_set_version(&certificate, X509_VERSION_3) == 1 &&
+         ASN1_INTEGER_set_uint64(X509_get_serialNumber(&certificate), spec.serial) == 1 &&
+         ASN1_TIME_set(X509_getm_notBefore(&certificate), spec.not_before.time_since_epoch().count()) != nullptr &&
+         ASN1_TIME_set(X509_getm_notAfter(&certificate), spec.not_after.time_since_epoch().count()) != nullptr &&
+         add_entry(X509_get_subject_name(&certificate), NID_commonName, spec.common_name) &&
+         add_entry(X509_get_subject_name(&certificate), NID_organizationalUnitName, spec.role) &&
+         X509_set_pubkey(&certificate, &key) == 1;
+}
+
+template <class Write>
+result<std::string> write_pem(Write write) {
+  const bio_ptr out(BIO_new(BIO_s_secmem()));
+  if (!out || write(out.get()) != 1) return openssl_failure("write PEM");
+  char* data = nullptr;
+  const auto size = BIO_get_mem_data(out.get(), &data);
+  return std::string(data, static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+result<key_ptr> make_key() {
+  key_ptr key(EVP_EC_gen("P-256"));
+  if (!key) return openssl_failure("make a key");
+  return key;
+}
+
+result<x509_ptr> make_certificate(const certificate_spec& spec, EVP_PKEY& key, const X509* issuer,
+                                  EVP_PKEY& issuer_key) {
+  x509_ptr made(X509_new());
+  if (!made || !fill_head(*made, spec, key)) return openssl_failure("make a certificate");
+  const X509* from = issuer != nullptr ? issuer : made.get();
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, const_cast<X509*>(from), made.get(), nullptr, nullptr, 0);  // only reads it
+  const bool good = X509_set_issuer_name(made.get(), X509_get_subject_name(from)) == 1 &&
+                    add_uses(*made, context, spec.use) &&
+                    add_extension(*made, context, NID_subject_key_identifier, "hash") &&
+                    add_extension(*made, context, NID_authority_key_identifier, "keyid:always") &&
+                    add_hosts(*made, spec.hosts) && X509_sign(made.get(), &issuer_key, EVP_sha256()) > 0;
+  if (!good) return openssl_failure("make a certificate");
+  return made;
+}
+
+result<std::string> to_pem(const X509& certificate) {
+  return write_pem([&](BIO* out) { return PEM_write_bio_X509(out, &certificate); });
+}
+
+result<std::string> to_pem(const EVP_PKEY& key) {
+  return write_pem(
+      [&](BIO* out) { return PEM_write_bio_PKCS8PrivateKey(out, &key, nullptr, nullptr, 0, nullptr, nullptr); });
+}
+
+}  // namespace furlong::tools::certs

@@ -1,0 +1,48 @@
+// furlong aggregate
+#include <fmt/format.h>
+
+#include "actors/federation/processes.hpp"
+#include "scenarios/node_scenario.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/federation.hpp"
+#include "tools/run_end.hpp"
+#include "tools/session.hpp"
+#include "tools/stop_signal.hpp"
+
+namespace furlong::tools {
+
+int aggregate_command(const aggregate_options& options) {
+  log_to_stderr(options.log_level);
+  actors::federation::aggregator_setup setup;
+  const auto parent = read_address("--server", options.server);
+  if (!parent) return report_failure(parent.error());
+  const auto listen = read_address("--listen", options.listen);
+  if (!listen) return report_failure(listen.error());
+  if (auto safe = check_trust(options.trust, {*parent, *listen}); !safe) return report_failure(safe.error());
+  auto credentials = load_operator(options.trust);
+  if (!credentials) return report_failure(credentials.error());
+  setup.parent = *parent;
+  setup.listen = *listen;
+  setup.advertise = options.advertise;
+  setup.tls = std::move(*credentials);
+  setup.name = !options.name.empty() ? options.name : setup.tls ? setup.tls->operator_tier.facts.common_name : options.listen;
+  setup.threads = options.threads;
+  setup.prepare = [](const federated::protocol::welcome& got) -> result<federated::experiment> {
+    auto scenario = scenarios::parse_node_scenario(got.scenario);
+    if (!scenario) return tl::unexpected(scenario.error());
+    auto e = open_without_data(*scenario, got.facts);
+    if (e) e->run = got.run;
+    return e;
+  };
+  setup.on_listening = [](std::uint16_t port) {
+    fmt::print(stderr, "furlong: nodes join at port {}\n", port);
+    std::fflush(stderr);
+  };
+  watch_for_stop();
+  const auto ended = actors::federation::run_aggregator(stop_requested(), setup);
+  if (!ended) return report_failure(ended.error());
+  fmt::print(stderr, "furlong: {}\n", *ended);
+  return stop_requested() ? interrupted : done;
+}
+
+}  // namespace furlong::tools

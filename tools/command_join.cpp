@@ -1,0 +1,86 @@
+// furlong join
+#include <fmt/format.h>
+
+#include "actors/federation/processes.hpp"
+#include "actors/tls/identity.hpp"
+#include "models/kernels/kernels.hpp"
+#include "scenarios/node_scenario.hpp"
+#include "storage/memory_store.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/federation.hpp"
+#include "tools/run_end.hpp"
+#include "tools/run_start.hpp"
+#include "tools/session.hpp"
+#include "tools/stop_signal.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using actors::federation::prepared_run;
+using federated::protocol::client_range;
+using federated::protocol::welcome;
+
+/// What this node decides about a server's scenario: where things are.
+std::vector<scenarios::setting_override> own_settings(const join_options& options, const scenarios::scenario& of) {
+  std::vector<scenarios::setting_override> own;
+  if (!options.data.empty() && of.values.has("data.path"))
+    own.push_back({"data.path", std::filesystem::absolute(options.data).string()});
+  if (!options.key_file.empty()) own.push_back({"private.key_file", options.key_file.string()});
+  return own;
+}
+
+bool same(const models::data_facts& a, const models::data_facts& b) {
+  return a.features == b.features && a.clients == b.clients && a.labels == b.labels;
+}
+
+result<prepared_run> prepare(const join_options& options, const client_range& clients, const welcome& got) {
+  auto scenario = scenarios::parse_node_scenario(got.scenario);
+  if (!scenario) return tl::unexpected(scenario.error());
+  scenario = scenarios::parse_node_scenario(got.scenario, own_settings(options, *scenario));
+  if (!scenario) return tl::unexpected(scenario.error());
+  auto opened = open_session(std::move(*scenario), clients_are::on_nodes);
+  if (!opened) return tl::unexpected(opened.error());
+  auto& e = opened->experiment;
+  const auto here = e.clients->facts();
+  if (!same(here, got.facts))
+    return fail(error::kind::data, options.data.string(),
+                fmt::format("has {} clients and {} features, and the server's data {} and {}", here.clients,
+                            here.features, got.facts.clients, got.facts.features),
+                "give this node the data that the scenario is about");
+  e.run = got.run;
+  if (!federated::is_stateful(e.settings.algorithm)) {
+    auto none = std::make_shared<storage::memory_store>(e.parts.private_);
+    return prepared_run{std::move(e), std::move(none)};
+  }
+  auto store = open_private_store(e, options.store, got.history, clients.last - clients.first + 1);
+  if (!store) return tl::unexpected(store.error());
+  return prepared_run{std::move(e), std::move(*store)};
+}
+
+}  // namespace
+
+int join_command(const join_options& options) {
+  static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
+  log_to_stderr(options.log_level);
+  actors::federation::node_setup setup;
+  const auto server = read_address("--server", options.server);
+  if (!server) return report_failure(server.error());
+  if (auto safe = check_trust(options.trust, {*server}); !safe) return report_failure(safe.error());
+  auto credentials = load_node(options.trust);
+  if (!credentials) return report_failure(credentials.error());
+  const auto clients = actors::tls::parse_client_range(options.clients);
+  if (!clients) return report_failure(clients.error());
+  setup.server = *server;
+  setup.clients = *clients;
+  setup.tls = std::move(*credentials);
+  setup.threads = options.threads;
+  setup.prepare = [&](const welcome& got) { return prepare(options, *clients, got); };
+  watch_for_stop();
+  const auto ended = actors::federation::run_node(stop_requested(), setup);
+  if (!ended) return report_failure(ended.error());
+  fmt::print(stderr, "furlong: {}\n", *ended);
+  return stop_requested() ? interrupted : done;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,39 @@
+#include "tools/command_line.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+const std::map<std::string, output_format> formats = {{"text", output_format::text}, {"json", output_format::json}};
+const std::vector<std::string> log_levels = {"trace", "debug", "info", "warn", "error", "off"};
+
+}  // namespace
+
+void add_format(CLI::App* to, output_format& format) {
+  to->add_option("--format", format, "text or json")
+      ->transform(CLI::CheckedTransformer(formats))
+      ->option_text("text|json");
+}
+
+void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides) {
+  to->add_option_function<std::vector<std::string>>(
+        "--set",
+        [&overrides](const std::vector<std::string>& texts) {
+          for (const auto& text : texts) {
+            auto parsed = scenarios::parse_override(text);
+            if (!parsed) throw CLI::ValidationError("--set", parsed.error().text());
+            overrides.push_back(std::move(*parsed));
+          }
+        },
+        "replace a key of the scenario; may be given often")
+      ->option_text("key=value")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+void add_log_level(CLI::App* to, std::string& level, const std::string& doc) {
+  to->add_option("--log-level", level, doc)->check(CLI::IsMember(log_levels))->option_text("LEVEL");
+}
+
+}  // namespace furlong::tools

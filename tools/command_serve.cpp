@@ -1,0 +1,124 @@
+// furlong serve
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <thread>
+
+#include "actors/federation/processes.hpp"
+#include "models/kernels/kernels.hpp"
+#include "scenarios/node_scenario.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/federation.hpp"
+#include "tools/fold_ledger.hpp"
+#include "tools/run_end.hpp"
+#include "tools/run_outputs.hpp"
+#include "tools/run_start.hpp"
+#include "tools/serve_board.hpp"
+#include "tools/stop_signal.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using actors::federation::server_setup;
+
+result<server_setup> make_setup(const serve_options& options) {
+  server_setup setup;
+  auto listen = read_address("--listen", options.listen);
+  if (!listen) return tl::unexpected(listen.error());
+  setup.listen = *listen;
+  std::vector<actors::net::host_port> at{*listen};
+  if (!options.operators.empty()) {
+    auto port = read_address("--operator", options.operators);
+    if (!port) return tl::unexpected(port.error());
+    setup.operators = *port;
+    at.push_back(*port);
+  }
+  if (auto safe = check_trust(options.trust, at); !safe) return tl::unexpected(safe.error());
+  auto credentials = load_operator(options.trust);
+  if (!credentials) return tl::unexpected(credentials.error());
+  setup.tls = std::move(*credentials);
+  setup.threads = options.run.threads > 0 ? options.run.threads : std::max(2U, std::thread::hardware_concurrency());
+  return setup;
+}
+
+/// What a scenario says that nodes decide for themselves.
+void print_what_is_simulated(const scenarios::scenario& of) {
+  for (const auto& [key, place] : of.places)
+    if (key.starts_with("devices.") || key.starts_with("dropout."))
+      fmt::print(stderr, "note: {} has no effect: clients are on nodes, and nothing of them is simulated\n", key);
+}
+
+/// The observer with a ledger of what each version takes in, which must outlive it.
+federated::run_observer keeping(fold_ledger& ledger, federated::run_observer observer) {
+  observer.on_round = [&ledger, next = std::move(observer.on_round)](const federated::round_report& report) {
+    if (auto added = ledger.add(report); !added) return added;
+    return next(report);
+  };
+  return observer;
+}
+
+int serve(const session& of, run_directory& folder, const serve_options& options, server_setup setup) {
+  auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
+  if (!from) return report_failure(from.error());
+  spdlog::default_logger()->flush_on(spdlog::level::info);  // who comes and goes is looked at while the server runs
+  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds);
+  if (!outputs) return report_failure(outputs.error());
+  auto observer = (*outputs)->observer();
+  std::optional<fold_ledger> ledger;
+  if (!options.ledger.empty()) {
+    auto opened = fold_ledger::open(options.ledger, from->state);
+    if (!opened) return report_failure(opened.error());
+    ledger.emplace(std::move(*opened));
+    observer = keeping(*ledger, std::move(observer));
+  }
+  setup.scenario = scenarios::node_toml(of.scenario);
+  actors::federation::server_watcher watcher;
+  std::unique_ptr<serve_board> board;
+  if (!options.dashboard.empty()) {
+    auto opened = serve_board::open(options.dashboard, of);
+    if (!opened) return report_failure(opened.error());
+    board = std::move(*opened);
+    observer = board->watching(std::move(observer));
+    watcher.on_tick = [&board](const actors::federation::federation_view& view) { board->show(view); };
+    fmt::print(stderr, "furlong: dashboard at {}\n", board->server().url());
+    if (const auto caution = board->server().caution(); !caution.empty()) spdlog::warn("{}", caution);
+  }
+  watcher.on_listening = [](std::uint16_t gateway, std::uint16_t operators) {
+    spdlog::info("nodes: port {}; aggregators: {}", gateway, operators == 0 ? "none" : std::to_string(operators));
+    fmt::print(stderr, "furlong: nodes join at port {}{}\n", gateway,
+               operators == 0 ? "" : fmt::format(", aggregators at port {}", operators));
+    std::fflush(stderr);
+  };
+  watch_for_stop();
+  auto outcome =
+      actors::federation::run_server(of.experiment, std::move(from->state), observer, watcher, stop_requested(), setup);
+  if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
+  return end_run(of, folder, outcome, *from->store, options.run.format);
+}
+
+}  // namespace
+
+int serve_command(const serve_options& options) {
+  static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
+  auto setup = make_setup(options);
+  if (!setup) return report_failure(setup.error());
+  auto overrides = options.run.overrides;
+  if (options.run.seed) overrides.push_back({"scenario.seed", std::to_string(*options.run.seed)});
+  auto scenario = scenarios::parse_scenario(options.run.scenario, overrides);
+  if (!scenario) {
+    print_problems(scenario.error());
+    return usage;
+  }
+  if (scenario->settings.algorithm == federated::algorithm_kind::centralized)
+    return report_failure({error::kind::usage, "algorithm.kind", "is centralized, and has no clients", "use run"});
+  run_directory folder(options.run.out.empty() ? std::filesystem::path("runs") /
+                                                     (scenario->name + "-" + std::to_string(scenario->settings.seed))
+                                               : options.run.out);
+  if (!options.run.resume && !folder.vacant()) return report_failure(folder.create().error());
+  print_what_is_simulated(*scenario);
+  auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
+  if (!ready) return report_failure(ready.error());
+  return serve(*ready, folder, options, std::move(*setup));
+}
+
+}  // namespace furlong::tools

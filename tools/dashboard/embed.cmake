@@ -1,0 +1,16 @@
+# cmake -DOUT=source -DSTYLE=files -DSCRIPT=files -DBODY=files -P embed.cmake: the page's files as text in a C++ source,
+# for detail/page_parts.hpp. Lists are separated by commas.
+set(text "// Made from tools/dashboard/page by tools/dashboard/embed.cmake.\n")
+string(APPEND text "#include \"tools/dashboard/detail/page_parts.hpp\"\n\nnamespace furlong::tools::dashboard {\n\n")
+foreach(part STYLE SCRIPT BODY)
+  string(REPLACE "," ";" files "${${part}}")
+  string(TOLOWER "page_${part}" name)
+  string(APPEND text "const std::string_view ${name} = R\"furlong(")
+  foreach(file IN LISTS files)
+    file(READ "${file}" content)
+    string(APPEND text "${content}")
+  endforeach()
+  string(APPEND text ")furlong\";\n\n")
+endforeach()
+string(APPEND text "}  // namespace furlong::tools::dashboard\n")
+file(WRITE "${OUT}" "${text}")

@@ -1,0 +1,48 @@
+#include "tools/dashboard/detail/plain_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace furlong::tools::dashboard {
+
+namespace {
+
+// Of the character that begins at `at`, in valid UTF-8.
+std::size_t length_of(std::string_view text, std::size_t at) {
+  const auto lead = static_cast<unsigned char>(text[at]);
+  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+bool is_control(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return lead < 0x20 || lead == 0x7F;
+  // U+0080 to U+009F, which some terminals obey as they do ESC [.
+  if (lead == 0xC2) return static_cast<unsigned char>(character[1]) < 0xA0;
+  constexpr std::string_view turning[] = {"\u061C", "\u200E", "\u200F", "\u202A", "\u202B", "\u202C", "\u202D",
+                                          "\u202E", "\u2066", "\u2067", "\u2068", "\u2069", "\u2028", "\u2029"};
+  for (const auto one : turning)
+    if (character == one) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string valid_utf8(std::string_view text) {
+  // The library replaces while it writes; reading the text back gives the rest unchanged.
+  const auto quoted = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json::parse(quoted).get<std::string>();
+}
+
+std::string for_terminal(std::string_view text, std::size_t longest) {
+  const std::string valid = valid_utf8(text);
+  std::string out;
+  std::size_t characters = 0;
+  for (std::size_t at = 0; at < valid.size(); ++characters) {
+    if (characters == longest) return out + "...";
+    const auto one = std::string_view(valid).substr(at, length_of(valid, at));
+    out += is_control(one) ? std::string_view("?") : one;
+    at += one.size();
+  }
+  return out;
+}
+
+}  // namespace furlong::tools::dashboard

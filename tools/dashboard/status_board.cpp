@@ -1,0 +1,150 @@
+#include "tools/dashboard/status_board.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace furlong::tools::dashboard {
+
+namespace {
+
+template <class Clock>
+double seconds_of() {
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+round_record record_of(const federated::round_report& report, double seconds, unix_time now) {
+  round_record out;
+  out.first = out.last = report.version;
+  out.ended_at = now;
+  out.seconds = seconds;
+  out.selected = report.selected;
+  out.folded = report.folded;
+  for (const auto& one : report.refused) ++out.rejected[static_cast<std::size_t>(one.why)];
+  out.late = report.late;
+  out.surplus = report.surplus;
+  out.dropped = report.dropped;
+  out.abandoned = report.abandoned;
+  out.gave_up = report.gave_up ? 1 : 0;
+  out.applied = report.applied && !report.gave_up ? 1 : 0;
+  out.loss = report.loss;
+  out.change_norm = report.change_norm;
+  out.bytes_up = report.bytes_up;
+  out.bytes_down = report.bytes_down;
+  return out;
+}
+
+std::string clients_text(const federated::run_event& of) {
+  if (!of.client) return {};
+  if (!of.last || *of.last == *of.client) return "client " + std::to_string(*of.client);
+  return "clients " + std::to_string(*of.client) + "-" + std::to_string(*of.last);
+}
+
+// What a person should look at, by the words of events.jsonl.
+severity severity_of(const std::string& what) {
+  if (what == "rejected" || what == "abandoned" || what == "kill") return severity::fault;
+  if (what == "dropped" || what == "late" || what == "leave" || what == "partition") return severity::warning;
+  return severity::info;
+}
+
+}  // namespace
+
+std::string_view to_string(phase_kind phase) {
+  constexpr std::string_view words[] = {"waiting", "training", "evaluating", "checkpointing", "draining", "done"};
+  return words[static_cast<std::size_t>(phase)];
+}
+
+std::string_view to_string(severity level) {
+  constexpr std::string_view words[] = {"info", "warning", "fault"};
+  return words[static_cast<std::size_t>(level)];
+}
+
+board_clock system_clocks() {
+  return {[] { return seconds_of<std::chrono::system_clock>(); },
+          [] { return seconds_of<std::chrono::steady_clock>(); }};
+}
+
+status_board::status_board(board_clock clocks) : clocks_(std::move(clocks)), published_at_(clocks_.steady()) {}
+
+void status_board::publish(live_status now) {
+  const std::scoped_lock lock(mutex_);
+  std::swap(live_, now);  // the old one is freed after the lock
+  published_ = true;
+  published_at_ = clocks_.steady();
+}
+
+void status_board::round_ended(const federated::round_report& report, double seconds) {
+  const std::scoped_lock lock(mutex_);
+  rounds_.add(record_of(report, seconds, clocks_.wall()));
+  for (std::size_t i = 0; i < report.staleness.size(); ++i) {
+    const std::size_t at = std::min(i, most_staleness - 1);
+    if (staleness_.size() <= at) staleness_.resize(at + 1);
+    staleness_[at] += report.staleness[i];
+  }
+}
+
+void status_board::evaluated(const federated::evaluation_report& report) {
+  const std::scoped_lock lock(mutex_);
+  evaluation_record point{report.version, clocks_.wall(), report.validation, report.seen, report.unseen};
+  // The newest is always there; unless it is one of those to keep, the next one takes its place.
+  if (evaluations_ > 0 && (evaluations_ - 1) % keep_every_ != 0)
+    learning_.back() = std::move(point);
+  else
+    learning_.push_back(std::move(point));
+  ++evaluations_;
+  if (learning_.size() <= most_points) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < learning_.size(); i += 2) {
+    if (kept != i) learning_[kept] = std::move(learning_[i]);
+    ++kept;
+  }
+  learning_.resize(kept);
+  keep_every_ *= 2;
+}
+
+void status_board::happened(event_record what) {
+  const std::scoped_lock lock(mutex_);
+  what.number = ++events_told_;
+  if (what.at == 0) what.at = clocks_.wall();
+  events_.push_back(std::move(what));
+  if (events_.size() > most_events) events_.pop_front();
+}
+
+void status_board::happened(const federated::run_event& what) {
+  event_record out;
+  out.level = severity_of(what.what);
+  out.round = what.round;
+  out.what = what.what;
+  out.who = clients_text(what);
+  out.detail = what.detail;
+  happened(std::move(out));
+}
+
+federation_status status_board::put_together(bool rounds) const {
+  const std::scoped_lock lock(mutex_);
+  federation_status out;
+  out.live = live_;
+  out.published = published_;
+  out.now = clocks_.wall();
+  out.published_age = clocks_.steady() - published_at_;
+  if (rounds) out.rounds = rounds_.since(0);
+  out.learning = learning_;
+  out.staleness = staleness_;
+  out.events.assign(events_.begin(), events_.end());
+  return out;
+}
+
+federation_status status_board::snapshot() const { return put_together(true); }
+
+federation_status status_board::snapshot_without_rounds() const { return put_together(false); }
+
+std::vector<round_record> status_board::rounds_since(std::uint64_t from) const {
+  const std::scoped_lock lock(mutex_);
+  return rounds_.since(from);
+}
+
+double status_board::silence() const {
+  const std::scoped_lock lock(mutex_);
+  return clocks_.steady() - published_at_;
+}
+
+}  // namespace furlong::tools::dashboard

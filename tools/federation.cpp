@@ -1,0 +1,64 @@
+#include "tools/federation.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace furlong::tools {
+
+namespace {
+
+bool is_this_machine(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+void print_notes(const std::vector<std::string>& notes) {
+  for (const auto& note : notes) fmt::print(stderr, "note: {}\n", note);
+}
+
+}  // namespace
+
+result<actors::net::host_port> read_address(const char* option, const std::string& text) {
+  auto read = actors::net::parse_address(text);
+  if (!read) return fail(error::kind::usage, option, read.error().text());
+  return read;
+}
+
+result<void> check_trust(const trust_options& trust, const std::vector<actors::net::host_port>& at) {
+  if (!trust.tls.empty() && trust.insecure)
+    return fail(error::kind::usage, "--insecure", "stands beside --tls", "leave out one of them");
+  if (!trust.tls.empty()) return {};
+  if (!trust.insecure)
+    return fail(error::kind::usage, "--tls", "is missing",
+                "make certificates with `furlong certs`, or try things out on one machine with --insecure");
+  for (const auto& one : at)
+    if (!is_this_machine(one.host) && !trust.i_know)
+      return fail(error::kind::usage, "--insecure", "lets anybody who reaches " + one.text() + " take part",
+                  "use --tls, or add --i-know");
+  return {};
+}
+
+result<std::optional<actors::tls::operator_credentials>> load_operator(const trust_options& trust) {
+  if (trust.tls.empty()) return std::optional<actors::tls::operator_credentials>();
+  auto loaded = actors::tls::load_operator_credentials(trust.tls);
+  if (!loaded) return tl::unexpected(loaded.error());
+  print_notes(loaded->notes);
+  return std::optional(std::move(*loaded));
+}
+
+result<std::optional<actors::tls::node_credentials>> load_node(const trust_options& trust) {
+  if (trust.tls.empty()) return std::optional<actors::tls::node_credentials>();
+  auto loaded = actors::tls::load_node_credentials(trust.tls);
+  if (!loaded) return tl::unexpected(loaded.error());
+  print_notes(loaded->notes);
+  return std::optional(std::move(*loaded));
+}
+
+void log_to_stderr(const std::string& level) {
+  auto logger = std::make_shared<spdlog::logger>("furlong", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,27 @@
+// What serve, aggregate and join have in common.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "actors/net/address.hpp"
+#include "actors/tls/credentials.hpp"
+#include "tools/commands.hpp"
+
+namespace furlong::tools {
+
+/// "host:port" of an option; the error names it.
+[[nodiscard]] result<actors::net::host_port> read_address(const char* option, const std::string& text);
+
+/// Without certificates everything is believed: only on this machine, unless --i-know. `at`: the addresses that are
+/// listened at or connected to. Errors have kind usage.
+[[nodiscard]] result<void> check_trust(const trust_options& trust, const std::vector<actors::net::host_port>& at);
+
+/// Loads what --tls names, or nothing with --insecure; prints notes.
+[[nodiscard]] result<std::optional<actors::tls::operator_credentials>> load_operator(const trust_options& trust);
+[[nodiscard]] result<std::optional<actors::tls::node_credentials>> load_node(const trust_options& trust);
+
+/// The log of a process without a run directory: on stderr.
+void log_to_stderr(const std::string& level);
+
+}  // namespace furlong::tools

@@ -1,0 +1,149 @@
+#include "tools/run_start.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "federated/round.hpp"
+#include "models/kernels/kernels.hpp"
+#include "storage/checkpoint.hpp"
+#include "storage/key_file.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/rocks_store.hpp"
+#include "tools/json.hpp"
+
+namespace furlong::tools {
+
+result<void> open_log(const std::filesystem::path& file, const std::string& level) {
+  try {
+    auto lines = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+    auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+    console->set_level(spdlog::level::warn);  // progress tells the rest
+    auto logger = std::make_shared<spdlog::logger>("furlong", spdlog::sinks_init_list{lines, console});
+    logger->set_level(spdlog::level::from_str(level));
+    logger->flush_on(spdlog::level::warn);
+    spdlog::set_default_logger(std::move(logger));
+  } catch (const spdlog::spdlog_ex& why) {
+    return fail(error::kind::runtime, file.string(), why.what());
+  }
+  return {};
+}
+
+result<std::unique_ptr<federated::private_store>> open_private_store(const federated::experiment& e,
+                                                                     const std::filesystem::path& folder,
+                                                                     const federated::run_history& history,
+                                                                     std::uint32_t expected_clients) {
+  if (!federated::is_stateful(e.settings.algorithm))
+    return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
+  storage::store_options options;
+  options.run = e.run;
+  options.history = history;
+  options.expected_clients = expected_clients;
+  options.open_shards = e.settings.own.open_shards;
+  options.layout = e.settings.own.layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
+                                                                             : storage::store_layout::per_client;
+  options.key_file = e.settings.own.key_file;
+  const bool there = std::filesystem::exists(folder);
+  if (const auto& key = options.key_file; !there && !key.empty() && !std::filesystem::exists(key)) {
+    if (auto made = storage::create_key_file(key); !made) return tl::unexpected(made.error());
+    spdlog::warn("made the key file {}: without it the private values cannot be read", key.string());
+  }
+  auto store = there ? storage::rocks_store::open(folder, e.parts.private_, options)
+                     : storage::rocks_store::create(folder, e.parts.private_, options);
+  if (!store) return tl::unexpected(store.error());
+  std::error_code ignored;  // a file system without permissions has none to take
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
+  return std::move(*store);
+}
+
+namespace {
+
+result<std::unique_ptr<federated::private_store>> open_store(const session& of, const run_directory& folder,
+                                                             const federated::run_history& history,
+                                                             store_holder holder) {
+  const auto& e = of.experiment;
+  if (holder == store_holder::nodes) return std::make_unique<storage::memory_store>(e.parts.private_);
+  return open_private_store(e, folder.private_store(), history,
+                            static_cast<std::uint32_t>(e.clients->training().size()));
+}
+
+result<start_point> start_afresh(const session& of, const run_directory& folder, store_holder holder) {
+  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
+    return tl::unexpected(written.error());
+  std::error_code ignored;  // what a run left that was killed before its first checkpoint
+  std::filesystem::remove_all(folder.private_store(), ignored);
+  auto store = open_store(of, folder, {}, holder);
+  if (!store) return tl::unexpected(store.error());
+  return start_point{initial_state(of.experiment), std::move(*store)};
+}
+
+result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
+  auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared);
+  if (!state) return tl::unexpected(state.error());
+  if (state->run != of.experiment.run)
+    return fail(error::kind::usage, folder.root().string(), "the checkpoint is of another scenario or seed",
+                "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+  if (const std::string here(models::kernels().level); !state->kernel_level.empty() && state->kernel_level != here)
+    fmt::print(
+        stderr,
+        "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "
+        "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
+        state->kernel_level, here);
+  // What may change between lives (the number of rounds, say) is on record too: infer and report read it.
+  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
+    return tl::unexpected(written.error());
+  // The new life must be on record before it changes anything.
+  state->history.resumed_at.push_back(state->version);
+  if (auto written = storage::write_checkpoint(folder.checkpoint(), *state); !written)
+    return tl::unexpected(written.error());
+  auto store = open_store(of, folder, state->history, holder);
+  if (!store) return tl::unexpected(store.error());
+  return start_point{std::move(*state), std::move(*store)};
+}
+
+/// A run without a checkpoint starts from nothing. That is only right for one that was killed before its first.
+result<void> check_nothing_is_lost(const session& of, const run_directory& folder) {
+  const auto before = scenarios::parse_scenario(folder.scenario());
+  if (!before || scenarios::run_id(*before) != of.experiment.run)
+    return fail(error::kind::usage, folder.root().string(), "is the folder of another scenario or seed",
+                "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+  if (std::filesystem::exists(folder.summary()))
+    return fail(error::kind::data, folder.checkpoint().string(), "the checkpoint of a finished run is gone",
+                "put it back, or remove " + folder.root().string() + " to run from the start");
+  return {};
+}
+
+/// Whether a run was killed here before it wrote anything but its log.
+bool barely_begun(const run_directory& folder) {
+  const auto scenario = folder.scenario().filename().string();
+  std::error_code ignored;
+  return std::ranges::all_of(std::filesystem::directory_iterator(folder.root(), ignored), [&](const auto& entry) {
+    const auto name = entry.path().filename().string();
+    return name == folder.log().filename() || name == scenario + ".new";
+  });
+}
+
+}  // namespace
+
+result<start_point> prepare_run(const session& of, run_directory& folder, bool resume, const std::string& log_level,
+                                store_holder holder) {
+  const bool resumes = resume && !folder.vacant();
+  if (!resumes) {
+    if (resume)
+      fmt::print(stderr, "note: {} does not exist or is empty: the run starts from nothing\n", folder.root().string());
+    if (auto made = folder.create(); !made) return tl::unexpected(made.error());
+  } else if (!std::filesystem::exists(folder.scenario()) && !barely_begun(folder)) {
+    return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",
+                "name the folder of the run with --out");
+  }
+  if (auto locked = folder.lock(); !locked) return tl::unexpected(locked.error());
+  if (auto opened = open_log(folder.log(), log_level); !opened) return tl::unexpected(opened.error());
+  if (!resumes || !std::filesystem::exists(folder.scenario())) return start_afresh(of, folder, holder);
+  if (storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(of, folder, holder);
+  if (auto safe = check_nothing_is_lost(of, folder); !safe) return tl::unexpected(safe.error());
+  return start_afresh(of, folder, holder);
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,111 @@
+#include "tools/serve_board.hpp"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <map>
+
+#include "actors/net/address.hpp"
+#include "tools/json.hpp"
+#include "tools/version.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using actors::federation::federation_view;
+
+double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+dashboard::phase_kind phase_of(const federation_view& view) {
+  switch (view.now) {
+    case federation_view::phase::waiting: return dashboard::phase_kind::waiting;
+    case federation_view::phase::training: return dashboard::phase_kind::training;
+    case federation_view::phase::evaluating: return dashboard::phase_kind::evaluating;
+    case federation_view::phase::done: break;
+  }
+  return dashboard::phase_kind::done;
+}
+
+void list_processes(const federation_view& view, dashboard::live_status& out) {
+  const double now = unix_now();
+  std::map<std::uint32_t, std::string> names;
+  for (const auto& one : view.aggregators) {
+    if (one.gateway.empty()) continue;  // the server's own
+    names[one.number] = fmt::format("{} ({})", one.name, one.number);
+    out.aggregators.push_back(
+        {names[one.number], one.gateway, "", true, now - one.since, view.who.reached(one.number)});
+  }
+  for (const auto& one : view.nodes) {
+    dashboard::node_status node;
+    node.name = fmt::format("clients {} to {}", one.clients.first, one.clients.last);
+    node.clients = one.clients;
+    node.via = names[one.via];
+    node.since = now - one.since;
+    node.last_seen = now;
+    out.nodes.push_back(std::move(node));
+  }
+}
+
+}  // namespace
+
+serve_board::serve_board(const session& of) : last_round_ended_(unix_now()) {
+  const auto& e = of.experiment;
+  fixed_.scenario = of.scenario.name;
+  fixed_.run = fmt::format("{:016x}", e.run);
+  fixed_.algorithm = to_string(e.settings.algorithm);
+  fixed_.model = of.scenario.model_kind;
+  fixed_.version = version;
+  fixed_.asynchronous = e.settings.participation.mode == federated::participation_mode::async;
+  fixed_.rounds = e.settings.rounds;
+  fixed_.started_at = unix_now();
+  fixed_.silent_after = e.settings.network.heartbeat + e.settings.network.timeout;
+  fixed_.clients.population = e.clients->facts().clients;
+  fixed_.clients.training = e.participants->training().size();
+}
+
+result<std::unique_ptr<serve_board>> serve_board::open(const std::string& address, const session& of) {
+  const auto at = actors::net::parse_address(address);
+  if (!at) return fail(error::kind::usage, "--dashboard", at.error().text());
+  std::unique_ptr<serve_board> made(new serve_board(of));
+  dashboard::dashboard_settings settings;
+  settings.host = at->host;
+  settings.port = at->port;
+  auto started = dashboard::dashboard_server::start(made->board_, settings);
+  if (!started) return tl::unexpected(started.error());
+  made->server_ = std::move(*started);
+  return made;
+}
+
+void serve_board::show(const federation_view& view) {
+  auto live = fixed_;
+  live.phase = phase_of(view);
+  live.round = view.state.version + (view.now == federation_view::phase::training ? 1 : 0);
+  live.counts = view.state.counts;
+  live.clients.reached = view.who.reached();
+  live.clients.at_work = view.in_flight;
+  if (view.covered != checkpoint_.version) checkpoint_ = {view.covered, unix_now()};
+  if (view.covered > 0) live.checkpoint = checkpoint_;
+  live.peak_resident_bytes = peak_rss_bytes();
+  list_processes(view, live);
+  board_.publish(std::move(live));
+}
+
+federated::run_observer serve_board::watching(federated::run_observer next) {
+  auto told = next;
+  told.on_round = [this, next](const federated::round_report& report) -> result<void> {
+    const double now = unix_now();
+    board_.round_ended(report, now - std::exchange(last_round_ended_, now));
+    return next.on_round ? next.on_round(report) : result<void>();
+  };
+  told.on_evaluation = [this, next](const federated::evaluation_report& report) -> result<void> {
+    board_.evaluated(report);
+    return next.on_evaluation ? next.on_evaluation(report) : result<void>();
+  };
+  told.on_event = [this, next](const federated::run_event& event) -> result<void> {
+    board_.happened(event);
+    return next.on_event ? next.on_event(event) : result<void>();
+  };
+  return told;
+}
+
+}  // namespace furlong::tools

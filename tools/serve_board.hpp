@@ -1,0 +1,33 @@
+// What a server shows on its dashboard.
+#pragma once
+
+#include "actors/federation/processes.hpp"
+#include "federated/engine.hpp"
+#include "tools/dashboard/dashboard_server.hpp"
+#include "tools/session.hpp"
+
+namespace furlong::tools {
+
+/// Fills a board from a server's run, and serves it.
+class serve_board {
+ public:
+  /// Listens at "host:port". Errors name --dashboard.
+  [[nodiscard]] static result<std::unique_ptr<serve_board>> open(const std::string& address, const session& of);
+
+  /// Publishes what is true now.
+  void show(const actors::federation::federation_view& view);
+  /// The observer, with the board told as well. The board must outlive it.
+  [[nodiscard]] federated::run_observer watching(federated::run_observer next);
+  [[nodiscard]] const dashboard::dashboard_server& server() const { return *server_; }
+
+ private:
+  explicit serve_board(const session& of);
+
+  dashboard::live_status fixed_;  ///< what does not change
+  dashboard::status_board board_;
+  dashboard::checkpoint_status checkpoint_;
+  double last_round_ended_;  ///< seconds since 1970
+  std::unique_ptr<dashboard::dashboard_server> server_;
+};
+
+}  // namespace furlong::tools

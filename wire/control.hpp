@@ -1,0 +1,37 @@
+// The messages that steer the work (federated/protocol/messages.hpp), as frames hold them. None depends on the layout
+// of a model.
+#pragma once
+
+#include <cstddef>
+#include <variant>
+
+#include "federated/protocol/messages.hpp"
+
+namespace furlong::wire {
+
+/// These and all kinds of control message.
+template <class... Others>
+using with_control =
+    std::variant<Others..., federated::protocol::hello, federated::protocol::branch_hello, federated::protocol::welcome,
+                 federated::protocol::redirect, federated::protocol::assignment, federated::protocol::task_failures,
+                 federated::protocol::verdicts, federated::protocol::checkpointed,
+                 federated::protocol::evaluation_request, federated::protocol::evaluation_scores,
+                 federated::protocol::attached, federated::protocol::detached, federated::protocol::close_request,
+                 federated::protocol::withdrawal, federated::protocol::withdrawn, federated::protocol::settled,
+                 federated::protocol::farewell>;
+using control = with_control<>;
+
+constexpr std::size_t longest_name = 256;                       ///< bytes of software, name and addresses
+constexpr std::size_t longest_why = 1024;                       ///< bytes of farewell::why
+constexpr std::size_t longest_scenario = std::size_t{1} << 20;  ///< bytes of welcome::scenario
+/// Entries of a list. The odds of all clients in one evaluation_scores are a list too: send large scores apart.
+constexpr std::size_t longest_list = std::size_t{1} << 20;
+
+/// Exact length in bytes of the frame that the encoder makes of a message, without making it.
+[[nodiscard]] std::size_t encoded_size(const control& message);
+
+/// Length in bytes above which no frame holds a control message whose lists have at most so many entries: what to
+/// refuse before receiving it. A node's lists have an entry for each client that it hosts, or fewer if it splits them.
+[[nodiscard]] std::size_t largest_control(std::size_t entries = longest_list);
+
+}  // namespace furlong::wire

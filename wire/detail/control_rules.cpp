@@ -1,0 +1,114 @@
+#include "wire/detail/control_rules.hpp"
+
+#include "wire/detail/judge.hpp"
+
+namespace furlong::wire::detail {
+
+namespace {
+
+using namespace federated::protocol;
+
+constexpr std::size_t group_count = 3;
+constexpr std::size_t outcome_count = 6;
+constexpr std::size_t verdict_kind_count = 3;
+constexpr std::size_t objective_count = 2;
+
+template <class Enum>
+std::size_t number(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+void inspect(judge& of, const hello& message) {
+  of.line("software", message.software, longest_name);
+  of.range(message.clients);
+  of.count("holding", message.holding.size());
+  of.line("avoid", message.avoid, longest_name);
+}
+
+void inspect(judge& of, const branch_hello& message) {
+  of.line("software", message.software, longest_name);
+  of.line("name", message.name, longest_name);
+  of.line("gateway", message.gateway, longest_name);
+}
+
+void inspect(judge& of, const welcome& message) {
+  of.document("scenario", message.scenario, longest_scenario);
+  of.count("resumedAt", message.history.resumed_at.size());
+  of.below("labels", number(message.facts.labels), objective_count);
+}
+
+void inspect(judge& of, const redirect& message) {
+  if (message.address.empty()) of.complain("address", "nothing", "an address");
+  of.line("address", message.address, longest_name);
+}
+
+void inspect(judge& of, const assignment& message) { of.count("tasks", message.tasks.size()); }
+void inspect(judge& of, const task_failures& message) { of.count("tasks", message.tasks.size()); }
+void inspect(judge& of, const withdrawal& message) { of.count("tasks", message.tasks.size()); }
+void inspect(judge& of, const withdrawn& message) { of.count("tasks", message.tasks.size()); }
+void inspect(judge& /*of*/, const checkpointed& /*message*/) {}
+void inspect(judge& /*of*/, const close_request& /*message*/) {}
+void inspect(judge& of, const detached& message) { of.range(message.clients); }
+
+void inspect(judge& of, const verdicts& message) {
+  of.count("tasks", message.each.size());
+  for (const auto& each : message.each) {
+    of.below("kinds", number(each.what), verdict_kind_count);
+    of.below("reasons", number(each.why), federated::rejection_count);
+  }
+}
+
+void inspect(judge& of, const evaluation_request& message) {
+  of.count("clients", message.clients.size());
+  for (const auto& [in, client] : message.clients) of.below("groups", number(in), group_count);
+}
+
+void inspect(judge& of, const federated::client_score& score) {
+  of.finite("squaredErrors", score.squared_error);
+  of.finite("losses", score.loss);
+  if (score.correct > score.examples)
+    of.complain("correct", std::to_string(score.correct),
+                "at most the " + std::to_string(score.examples) + " examples");
+  for (const auto& [prediction, is_true] : score.odds) of.finite("predictions", static_cast<double>(prediction));
+}
+
+void inspect(judge& of, const evaluation_scores& message) {
+  of.count("clients", message.each.size());
+  std::size_t odds = 0;
+  for (const auto& each : message.each) {
+    of.below("groups", number(each.in), group_count);
+    inspect(of, each.score);
+    odds += each.score.odds.size();
+  }
+  of.count("predictions", odds);
+}
+
+void inspect(judge& of, const attached& message) {
+  of.range(message.clients);
+  of.count("holding", message.holding.size());
+}
+
+void inspect(judge& of, const settled& message) {
+  of.count("tasks", message.each.size());
+  for (const auto& each : message.each) {
+    of.below("outcomes", number(each.what), outcome_count);
+    of.below("reasons", number(each.why), federated::rejection_count);
+    of.below("stages", number(each.stage), federated::drop_stage_count);
+  }
+}
+
+void inspect(judge& of, const farewell& message) { of.line("why", message.why, longest_why); }
+
+}  // namespace
+
+result<void> check(const control& message) {
+  return std::visit(
+      []<class Message>(const Message& one) {
+        judge of(name_of<Message>);
+        inspect(of, one);
+        return of.verdict();
+      },
+      message);
+}
+
+}  // namespace furlong::wire::detail

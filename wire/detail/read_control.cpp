@@ -1,0 +1,212 @@
+#include "wire/detail/read_control.hpp"
+
+#include <utility>
+
+#include "wire/detail/control_rules.hpp"
+#include "wire/detail/judge.hpp"
+
+namespace furlong::wire::detail {
+
+namespace {
+
+using namespace federated::protocol;
+using federated::drop_stage;
+using federated::group;
+using federated::member;
+using federated::outcome;
+using federated::rejection;
+using federated::task_id;
+
+template <class T>
+void assign(std::vector<T>& to, std::span<const T> values) {
+  to.assign(values.begin(), values.end());
+}
+
+std::string text_of(capnp::Text::Reader text) { return {text.cStr(), text.size()}; }
+
+// Each read_into() copies a message out, and calls every getter that yields a text or Data once, because each call
+// counts against the traversal limit. A message whose columns differ in length stays empty. No column is longer than
+// the frame, so no message is much larger than its frame.
+
+void read_into(hello& into, judge& of, schema::Hello::Reader from) {
+  into.software = text_of(from.getSoftware());
+  into.clients = {from.getFirst(), from.getLast()};
+  into.run = from.getRun();
+  assign(into.holding, of.column<task_id>("holding", from.getHolding()));
+  into.avoid = text_of(from.getAvoid());
+}
+
+void read_into(branch_hello& into, judge& /*of*/, schema::BranchHello::Reader from) {
+  into = {text_of(from.getSoftware()), text_of(from.getName()), text_of(from.getGateway())};
+}
+
+void read_into(welcome& into, judge& of, schema::Welcome::Reader from) {
+  into.run = from.getRun();
+  into.scenario = text_of(from.getScenario());
+  assign(into.history.resumed_at, of.column<std::uint64_t>("resumedAt", from.getResumedAt()));
+  into.covered = from.getCovered();
+  // A number that is no objective is found by control_rules.
+  into.facts = {from.getFeatures(), from.getClients(), static_cast<models::objective>(from.getLabels())};
+  into.aggregator = from.getAggregator();
+}
+
+void read_into(redirect& into, judge& /*of*/, schema::Redirect::Reader from) {
+  into.address = text_of(from.getAddress());
+}
+
+void read_into(assignment& into, judge& of, schema::Assignment::Reader from) {
+  into.run = from.getRun();
+  into.version = from.getVersion();
+  into.begins = from.getBegins();
+  assign(into.tasks, of.column<member>("tasks", from.getTasks()));
+}
+
+// task_failures, withdrawal and withdrawn.
+template <class Message>
+void read_into(Message& into, judge& of, schema::TaskList::Reader from) {
+  assign(into.tasks, of.column<task_id>("tasks", from.getTasks()));
+}
+
+void read_into(verdicts& into, judge& of, schema::Verdicts::Reader from) {
+  const auto tasks = of.column<task_id>("tasks", from.getTasks());
+  const auto kinds = of.column<verdict_kind>("kinds", from.getKinds(), tasks.size());
+  const auto reasons = of.column<rejection>("reasons", from.getReasons(), tasks.size());
+  if (!of.sound()) return;
+  into.each.reserve(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) into.each.push_back({tasks[i], kinds[i], reasons[i]});
+}
+
+void read_into(checkpointed& into, judge& /*of*/, schema::Checkpointed::Reader from) {
+  into.version = from.getVersion();
+}
+
+void read_into(evaluation_request& into, judge& of, schema::EvaluationRequest::Reader from) {
+  into.version = from.getVersion();
+  const auto clients = of.column<std::uint32_t>("clients", from.getClients());
+  const auto groups = of.column<group>("groups", from.getGroups(), clients.size());
+  if (!of.sound()) return;
+  into.clients.reserve(clients.size());
+  for (std::size_t i = 0; i < clients.size(); ++i) into.clients.emplace_back(groups[i], clients[i]);
+}
+
+// Deals the odds of all clients out to them.
+void read_odds(evaluation_scores& into, judge& of, schema::EvaluationScores::Reader from) {
+  const auto counts = of.column<std::uint32_t>("oddsCounts", from.getOddsCounts(), into.each.size());
+  const auto predictions = of.column<float>("predictions", from.getPredictions());
+  const auto classes = of.column<std::uint8_t>("classes", from.getClasses(), predictions.size());
+  if (!of.sound()) return;
+  std::uint64_t total = 0;
+  for (const auto count : counts) total += count;
+  if (total != predictions.size())
+    return of.complain("oddsCounts", std::to_string(total) + " in all", std::to_string(predictions.size()));
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    auto& odds = into.each[i].score.odds;
+    odds.reserve(counts[i]);
+    for (const std::size_t end = at + counts[i]; at < end; ++at) {
+      of.below("classes", classes[at], 2);
+      odds.emplace_back(predictions[at], classes[at] != 0);
+    }
+  }
+}
+
+void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Reader from) {
+  into.version = from.getVersion();
+  const auto clients = of.column<std::uint32_t>("clients", from.getClients());
+  const std::size_t n = clients.size();
+  const auto groups = of.column<group>("groups", from.getGroups(), n);
+  const auto squared_errors = of.column<double>("squaredErrors", from.getSquaredErrors(), n);
+  const auto losses = of.column<double>("losses", from.getLosses(), n);
+  const auto correct = of.column<std::uint64_t>("correct", from.getCorrect(), n);
+  const auto examples = of.column<std::uint64_t>("examples", from.getExamples(), n);
+  if (!of.sound()) return;
+  into.each.reserve(n);
+  for (std::size_t i = 0; i < n; ++i)
+    into.each.push_back({groups[i], clients[i], {squared_errors[i], losses[i], correct[i], examples[i], {}}});
+  read_odds(into, of, from);
+}
+
+void read_into(attached& into, judge& of, schema::Attached::Reader from) {
+  into.clients = {from.getFirst(), from.getLast()};
+  assign(into.holding, of.column<task_id>("holding", from.getHolding()));
+}
+
+void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {
+  into.clients = {from.getFirst(), from.getLast()};
+}
+
+void read_into(close_request& into, judge& /*of*/, schema::CloseRequest::Reader from) {
+  into = {from.getVersion(), from.getEnough()};
+}
+
+void read_into(settled& into, judge& of, schema::Settled::Reader from) {
+  const auto tasks = of.column<task_id>("tasks", from.getTasks());
+  const std::size_t n = tasks.size();
+  const auto outcomes = of.column<outcome>("outcomes", from.getOutcomes(), n);
+  const auto reasons = of.column<rejection>("reasons", from.getReasons(), n);
+  const auto stages = of.column<drop_stage>("stages", from.getStages(), n);
+  const auto examples = of.column<std::uint64_t>("examples", from.getExamples(), n);
+  const auto bytes = of.column<std::uint64_t>("bytes", from.getBytes(), n);
+  const auto losses = of.column<double>("losses", from.getLosses(), n);
+  if (!of.sound()) return;
+  into.each.reserve(n);
+  for (std::size_t i = 0; i < n; ++i)
+    into.each.push_back({tasks[i], outcomes[i], reasons[i], stages[i], examples[i], bytes[i], losses[i]});
+}
+
+void read_into(farewell& into, judge& /*of*/, schema::Farewell::Reader from) {
+  into = {text_of(from.getWhy()), from.getFinal()};
+}
+
+// @param there whether the message has any content: to Cap'n Proto, one that has none is one of zeros
+// @param content gets the reader of the content; called once
+template <class Message, class Content>
+result<control> read(bool there, Content content) {
+  const std::string name = name_of<Message>;
+  if (!there) return unexpected_content(name, "nothing", "its content");
+  Message found;
+  judge of(name);
+  read_into(found, of, content());
+  if (!of.sound()) return tl::unexpected(of.verdict().error());
+  control whole(std::move(found));
+  if (auto fits = check(whole); !fits) return tl::unexpected(fits.error());
+  return whole;
+}
+
+}  // namespace
+
+bool is_control(schema::Message::Which kind) {
+  return kind >= schema::Message::HELLO && kind <= schema::Message::FAREWELL;
+}
+
+result<control> read_control(schema::Message::Reader from) {
+  using kind = schema::Message;
+  switch (from.which()) {
+    case kind::HELLO: return read<hello>(from.hasHello(), [&] { return from.getHello(); });
+    case kind::BRANCH_HELLO: return read<branch_hello>(from.hasBranchHello(), [&] { return from.getBranchHello(); });
+    case kind::WELCOME: return read<welcome>(from.hasWelcome(), [&] { return from.getWelcome(); });
+    case kind::REDIRECT: return read<redirect>(from.hasRedirect(), [&] { return from.getRedirect(); });
+    case kind::ASSIGNMENT: return read<assignment>(from.hasAssignment(), [&] { return from.getAssignment(); });
+    case kind::TASK_FAILURES:
+      return read<task_failures>(from.hasTaskFailures(), [&] { return from.getTaskFailures(); });
+    case kind::VERDICTS: return read<verdicts>(from.hasVerdicts(), [&] { return from.getVerdicts(); });
+    case kind::CHECKPOINTED: return read<checkpointed>(from.hasCheckpointed(), [&] { return from.getCheckpointed(); });
+    case kind::EVALUATION_REQUEST:
+      return read<evaluation_request>(from.hasEvaluationRequest(), [&] { return from.getEvaluationRequest(); });
+    case kind::EVALUATION_SCORES:
+      return read<evaluation_scores>(from.hasEvaluationScores(), [&] { return from.getEvaluationScores(); });
+    case kind::ATTACHED: return read<attached>(from.hasAttached(), [&] { return from.getAttached(); });
+    case kind::DETACHED: return read<detached>(from.hasDetached(), [&] { return from.getDetached(); });
+    case kind::CLOSE_REQUEST:
+      return read<close_request>(from.hasCloseRequest(), [&] { return from.getCloseRequest(); });
+    case kind::WITHDRAWAL: return read<withdrawal>(from.hasWithdrawal(), [&] { return from.getWithdrawal(); });
+    case kind::WITHDRAWN: return read<withdrawn>(from.hasWithdrawn(), [&] { return from.getWithdrawn(); });
+    case kind::SETTLED: return read<settled>(from.hasSettled(), [&] { return from.getSettled(); });
+    case kind::FAREWELL: return read<farewell>(from.hasFarewell(), [&] { return from.getFarewell(); });
+    default: break;
+  }
+  return unexpected_content("message", "kind " + std::to_string(static_cast<unsigned>(from.which())),
+                            "a control message");
+}
+
+}  // namespace furlong::wire::detail

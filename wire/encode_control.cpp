@@ -1,0 +1,283 @@
+#include <algorithm>
+#include <string_view>
+
+#include "wire/control.hpp"
+#include "wire/detail/control_rules.hpp"
+#include "wire/detail/frame.hpp"
+#include "wire/encode.hpp"
+
+namespace furlong::wire {
+
+namespace {
+
+using namespace federated::protocol;
+using detail::data_words;
+using detail::text_words;
+using detail::words_of;
+using federated::member;
+using federated::outcome;
+using federated::rejection;
+using federated::task_id;
+
+// These lie in Data as they lie in memory.
+static_assert(sizeof(task_id) == 24 && std::has_unique_object_representations_v<task_id>);
+static_assert(sizeof(member) == 8 && std::has_unique_object_representations_v<member>);
+
+// Words of a column with a T for each of so many entries.
+template <class T>
+constexpr std::size_t column(std::size_t entries) {
+  return data_words(entries * sizeof(T));
+}
+
+template <class T>
+constexpr std::size_t column(const std::vector<T>& entries) {
+  return column<T>(entries.size());
+}
+
+// Writes what `of` makes of each entry. The builder has exactly the room for it.
+template <class Entries, class Of>
+void fill_column(capnp::Data::Builder to, const Entries& entries, Of of) {
+  auto* at = to.begin();
+  for (const auto& entry : entries) {
+    const auto value = of(entry);
+    std::memcpy(at, &value, sizeof value);
+    at += sizeof value;
+  }
+}
+
+template <class T>
+constexpr unsigned bytes_of(const std::vector<T>& entries) {
+  return static_cast<unsigned>(entries.size() * sizeof(T));
+}
+
+template <class T>
+constexpr unsigned bytes_for(std::size_t entries) {
+  return static_cast<unsigned>(entries * sizeof(T));
+}
+
+template <class T>
+void copy_all(capnp::Data::Builder to, const std::vector<T>& entries) {
+  detail::copy_into(to, std::span<const T>(entries));
+}
+
+capnp::Text::Reader as_text(const std::string& text) { return {text.c_str(), text.size()}; }
+
+std::size_t odds_of(const evaluation_scores& message) {
+  std::size_t odds = 0;
+  for (const auto& each : message.each) odds += each.score.odds.size();
+  return odds;
+}
+
+// For each kind, the words beside the envelope, and how they are filled.
+
+std::size_t words(const hello& message) {
+  return words_of<schema::Hello> + text_words(message.software) + column(message.holding) + text_words(message.avoid);
+}
+void fill(schema::Message::Builder root, const hello& message) {
+  auto to = root.initHello();
+  to.setSoftware(as_text(message.software));
+  to.setFirst(message.clients.first);
+  to.setLast(message.clients.last);
+  to.setRun(message.run);
+  copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
+  to.setAvoid(as_text(message.avoid));
+}
+
+std::size_t words(const branch_hello& message) {
+  return words_of<schema::BranchHello> + text_words(message.software) + text_words(message.name) +
+         text_words(message.gateway);
+}
+void fill(schema::Message::Builder root, const branch_hello& message) {
+  auto to = root.initBranchHello();
+  to.setSoftware(as_text(message.software));
+  to.setName(as_text(message.name));
+  to.setGateway(as_text(message.gateway));
+}
+
+std::size_t words(const welcome& message) {
+  return words_of<schema::Welcome> + text_words(message.scenario) + column(message.history.resumed_at);
+}
+void fill(schema::Message::Builder root, const welcome& message) {
+  auto to = root.initWelcome();
+  to.setRun(message.run);
+  to.setScenario(as_text(message.scenario));
+  copy_all(to.initResumedAt(bytes_of(message.history.resumed_at)), message.history.resumed_at);
+  to.setCovered(message.covered);
+  to.setFeatures(message.facts.features);
+  to.setClients(message.facts.clients);
+  to.setLabels(static_cast<schema::Objective>(message.facts.labels));
+  to.setAggregator(message.aggregator);
+}
+
+std::size_t words(const redirect& message) { return words_of<schema::Redirect> + text_words(message.address); }
+void fill(schema::Message::Builder root, const redirect& message) {
+  root.initRedirect().setAddress(as_text(message.address));
+}
+
+std::size_t words(const assignment& message) { return words_of<schema::Assignment> + column(message.tasks); }
+void fill(schema::Message::Builder root, const assignment& message) {
+  auto to = root.initAssignment();
+  to.setRun(message.run);
+  to.setVersion(message.version);
+  to.setBegins(message.begins);
+  copy_all(to.initTasks(bytes_of(message.tasks)), message.tasks);
+}
+
+std::size_t task_list_words(const std::vector<task_id>& tasks) { return words_of<schema::TaskList> + column(tasks); }
+void fill_task_list(schema::TaskList::Builder to, const std::vector<task_id>& tasks) {
+  copy_all(to.initTasks(bytes_of(tasks)), tasks);
+}
+
+std::size_t words(const task_failures& message) { return task_list_words(message.tasks); }
+void fill(schema::Message::Builder root, const task_failures& message) {
+  fill_task_list(root.initTaskFailures(), message.tasks);
+}
+std::size_t words(const withdrawal& message) { return task_list_words(message.tasks); }
+void fill(schema::Message::Builder root, const withdrawal& message) {
+  fill_task_list(root.initWithdrawal(), message.tasks);
+}
+std::size_t words(const withdrawn& message) { return task_list_words(message.tasks); }
+void fill(schema::Message::Builder root, const withdrawn& message) {
+  fill_task_list(root.initWithdrawn(), message.tasks);
+}
+
+std::size_t words(const verdicts& message) {
+  const std::size_t n = message.each.size();
+  return words_of<schema::Verdicts> + column<task_id>(n) + column<verdict_kind>(n) + column<rejection>(n);
+}
+void fill(schema::Message::Builder root, const verdicts& message) {
+  auto to = root.initVerdicts();
+  const auto n = message.each.size();
+  fill_column(to.initTasks(bytes_for<task_id>(n)), message.each, [](const verdict& one) { return one.task; });
+  fill_column(to.initKinds(bytes_for<verdict_kind>(n)), message.each, [](const verdict& one) { return one.what; });
+  fill_column(to.initReasons(bytes_for<rejection>(n)), message.each,
+              [](const verdict& one) { return one.what == verdict_kind::rejected ? one.why : rejection{}; });
+}
+
+std::size_t words(const checkpointed& /*message*/) { return words_of<schema::Checkpointed>; }
+void fill(schema::Message::Builder root, const checkpointed& message) {
+  root.initCheckpointed().setVersion(message.version);
+}
+
+std::size_t words(const evaluation_request& message) {
+  const std::size_t n = message.clients.size();
+  return words_of<schema::EvaluationRequest> + column<federated::group>(n) + column<std::uint32_t>(n);
+}
+void fill(schema::Message::Builder root, const evaluation_request& message) {
+  auto to = root.initEvaluationRequest();
+  to.setVersion(message.version);
+  const auto n = message.clients.size();
+  fill_column(to.initGroups(bytes_for<federated::group>(n)), message.clients,
+              [](const auto& one) { return one.first; });
+  fill_column(to.initClients(bytes_for<std::uint32_t>(n)), message.clients, [](const auto& one) { return one.second; });
+}
+
+std::size_t words(const evaluation_scores& message) {
+  const std::size_t n = message.each.size();
+  const std::size_t odds = odds_of(message);
+  return words_of<schema::EvaluationScores> + column<federated::group>(n) + 2 * column<std::uint32_t>(n) +
+         2 * column<double>(n) + 2 * column<std::uint64_t>(n) + column<float>(odds) + column<std::uint8_t>(odds);
+}
+void fill_odds(schema::EvaluationScores::Builder to, const evaluation_scores& message) {
+  const std::size_t odds = odds_of(message);
+  auto predictions = to.initPredictions(bytes_for<float>(odds));
+  auto classes = to.initClasses(bytes_for<std::uint8_t>(odds));
+  std::size_t at = 0;
+  for (const auto& each : message.each)
+    for (const auto& [prediction, is_true] : each.score.odds) {
+      std::memcpy(predictions.begin() + at * sizeof(float), &prediction, sizeof(float));
+      classes[at++] = is_true ? 1 : 0;
+    }
+}
+void fill(schema::Message::Builder root, const evaluation_scores& message) {
+  auto to = root.initEvaluationScores();
+  to.setVersion(message.version);
+  const auto& all = message.each;
+  const auto n = all.size();
+  using one = const federated::scored_client&;
+  fill_column(to.initGroups(bytes_for<federated::group>(n)), all, [](one of) { return of.in; });
+  fill_column(to.initClients(bytes_for<std::uint32_t>(n)), all, [](one of) { return of.client; });
+  fill_column(to.initSquaredErrors(bytes_for<double>(n)), all, [](one of) { return of.score.squared_error; });
+  fill_column(to.initLosses(bytes_for<double>(n)), all, [](one of) { return of.score.loss; });
+  fill_column(to.initCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.correct; });
+  fill_column(to.initExamples(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.examples; });
+  fill_column(to.initOddsCounts(bytes_for<std::uint32_t>(n)), all,
+              [](one of) { return static_cast<std::uint32_t>(of.score.odds.size()); });
+  fill_odds(to, message);
+}
+
+std::size_t words(const attached& message) { return words_of<schema::Attached> + column(message.holding); }
+void fill(schema::Message::Builder root, const attached& message) {
+  auto to = root.initAttached();
+  to.setFirst(message.clients.first);
+  to.setLast(message.clients.last);
+  copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
+}
+
+std::size_t words(const detached& /*message*/) { return words_of<schema::Detached>; }
+void fill(schema::Message::Builder root, const detached& message) {
+  auto to = root.initDetached();
+  to.setFirst(message.clients.first);
+  to.setLast(message.clients.last);
+}
+
+std::size_t words(const close_request& /*message*/) { return words_of<schema::CloseRequest>; }
+void fill(schema::Message::Builder root, const close_request& message) {
+  auto to = root.initCloseRequest();
+  to.setVersion(message.version);
+  to.setEnough(message.enough);
+}
+
+std::size_t words(const settled& message) {
+  const std::size_t n = message.each.size();
+  return words_of<schema::Settled> + column<task_id>(n) + column<outcome>(n) + column<rejection>(n) +
+         column<federated::drop_stage>(n) + 2 * column<std::uint64_t>(n) + column<double>(n);
+}
+void fill(schema::Message::Builder root, const settled& message) {
+  auto to = root.initSettled();
+  const auto& all = message.each;
+  const auto n = all.size();
+  using one = const federated::settlement&;
+  fill_column(to.initTasks(bytes_for<task_id>(n)), all, [](one of) { return of.id; });
+  fill_column(to.initOutcomes(bytes_for<outcome>(n)), all, [](one of) { return of.what; });
+  fill_column(to.initReasons(bytes_for<rejection>(n)), all,
+              [](one of) { return of.what == outcome::rejected ? of.why : rejection{}; });
+  fill_column(to.initStages(bytes_for<federated::drop_stage>(n)), all,
+              [](one of) { return of.what == outcome::dropped ? of.stage : federated::drop_stage{}; });
+  fill_column(to.initExamples(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.examples; });
+  fill_column(to.initBytes(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.bytes; });
+  fill_column(to.initLosses(bytes_for<double>(n)), all, [](one of) { return of.loss; });
+}
+
+std::size_t words(const farewell& message) { return words_of<schema::Farewell> + text_words(message.why); }
+void fill(schema::Message::Builder root, const farewell& message) {
+  auto to = root.initFarewell();
+  to.setWhy(as_text(message.why));
+  to.setFinal(message.final);
+}
+
+}  // namespace
+
+std::size_t encoded_size(const control& message) {
+  const auto content = std::visit([](const auto& one) { return words(one); }, message);
+  return (detail::envelope_words + content) * detail::word_bytes;
+}
+
+std::size_t largest_control(std::size_t entries) {
+  // settled has the widest entries; those of evaluation_scores are narrower even with odds as many as entries.
+  constexpr std::size_t widest = sizeof(task_id) + 3 + 3 * sizeof(std::uint64_t);
+  static_assert(widest >= 1 + 2 * sizeof(std::uint32_t) + 4 * sizeof(double) + sizeof(float) + 1);
+  // Three names and all fields of fixed size; and what later versions may append.
+  constexpr std::size_t rest = 3 * longest_name + 2048;
+  return longest_scenario + std::min(entries, longest_list) * widest + rest;
+}
+
+result<encoded> encoder::encode(const control& message) {
+  if (auto fits = detail::check(message); !fits) return tl::unexpected(fits.error());
+  detail::frame out(encoded_size(message));
+  std::visit([&](const auto& one) { fill(out.message(), one); }, message);
+  auto [words, count] = out.finish();
+  return encoded(std::move(words), count);
+}
+
+}  // namespace furlong::wire
