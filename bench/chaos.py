@@ -2,7 +2,8 @@
 """A federation under fire: processes are killed and started again, stopped, frozen and cut off at random; then the
 faults stop, the run must end, and its books must balance.
 
-usage: chaos.py BUILD_DIR [--minutes N] [--smoke] [--seed N]   (default 20 minutes; --smoke: half a minute)
+usage: chaos.py BUILD_DIR [--minutes N] [--smoke] [--mode sync|async] [--seed N]
+       (default 20 minutes of synchronous rounds with a deadline; --smoke: half a minute)
 
 Exits 1 when a round's tasks are not all accounted for, an update is folded twice, an acknowledged one is missing, a
 private store is damaged, a process does not end, or nothing moves for a minute. The folder of such a run is kept.
@@ -25,8 +26,9 @@ from proxy import Proxy  # noqa: E402
 NODES, AGGREGATORS = 4, 2
 ENDLESS = 1_000_000
 SETTINGS = {"scenario.rounds": ENDLESS, "data.ratings_per_user": 80, "evaluation.every": 0, "checkpoint.every": 5,
-            "participation.over_selection": 1.25, "participation.min_reports": 5, "participation.deadline": 3,
             "network.heartbeat": 0.5, "network.timeout": 1.5, "network.start": 0.2}
+MODES = {"sync": {"participation.over_selection": 1.25, "participation.min_reports": 5, "participation.deadline": 3},
+         "async": {"participation.mode": "async", "participation.buffer": 20, "participation.concurrency": 40}}
 MOST_AT_ONCE = 3   # faults
 STANDSTILL = 60.0  # seconds without a new version
 
@@ -41,8 +43,9 @@ def role_of(name: str) -> str:
 
 
 class Chaos:
-    def __init__(self, furlong: str, seed: int):
-        self.f = Federation(furlong, scenario=SCENARIO, settings=SETTINGS)
+    def __init__(self, furlong: str, mode: str, seed: int):
+        scenario = SCENARIO if mode == "sync" else SCENARIO.replace("per_round = 20\n", "")
+        self.f = Federation(furlong, scenario=scenario, settings=SETTINGS | MODES[mode])
         self.random = random.Random(seed)
         self.healing: dict[str, tuple[float, callable]] = {}  # by victim: when its fault ends, and how
         self.recovering: dict[str, float] = {}                # by process: started again at
@@ -242,10 +245,11 @@ def main() -> int:
     parser.add_argument("build", type=Path)
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--smoke", action="store_true", help="30 seconds of faults")
+    parser.add_argument("--mode", choices=sorted(MODES), default="sync")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     seconds = 30.0 if chosen.smoke else chosen.minutes * 60
-    chaos = Chaos(str((chosen.build / "furlong").resolve()), chosen.seed)
+    chaos = Chaos(str((chosen.build / "furlong").resolve()), chosen.mode, chosen.seed)
     with chaos.f:
         try:
             chaos.start()

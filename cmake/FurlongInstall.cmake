@@ -12,9 +12,9 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/FurlongConfigVersion.cma
 install(FILES "${PROJECT_BINARY_DIR}/FurlongConfig.cmake" "${PROJECT_BINARY_DIR}/FurlongConfigVersion.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FurlongDependencies.cmake" DESTINATION "${furlong_package_dir}")
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/scenarios/" DESTINATION "${CMAKE_INSTALL_DATADIR}/furlong/scenarios"
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/scenarios/" DESTINATION "${CMAKE_INSTALL_DATADIR}/furlong/scenarios" COMPONENT runtime
         FILES_MATCHING PATTERN "*.toml")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 if(TARGET furlong)
-  install(TARGETS furlong RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS furlong RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
 endif()

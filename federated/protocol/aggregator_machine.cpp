@@ -91,6 +91,7 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
   auto* task = find(update.id, stranger);
   if (task == nullptr) return stranger;
   if (is_async() && sent_) {
+    if (std::ranges::find(early_, update.id, &client_update::id) != early_.end()) return rejection::duplicate;
     early_.push_back(update);
     return std::nullopt;
   }

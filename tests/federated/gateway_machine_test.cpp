@@ -151,6 +151,8 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_update_between_two_shares_is_folded_into_th
   one.machine.on_close(0, true, 0, one.out);
   BOOST_TEST(one.take<send_partial>().at(0).partial.folded.size() == 1U);
   one.report(1, one.task(0, 2));
+  one.report(1, one.task(0, 2));  // once is enough
+  BOOST_TEST(one.machine.unasked()[static_cast<std::size_t>(federated::rejection::duplicate)] == 1U);
   BOOST_TEST(one.out.empty());
   one.share(1, {}, true);
   const auto told = one.take<settled>();

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(frames_go_to_another_process_and_back, with_tls, b
   peer_process peer("connect", listening.number(), all.network("peer"));
   const auto link = listening.link(0);
   BOOST_REQUIRE(link);
-  for (const std::size_t words : {0, 1, 5'000, 131'073, 2'500'000}) check_echo(*link, words);
+  for (const std::size_t words : std::vector<std::size_t>{0, 1, 5'000, 131'073, 2'500'000}) check_echo(*link, words);
   link->channel()->close();
   BOOST_TEST(peer.line().value_or("") == "open");
   BOOST_TEST(peer.line().value_or("").ends_with("closed by the other side"));

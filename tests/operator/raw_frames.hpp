@@ -27,7 +27,7 @@ template struct opener<&wire::encoded::words_, &wire::encoded::count_>;
 /// @param words 8 bytes each; the content follows from `seed`
 inline wire::encoded raw_frame(std::size_t words, std::uint64_t seed = 0) {
   auto frame = wire::encoder::encode(federated::task_id{});
-  const std::shared_ptr<std::uint64_t[]> content(new std::uint64_t[words + 1]);
+  const auto content = std::make_shared<std::uint64_t[]>(words + 1);
   for (std::size_t i = 0; i < words; ++i) content[i] = (seed + i) * 0x9e3779b97f4a7c15U;
   detail::refill(frame, content, words);
   return frame;
@@ -36,7 +36,7 @@ inline wire::encoded raw_frame(std::size_t words, std::uint64_t seed = 0) {
 /// A frame of these bytes, a multiple of 8.
 inline wire::encoded raw_frame(std::span<const std::byte> bytes) {
   auto frame = wire::encoder::encode(federated::task_id{});
-  const std::shared_ptr<std::uint64_t[]> content(new std::uint64_t[bytes.size() / 8 + 1]);
+  const auto content = std::make_shared<std::uint64_t[]>(bytes.size() / 8 + 1);
   if (!bytes.empty()) std::memcpy(content.get(), bytes.data(), bytes.size());
   detail::refill(frame, content, bytes.size() / 8);
   return frame;

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Makes the Debian package of a build, unpacks it beside the system, and uses what is in it.
+
+usage: package_test.py BUILD
+
+Checked are: the files that belong there and no others, the dependencies (all are packages of this system, and cover
+every library), the maintainer scripts' syntax, the units (systemd-analyze, where it is there), and a scenario run by the
+unpacked command from the unpacked scenarios. Exit code 3 where there is no dpkg.
+"""
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+EXPECTED = {"usr/bin/furlong", "usr/lib/systemd/system/furlong-serve@.service",
+            "usr/lib/systemd/system/furlong-aggregate@.service", "usr/lib/systemd/system/furlong-join@.service",
+            "usr/lib/sysusers.d/furlong.conf", "usr/share/doc/furlong/copyright", "usr/share/doc/furlong/deployment.md",
+            "usr/share/doc/furlong/serve-NAME.conf.example", "usr/share/furlong/scenarios/federation.toml"}
+FORBIDDEN = re.compile(r"\.(hpp|h|a|cmake)$")
+
+
+def run(*words, **more):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=300, **more)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words))}: exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-1500:]}")
+    return done.stdout
+
+
+def check_files(root):
+    files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    missing, wrong = EXPECTED - files, sorted(name for name in files if FORBIDDEN.search(name))
+    if missing or wrong:
+        sys.exit(f"missing: {sorted(missing)}; not the package's: {wrong}")
+
+
+def check_dependencies(package):
+    depends = run("dpkg-deb", "-f", package, "Depends")
+    names = [re.split(r"[ |(:]", one.strip())[0] for one in depends.split(",")]
+    for wanted in ("libc6", "libcaf-io0.17", "librocksdb7.8"):
+        if wanted not in names:
+            sys.exit(f"does not depend on {wanted}: {depends}")
+    here = set(re.findall(r"[a-z0-9][a-z0-9+.-]+", run("dpkg-query", "-W", "-f", "${Package} ${Provides}\n")))
+    if not here.issuperset(names):
+        sys.exit(f"depends on what this system does not have: {set(names) - here}")
+
+
+def check_units(root, scratch):
+    if shutil.which("systemd-analyze") is None:
+        return
+    for unit in sorted((root / "usr/lib/systemd/system").glob("*.service")):
+        # As if it were installed: the command is where it was unpacked.
+        copy = scratch / unit.name.replace("@", "@test")
+        copy.write_text(unit.read_text().replace("/usr/bin/furlong", str(root / "usr/bin/furlong")))
+        run("systemd-analyze", "verify", "--man=no", copy)
+
+
+def main():
+    if any(shutil.which(tool) is None for tool in ("dpkg-deb", "dpkg-shlibdeps", "cpack")):
+        sys.exit(3)
+    build = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        run("cpack", "-G", "DEB", "-B", scratch / "made", "--config", build / "CPackConfig.cmake", cwd=build)
+        (package,) = (scratch / "made").glob("furlong_*.deb")
+        root = scratch / "root"
+        run("dpkg-deb", "-R", package, root)
+        check_files(root)
+        check_dependencies(package)
+        for script in ("postinst", "prerm"):
+            run("sh", "-n", root / "DEBIAN" / script)
+        check_units(root, scratch)
+        command = root / "usr/bin/furlong"
+        print(run(command, "--version").strip(), package.stat().st_size, "bytes")
+        run(command, "test", "--smoke", root / "usr/share/furlong/scenarios/federation.toml", cwd=scratch)
+
+
+if __name__ == "__main__":
+    main()
