@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/processes"))
-from federation import (DONE, INTERRUPTED, SCENARIO, Federation, accounted, acknowledged, folded_tasks,  # noqa: E402
+from federation import (INTERRUPTED, SCENARIO, Federation, accounted, acknowledged, folded_tasks,  # noqa: E402
                         twice, unbalanced_rounds)
 from proxy import Proxy  # noqa: E402
 
@@ -190,15 +190,7 @@ class Chaos:
         # Whoever is not there when the run ends is not told, and waits for the server to come back.
         self.f.settings |= {"scenario.rounds": self.f.version() + 20, "network.start": 1}
         self.f.serve_again()
-        summary = self.f.end(nodes=False)
-        for name, process in self.f.processes.items():
-            try:
-                code = process.wait(30)
-                if code != DONE:
-                    self.faulty.append(f"{name} ended with {code}")
-            except AssertionError as why:
-                self.faulty.append(str(why))
-        self.judge(summary)
+        self.judge(self.f.end())
 
     # ---- the books ---------------------------------------------------------------------------------------------------
 

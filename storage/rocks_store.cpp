@@ -71,7 +71,8 @@ struct rocks_store::content {
               {described.spread.layout, keys}} {}
 
   /// Takes the lock, finds the shards, and begins a life when `begin` says of which history.
-  result<void> start(std::uint32_t open_shards, const federated::run_history* begin);
+  /// @param begins which life; null: none
+  result<void> start(std::uint32_t open_shards, const store_options* begins);
   [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const { return manifest.spread.shard_of(client); }
   /// Notes that a shard was used, and closes those that were not for longest.
   void touch(std::uint32_t shard);
@@ -91,12 +92,15 @@ struct rocks_store::content {
   std::size_t limit = 1;
 };
 
-result<void> rocks_store::content::start(std::uint32_t open_shards, const federated::run_history* begin) {
+result<void> rocks_store::content::start(std::uint32_t open_shards, const store_options* begins) {
   auto taken = detail::folder_lock::take(facts.folder, facts.read_only);
   if (!taken) return tl::unexpected(taken.error());
   lock = std::move(*taken);
-  if (begin != nullptr) {
-    facts.history.begin(*begin);
+  if (begins != nullptr) {
+    if (begins->same_life)
+      facts.history.go_on(begins->history);
+    else
+      facts.history.begin(begins->history);
     facts.covered = facts.history.resumed_at();
     manifest.history = facts.history;
     if (auto written = write_manifest(facts.folder, manifest); !written) return written;
@@ -190,8 +194,7 @@ result<std::unique_ptr<rocks_store>> rocks_store::open(const fs::path& folder, c
   const auto keys = keys_of(folder, *manifest, options.key_file);
   if (!keys) return tl::unexpected(keys.error());
   auto made = std::make_unique<content>(folder, private_layout, *manifest, *keys, false);
-  if (auto started = made->start(options.open_shards, &options.history); !started)
-    return tl::unexpected(started.error());
+  if (auto started = made->start(options.open_shards, &options); !started) return tl::unexpected(started.error());
   return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
 }
 

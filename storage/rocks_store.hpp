@@ -29,6 +29,9 @@ namespace furlong::storage {
 struct store_options {
   std::uint64_t run = 0;           ///< the run's id: a store of another run is refused
   federated::run_history history;  ///< of the life that begins now
+  /// The run may have gone on while the store was closed: a node's, whose server did not stop. Then its life goes on,
+  /// with all that was committed in it, unless `history` has one that began since.
+  bool same_life = false;
   /// On creation, decides the number of shards: per client one for 400 of them, 256 at most; bucketed one for each
   /// bucket, 64 at most.
   std::uint32_t expected_clients = 1;

@@ -25,7 +25,9 @@ int aggregate_command(const aggregate_options& options) {
   setup.listen = *listen;
   setup.advertise = options.advertise;
   setup.tls = std::move(*credentials);
-  setup.name = !options.name.empty() ? options.name : setup.tls ? setup.tls->operator_tier.facts.common_name : options.listen;
+  setup.name = !options.name.empty() ? options.name
+               : setup.tls           ? setup.tls->operator_tier.facts.common_name
+                                     : options.listen;
   setup.threads = options.threads;
   setup.prepare = [](const federated::protocol::welcome& got) -> result<federated::experiment> {
     auto scenario = scenarios::parse_node_scenario(got.scenario);

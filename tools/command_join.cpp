@@ -53,7 +53,7 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
     auto none = std::make_shared<storage::memory_store>(e.parts.private_);
     return prepared_run{std::move(e), std::move(none)};
   }
-  auto store = open_private_store(e, options.store, got.history, clients.last - clients.first + 1);
+  auto store = open_private_store(e, options.store, got.history, clients.last - clients.first + 1, true);
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(*store)};
 }

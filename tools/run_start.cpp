@@ -34,12 +34,13 @@ result<void> open_log(const std::filesystem::path& file, const std::string& leve
 result<std::unique_ptr<federated::private_store>> open_private_store(const federated::experiment& e,
                                                                      const std::filesystem::path& folder,
                                                                      const federated::run_history& history,
-                                                                     std::uint32_t expected_clients) {
+                                                                     std::uint32_t expected_clients, bool same_life) {
   if (!federated::is_stateful(e.settings.algorithm))
     return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
   storage::store_options options;
   options.run = e.run;
   options.history = history;
+  options.same_life = same_life;
   options.expected_clients = expected_clients;
   options.open_shards = e.settings.own.open_shards;
   options.layout = e.settings.own.layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
@@ -76,7 +77,12 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   std::filesystem::remove_all(folder.private_store(), ignored);
   auto store = open_store(of, folder, {}, holder);
   if (!store) return tl::unexpected(store.error());
-  return start_point{initial_state(of.experiment), std::move(*store)};
+  start_point made{initial_state(of.experiment), std::move(*store)};
+  // Nodes outlive the server: tasks of a life that left no checkpoint must not pass for those of the next.
+  if (holder == store_holder::nodes)
+    if (auto written = storage::write_checkpoint(folder.checkpoint(), made.state); !written)
+      return tl::unexpected(written.error());
+  return made;
 }
 
 result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {

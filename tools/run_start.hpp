@@ -28,10 +28,11 @@ enum class store_holder {
 [[nodiscard]] result<start_point> prepare_run(const session& of, run_directory& folder, bool resume,
                                               const std::string& log_level, store_holder holder);
 
-/// Opens the private store of an experiment, or makes it; also the key file that it names.
+/// Opens the private store of an experiment, or makes it; also the key file that it names. `same_life`: of a node,
+/// whose server may not have stopped meanwhile.
 [[nodiscard]] result<std::unique_ptr<federated::private_store>> open_private_store(
     const federated::experiment& e, const std::filesystem::path& folder, const federated::run_history& history,
-    std::uint32_t expected_clients);
+    std::uint32_t expected_clients, bool same_life = false);
 
 /// Sends the log to a file, and its warnings to stderr as well.
 [[nodiscard]] result<void> open_log(const std::filesystem::path& file, const std::string& level);

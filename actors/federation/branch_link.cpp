@@ -73,6 +73,16 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
   state.run = std::move(run);
   state.parent = std::move(parent);
   state.decoder.emplace(state.run->e.parts.shared);
+  // A link that opened while the run ended is no branch of it: nobody else would close it, and the server would wait.
+  self->monitor(state.parent);
+  self->set_down_handler([self](const caf::down_msg& down) {
+    const bool over = down.reason == caf::exit_reason::normal;
+    if (self->state.channel) {
+      send_control(*self->state.channel, protocol::farewell{over ? "the run is over" : "the server stops", over});
+      self->state.channel->close();
+    }
+    self->quit();
+  });
   return {
       [self](const session_opened& opened) { self->state.channel = opened.channel; },
       [self](const session_frame& got) { on_frame(self, *got.frame); },

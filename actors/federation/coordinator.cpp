@@ -21,6 +21,8 @@ using self_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
 constexpr auto look_around = std::chrono::milliseconds(100);
 /// An evaluation ends without the scores of nodes that send none for so long.
 constexpr virtual_time evaluation_patience = 60 * federated::microseconds_per_second;
+/// For a node that was cut off to connect again.
+constexpr virtual_time time_to_return = 4 * federated::microseconds_per_second;
 
 virtual_time now(self_pointer self) { return steady_now() - self->state.began; }
 
@@ -31,7 +33,8 @@ void end_run(self_pointer self, result<federated::run_outcome> outcome, bool fin
       protocol::farewell{final ? "the run is over" : "the server stops, and may come back", final});
   for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{bye});
   state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
-  self->quit();
+  // Links that are not among the branches yet tell it by the reason.
+  self->quit(final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
 void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
@@ -132,7 +135,16 @@ void perform(self_pointer self, protocol::checkpoint&) {
 void perform(self_pointer self, protocol::proceed&) {
   auto& state = self->state;
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
-  queue(self, state.machine->on_proceed());
+  queue(self, state.machine->on_proceed(now(self)));
+}
+
+/// Ends a run that is over once everybody who is reached has heard the verdicts, or had the time to come for them.
+void end_when_all_were_told(self_pointer self) {
+  auto& state = self->state;
+  if (!state.last_words || !state.promise.pending()) return;
+  const bool all_here = state.who->reached() == state.run->e.participants->training().size();
+  if (all_here || steady_now() >= state.lingers_until || state.stop->load(std::memory_order_relaxed))
+    end_run(self, std::move(*state.last_words), true);
 }
 
 void perform(self_pointer self, protocol::finish& effect) {
@@ -141,8 +153,12 @@ void perform(self_pointer self, protocol::finish& effect) {
   state.watch->pause();
   state.watch->tell(last);
   if (effect.interrupted) state.last_evaluation = {};  // of a model that was not the final one
-  end_run(self, federated::run_outcome{std::move(last), state.last_evaluation, effect.interrupted},
-          !effect.interrupted);
+  federated::run_outcome outcome{std::move(last), state.last_evaluation, effect.interrupted};
+  if (effect.interrupted) return end_run(self, std::move(outcome), false);  // they come back to the next life
+  const auto& network = state.run->e.settings.network;
+  state.last_words = std::move(outcome);
+  state.lingers_until = steady_now() + federated::from_seconds(network.heartbeat + network.timeout) + time_to_return;
+  end_when_all_were_told(self);
 }
 
 void perform_all(self_pointer self, protocol::server_effects effects) {
@@ -283,7 +299,9 @@ void tell_watcher(self_pointer self) {
 void on_tick(self_pointer self) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
-  const bool stopping = state.stop->load(std::memory_order_relaxed);
+  end_when_all_were_told(self);
+  if (!state.promise.pending()) return;
+  const bool stopping = state.stop->load(std::memory_order_relaxed) && !state.last_words;
   if (!state.started && !stopping) start_when_enough_are_here(self);
   if (!state.started && stopping) {
     protocol::checkpoint nothing;

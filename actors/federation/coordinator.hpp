@@ -52,6 +52,9 @@ struct coordinator_state {
   std::optional<scoring> evaluation;
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;
+  /// The run is over; nodes that are away have until then to come back for their verdicts.
+  std::optional<federated::run_outcome> last_words;
+  federated::virtual_time lingers_until = 0;
   caf::typed_response_promise<run_result> promise;
 };
 

@@ -155,6 +155,7 @@ void end_wave(self_pointer self) {
 
 void hand_out(self_pointer self) {
   auto& state = self->state;
+  std::vector<federated::task_id> over;
   while (!state.idle.empty() && !state.scorings.empty()) {
     self->send(take_worker(self), std::move(state.scorings.front()));
     state.scorings.pop_front();
@@ -162,11 +163,19 @@ void hand_out(self_pointer self) {
   while (!state.idle.empty() && !state.tasks.empty() && state.given < tasks_per_wave * state.workers.size()) {
     auto next = std::move(state.tasks.front());
     state.tasks.pop_front();
+    if (!state.machine->counts(next.task)) {  // of a life of the run that is over, or not asked for any more
+      over.push_back(next.task);
+      continue;
+    }
     ++state.given;
     auto what = std::make_shared<job>();
     what->id = next.task;
     self->send(take_worker(self), node_work{state.run, std::move(next.from), std::move(what)});
   }
+  protocol::node_effects effects;
+  for (const auto& id : over)
+    for (auto& one : state.machine->on_failed(id)) effects.push_back(std::move(one));
+  if (!effects.empty()) perform_all(self, std::move(effects));
 }
 
 /// Ends the wave when it is over, does what waited for that, and begins the next.

@@ -12,18 +12,16 @@ net::channel_events events_for(const session_events& to, protocol::session_numbe
 }
 
 net::channel_events gateway_door::open(const net::channel_ptr& channel) {
-  gateway_actor to;
-  {
-    const std::lock_guard lock(mutex_);
-    to = to_;
-  }
-  if (!to) {
+  // Locked until the gateway has the message: one that set() took away hears of the channel before its farewell, and
+  // closes it. Else the node would wait for an answer for ever.
+  const std::lock_guard lock(mutex_);
+  if (!to_) {
     channel->close();
     return {[](net::received) {}, [](const error&) {}};
   }
   const auto number = ++last_;
-  caf::anon_send(to, session_opened{number, channel});
-  return events_for(session_events(to), number);
+  caf::anon_send(to_, session_opened{number, channel});
+  return events_for(session_events(to_), number);
 }
 
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {

@@ -61,8 +61,8 @@ void failed_late(connector* self) {
 void failed_in_handshake(connector* self, const caf::error& why) {
   if (why == caf::sec::request_timeout) return failed_late(self);
   if (why == caf::sec::incompatible_application_ids) return failed(self, "it is another program's port");
-  if (why == caf::sec::cannot_connect_to_node) return failed(self, "nobody listens there any more");
   const auto reason = handshake_failure(self->state.address, self->state.begin);
+  if (reason.empty() && why == caf::sec::cannot_connect_to_node) return failed(self, "nobody listens there any more");
   failed(self, "the connection ended in the handshake: " + (reason.empty() ? self->system().render(why) : reason),
          "see whether both sides use TLS, with certificates of one operator authority that have not expired");
 }

@@ -162,7 +162,8 @@ node_effects node_machine::on_trained(const task_id& task) {
 node_effects node_machine::on_failed(const task_id& task) {
   node_effects effects;
   busy_.erase(task.client);
-  if (const auto at = tasks_.find(task); at != tasks_.end()) {
+  // The work may have been of a life that is over, in which another task had the same name.
+  if (const auto at = tasks_.find(task); at != tasks_.end() && at->second.at == stage::training) {
     if (at->second.wanted) effects.emplace_back(send_failure{task});
     tasks_.erase(at);
   }

@@ -32,6 +32,11 @@ class lives {
 
   /// Begins another life: the run goes on from the checkpoint at the end of `history`, or from nothing.
   void begin(const federated::run_history& history);
+  /// The process was restarted, and the run went on without it: a life begins only if there is one that `history` has
+  /// and this store was not told of.
+  void go_on(const federated::run_history& history) {
+    if (history.resumed_at != told_) begin(history);
+  }
   [[nodiscard]] std::uint32_t life() const { return static_cast<std::uint32_t>(resumed_at_.size()); }
   /// Whether work of `in_life` at `version` is part of what the present life builds on.
   [[nodiscard]] bool contains(std::uint32_t in_life, std::uint64_t version) const {

@@ -131,6 +131,18 @@ BOOST_AUTO_TEST_CASE(work_of_a_life_that_is_over_does_not_count) {
   BOOST_TEST((std::get<train>(after[1]).task == task(5, 4)));
 }
 
+BOOST_AUTO_TEST_CASE(work_of_a_life_that_is_over_does_not_fail_a_task_of_the_same_name) {
+  node one;
+  one.enter();
+  static_cast<void>(one.assign(5, {{4, 0}}));
+  static_cast<void>(one.machine.on_disconnected());
+  static_cast<void>(one.welcome_to({5}));
+  static_cast<void>(one.machine.on_run_opened());
+  static_cast<void>(one.assign(5, {{4, 0}}));
+  BOOST_TEST((only<train>(one.machine.on_failed(task(5, 4))).task == task(5, 4)));
+  BOOST_TEST(one.machine.counts(task(5, 4)));
+}
+
 BOOST_AUTO_TEST_CASE(an_attempt_ends_those_before_it) {
   node one;
   one.enter();

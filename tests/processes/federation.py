@@ -281,15 +281,36 @@ class Federation:
     def summary(self) -> dict:
         return json.loads((self.out / "summary.json").read_text())
 
-    def end(self, nodes: bool = True) -> dict:
+    def end(self) -> dict:
         """Waits for the end of the run, and of every process; the summary."""
         code = self.processes["server"].wait(PATIENCE * 2)
         assert code == DONE, f"the server ended with {code}"
         for one in self.processes.values():
-            if nodes and one.running:
+            if one.name.startswith("aggregator"):
+                assert self.settle(one) in (DONE, INTERRUPTED, -signal.SIGKILL), f"{one.name} failed"
+            elif one.running:
                 code = one.wait()
                 assert code == DONE, f"{one.name} ended with {code}"
         return self.summary()
+
+    def settle(self, aggregator: Process) -> int:
+        """Its exit code. One that was on its way back when the run ended waits for the server: it is told to stop."""
+        try:
+            return aggregator.wait(2)
+        except AssertionError:
+            aggregator.terminate()
+            return aggregator.wait()
+
+    def finish(self, rounds: int = 5, start: float = 1.0) -> dict:
+        """Ends a run that would last too long: stops the server and lets it make `rounds` more, once this share of the
+        clients is there again. (Whoever is not there when the run ends is not told, and waits for the server.)"""
+        server = self.processes["server"]
+        server.terminate()
+        code = server.wait()
+        assert code == INTERRUPTED, f"the server ended with {code} when it was asked to stop"
+        self.settings |= {"scenario.rounds": self.version() + rounds, "network.start": start}
+        self.serve_again(operators=self.operator_port > 0)
+        return self.end()
 
     def sound(self, number: int) -> bool:
         return self.run("store", "verify", self.store(number), expect=None).returncode == DONE

@@ -7,9 +7,10 @@ import re
 import time
 
 from federation import INTERRUPTED, Case, accounted, folded_tasks, main, twice, unbalanced_rounds, wait_until
+from proxy import Proxy
 
-# Rounds that wait for nobody longer than 2.5 s.
-QUICK = {"scenario.rounds": 200, "evaluation.every": 0, "network.heartbeat": 0.5, "network.timeout": 2.0,
+# Rounds that wait for nobody longer than 2.5 s, as many as it takes.
+QUICK = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.heartbeat": 0.5, "network.timeout": 2.0,
          "network.start": 0.7}
 SILENCE = QUICK["network.heartbeat"] + QUICK["network.timeout"]
 
@@ -45,7 +46,7 @@ class Nodes(Case):
             f.wait_for_version(3)
             f.join(3)
             self.takes_part(f, 3, after=3)
-            self.check_books(f, f.end())
+            self.check_books(f, f.finish())
 
     def test_leaving(self):
         """SIGTERM: the node drains, reports what it had begun, and ends with code 5; nothing is dropped."""
@@ -57,7 +58,7 @@ class Nodes(Case):
             self.assertEqual(leaving.wait(), INTERRUPTED)
             self.assertTrue(f.sound(2))
             f.processes.pop("node2")
-            self.check_books(f, f.end())
+            self.check_books(f, f.finish(start=0.6))
 
     def test_killed(self):
         """kill -9 in mid-round: noticed at once; the round goes on without it; back again it takes part."""
@@ -76,7 +77,7 @@ class Nodes(Case):
             self.assertTrue(f.sound(1))
             f.join(1)
             self.takes_part(f, 1, after=f.version())
-            summary = f.end()
+            summary = f.finish()
             self.check_books(f, summary)
             self.assertGreater(sum(summary["dropped"].values()), 0)
             self.assertTrue(f.sound(1))
@@ -98,7 +99,27 @@ class Nodes(Case):
             f.wait_for_version(at + 1)
             node.resume()
             self.takes_part(f, 1, after=f.version())
-            self.check_books(f, f.end())
+            self.check_books(f, f.finish())
+
+    def test_cut_off(self):
+        """A cable that is cut, and mended: as if the node had frozen, on both sides."""
+        with self.federation(settings=QUICK) as f:
+            f.serve(operators=False)
+            for i in (0, 2, 3):
+                f.join(i)
+            way = Proxy(lambda: f.join_port)
+            self.addCleanup(way.close)
+            f.way_in = way.port
+            f.join(1).wait_for("took this node in")
+            self.takes_part(f, 1, after=f.version())
+            told = len(f.log())
+            way.cut()
+            wait_until("the server gives it up", lambda: re.search("node1/.*silent", f.log()[told:]))
+            f.wait_for_version(f.version() + 2)
+            f.processes["node1"].wait_for("session: silent")
+            way.heal()
+            self.takes_part(f, 1, after=f.version())
+            self.check_books(f, f.finish())
 
 
 if __name__ == "__main__":

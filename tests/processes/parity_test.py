@@ -7,7 +7,7 @@ import os
 import unittest
 from pathlib import Path
 
-from federation import DONE, PATIENCE, Case, folded_tasks, main, twice
+from federation import Case, folded_tasks, main, twice
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 USERS = 200

@@ -88,7 +88,7 @@ class Server(Case):
 
     def test_all_aggregators_killed(self):
         """The nodes go on at the server; an aggregator that is started again is used by nodes that join later."""
-        with self.federation(settings=LONG | {"scenario.rounds": 150}) as f:
+        with self.federation(settings=LONG | {"scenario.rounds": 100_000}) as f:
             f.start()
             f.wait_for_version(10)
             for name in ("aggregator0", "aggregator1"):
@@ -100,7 +100,7 @@ class Server(Case):
             f.processes["node3"].kill()
             f.join(3)
             again.wait_for("clients 150 to 199 are here")
-            self.check_books(f, f.end())
+            self.check_books(f, f.finish())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import shutil
 
 from federation import DONE, MISSING, Case, accounted, main, wait_until
 
-LONG = {"scenario.rounds": 60, "evaluation.every": 0, "network.timeout": 1.5, "network.start": 0.7}
+LONG = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.timeout": 1.5, "network.start": 0.7}
 
 
 class Trust(Case):
@@ -18,7 +18,7 @@ class Trust(Case):
         if intruder.running:
             intruder.kill()
         f.processes.pop(intruder.name)
-        summary = f.end()
+        summary = f.finish()
         self.assertEqual(summary["folded"], summary["selected"])
         self.assertEqual(accounted(summary), summary["selected"])
 
@@ -63,7 +63,7 @@ class Trust(Case):
             self.assertNotIn("took this node in", node.text())
             node.kill()
             f.processes.pop("node0")
-            summary = f.end()
+            summary = f.finish(start=0.6)
             self.assertEqual(accounted(summary), summary["selected"])
 
     def test_beyond_its_certificate(self):
@@ -87,7 +87,7 @@ class Trust(Case):
             self.assertIn("another session of these clients began", first.text())
             f.processes.pop("node2")
             f.wait_for_version(f.version() + 3)
-            summary = f.end()
+            summary = f.finish()
             self.assertEqual(accounted(summary), summary["selected"])
 
     def test_no_certificate(self):

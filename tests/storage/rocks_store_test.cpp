@@ -218,6 +218,29 @@ BOOST_DATA_TEST_CASE(many_openings_do_not_pile_up_files, all_kinds, kind) {
   BOOST_TEST(files_below(folder.path()).size() < 30);
 }
 
+BOOST_DATA_TEST_CASE(a_life_goes_on_while_the_store_is_closed, all_kinds, kind) {
+  const temporary_folder folder;
+  const auto layout = small_layout();
+  const auto open = [&](std::vector<std::uint64_t> resumed_at) {
+    auto options = kind.options({.history = {std::move(resumed_at)}});
+    options.same_life = true;
+    return must(rocks_store::open(folder.path(), layout, options));
+  };
+  must(must(rocks_store::create(folder.path(), layout, kind.options({.history = {}})))
+           ->commit(1, 3, make_value(layout, 1, 3)));
+  BOOST_TEST(has(*open({}), 1, 3));
+  {
+    const auto store = open({});
+    store->covered(4);
+    must(store->commit(1, 6, make_value(layout, 1, 6)));
+  }
+  BOOST_TEST(has(*open({}), 1, 6));
+  // The run was resumed at 4 meanwhile, twice: what came after it does not count.
+  BOOST_TEST(has(*open({4, 4}), 1, 3));
+  must(open({4, 4})->commit(1, 5, make_value(layout, 1, 5)));
+  BOOST_TEST(has(*open({4, 4}), 1, 5));
+}
+
 BOOST_DATA_TEST_CASE(large_values_live_in_tables, all_kinds, kind) {
   const temporary_folder folder;
   const auto layout = small_layout(20'000);
