@@ -101,4 +101,5 @@ struct Participation {
   reportedVersion @8 :List(UInt32);
   trainedVersion @9 :List(UInt32);
   loss @10 :List(Float32);
+  foldedVersion @11 :List(UInt32);  # absent in older files
 }

@@ -42,6 +42,7 @@ std::string encode(const participation_ledger& ledger, const std::vector<std::ui
   column(out.initReportedVersion(n), [](const client_record& r) { return r.reported_version; });
   column(out.initTrainedVersion(n), [](const client_record& r) { return r.trained_version; });
   column(out.initLoss(n), [](const client_record& r) { return r.loss; });
+  column(out.initFoldedVersion(n), [](const client_record& r) { return r.folded_version; });
   return detail::flat(message);
 }
 
@@ -51,7 +52,8 @@ result<void> decode(schema::Participation::Reader in, participation_ledger& ledg
   const bool whole = in.getSelected().size() == n && in.getFolded().size() == n && in.getLastSelection().size() == n &&
                      in.getEndedAt().size() == n && in.getTrainedAt().size() == n && in.getAskedVersion().size() == n &&
                      in.getAttempt().size() == n && in.getReportedVersion().size() == n &&
-                     in.getTrainedVersion().size() == n && in.getLoss().size() == n;
+                     in.getTrainedVersion().size() == n && in.getLoss().size() == n &&
+                     (!in.hasFoldedVersion() || in.getFoldedVersion().size() == n);
   bool known = true;
   for (const auto client : clients) known = known && client < ledger.size();
   if (!whole || !known)
@@ -70,6 +72,7 @@ result<void> decode(schema::Participation::Reader in, participation_ledger& ledg
   column(in.getReportedVersion(), [](client_record& r, auto v) { r.reported_version = v; });
   column(in.getTrainedVersion(), [](client_record& r, auto v) { r.trained_version = v; });
   column(in.getLoss(), [](client_record& r, auto v) { r.loss = v; });
+  if (in.hasFoldedVersion()) column(in.getFoldedVersion(), [](client_record& r, auto v) { r.folded_version = v; });
   return {};
 }
 

@@ -27,6 +27,7 @@ result<void> configure_tls(caf::actor_system_config& config, const operator_file
   if (auto named = name_file("certificate", files.certificate, config.openssl_certificate); !named) return named;
   if (auto named = name_file("key", files.key, config.openssl_key); !named) return named;
   if (auto named = name_file("authority", files.authority, config.openssl_cafile); !named) return named;
+  // Less than the silence after which CAF gives a connection up: it would keep its socket.
   if (auto guarded = guard_connections(files.certificate, timeout * 2 / 3); !guarded) return guarded;
   config.load<caf::openssl::manager>();
   return {};

@@ -20,8 +20,8 @@ using clock = std::chrono::steady_clock;
 using again_atom = caf::atom_constant<caf::atom("again")>;
 using probe_atom = caf::atom_constant<caf::atom("probe")>;
 
-/// Between a connection that turned out to be dead and the next.
-constexpr std::chrono::milliseconds pause{20};
+/// Between a connection that came to nothing and the next.
+constexpr std::chrono::milliseconds pause{100};
 
 /// Connects a link, then ends.
 struct connector_state {
@@ -32,6 +32,7 @@ struct connector_state {
   link_actor link;
   net::peer peer;             ///< of the connection
   acceptor_actor acceptor;    ///< that was asked for a link
+  std::string setback;        ///< what went wrong the last time
   std::uint64_t attempt = 0;  ///< answers to earlier ones do not count
 
   [[nodiscard]] std::chrono::milliseconds left() const {
@@ -54,17 +55,30 @@ void failed(connector* self, std::string reason, std::string mend = {}) {
 }
 
 void failed_late(connector* self) {
-  failed(self, "no answer within " + std::to_string(self->state.target.within.count()) + " ms",
+  const auto& state = self->state;
+  if (!state.setback.empty())
+    return failed(self, state.setback,
+                  "see whether both sides use TLS, with certificates of one operator authority that have not expired");
+  failed(self, "no answer within " + std::to_string(state.target.within.count()) + " ms",
          "see whether an operator port is open there, and whether both sides use TLS");
 }
 
+/// Tries again after a pause, as long as there is time.
+void again(connector* self) { self->delayed_send(self, pause, again_atom::value, self->state.attempt); }
+
+/// CAF holds a new connection for one that was silent for long when a heartbeat falls into its handshake: what has no
+/// reason that OpenSSL knows of may work the next time.
 void failed_in_handshake(connector* self, const caf::error& why) {
+  auto& state = self->state;
   if (why == caf::sec::request_timeout) return failed_late(self);
   if (why == caf::sec::incompatible_application_ids) return failed(self, "it is another program's port");
-  const auto reason = handshake_failure(self->state.address, self->state.begin);
+  const auto reason = handshake_failure(state.address, state.begin);
   if (reason.empty() && why == caf::sec::cannot_connect_to_node) return failed(self, "nobody listens there any more");
-  failed(self, "the connection ended in the handshake: " + (reason.empty() ? self->system().render(why) : reason),
-         "see whether both sides use TLS, with certificates of one operator authority that have not expired");
+  state.setback = "the connection ended in the handshake: " + (reason.empty() ? self->system().render(why) : reason);
+  if (reason.empty())
+    again(self);
+  else
+    failed_late(self);
 }
 
 void on_answer(connector* self, const link_opened& answer) {
@@ -141,7 +155,7 @@ caf::behavior connector_behavior(connector* self, const operator_target& target,
   state.on_failed = on_failed;
   state.link = std::move(link);
   self->set_down_handler([self](const caf::down_msg& down) {
-    if (down.source == self->state.acceptor) self->delayed_send(self, pause, again_atom::value, self->state.attempt);
+    if (down.source == self->state.acceptor) again(self);
   });
   // Shared, for it is not a message of its own: written before the answer is sent, read after it came.
   auto outcome = std::make_shared<result<std::string>>();

@@ -48,7 +48,7 @@ struct guarded {
 /// Why a site so configured has no link.
 error refusal(guarded& to, const links::operator_network& network) {
   site stranger(network);
-  const auto who = connect(stranger, to.listening.number(), {}, 4000ms);
+  const auto who = connect(stranger, to.listening.number(), {}, 2000ms);
   BOOST_REQUIRE(who->wait_failed());
   BOOST_TEST(who->channel() == nullptr);
   return *who->failure();
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(no_certificate_is_refused) {
   } config;
   caf::actor_system system(config);
   const auto who = std::make_shared<witness>();
-  links::operator_connect(system, {"127.0.0.1", all.listening.number(), 4000ms}, {}, watched_by(who),
+  links::operator_connect(system, {"127.0.0.1", all.listening.number(), 2000ms}, {}, watched_by(who),
                           [who](const error& why) { who->failed(why); });
   BOOST_REQUIRE(who->wait_failed());
   all.check_that_it_goes_on();

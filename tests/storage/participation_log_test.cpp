@@ -26,6 +26,7 @@ void change(participation_ledger& ledger, std::uint64_t seed) {
     of.reported_version = draws();
     of.trained_version = draws();
     of.loss = draws.normal();
+    of.folded_version = draws();
   }
 }
 
