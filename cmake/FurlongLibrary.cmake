@@ -38,6 +38,8 @@ function(furlong_test name)
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${arg_DEPENDS} furlong_boost_test)
   furlong_warnings(test_${name})
+  # What is tested is optimized; to optimize the tests takes as long to compile again as they run.
+  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   add_test(NAME ${name} COMMAND test_${name} --log_level=test_suite)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
