@@ -56,6 +56,7 @@ void failed(connector* self, std::string reason, std::string mend = {}) {
 
 void failed_late(connector* self) {
   const auto& state = self->state;
+  cut_attempts();
   if (!state.setback.empty())
     return failed(self, state.setback,
                   "see whether both sides use TLS, with certificates of one operator authority that have not expired");

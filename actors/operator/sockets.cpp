@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,20 +29,41 @@ std::string peer_address(int socket) {
   return ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text)) ? with_port(text, ntohs(v6.sin6_port)) : "";
 }
 
-void cut_connections(const std::string& peer) {
-  if (peer.empty()) return;
+namespace {
+
+/// @param use called with a descriptor of our own of everything this process has open: a number may be closed and mean
+///        something else at any time
+template <class Use>
+void for_each_descriptor(const Use& use) {
   std::error_code failed;
   for (std::filesystem::directory_iterator one("/proc/self/fd", failed), end; !failed && one != end;
        one.increment(failed)) {
     const auto name = one->path().filename().string();
     int number = -1;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    // A descriptor of our own: the number may be closed and mean something else at any time.
     const int copy = ::fcntl(number, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) continue;
-    if (peer_address(copy) == peer) ::shutdown(copy, SHUT_RDWR);
+    use(copy);
     ::close(copy);
   }
+}
+
+}  // namespace
+
+void cut_connections(const std::string& peer) {
+  if (peer.empty()) return;
+  for_each_descriptor([&peer](int socket) {
+    if (peer_address(socket) == peer) ::shutdown(socket, SHUT_RDWR);
+  });
+}
+
+void cut_attempts() {
+  for_each_descriptor([](int socket) {
+    tcp_info about{};
+    socklen_t size = sizeof(about);
+    if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &about, &size) == 0 && about.tcpi_state == TCP_SYN_SENT)
+      ::shutdown(socket, SHUT_RDWR);
+  });
 }
 
 }  // namespace furlong::actors::links

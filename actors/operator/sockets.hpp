@@ -18,4 +18,8 @@ namespace furlong::actors::links {
 /// @param peer as peer_address gives it
 void cut_connections(const std::string& peer);
 
+/// Ends every attempt of this process to connect that nobody has answered. CAF connects with a blocking call, on the
+/// one thread that all its connections need: the kernel would hold it for two minutes.
+void cut_attempts();
+
 }  // namespace furlong::actors::links
