@@ -143,6 +143,9 @@ class Federation:
         self.keep = False  # the folder, afterwards
         self.environment = dict(os.environ)
         self.data: Path | None = None  # of the nodes
+        # Where a process runs, and at which address others reach it: all here, unless a test says otherwise.
+        self.prefix_of = lambda name: []
+        self.host_of = lambda name: "127.0.0.1"
         if secure:
             self.certify("init", "--out", self.folder / "pki")
 
@@ -184,6 +187,8 @@ class Federation:
         place = self.folder / f"tls-{folder or name}"
         if not place.exists():
             more = ["--clients", clients] if clients else []
+            if role != "node":
+                more += ["--host", self.host_of(name)]
             self.certify("issue", "--pki", self.folder / pki, "--role", role, "--name", name, *more, "--out", place)
         return place
 
@@ -206,11 +211,13 @@ class Federation:
 
     def serve(self, *more: str, resume: bool = False, operators: bool = True) -> Process:
         server = self.process("server")
-        words = [self.furlong, "serve", str(self.scenario), "--listen", f"127.0.0.1:{self.join_port}", "--out",
+        host = self.host_of("server")
+        words = [*self.prefix_of("server"), self.furlong, "serve", str(self.scenario), "--listen",
+                 f"{host}:{self.join_port}", "--out",
                  str(self.out), "--ledger", str(self.ledger), "--threads", "2", *self.trust("server", "server"),
                  *self.sets(), *more]
         if operators:
-            words += ["--operator", f"127.0.0.1:{self.operator_port}"]
+            words += ["--operator", f"{host}:{self.operator_port}"]
         server.start(words + (["--resume"] if resume else []), self.environment)
         ports = server.wait_for(r"nodes join at port (\d+)(?:, aggregators at port (\d+))?")
         self.join_port, self.operator_port = int(ports[1]), int(ports[2] or 0)
@@ -221,8 +228,9 @@ class Federation:
 
     def aggregate(self, name: str, *more: str) -> Process:
         process = self.process(name)
-        process.start([self.furlong, "aggregate", "--server", f"127.0.0.1:{self.operator_way_in or self.operator_port}",
-                       "--listen", "127.0.0.1:0", "--name", name, "--threads", "1", *more,
+        process.start([*self.prefix_of(name), self.furlong, "aggregate", "--server",
+                       f"{self.host_of('server')}:{self.operator_way_in or self.operator_port}",
+                       "--listen", f"{self.host_of(name)}:0", "--name", name, "--threads", "1", *more,
                        *self.trust("aggregator", name)], self.environment)
         return process
 
@@ -233,8 +241,8 @@ class Federation:
         name = f"node{number}"
         process = self.process(name)
         data = ["--data", str(self.data)] if self.data else []
-        process.start([self.furlong, "join", "--server", f"127.0.0.1:{self.way_in or self.join_port}", "--clients",
-                       f"{first}-{last}",
+        process.start([*self.prefix_of(name), self.furlong, "join", "--server",
+                       f"{self.host_of('server')}:{self.way_in or self.join_port}", "--clients", f"{first}-{last}",
                        "--store", str(self.store(number)), "--log-level", "debug", *data, *more,
                        *self.trust("node", name, f"{first}-{last}")], self.environment)
         return process
