@@ -46,6 +46,8 @@ void print_what_is_simulated(const scenarios::scenario& of) {
   for (const auto& [key, place] : of.places)
     if (key.starts_with("devices.") || key.starts_with("dropout."))
       fmt::print(stderr, "note: {} has no effect: clients are on nodes, and nothing of them is simulated\n", key);
+  if (of.records.contains("event"))
+    fmt::print(stderr, "note: [[event]] has no effect: what befalls real nodes is not the server's to do\n");
 }
 
 /// The observer with a ledger of what each version takes in, which must outlive it.
