@@ -222,6 +222,7 @@ struct network_settings {
   bool sparse_upload = false;           ///< upload = "sparse"
   double heartbeat = 2.0;               ///< a sign of life at least this often
   double timeout = 3.0;                 ///< a peer silent for so much longer is gone; so long its tasks wait for it
+  double task_timeout = 600.0;          ///< a node that is there has so long for a task
   std::uint64_t max_message = 1 << 30;  ///< largest message, bytes
   double start = 1.0;                   ///< share of the training clients that must have joined before the first round
 };

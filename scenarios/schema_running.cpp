@@ -41,6 +41,10 @@ void add_running_keys(std::vector<key_spec>& keys) {
                      "Between processes: a peer that is silent for so many seconds beyond network.heartbeat is gone; "
                      "for the sum of both its tasks wait for it to come back.",
                      {1.5, 86400.0})));
+  add(may_change(key("network.task_timeout", FURLONG_AT(network.task_timeout),
+                     "Between processes: a client whose node is there has so many seconds for a task; then it is "
+                     "dropped.",
+                     {1.0, 31536000.0})));
   add(may_change(key("network.start", FURLONG_AT(network.start),
                      "Between processes: the share of the training clients that must have joined before a run begins "
                      "or is resumed.",

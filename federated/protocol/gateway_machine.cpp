@@ -7,6 +7,7 @@ namespace furlong::federated::protocol {
 
 gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
     : patience_(from_seconds(e.settings.network.heartbeat + e.settings.network.timeout)),
+      longest_(from_seconds(e.settings.network.task_timeout)),
       // Clients train on their nodes: nothing here grows with the number of those at work.
       inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {}
 
@@ -40,12 +41,14 @@ void gateway_machine::on_hello(session_number session, const hello& from, virtua
     if (from.clients.contains(client)) here.emplace(client, &work);
   tasks_by_session tasks;
   std::vector<task_id> lost;
+  virtual_time next = never;
   for (auto& [client, work] : here) {
     if (work->delivered && std::ranges::find(from.holding, work->id) == from.holding.end())
       lost.push_back(work->id);
     else
-      start({work->id, work->from}, now, tasks);
+      next = std::min(next, start({work->id, work->from}, now, tasks));
   }
+  sleep_until(next, out);
   for (auto& [to, given] : tasks) out.emplace_back(std::move(given));
   for (const auto& id : lost) inner_.on_drop(id, drop_stage::train, effects_);
   digest(now, out);
@@ -59,9 +62,9 @@ void gateway_machine::on_session_lost(session_number session, virtual_time now, 
   sessions_.erase(at);
   bool any = false;
   for (auto& [client, work] : open_) {
-    if (!clients.contains(client) || work.waits) continue;
-    work.waits = any = true;
-    work.waits_since = now;
+    if (!clients.contains(client)) continue;
+    any = true;
+    work.dropped_at = std::min(work.latest, now + patience_);
   }
   out.emplace_back(tell_parent{detached{clients}});
   if (any) sleep_until(now + patience_, out);
@@ -116,16 +119,15 @@ void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {
   std::map<std::uint32_t, task_id> gone;
   virtual_time next = never;
   for (const auto& [client, work] : open_) {
-    if (!work.waits) continue;
-    if (work.waits_since + patience_ <= now)
+    if (work.dropped_at <= now)
       gone.emplace(client, work.id);
     else
-      next = std::min(next, work.waits_since + patience_);
+      next = std::min(next, work.dropped_at);
   }
   for (const auto& [client, id] : gone)
     inner_.on_drop(id, open_.at(client).delivered ? drop_stage::train : drop_stage::download, effects_);
   digest(now, out);
-  if (next != never) sleep_until(next, out);
+  sleep_until(next, out);
 }
 
 void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
@@ -134,22 +136,20 @@ void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
   out.emplace_back(wake{at});
 }
 
-/// Gives a task to its node, or lets it wait for it.
-void gateway_machine::start(const start_client& what, virtual_time now, tasks_by_session& tasks) {
+/// Gives a task to its node, or lets it wait for it. When it will be dropped.
+virtual_time gateway_machine::start(const start_client& what, virtual_time now, tasks_by_session& tasks) {
   auto& work = open_[what.task.client];
   const bool again = work.id == what.task && work.from != nullptr;
-  if (!again) work = {what.task, what.from, false, false, 0};
+  if (!again) work = {what.task, what.from, false, now + longest_, never};
   const auto session = session_of(what.task.client);
-  work.waits = !session;
-  if (!session) {
-    work.waits_since = now;
-    return;
-  }
+  work.dropped_at = session ? work.latest : std::min(work.latest, now + patience_);
+  if (!session) return work.dropped_at;
   work.delivered = true;
   auto& given = tasks[{*session, what.task.version}];
   given.session = *session;
   given.from = what.from;
   given.tasks.push_back({what.task.client, what.task.attempt});
+  return work.dropped_at;
 }
 
 void gateway_machine::finish(const settlement& one, std::map<session_number, verdicts>& told) {
@@ -167,9 +167,10 @@ void gateway_machine::digest(virtual_time now, gateway_effects& out) {
   std::map<session_number, verdicts> told;
   settled ended;
   std::vector<upward> others;
+  virtual_time next = never;
   for (auto& effect : std::exchange(effects_, {})) {
     if (const auto* begun = std::get_if<start_client>(&effect)) {
-      start(*begun, now, tasks);
+      next = std::min(next, start(*begun, now, tasks));
     } else if (auto* some = std::get_if<report_settled>(&effect)) {
       for (const auto& one : some->settled) finish(one, told), ended.each.push_back(one);
     } else if (auto* back = std::get_if<give_back>(&effect)) {
@@ -185,8 +186,7 @@ void gateway_machine::digest(virtual_time now, gateway_effects& out) {
   for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
   if (!ended.each.empty()) out.emplace_back(tell_parent{std::move(ended)});
   for (auto& one : others) out.emplace_back(tell_parent{std::move(one)});
-  const bool waits = std::ranges::any_of(open_, [](const auto& of) { return of.second.waits; });
-  if (waits) sleep_until(now + patience_, out);
+  sleep_until(next, out);
 }
 
 }  // namespace furlong::federated::protocol

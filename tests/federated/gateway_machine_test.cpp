@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_node_reports_for_its_own_clients_only) {
 BOOST_AUTO_TEST_CASE(a_lost_node_has_a_while_to_come_back) {
   gateway one;
   one.machine.on_session_lost(1, 10, one.out);
-  BOOST_TEST(one.take<wake>().at(0).at == 10 + patience);
+  BOOST_TEST(one.take<wake>().back().at == 10 + patience);
   one.machine.on_hello(2, {"test", {0, 4}, 0, {one.task(0, 1)}, ""}, 20, one.out);
   auto effects = one.out;
   const auto given = one.take<give_tasks>();
@@ -181,6 +181,35 @@ BOOST_AUTO_TEST_CASE(a_task_that_is_given_back_is_not_folded_any_more) {
     one.report(1, one.task(0, 2));
     BOOST_TEST(one.take<settled>().empty());
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_is_there_and_does_not_report_is_not_waited_for_for_ever) {
+  gateway one;
+  constexpr auto longest = 600 * federated::microseconds_per_second;
+  const auto wakes = one.take<wake>();
+  BOOST_REQUIRE(!wakes.empty());
+  BOOST_TEST(wakes.back().at == longest);
+  one.report(1, one.task(0, 1));
+  // To go and come back gives it no more time.
+  one.now = longest - 2;
+  one.machine.on_session_lost(1, one.now, one.out);
+  one.machine.on_hello(2, {"test", {0, 4}, 0, {one.task(0, 2)}, ""}, one.now, one.out);
+  one.machine.on_timer(longest - 1, one.out);
+  for (const auto& told : one.take<settled>())
+    for (const auto& each : told.each) BOOST_TEST((each.what == outcome::folded));
+  one.machine.on_timer(longest, one.out);
+  const auto told = one.take<settled>();
+  BOOST_REQUIRE(told.size() == 1U);
+  BOOST_REQUIRE(told[0].each.size() == 1U);
+  BOOST_TEST(told[0].each[0].id.client == 2U);
+  BOOST_TEST((told[0].each[0].what == outcome::dropped));
+  // What it reports now is not folded.
+  one.report(2, one.task(0, 2));
+  one.machine.on_close(0, true, one.now, one.out);
+  const auto partials = one.take<send_partial>();
+  BOOST_REQUIRE(partials.size() == 1U);
+  BOOST_REQUIRE(partials[0].partial.folded.size() == 1U);
+  BOOST_TEST(partials[0].partial.folded[0].client == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
