@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "actors/federation/processes.hpp"
+#include "actors/federation/run_log.hpp"
 #include "models/kernels/kernels.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
@@ -62,6 +63,7 @@ federated::run_observer keeping(fold_ledger& ledger, federated::run_observer obs
 int serve(const session& of, run_directory& folder, const serve_options& options, server_setup setup) {
   auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
   if (!from) return report_failure(from.error());
+  actors::federation::log_run(of.experiment.run);
   spdlog::default_logger()->flush_on(spdlog::level::info);  // who comes and goes is looked at while the server runs
   auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds);
   if (!outputs) return report_failure(outputs.error());

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/model_frames.hpp"
+#include "actors/federation/run_log.hpp"
 #include "actors/federation/worker.hpp"
 
 namespace furlong::actors::federation {
@@ -245,6 +246,7 @@ void obey(self_pointer self, wire::message& got, const net::received& frame) {
   }
   if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
     state.pause->reset();
+    log_run(welcome->run);
     spdlog::info("the gateway took this node in");
     return perform_all(self, machine.on_welcome(*welcome));
   }

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/model_frames.hpp"
+#include "actors/federation/run_log.hpp"
 
 namespace furlong::actors::federation {
 
@@ -59,6 +60,7 @@ void on_welcome(self_pointer self, protocol::welcome got) {
   options.number = got.aggregator;
   options.clients_of = state.hooks.clients_of;
   state.gateway = self->spawn(gateway_behavior, state.run, parent_actor(self), std::move(got), std::move(options));
+  log_run(state.run->e.run);
   spdlog::info("the parent took this aggregator in, as number {}", state.number);
   state.hooks.on_gateway(state.gateway);
 }
