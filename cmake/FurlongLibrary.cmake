@@ -39,7 +39,7 @@ function(furlong_test name)
   target_link_libraries(test_${name} PRIVATE ${arg_DEPENDS} furlong_boost_test)
   furlong_warnings(test_${name})
   # What is tested is optimized; to optimize the tests takes as long to compile again as they run.
-  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-O0>)
   add_test(NAME ${name} COMMAND test_${name} --log_level=test_suite)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
