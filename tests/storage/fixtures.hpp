@@ -80,7 +80,8 @@ inline std::string slurp(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 inline void spill(const fs::path& file, const std::string& content) {
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  fs::remove(file);  // some file systems wait for the disk when a file is truncated and written again
+  std::ofstream out(file, std::ios::binary);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
