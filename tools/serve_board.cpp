@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <fmt/format.h>
+#include <fstream>
 #include <map>
+#include <unistd.h>
 
 #include "actors/net/address.hpp"
 #include "tools/json.hpp"
@@ -15,6 +17,14 @@ namespace {
 using actors::federation::federation_view;
 
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+/// Memory that this process has now.
+std::uint64_t resident_bytes() {
+  std::uint64_t all = 0;
+  std::uint64_t resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;  // in pages
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
 
 dashboard::phase_kind phase_of(const federation_view& view) {
   switch (view.now) {
@@ -85,6 +95,9 @@ void serve_board::show(const federation_view& view) {
   live.clients.at_work = view.in_flight;
   if (view.covered != checkpoint_.version) checkpoint_ = {view.covered, unix_now()};
   if (view.covered > 0) live.checkpoint = checkpoint_;
+  live.unasked = view.turned_away.unasked;
+  live.refused_connections = view.turned_away.by_word();
+  live.resident_bytes = resident_bytes();
   live.peak_resident_bytes = peak_rss_bytes();
   list_processes(view, live);
   board_.publish(std::move(live));

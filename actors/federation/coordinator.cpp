@@ -278,7 +278,8 @@ federation_view view_of(self_pointer self) {
   using phase = federation_view::phase;
   auto& state = self->state;
   const auto now = !state.started ? phase::waiting : state.evaluation ? phase::evaluating : phase::training;
-  federation_view view{state.machine->state(), *state.who, now, state.machine->in_flight(), state.covered, {}, {}};
+  federation_view view{state.machine->state(), *state.who, now, state.machine->in_flight(),
+                       state.covered,          {},         {},  state.keeper->counts()};
   const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
   for (const auto& [number, branch] : state.branches) {
     view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});
@@ -326,7 +327,7 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
                                                       std::shared_ptr<protocol::server_state> start,
                                                       const federated::run_observer* observer,
                                                       const server_watcher* watcher, const std::atomic<bool>* stop,
-                                                      clients_of_certificate clients_of,
+                                                      clients_of_certificate clients_of, std::shared_ptr<gate> keeper,
                                                       std::shared_ptr<std::promise<gateway_actor>> opened) {
   auto& state = self->state;
   state.run = std::move(run);
@@ -341,6 +342,8 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   gateway_options options;
   options.places = coordinator_actor(self);
   options.clients_of = std::move(clients_of);
+  options.keeper = keeper;
+  state.keeper = std::move(keeper);
   options.number = state.who->add_aggregator("");
   auto welcome = state.run->welcome;
   welcome.aggregator = options.number;

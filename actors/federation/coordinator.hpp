@@ -40,6 +40,7 @@ struct coordinator_state {
   const federated::run_observer* observer = nullptr;
   const server_watcher* watcher = nullptr;
   const std::atomic<bool>* stop = nullptr;
+  std::shared_ptr<gate> keeper;  ///< of the server's own gateway
   std::optional<protocol::directory> who;
   std::optional<protocol::server_machine> machine;
   federated::virtual_time told_at = 0;  ///< when the watcher was told last
@@ -64,7 +65,7 @@ coordinator_actor::behavior_type coordinator_behavior(coordinator_actor::statefu
                                                       std::shared_ptr<protocol::server_state> start,
                                                       const federated::run_observer* observer,
                                                       const server_watcher* watcher, const std::atomic<bool>* stop,
-                                                      clients_of_certificate clients_of,
+                                                      clients_of_certificate clients_of, std::shared_ptr<gate> keeper,
                                                       std::shared_ptr<std::promise<gateway_actor>> opened);
 
 }  // namespace furlong::actors::federation

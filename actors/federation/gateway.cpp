@@ -32,11 +32,11 @@ void forget(self_pointer self, session_number number, protocol::gateway_effects&
   state.machine->on_session_lost(number, steady_now(), out);
 }
 
-void refuse(self_pointer self, session_number number, const std::string& why, protocol::gateway_effects& out) {
+void refuse(self_pointer self, session_number number, turned_away reason, const std::string& why,
+            protocol::gateway_effects& out) {
   const auto at = self->state.sessions.find(number);
   if (at == self->state.sessions.end()) return;
-  const auto& other = at->second.channel->other();
-  spdlog::warn("node {} at {}: {}", other.name, other.address, why);
+  self->state.options.keeper->sent_away(at->second.channel->other(), reason, why);
   send(at->second, protocol::farewell{why, false});
   forget(self, number, out);
 }
@@ -101,20 +101,24 @@ void admit(self_pointer self, session_number number, protocol::gateway_effects& 
 void on_hello(self_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
-  if (std::exchange(node.greeted, true)) return refuse(self, number, "said hello twice", out);
+  if (std::exchange(node.greeted, true)) return refuse(self, number, turned_away::out_of_turn, "said hello twice", out);
   if (state.options.clients_of) {
     const auto allowed = state.options.clients_of(node.channel->other().name);
     if (!allowed || !allowed->contains(got.clients.first) || !allowed->contains(got.clients.last))
-      return refuse(self, number,
+      return refuse(self, number, turned_away::not_its_clients,
                     "its certificate does not allow it to host clients " + std::to_string(got.clients.first) + " to " +
                         std::to_string(got.clients.last),
                     out);
   }
   if (got.clients.last >= state.run->welcome.facts.clients)
-    return refuse(self, number,
+    return refuse(self, number, turned_away::not_its_clients,
                   "there is no client " + std::to_string(got.clients.last) + ": they are numbered from 0 to " +
                       std::to_string(state.run->welcome.facts.clients - 1),
                   out);
+  for (const auto& id : got.holding)
+    if (!got.clients.contains(id.client))
+      return refuse(self, number, turned_away::not_its_clients,
+                    "holds a task of client " + std::to_string(id.client) + ", which is not its own", out);
   node.hello = std::move(got);
   if (state.options.places)
     self->send(state.options.places, node_arrived{number, node.hello.avoid});
@@ -135,7 +139,8 @@ void on_scores(self_pointer self, session_number number, protocol::evaluation_sc
   auto& node = self->state.sessions.at(number);
   for (const auto& one : got.each)
     if (node.scoring.erase({one.in, one.client}) == 0)
-      return refuse(self, number, "scored client " + std::to_string(one.client) + ", which nobody asked for", out);
+      return refuse(self, number, turned_away::out_of_turn,
+                    "scored client " + std::to_string(one.client) + ", which nobody asked for", out);
   tell(self, std::move(got));
 }
 
@@ -144,12 +149,20 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
   auto& state = self->state;
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
   if (std::get_if<protocol::farewell>(&got) != nullptr) return forget(self, number, out);
-  if (!state.sessions.at(number).open) return refuse(self, number, "did not say hello first", out);
+  if (!state.sessions.at(number).open)
+    return refuse(self, number, turned_away::out_of_turn, "did not say hello first", out);
   if (const auto* failed = std::get_if<protocol::task_failures>(&got))
     return state.machine->on_failures(number, *failed, steady_now(), out);
   if (auto* scores = std::get_if<protocol::evaluation_scores>(&got))
     return on_scores(self, number, std::move(*scores), out);
-  refuse(self, number, "sent a message that is not a node's to send", out);
+  refuse(self, number, turned_away::out_of_turn, "sent a message that is not a node's to send", out);
+}
+
+/// A frame that cannot be read ends the session. An update of another shape is counted as that too: its task is not
+/// known, and is lost with the session.
+void refuse_frame(self_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
+  if (why.place.starts_with("update.")) self->state.options.keeper->unasked(federated::rejection::wrong_shape);
+  refuse(self, number, turned_away::bad_frame, why.text(), out);
 }
 
 void on_frame(self_pointer self, const session_frame& got, protocol::gateway_effects& out) {
@@ -157,12 +170,29 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
   const auto at = state.sessions.find(got.session);
   if (at == state.sessions.end()) return;
   auto message = state.decoder->decode(got.frame->bytes());
-  if (!message) return refuse(self, got.session, message.error().text(), out);
+  if (!message) return refuse_frame(self, got.session, message.error(), out);
   if (!std::holds_alternative<wire::update_view>(*message)) return on_control(self, got.session, *message, out);
-  if (!at->second.open) return refuse(self, got.session, "did not say hello first", out);
+  if (!at->second.open) return refuse(self, got.session, turned_away::out_of_turn, "did not say hello first", out);
   if (auto copied = state.decoder->decode_update(got.frame->bytes(), state.update); !copied)
-    return refuse(self, got.session, copied.error().text(), out);
+    return refuse_frame(self, got.session, copied.error(), out);
+  const auto before = state.machine->unasked();
   state.machine->on_update(got.session, state.update, steady_now(), out);
+  for (std::size_t why = 0; why < before.size(); ++why)
+    if (state.machine->unasked()[why] != before[why]) state.options.keeper->unasked(federated::rejection(why));
+}
+
+/// Ends sessions of nodes that were denied after they had come in.
+void look_at_deny_list(self_pointer self, protocol::gateway_effects& out) {
+  auto& state = self->state;
+  const auto pause = federated::from_seconds(state.run->e.settings.network.heartbeat);
+  state.looks_at = steady_now() + pause;
+  self->delayed_send(self, std::chrono::microseconds(pause), tick{});
+  state.options.keeper->refresh();
+  std::vector<session_number> denied;
+  for (const auto& [number, node] : state.sessions)
+    if (state.options.keeper->denies(node.channel->other())) denied.push_back(number);
+  for (const auto number : denied)
+    refuse(self, number, turned_away::denied, "the certificate is on the deny list", out);
 }
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
@@ -236,6 +266,7 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
     work(effects);
     perform_all(self, effects);
   };
+  self->send(self, tick{});
   return {
       [self](const session_opened& opened) {
         if (self->state.over) return opened.channel->close();
@@ -255,7 +286,13 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
       },
       [self, with_effects](const node_placed& where) { with_effects([&](auto& out) { on_placed(self, where, out); }); },
       [self, with_effects](const tick&) {
-        with_effects([&](auto& out) { self->state.machine->on_timer(steady_now(), out); });
+        with_effects([&](auto& out) {
+          // Of two ticks that are due at once each does what the other was meant to.
+          if (steady_now() >= self->state.looks_at)
+            look_at_deny_list(self, out);
+          else
+            self->state.machine->on_timer(steady_now(), out);
+        });
       },
   };
 }

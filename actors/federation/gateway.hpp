@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "actors/federation/gate.hpp"
 #include "actors/federation/interfaces.hpp"
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
@@ -21,6 +22,7 @@ struct gateway_options {
   coordinator_actor places = {};
   /// Empty: there are no certificates, and any clients are believed.
   clients_of_certificate clients_of = {};
+  std::shared_ptr<gate> keeper = {};  ///< required
 };
 
 /// The shell round gateway_machine.
@@ -42,6 +44,7 @@ struct gateway_state {
   std::optional<wire::decoder> decoder;
   std::map<protocol::session_number, session> sessions;
   federated::client_update update;
+  federated::virtual_time looks_at = 0;  ///< when nodes are held against the deny list again
   bool over = false;
 };
 

@@ -59,6 +59,7 @@ void on_welcome(self_pointer self, protocol::welcome got) {
   gateway_options options;
   options.number = got.aggregator;
   options.clients_of = state.hooks.clients_of;
+  options.keeper = state.hooks.keeper;
   state.gateway = self->spawn(gateway_behavior, state.run, parent_actor(self), std::move(got), std::move(options));
   log_run(state.run->e.run);
   spdlog::info("the parent took this aggregator in, as number {}", state.number);

@@ -23,6 +23,7 @@ struct parent_link_hooks {
   /// The run is over, or the link was told to stop.
   std::function<void(const std::string& why)> on_over = {};
   clients_of_certificate clients_of = {};
+  std::shared_ptr<gate> keeper = {};
   protocol::branch_hello hello = {};
   const std::atomic<bool>* stop = nullptr;
 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/federation/gate.hpp"
 #include "actors/net/address.hpp"
 #include "actors/tls/credentials.hpp"
 #include "federated/engine.hpp"
@@ -41,6 +42,7 @@ struct federation_view {
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint; 0: none
   std::vector<aggregator> aggregators;
   std::vector<node> nodes;
+  gate_counts turned_away;  ///< at the server's own gateway
 };
 
 /// What a server tells while it runs. Called on its own threads.

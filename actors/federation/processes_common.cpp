@@ -21,7 +21,12 @@ net::channel_events gateway_door::open(const net::channel_ptr& channel) {
   }
   const auto number = ++last_;
   caf::anon_send(to_, session_opened{number, channel});
-  return events_for(session_events(to_), number);
+  auto events = events_for(session_events(to_), number);
+  events.on_closed = [keeper = keeper_, who = channel->other(), tell = std::move(events.on_closed)](const error& why) {
+    if (why.what == error::kind::data) keeper->sent_away(who, turned_away::bad_frame, why.text());
+    tell(why);
+  };
+  return events;
 }
 
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {
@@ -33,10 +38,18 @@ net::channel_settings channel_settings_of(double heartbeat, double timeout, std:
   return settings;
 }
 
+result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_credentials>& credentials) {
+  if (!credentials) return std::make_shared<gate>();
+  auto denied = tls::deny_list::load(credentials->deny);
+  if (!denied) return tl::unexpected(denied.error());
+  return std::make_shared<gate>(std::move(*denied));
+}
+
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
-                                                    tls::deny_list* deny, const net::channel_settings& settings,
-                                                    std::size_t room, gateway_door& door) {
+                                                    const std::shared_ptr<gate>& keeper,
+                                                    const net::channel_settings& settings, std::size_t room,
+                                                    gateway_door& door) {
   net::listener_settings how;
   how.channel = settings;
   how.room = net::budget::make(std::max<std::size_t>(room, settings.max_message));
@@ -49,17 +62,13 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
   }
   net::listener_events events;
   events.on_open = [&door](const net::channel_ptr& channel) { return door.open(channel); };
-  events.on_refused = [](const net::peer& who, const net::connect_failure& why) {
-    spdlog::warn("refused {} {}: {}", who.address, who.name, why.what.text());
-  };
-  if (deny != nullptr)
-    events.accept_peer = [deny](const net::peer& who) -> std::optional<std::string> {
-      if (auto fresh = deny->refresh(); !fresh) spdlog::error("{}", fresh.error().text());
-      if (deny->contains(who.name)) return "the certificate is on the deny list";
-      if (!tls::parse_common_name(who.name)) return "the certificate is not a node's";
-      return std::nullopt;
-    };
+  events.on_refused = [keeper](const net::peer& who, const net::connect_failure& why) { keeper->refused(who, why); };
+  events.accept_peer = [keeper](const net::peer& who) { return keeper->judge(who); };
   return net::listener::open(on, at, std::move(context), how, std::move(events));
+}
+
+void log_turned_away(const gate& keeper) {
+  if (const auto text = keeper.counts().text(); !text.empty()) spdlog::info("turned away at the gateway: {}", text);
 }
 
 clients_of_certificate clients_by_certificate(bool tls) {

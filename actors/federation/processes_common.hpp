@@ -5,17 +5,18 @@
 #include <mutex>
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/gate.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "actors/net/listener.hpp"
 #include "actors/operator/configure.hpp"
-#include "actors/tls/deny_list.hpp"
 
 namespace furlong::actors::federation {
 
 /// Where the sessions of a listener go: to a gateway that may change.
 class gateway_door {
  public:
+  explicit gateway_door(std::shared_ptr<gate> keeper) : keeper_(std::move(keeper)) {}
   void set(gateway_actor to) {
     const std::lock_guard lock(mutex_);
     to_ = std::move(to);
@@ -24,6 +25,7 @@ class gateway_door {
   net::channel_events open(const net::channel_ptr& channel);
 
  private:
+  const std::shared_ptr<gate> keeper_;
   std::mutex mutex_;
   gateway_actor to_;
   std::atomic<protocol::session_number> last_{0};
@@ -35,11 +37,18 @@ net::channel_events events_for(const session_events& to, protocol::session_numbe
 /// Times and limits of node channels.
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message);
 
-/// The gateway's listener. `deny` must outlive it.
+/// The gate of a process: with the deny list of its credentials, where it has any.
+result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_credentials>& credentials);
+
+/// The gateway's listener. `door` must outlive it.
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
-                                                    tls::deny_list* deny, const net::channel_settings& settings,
-                                                    std::size_t room, gateway_door& door);
+                                                    const std::shared_ptr<gate>& keeper,
+                                                    const net::channel_settings& settings, std::size_t room,
+                                                    gateway_door& door);
+
+/// A line in the log, at the end.
+void log_turned_away(const gate& keeper);
 
 /// The clients that a certificate allows; empty without certificates.
 clients_of_certificate clients_by_certificate(bool tls);

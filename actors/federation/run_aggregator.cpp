@@ -27,20 +27,16 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
 }  // namespace
 
 result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup) {
-  std::shared_ptr<tls::deny_list> denied;
-  if (setup.tls) {
-    auto loaded = tls::deny_list::load(setup.tls->deny);
-    if (!loaded) return tl::unexpected(loaded.error());
-    denied = std::move(*loaded);
-  }
+  const auto keeper = make_gate(setup.tls);
+  if (!keeper) return tl::unexpected(keeper.error());
   caf::actor_system_config config;
   if (auto done = configure_system(config, setup.threads, setup.tls, true, setup.heartbeat, setup.timeout); !done)
     return tl::unexpected(done.error());
   caf::actor_system system(config);
-  gateway_door door;
+  gateway_door door(*keeper);
   net::transport transport;
   auto listener =
-      open_gateway(transport, setup.listen, setup.tls, denied.get(),
+      open_gateway(transport, setup.listen, setup.tls, *keeper,
                    channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room, door);
   if (!listener) return tl::unexpected(listener.error());
   const auto port = (*listener)->port();
@@ -53,6 +49,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   hooks.hello.software = "furlong";
   hooks.hello.name = setup.name;
   hooks.hello.gateway = setup.advertise.empty() ? net::host_port{setup.listen.host, port}.text() : setup.advertise;
+  hooks.keeper = *keeper;
   hooks.clients_of = clients_by_certificate(setup.tls.has_value());
   hooks.open = [&](const session_events& to, protocol::session_number attempt) {
     links::operator_target target{setup.parent.host, setup.parent.port};
@@ -72,6 +69,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   net::backoff pause(models::random_stream(std::hash<std::string>{}(setup.name), models::purpose::reconnect, 0, port));
   system.spawn(parent_link_behavior, std::move(hooks), std::move(pause));
   auto why = ended.get();
+  log_turned_away(**keeper);
   system.await_all_actors_done();
   return why;
 }

@@ -48,12 +48,8 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
                                           const federated::run_observer& observer, const server_watcher& watcher,
                                           const std::atomic<bool>& stop, const server_setup& setup) {
   const auto& network = e.settings.network;
-  std::shared_ptr<tls::deny_list> denied;
-  if (setup.tls) {
-    auto loaded = tls::deny_list::load(setup.tls->deny);
-    if (!loaded) return tl::unexpected(loaded.error());
-    denied = std::move(*loaded);
-  }
+  const auto keeper = make_gate(setup.tls);
+  if (!keeper) return tl::unexpected(keeper.error());
   caf::actor_system_config config;
   if (auto done = configure_system(config, setup.threads, setup.tls, setup.operators.has_value(), network.heartbeat,
                                    network.timeout);
@@ -62,7 +58,7 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
   caf::actor_system system(config);
   const auto run = make_context(e, setup, start);
 
-  gateway_door door;
+  gateway_door door(*keeper);
   net::transport transport;
   std::shared_ptr<result<federated::run_outcome>> outcome;
   {
@@ -71,13 +67,13 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
     auto gateway = opened->get_future();
     const auto coordinator =
         self->spawn(coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer,
-                    &watcher, &stop, clients_by_certificate(setup.tls.has_value()), opened);
+                    &watcher, &stop, clients_by_certificate(setup.tls.has_value()), *keeper, opened);
     door.set(gateway.get());
     const auto end = [&] {
       self->send_exit(coordinator, caf::exit_reason::user_shutdown);
       door.set({});
     };
-    auto listener = open_gateway(transport, setup.listen, setup.tls, denied.get(),
+    auto listener = open_gateway(transport, setup.listen, setup.tls, *keeper,
                                  channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e)),
                                  setup.upload_room, door);
     if (!listener) return end(), tl::unexpected(listener.error());
@@ -99,6 +95,7 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
                   });
     door.set({});
   }
+  log_turned_away(**keeper);
   system.await_all_actors_done();
   return std::move(*outcome);
 }

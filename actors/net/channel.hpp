@@ -64,7 +64,7 @@ using channel_ptr = std::shared_ptr<channel>;
 /// Called one at a time per channel, from a thread of the transport: hand over and return.
 struct channel_events {
   std::function<void(received frame)> on_frame;
-  /// Once, after the last on_frame: the other side closed, fell silent, broke the framing, or close() was called.
+  /// Once, after the last on_frame: either side closed, the other fell silent, or broke the framing (kind data).
   std::function<void(const error& why)> on_closed;
 };
 

@@ -5,6 +5,7 @@ federation goes on whoever knocks.
 usage: trust_test.py FURLONG [TEST...]
 """
 import shutil
+import time
 
 from federation import DONE, MISSING, Case, accounted, main, wait_until
 
@@ -65,6 +66,30 @@ class Trust(Case):
             f.processes.pop("node0")
             summary = f.finish(start=0.6)
             self.assertEqual(accounted(summary), summary["selected"])
+
+    def test_denied_meanwhile(self):
+        """A session that is open ends when its certificate is denied, within a heartbeat; the run goes on without it.
+        At the server's gateway and at an aggregator's."""
+        for aggregators in (0, 1):
+            with self.subTest(aggregators=aggregators), self.federation(settings=LONG) as f:
+                f.start(aggregators=aggregators)
+                f.wait_for_version(2)
+                node = f.processes["node1"]
+                node.wait_for("took this node in")
+                folders = ["tls-server"] + [f"tls-aggregator{i}" for i in range(aggregators)]
+                copies = [word for folder in folders for word in ("--copy-to", f.folder / folder)]
+                f.certify("deny", "--pki", f.folder / "pki", "node1", *copies)
+                begun = time.monotonic()
+                node.wait_for("the gateway says: the certificate is on the deny list")
+                self.assertLess(time.monotonic() - begun, 1.0 + 3.0, "network.heartbeat, and time to run")
+                node.wait_for("session: .*the certificate is on the deny list")  # nor does it come in again
+                node.kill()
+                f.processes.pop("node1")
+                f.wait_for_version(f.version() + 2)
+                for i in (0, 2, 3):
+                    self.assertTrue(f.processes[f"node{i}"].running)
+                summary = f.finish(start=0.6)
+                self.assertEqual(accounted(summary), summary["selected"])
 
     def test_beyond_its_certificate(self):
         with self.federation(settings=LONG) as f:

@@ -8,7 +8,8 @@
 namespace furlong::actors::net::detail {
 
 io_step stream::fail_with(failure_cause cause, std::string reason, std::string mend) {
-  problem_ = {cause, {error::kind::runtime, "", std::move(reason), std::move(mend)}};
+  const auto kind = cause == failure_cause::protocol ? error::kind::data : error::kind::runtime;
+  problem_ = {cause, {kind, "", std::move(reason), std::move(mend)}};
   return {io_state::failed, 0};
 }
 

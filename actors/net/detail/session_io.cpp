@@ -114,7 +114,7 @@ bool session::on_bytes(std::size_t count) {
     }
     case frame_reader::answer::broken: break;
   }
-  end({failure_cause::protocol, {error::kind::runtime, "", reader_.text(), ""}}, farewell::tell);
+  end({failure_cause::protocol, {error::kind::data, "", reader_.text(), ""}}, farewell::tell);
   return false;
 }
 

@@ -1,0 +1,62 @@
+// Inputs that a stranger, or a node with a certificate, could send to the ports of a federation.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "actors/net/tls_context.hpp"
+#include "federated/protocol/messages.hpp"
+#include "models/random.hpp"
+#include "tests/net/raw_peer.hpp"
+#include "wire/encode.hpp"
+
+namespace furlong::bench {
+
+namespace protocol = federated::protocol;
+
+/// Who knocks, by the name of what is wrong with the certificate: "none", "expired", "foreign", "denied", ...; "good"
+/// has nothing wrong.
+using identities = std::map<std::string, actors::net::tls_context>;
+
+/// A port under attack, and what a node that is let in knows of the run. Immutable; shared by all threads.
+struct target {
+  std::string name;  ///< "server", "aggregator", "operator"
+  std::uint16_t port = 0;
+  const identities* as = nullptr;
+  // Of a gateway:
+  protocol::client_range clients;  ///< of the good certificate
+  std::uint64_t run = 0;
+  models::layout_ptr shape;
+  std::string avoid;  ///< what a hello names so that the server's gateway keeps the node
+};
+
+/// What was done, by all threads.
+struct attack_counts {
+  std::atomic<std::uint64_t> inputs{0};
+  std::atomic<std::uint64_t> connections{0};
+  std::atomic<std::uint64_t> handshakes{0};  ///< that were over for this side
+  std::atomic<std::uint64_t> unanswered{0};  ///< connections that the port did not end within 10 s
+};
+
+struct attack {
+  const char* name;
+  bool on_operators;  ///< at the operator port; else at gateways
+  unsigned weight;    ///< of 100 inputs to the kind of port
+  /// Makes one connection and all inputs that go over it.
+  void (*make)(const target& of, models::random_stream& random, attack_counts& counts);
+};
+
+/// All of them.
+[[nodiscard]] const std::vector<attack>& attacks();
+
+/// A frame with a few bytes or words changed, cut off, or with a piece of it repeated; a multiple of 8 bytes, and its
+/// header agrees with its length in half of the cases, so that the damage is met further in.
+[[nodiscard]] tests::bytes mutated(std::span<const std::byte> frame, models::random_stream& random);
+/// A frame of each kind that a node may send, with random tasks.
+[[nodiscard]] tests::bytes node_frame(const target& of, models::random_stream& random);
+
+}  // namespace furlong::bench
