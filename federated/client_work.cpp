@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/rounding.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -190,6 +191,10 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   if (e.settings.privacy.clip > 0) clip(out.change, e.settings.privacy.clip);
   const auto& rule = e.settings.aggregation;
   if (rule.rule == rule_kind::fedatt && rule.noise > 0 && rule.noise_at == fedatt_noise::client) add_client_noise(work);
+  if (!round_update(e, id, use.own, out.change)) {
+    no_change(e, out);
+    return false;
+  }
   if (stateful) use.weights.copy_private(use.own);
   return stateful;
 }

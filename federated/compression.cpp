@@ -44,7 +44,10 @@ void round_under_one_scale(std::span<float> values, models::random_stream& round
   }
   for (float& value : values) {
     // Nothing is drawn for what needs no rounding, the many zeros of a dense change above all.
-    if (value == 0.0F) continue;
+    if (value == 0.0F) {
+      value = 0.0F;  // -0 has no code
+      continue;
+    }
     float code = largest_code;
     if (std::abs(value) < largest) {
       const float exact = std::abs(value) / scale;
@@ -56,11 +59,26 @@ void round_under_one_scale(std::span<float> values, models::random_stream& round
   }
 }
 
-void round_tensor(std::span<float> values, number_format numbers, models::random_stream& rounding) {
+// One of the two halves next to a number, so that the mean is the number.
+float round_to_half(float value, models::random_stream& rounding) {
+  const float exact = std::abs(value);
+  const std::uint16_t nearest = models::to_half(exact);
+  const float near = models::from_half(nearest);
+  if (near == exact || exact > models::largest_half) return std::copysign(near, value);
+  const auto other = static_cast<std::uint16_t>(near < exact ? nearest + 1U : nearest - 1U);
+  const float far = models::from_half(other);
+  return std::copysign(rounding.uniform() < (exact - near) / (far - near) ? far : near, value);
+}
+
+// How what lies between two halves is rounded.
+enum class halves : std::uint8_t { nearest, at_random };
+
+void round_tensor(std::span<float> values, number_format numbers, halves how, models::random_stream& rounding) {
   switch (numbers) {
     case number_format::float32: return;
     case number_format::float16:
-      for (float& value : values) value = models::from_half(models::to_half(value));
+      for (float& value : values)
+        value = how == halves::nearest ? models::from_half(models::to_half(value)) : round_to_half(value, rounding);
       return;
     case number_format::int8:
       for (std::size_t at = 0; at < values.size(); at += values_per_scale)
@@ -231,7 +249,8 @@ std::string_view to_string(number_format numbers) {
 result<void> round_model(models::shared_parameters& model, number_format numbers, models::random_stream& rounding) {
   for (std::size_t t = 0; t < model.shape()->count(); ++t)
     if (auto fit = check_numbers(model.tensor(t), numbers, (*model.shape())[t]); !fit) return fit;
-  for (std::size_t t = 0; t < model.shape()->count(); ++t) round_tensor(model.tensor(t), numbers, rounding);
+  for (std::size_t t = 0; t < model.shape()->count(); ++t)
+    round_tensor(model.tensor(t), numbers, halves::nearest, rounding);
   return {};
 }
 
@@ -241,7 +260,8 @@ result<void> round_change(models::delta& change, models::delta& carried, number_
   for (std::size_t t = 0; t < change.shape->count(); ++t)
     if (auto fit = check_numbers(std::as_const(change).values_of(t), numbers, (*change.shape)[t]); !fit) return fit;
   carried = change;
-  for (std::size_t t = 0; t < change.shape->count(); ++t) round_tensor(change.values_of(t), numbers, rounding);
+  for (std::size_t t = 0; t < change.shape->count(); ++t)
+    round_tensor(change.values_of(t), numbers, halves::at_random, rounding);
   for (std::size_t i = 0; i < change.values.size(); ++i) carried.values[i] -= change.values[i];
   return {};
 }

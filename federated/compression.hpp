@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 
+#include "federated/number_format.hpp"
 #include "models/delta.hpp"
 #include "models/parameters.hpp"
 #include "models/random.hpp"
@@ -19,15 +20,6 @@
 
 namespace furlong::federated {
 
-/// How the numbers of a tensor travel.
-enum class number_format : std::uint8_t {
-  float32,  ///< 4 bytes, as they are
-  float16,  ///< 2 bytes, the nearest half; beyond 65504 that (models/half.hpp)
-  /// 1 byte, and 4 more for every `values_per_scale` numbers: number = scale * code, codes -127 to 127. Scales have 16
-  /// significant bits, so that the product is exact.
-  int8,
-};
-constexpr std::size_t number_format_count = 3;
 /// The word used in scenarios: "float16".
 [[nodiscard]] std::string_view to_string(number_format numbers);
 
@@ -48,7 +40,8 @@ constexpr float largest_int8_number = 0x1p120F;
                                        models::random_stream& rounding);
 
 /// Rounds a change before it is sent, after adding what the client's last update left out. A row-sparse tensor then
-/// lists the rows of both, sorted; a tensor that is dense in one is dense in the sum.
+/// lists the rows of both, sorted; a tensor that is dense in one is dense in the sum. Numbers between two of the format
+/// go up or down at random so that the mean is the number itself, with float16 too (up to 65504).
 ///
 /// A change that is to travel dense must be dense before (models::to_dense): the groups of numbers under one scale
 /// differ otherwise, and packing will refuse.

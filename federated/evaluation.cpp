@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "federated/participation/uniform.hpp"
+#include "federated/rounding.hpp"
 
 namespace furlong::federated {
 
@@ -32,9 +33,24 @@ std::optional<double> area_under_curve(std::vector<std::pair<float, bool>> odds)
 
 }  // namespace
 
+namespace {
+
+std::shared_ptr<const models::shared_parameters> as_sent(const experiment& e, const models::shared_parameters& model,
+                                                         std::uint64_t version) {
+  if (!rounds_numbers(e.settings)) return nullptr;
+  auto rounded = std::make_shared<models::shared_parameters>(model);
+  round_broadcast(e, version, *rounded);
+  return rounded;
+}
+
+}  // namespace
+
 evaluation::evaluation(const experiment& e, const models::shared_parameters& model, private_store* store,
                        std::uint64_t version, const participation_ledger* ledger)
-    : e_(e), scorer_(e, model, store), version_(version) {
+    : e_(e),
+      rounded_(as_sent(e, model, version)),
+      scorer_(e, rounded_ != nullptr ? *rounded_ : model, store),
+      version_(version) {
   const auto unseen = e.clients->unseen_validation();
   add_group(group::validation, unseen.empty() ? e.clients->training() : unseen);
   first_seen_ = work_.size();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -54,6 +55,7 @@ struct evaluation_report {
 /// the clients scored, not the population.
 class evaluation {
  public:
+  /// What is scored is the model as clients get it: rounded where network.compression says so.
   /// `store` may be null where the algorithm is stateless. `ledger`, from which report() gets its bins, is read here
   /// and not kept; the other arguments must outlive the evaluation.
   evaluation(const experiment& e, const models::shared_parameters& model, private_store* store, std::uint64_t version,
@@ -84,6 +86,7 @@ class evaluation {
   [[nodiscard]] std::vector<participation_bin> bins() const;
 
   const experiment& e_;
+  std::shared_ptr<const models::shared_parameters> rounded_;  ///< as clients get the model; null: as it is
   client_scorer scorer_;
   std::uint64_t version_;
   std::vector<item> work_;

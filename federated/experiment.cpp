@@ -1,5 +1,7 @@
 #include "federated/experiment.hpp"
 
+#include <algorithm>
+
 namespace furlong::federated {
 
 models::shared_parameters initial_model(const experiment& e) {
@@ -14,6 +16,9 @@ models::shared_parameters initial_model(const experiment& e) {
 }
 
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out) {
+  // Tensors behind the model's own: nothing was left unsent yet (federated/rounding.hpp).
+  for (auto t = e.parts.private_tensors.size(); t < e.parts.private_->count(); ++t)
+    std::ranges::fill(out.tensor(t), 0.0F);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (!e.parts.slots[t].is_private) continue;
     models::random_stream stream(e.settings.seed, models::purpose::initialize_private, round, client,

@@ -23,7 +23,10 @@ struct experiment {
   std::shared_ptr<const population>
       participants;  ///< who trains: `clients`, or one client that pools them (centralized)
   std::function<std::uint64_t(const client_update&)> upload_bytes;  ///< encoded size of an update
-  std::uint64_t download_bytes = 0;                                 ///< encoded size of a task and its broadcast
+  /// Encoded size of a task and its broadcast, before zstd: what is known before there is a model.
+  std::uint64_t download_bytes = 0;
+  /// The same of one broadcast, with zstd; empty: download_bytes of all.
+  std::function<std::uint64_t(const broadcast&)> sent_bytes;
   /// Encoded size that the simulation takes for a client's update before it is trained; empty: nothing is sent.
   std::function<std::uint64_t(std::uint32_t client)> planned_upload_bytes;
   std::shared_ptr<const world> around;  ///< the simulated world; null under the real clock

@@ -79,11 +79,11 @@ class plain_run {
 
   result<round_report> run_round() {
     const auto cohort = choose();
-    const broadcast from{state_.run, state_.version, state_.model, state_.reference};
+    const auto from = make_broadcast(e_, state_);
     const auto sum = make_accumulator(e_.settings.aggregation, e_.parts.shared, state_.reference);
     round_report report;
     report.selected = cohort.size();
-    report.bytes_down = cohort.size() * e_.download_bytes;
+    report.bytes_down = cohort.size() * sent_bytes(e_, from);
     for (const auto client : cohort)
       if (auto done = train_client(from, client, *sum, report); !done) return tl::unexpected(done.error());
     auto round = sum->report();

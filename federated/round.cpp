@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "federated/privacy.hpp"
+#include "federated/rounding.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -16,6 +17,16 @@ protocol::server_state initial_state(const experiment& e) {
   const auto clients = e.participants->training();
   state.ledger = std::make_shared<participation_ledger>(clients.empty() ? 0 : std::size_t{clients.back()} + 1);
   return state;
+}
+
+broadcast make_broadcast(const experiment& e, const protocol::server_state& state) {
+  broadcast made{state.run, state.version, state.model, state.reference};
+  round_broadcast(e, state.version, made.model);
+  return made;
+}
+
+std::uint64_t sent_bytes(const experiment& e, const broadcast& from) {
+  return e.sent_bytes ? e.sent_bytes(from) : e.download_bytes;
 }
 
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,

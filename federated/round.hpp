@@ -11,6 +11,12 @@ namespace furlong::federated {
 /// The state before the first round.
 [[nodiscard]] protocol::server_state initial_state(const experiment& e);
 
+/// The model of the state's version as clients get it: rounded where network.compression says so.
+[[nodiscard]] broadcast make_broadcast(const experiment& e, const protocol::server_state& state);
+
+/// Encoded size of a task and a broadcast, for the books.
+[[nodiscard]] std::uint64_t sent_bytes(const experiment& e, const broadcast& from);
+
 /// Ends a round: adds the server's noise and lets the optimizer move the model. An unusable aggregate leaves the model
 /// as it was; the version advances all the same. Completes `report`, whose counts the caller has filled in; those of
 /// `state` are the caller's too. The optimizer's state is not copied into `state`.

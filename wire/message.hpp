@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "federated/compression.hpp"
+#include "federated/settings.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::wire {
@@ -24,6 +25,14 @@ struct packing {
   federated::number_format numbers = federated::number_format::float32;
   bool zstd = false;  ///< compress on top, tensors of an update each by itself, where that is shorter
 };
+
+/// What a run's settings ask for.
+[[nodiscard]] inline update_format format_of(const federated::network_settings& network) {
+  return network.sparse_upload ? update_format::sparse : update_format::dense;
+}
+[[nodiscard]] inline packing packing_of(const federated::network_settings& network) {
+  return {network.compression.numbers, network.compression.zstd};
+}
 
 /// Exact length in bytes of the frame that the encoder makes of a message, without making it. O(tensors). How long a
 /// frame gets with zstd is known only from the frame.

@@ -6,6 +6,7 @@
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/directory.hpp"
+#include "federated/round.hpp"
 #include "federated/stopwatch.hpp"
 
 namespace furlong::actors::federation {
@@ -27,8 +28,7 @@ struct coordinator_state {
   /// An evaluation that nodes compute.
   struct scoring {
     scoring(const federated::experiment& e, const protocol::server_state& state)
-        : model(std::make_shared<const federated::broadcast>(
-              federated::broadcast{state.run, state.version, state.model, state.reference})),
+        : model(std::make_shared<const federated::broadcast>(federated::make_broadcast(e, state))),
           scores(e, model->model, nullptr, state.version, state.ledger.get()) {}
     federated::broadcast_ptr model;
     federated::evaluation scores;

@@ -24,6 +24,12 @@ std::string address_of(const tcp::endpoint& end) {
   return address.to_string();
 }
 
+result<void> check(const listener_settings& settings, const std::string& place) {
+  if (settings.room == nullptr || settings.room->capacity() >= settings.channel.max_message) return {};
+  return fail(error::kind::usage, place, "the budget for large frames is smaller than one frame may be",
+              "raise it, or lower max_message");
+}
+
 }  // namespace
 
 /// Lives on its own strand, as do the sessions on theirs.
@@ -41,6 +47,7 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
   /// The port, or what the system says against it.
   std::uint16_t bind(const tcp::endpoint& at, error_code& failed);
   bool start();
+  void use(const listener_settings& settings);
   void abort() override;
   [[nodiscard]] std::size_t connections() const { return connections_; }
 
@@ -57,7 +64,7 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
   tcp::acceptor socket_;
   detail::asio::steady_timer timer_;
   const std::optional<tls_context> tls_;
-  const listener_settings settings_;
+  listener_settings settings_;
   const std::shared_ptr<const listener_events> events_;
   std::atomic<std::size_t> connections_{0};
   std::size_t handshakes_ = 0;
@@ -82,6 +89,13 @@ bool listener::acceptor::start() {
   if (!core_->add(shared_from_this())) return false;
   boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->accept(); });
   return true;
+}
+
+void listener::acceptor::use(const listener_settings& settings) {
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this(), settings] {
+    self->settings_ = settings;
+    self->accept();
+  });
 }
 
 void listener::acceptor::abort() {
@@ -182,8 +196,7 @@ result<std::unique_ptr<listener>> listener::open(transport& on, const host_port&
   const auto wrong = [&](const std::string& why, const std::string& mend = "") {
     return fail(error::kind::usage, at.text(), why, mend);
   };
-  if (settings.room != nullptr && settings.room->capacity() < settings.channel.max_message)
-    return wrong("the budget for large frames is smaller than one frame may be", "raise it, or lower max_message");
+  if (auto fit = check(settings, at.text()); !fit) return tl::unexpected(fit.error());
   error_code failed;
   tcp::resolver resolver(on.core()->context());
   const auto found = resolver.resolve(at.host, std::to_string(at.port), tcp::resolver::passive, failed);
@@ -197,6 +210,12 @@ result<std::unique_ptr<listener>> listener::open(transport& on, const host_port&
 }
 
 listener::~listener() { inner_->abort(); }
+
+result<void> listener::use(const listener_settings& settings) {
+  if (auto fit = check(settings, "port " + std::to_string(port_)); !fit) return fit;
+  inner_->use(settings);
+  return {};
+}
 
 std::size_t listener::connections() const { return inner_->connections(); }
 

@@ -56,6 +56,8 @@ class listener {
   listener& operator=(const listener&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
+  /// Settings for the connections that come from now on. Errors as for open(); the settings are what they were then.
+  [[nodiscard]] result<void> use(const listener_settings& settings);
   /// Connections that are open or on their way, at this moment.
   [[nodiscard]] std::size_t connections() const;
 

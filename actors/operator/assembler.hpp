@@ -14,6 +14,8 @@ class assembler {
  public:
   /// @param max_message bytes of the largest frame; the announced size is held against it before anything is allocated
   explicit assembler(std::size_t max_message) : max_message_(max_message) {}
+  /// For frames that are announced from now on.
+  void limit(std::size_t max_message) { max_message_ = max_message; }
 
   /// Hands every frame that the piece completes to `on_frame`, in order. Why the other side broke the framing, if so:
   /// a piece is missing, its slices are not the next bytes, a frame is too large. After that it takes no more.

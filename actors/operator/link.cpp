@@ -25,6 +25,7 @@ class link_channel final : public net::channel {
     if (out_->push(std::move(frame))) caf::anon_send(link_, wake_atom::value);
   }
   [[nodiscard]] std::size_t queued() const override { return out_->queued(); }
+  void limit(std::size_t max_message) override { out_->set_max_message(max_message); }
   void close() override {
     out_->shut();
     caf::anon_send(link_, close_atom::value);
@@ -62,6 +63,11 @@ void pump(self_pointer self) {
   if (!state.events) return;
   if (state.out->overflowed())
     return end(self, "more than " + std::to_string(state.out->limit()) + " bytes wait to be sent", true);
+  if (const auto bytes = state.out->too_long(); bytes > 0)
+    return end(self,
+               "a frame of " + std::to_string(bytes) + " bytes was to be sent; network.max_message is " +
+                   std::to_string(state.out->max_message()),
+               true);
   while (state.out->in_flight() < link_credits) {
     auto next = state.out->cut();
     if (!next) break;
@@ -96,6 +102,7 @@ void on_piece(self_pointer self, const piece& next) {
   auto& state = self->state;
   if (!state.events) return;
   std::optional<std::string> broken;
+  state.in->limit(state.out->max_message());
   const bool handed_over = call(self, [&] {
     broken = state.in->add(next, [&](net::received frame) {
       if (state.events->on_frame) state.events->on_frame(std::move(frame));
@@ -145,7 +152,7 @@ void link_state::closed(const error& why) {
 link_actor::behavior_type link_behavior(self_pointer self, std::shared_ptr<link_start> start) {
   auto& state = self->state;
   state.start = std::move(*start);
-  state.out = std::make_shared<outbox>(state.start.options.queue_limit);
+  state.out = std::make_shared<outbox>(state.start.options.queue_limit, state.start.options.max_message);
   state.in.emplace(state.start.options.max_message);
   self->set_down_handler([self](const caf::down_msg& down) {
     if (down.source != self->state.counterpart) return;

@@ -8,6 +8,11 @@ namespace furlong::actors::links {
 bool outbox::push(wire::encoded frame) {
   const std::scoped_lock lock(mutex_);
   if (shut_) return false;
+  if (frame.size() > max_message_) {
+    too_long_ = frame.size();
+    shut_ = true;
+    return true;
+  }
   if (frame.size() > limit_ - waiting_bytes_) {
     overflowed_ = true;
     shut_ = true;
@@ -86,6 +91,11 @@ bool outbox::drained() const {
 bool outbox::overflowed() const {
   const std::scoped_lock lock(mutex_);
   return overflowed_;
+}
+
+std::size_t outbox::too_long() const {
+  const std::scoped_lock lock(mutex_);
+  return too_long_;
 }
 
 }  // namespace furlong::actors::links

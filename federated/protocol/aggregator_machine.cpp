@@ -86,7 +86,8 @@ std::optional<rejection> aggregator_machine::try_fold(const client_update& updat
   return sum_->fold(update, is_async() ? staleness_weight(how, staleness) : 1.0);
 }
 
-std::optional<rejection> aggregator_machine::on_update(const client_update& update, aggregator_effects& out) {
+std::optional<rejection> aggregator_machine::on_update(const client_update& update, aggregator_effects& out,
+                                                       std::optional<std::uint64_t> bytes) {
   rejection stranger{};
   auto* task = find(update.id, stranger);
   if (task == nullptr) return stranger;
@@ -98,7 +99,7 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
   settlement what;
   what.examples = update.examples;
   what.loss = update.weight > 0 ? update.loss_sum / update.weight : 0.0;
-  if (e_.upload_bytes) what.bytes = e_.upload_bytes(update);
+  if (bytes || e_.upload_bytes) what.bytes = bytes ? *bytes : e_.upload_bytes(update);
   std::optional<rejection> refused;
   if (task->closed) {
     what.what = task->surplus ? outcome::surplus : outcome::late;

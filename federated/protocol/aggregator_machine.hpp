@@ -64,7 +64,8 @@ class aggregator_machine {
   /// The server wants the share of `version` closed; `enough`: because it has all the reports that it needs.
   void on_close(std::uint64_t version, bool enough, aggregator_effects& out);
   /// A client's report. A report that nobody asked for changes nothing and is returned as refused.
-  std::optional<rejection> on_update(const client_update& update, aggregator_effects& out);
+  std::optional<rejection> on_update(const client_update& update, aggregator_effects& out,
+                                     std::optional<std::uint64_t> bytes = std::nullopt);
   /// A report arrived of a task whose share is over; `bytes` long, and nobody looks at what it says.
   void on_unwanted(const task_id& task, std::uint64_t bytes, aggregator_effects& out);
   /// A client could not do its work.

@@ -71,14 +71,14 @@ void gateway_machine::on_session_lost(session_number session, virtual_time now, 
 }
 
 void gateway_machine::on_update(session_number session, const client_update& update, virtual_time now,
-                                gateway_effects& out) {
+                                gateway_effects& out, std::optional<std::uint64_t> bytes) {
   if (!sessions_.contains(session)) return;
   if (!owns(session, update.id.client)) {
     ++unasked_[static_cast<std::size_t>(rejection::unknown_task)];
     out.emplace_back(give_verdicts{session, {{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
     return;
   }
-  const auto refused = inner_.on_update(update, effects_);
+  const auto refused = inner_.on_update(update, effects_, bytes);
   // Where no task ended by it, nobody had asked, or it was folded before: the server's word on it will come.
   if (refused && effects_.empty()) ++unasked_[static_cast<std::size_t>(*refused)];
   digest(now, out);

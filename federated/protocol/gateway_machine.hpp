@@ -56,7 +56,9 @@ class gateway_machine {
 
   // From nodes. A session that is not open is ignored.
   void on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out);
-  void on_update(session_number session, const client_update& update, virtual_time now, gateway_effects& out);
+  /// `bytes`: the size of its frame.
+  void on_update(session_number session, const client_update& update, virtual_time now, gateway_effects& out,
+                 std::optional<std::uint64_t> bytes = std::nullopt);
   void on_failures(session_number session, const task_failures& failed, virtual_time now, gateway_effects& out);
   void on_session_lost(session_number session, virtual_time now, gateway_effects& out);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/round.hpp"
 #include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
@@ -64,7 +65,8 @@ void server_machine::show_model() {
   for (const auto version : std::exchange(unused_, {}))
     if (const auto at = broadcasts_.find(version); at != broadcasts_.end() && at->second.open == 0)
       broadcasts_.erase(at);
-  current_ = std::make_shared<const broadcast>(broadcast{state_.run, state_.version, state_.model, state_.reference});
+  current_ = std::make_shared<const broadcast>(make_broadcast(e_, state_));
+  task_bytes_ = sent_bytes(e_, *current_);
   broadcasts_[state_.version].from = current_;
 }
 
@@ -191,7 +193,7 @@ std::vector<task_id> server_machine::give_out(const std::vector<std::uint32_t>& 
   }
   policy_->asked(clients);
   report_.selected += tasks.size();
-  report_.bytes_down += tasks.size() * e_.download_bytes;
+  report_.bytes_down += tasks.size() * task_bytes_;
   return tasks;
 }
 

@@ -220,6 +220,7 @@ class server_machine {
   std::unique_ptr<selection_policy> policy_;
   std::unique_ptr<accumulator> sum_;
   broadcast_ptr current_;
+  std::uint64_t task_bytes_ = 0;                               // encoded size of a task and `current_`
   std::unordered_map<std::uint32_t, open_task> open_;          ///< by client
   std::unordered_map<std::uint64_t, shown_model> broadcasts_;  ///< of the versions that open tasks started from
   std::vector<std::uint64_t> unused_;                          ///< of these, versions that may have no open task left

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "models/half.hpp"
+
 using namespace furlong;
 using namespace furlong::federated;
 using models::purpose;
@@ -114,14 +116,36 @@ BOOST_AUTO_TEST_CASE(rounded_numbers_pack_exactly_at_any_magnitude) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(float16_rounds_to_nearest_and_saturates) {
+BOOST_AUTO_TEST_CASE(models_in_float16_are_rounded_to_nearest_and_saturate) {
   random_stream random(4, purpose::test);
-  const auto change = rounded(dense({0.1F, 65504.0F, 65519.0F, 1e30F, -1e30F, 0x1p-24F, 0x1p-26F, -0.0F, 1.0F}),
-                              number_format::float16, random);
+  const std::vector<float> values{0.1F, 65504.0F, 65519.0F, 1e30F, -1e30F, 0x1p-24F, 0x1p-26F, -0.0F, 1.0F};
   const std::vector<float> expected{0.0999755859375F, 65504.0F, 65504.0F, 65504.0F, -65504.0F,
                                     0x1p-24F,         0.0F,     -0.0F,    1.0F};
-  BOOST_TEST(change.values == expected, boost::test_tools::per_element());
-  BOOST_TEST((there_and_back(change.values, number_format::float16) == change.values));
+  models::shared_parameters model(layout_of({{"w", 1, static_cast<std::uint32_t>(values.size())}}));
+  std::ranges::copy(values, model.values().begin());
+  BOOST_REQUIRE(round_model(model, number_format::float16, random).has_value());
+  const std::vector<float> found(model.values().begin(), model.values().end());
+  BOOST_TEST(found == expected, boost::test_tools::per_element());
+  BOOST_TEST((there_and_back(found, number_format::float16) == expected));
+}
+
+// A change goes to one of the two halves next to it, as often as makes the mean right: 5 standard errors.
+BOOST_AUTO_TEST_CASE(changes_in_float16_are_rounded_without_bias_and_saturate) {
+  constexpr int times = 4000;
+  random_stream random(4, purpose::test);
+  const std::vector<float> values{0.1F, -0.1F, 0x1p-26F, 1.0003F, 6e-6F, 65504.0F, 1e30F, -1e30F, -0.0F, 1.0F, 1e-30F};
+  std::vector<double> sums(values.size(), 0.0);
+  for (int i = 0; i < times; ++i) {
+    const auto change = rounded(dense(values), number_format::float16, random);
+    BOOST_REQUIRE(packs(change.values, number_format::float16));
+    for (std::size_t v = 0; v < values.size(); ++v) sums[v] += static_cast<double>(change.values[v]);
+  }
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    const auto exact = static_cast<double>(std::clamp(values[v], -65504.0F, 65504.0F));
+    const double step = std::max(std::abs(exact) * 0x1p-10, 0x1p-24);
+    BOOST_TEST(std::abs(sums[v] / times - exact) <= 5.0 * step / (2.0 * std::sqrt(times)), values[v]);
+  }
+  for (const std::size_t v : {0U, 2U, 3U}) BOOST_TEST(sums[v] != times * models::from_half(models::to_half(values[v])));
 }
 
 BOOST_AUTO_TEST_CASE(float32_changes_nothing) {

@@ -253,6 +253,50 @@ BOOST_AUTO_TEST_CASE(files_that_are_no_good_are_named) {
   check({rubbish, good.key, good.authority}, rubbish);
 }
 
+BOOST_AUTO_TEST_CASE(a_limit_that_is_set_later_counts_both_ways) {
+  test_pki pki;
+  for (const bool sending : {false, true}) {
+    gateway to(pki);
+    net::transport on;
+    const auto node = connect_to(on, to.address(), client_context(pki.node()));
+    BOOST_REQUIRE(node->wait_open());
+    const auto there = to.wait_channel(0);
+    BOOST_REQUIRE(there != nullptr);
+    there->channel->send(make_frame(1 << 20));  // longer than what is allowed afterwards
+    BOOST_REQUIRE(node->wait_frames(1));
+    node->channel->limit(100'000);
+    auto& from = sending ? *node : *there;
+    from.channel->send(make_frame(90'000));
+    BOOST_REQUIRE((sending ? there : node)->wait_frames(sending ? 1 : 2));
+    from.channel->send(make_frame(110'000));
+    const auto why = node->wait_closed().value_or("");
+    BOOST_TEST(why.find(sending ? "a frame is too long" : "and 100000 are allowed") != std::string::npos, why);
+    BOOST_TEST(there->wait_closed().has_value());
+    BOOST_TEST(node->frame_count + there->frame_count == 2U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_listener_uses_new_settings_for_whoever_comes_next) {
+  test_pki pki;
+  gateway to(pki);
+  net::transport on;
+  const auto before = connect_to(on, to.address(), client_context(pki.node()));
+  BOOST_REQUIRE(before->wait_open());
+  net::listener_settings tight;
+  tight.channel.max_message = 100'000;
+  tight.room = net::budget::make(99'999);
+  BOOST_TEST(!to.listening().use(tight));
+  tight.room = net::budget::make(100'000);
+  BOOST_REQUIRE(to.listening().use(tight).has_value());
+  const auto after = connect_to(on, to.address(), client_context(pki.node()));
+  BOOST_REQUIRE(after->wait_open());
+  before->channel->send(make_frame(200'000));
+  after->channel->send(make_frame(200'000));
+  BOOST_TEST(to.wait_channel(0)->wait_frames(1));
+  const auto why = to.wait_channel(1)->wait_closed().value_or("");
+  BOOST_TEST(why.find("and 100000 are allowed") != std::string::npos, why);
+}
+
 BOOST_AUTO_TEST_CASE(addresses_that_cannot_be_listened_on) {
   net::transport on;
   const auto open = [&](const net::host_port& at, net::listener_settings settings = {}) {

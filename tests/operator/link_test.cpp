@@ -171,6 +171,24 @@ BOOST_AUTO_TEST_CASE(a_frame_that_is_too_large_ends_the_link_and_both_sides_know
              "the other side closed: a frame of 1008 bytes was announced; network.max_message is 1000");
 }
 
+BOOST_AUTO_TEST_CASE(a_limit_that_is_set_later_counts_both_ways) {
+  for (const bool sending : {false, true}) {
+    linked pair(true);
+    pair.above->channel()->send(raw_frame(200'000));  // longer than what is allowed afterwards
+    BOOST_REQUIRE(pair.below->wait_frames(1));
+    pair.below->channel()->limit(1000);
+    const auto& from = sending ? pair.below : pair.above;
+    from->channel()->send(raw_frame(125));
+    from->channel()->send(raw_frame(126));
+    BOOST_REQUIRE(pair.below->wait_closed());
+    BOOST_REQUIRE(pair.above->wait_closed());
+    const std::string why = sending ? "a frame of 1008 bytes was to be sent" : "a frame of 1008 bytes was announced";
+    BOOST_TEST(pair.below->closed()[0].reason == why + "; network.max_message is 1000");
+    BOOST_TEST(pair.below->frames().size() == (sending ? 1U : 2U));
+    BOOST_TEST(pair.above->frames().size() <= 1U);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_receiver_that_does_not_keep_up_slows_the_sender_down_and_the_queue_is_bounded) {
   std::mutex blocked;
   std::atomic<std::size_t> got{0};

@@ -30,6 +30,8 @@ class frame_reader {
   /// @param max_message longer frames break the stream
   /// @param ask_above   length of the longest frame that needs no grant
   frame_reader(std::size_t max_message, std::size_t ask_above) : max_message_(max_message), ask_above_(ask_above) {}
+  /// For frames that are announced from now on.
+  void limit(std::size_t max_message) { max_message_ = max_message; }
 
   /// Where the next bytes go. Never empty while the last answer was more, frame, sign or busy.
   [[nodiscard]] std::span<std::byte> space();

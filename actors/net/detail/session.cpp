@@ -38,7 +38,8 @@ session::session(session_parts parts)
       settings_(parts.settings),
       room_(std::move(parts.room)),
       hooks_(std::move(parts.hooks)),
-      reader_(settings_.max_message, room_ != nullptr ? small_frame : std::numeric_limits<std::size_t>::max()) {}
+      reader_(settings_.max_message, room_ != nullptr ? small_frame : std::numeric_limits<std::size_t>::max()),
+      max_message_(settings_.max_message) {}
 
 void session::start() {
   const bool may = core_->add(shared_from_this());

@@ -207,13 +207,18 @@ void session::send(wire::encoded frame) {
   if (closed_ || overflowed_) return;
   const auto size = frame.size();
   const auto before = queued_.fetch_add(size);
-  if (size > settings_.max_message || (before > 0 && before + size > settings_.max_queued)) overflowed_ = true;
+  if (size > max_message_ || (before > 0 && before + size > settings_.max_queued)) overflowed_ = true;
   {
     const std::lock_guard lock(mutex_);
     if (!overflowed_) inbox_.push_back(std::move(frame));
     if (std::exchange(scheduled_, true)) return;
   }
   later([](session& self) { self.pump_out(); });
+}
+
+void session::limit(std::size_t max_message) {
+  max_message_ = max_message;
+  later([max_message](session& self) { self.reader_.limit(max_message); });
 }
 
 void session::take_inbox() {
