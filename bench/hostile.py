@@ -79,7 +79,7 @@ class Hostile:
         def counts():
             return {name: descriptors(self.pid(name)) for name in (SERVER, AGGREGATOR)}
         if before is None:
-            time.sleep(8)  # longer than a half-open connection is kept
+            time.sleep(3)  # connections that were ended linger for a second
             return counts()
         try:
             wait_until("file descriptors are given back", lambda: all(c <= before[n] for n, c in counts().items()), 40)

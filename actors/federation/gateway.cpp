@@ -277,7 +277,9 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
         with_effects([&](auto& out) {
           const auto at = self->state.sessions.find(closed.session);
           if (at == self->state.sessions.end()) return;
-          spdlog::info("node {}: {}", at->second.channel->other().name, closed.why);
+          // Who never said hello was no node: if anything was wrong, the gate has counted it.
+          const auto level = at->second.greeted ? spdlog::level::info : spdlog::level::debug;
+          spdlog::log(level, "node {}: {}", at->second.channel->other().name, closed.why);
           forget(self, closed.session, out);
         });
       },

@@ -59,7 +59,7 @@ struct server_setup {
   std::optional<tls::operator_credentials> tls;  ///< nothing: neither encrypted nor authenticated
   std::string scenario;                          ///< for nodes and aggregators: no path is in it
   std::size_t threads = 2;
-  std::size_t upload_room = std::size_t{64} << 20U;  ///< bytes of updates that may be on their way in at once
+  std::size_t upload_room = std::size_t{64} << 20U;  ///< most bytes of updates on their way in at once
 };
 
 /// Drives a run over whoever comes, until it is over or `stop` is set: then it ends after the round under way.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "actors/federation/branch_link.hpp"
 #include "actors/federation/coordinator.hpp"
 #include "actors/federation/gateway.hpp"
@@ -15,6 +17,14 @@ std::uint64_t longest_node_frame(const federated::experiment& e) {
   const auto lists = wire::largest_control(std::max<std::size_t>(e.clients->facts().clients, 1));
   return std::max<std::uint64_t>(
       {wire::largest_update(*e.parts.shared), wire::largest_broadcast(*e.parts.shared), lists});
+}
+
+/// Room for updates on their way in: for a few at once, however many nodes send. They are folded one after the other,
+/// so more of them would only wait in memory.
+std::size_t upload_room(const federated::experiment& e, std::size_t most) {
+  constexpr std::size_t at_once = 16;
+  constexpr std::size_t least = std::size_t{16} << 20U;
+  return std::min(most, std::max(least, at_once * wire::largest_update(*e.parts.shared)));
 }
 
 std::shared_ptr<const federation_context> make_context(const federated::experiment& e, const server_setup& setup,
@@ -75,7 +85,7 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
     };
     auto listener = open_gateway(transport, setup.listen, setup.tls, *keeper,
                                  channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e)),
-                                 setup.upload_room, door);
+                                 upload_room(e, setup.upload_room), door);
     if (!listener) return end(), tl::unexpected(listener.error());
     std::unique_ptr<links::operator_listener> operators;
     if (setup.operators) {
