@@ -102,7 +102,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
   auto& state = self->state;
   auto& node = state.sessions.at(number);
   if (std::exchange(node.greeted, true)) return refuse(self, number, "said hello twice", out);
-  if (state.options.clients_of) {
+  if (state.options.clients_of && !node.trusted) {
     const auto allowed = state.options.clients_of(node.channel->other().name);
     if (!allowed || !allowed->contains(got.clients.first) || !allowed->contains(got.clients.last))
       return refuse(self, number,
@@ -116,7 +116,8 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
                       std::to_string(state.run->welcome.facts.clients - 1),
                   out);
   node.hello = std::move(got);
-  if (state.options.places)
+  // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
+  if (state.options.places && !node.trusted)
     self->send(state.options.places, node_arrived{number, node.hello.avoid});
   else
     admit(self, number, out);
@@ -162,7 +163,7 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
   if (!at->second.open) return refuse(self, got.session, "did not say hello first", out);
   if (auto copied = state.decoder->decode_update(got.frame->bytes(), state.update); !copied)
     return refuse(self, got.session, copied.error().text(), out);
-  state.machine->on_update(got.session, state.update, steady_now(), out);
+  state.machine->on_update(got.session, state.update, steady_now(), out, got.frame->bytes().size());
 }
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
@@ -239,7 +240,9 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
   return {
       [self](const session_opened& opened) {
         if (self->state.over) return opened.channel->close();
-        self->state.sessions[opened.session].channel = opened.channel;
+        auto& session = self->state.sessions[opened.session];
+        session.channel = opened.channel;
+        session.trusted = opened.trusted;
       },
       [self, with_effects](const session_frame& got) { with_effects([&](auto& out) { on_frame(self, got, out); }); },
       [self, with_effects](const session_closed& closed) {
