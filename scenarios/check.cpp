@@ -101,6 +101,17 @@ void check_privacy(draft& of) {
         "network.upload = \"sparse\" shows the server which rows a client changed; privacy.noise does not hide that");
 }
 
+void check_compression(draft& of) {
+  const std::string key = "network.compression";
+  if (!of.good({key, "algorithm.kind", "privacy.clip"}) || of.values.text(key) == "none") return;
+  if (of.values.text("algorithm.kind") == "centralized")
+    return of.report(key, "has no meaning in centralized training: nothing is sent",
+                     "remove it, or choose another algorithm");
+  if (of.values.text(key) != "zstd" && of.values.number("privacy.clip") > 0.0)
+    of.report(key, "rounds updates, which makes some of them longer than privacy.clip allows",
+              "set it to \"zstd\", or remove privacy.clip");
+}
+
 /// Scoring unseen clients, and the training of fedrecon, need two batches at least: one to reconstruct on, one to score
 /// or to learn on.
 void check_batches(draft& of) {
@@ -239,6 +250,7 @@ void check_scenario(draft& of) {
   check_fedsgd(of);
   check_server(of);
   check_privacy(of);
+  check_compression(of);
   check_source(of);
   check_batches(of);
   check_tensors(of);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "federated/compression.hpp"
 #include "federated/digest.hpp"
 #include "scenarios/draft.hpp"
 #include "scenarios/records.hpp"
@@ -58,10 +59,18 @@ std::string write(const scenario& of, bool identity_only) {
   const auto keys = schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind));
   // A schedule over the rounds makes their number part of what is computed.
   const bool scheduled = of.values.text("algorithm.client.schedule") != "constant";
+  const auto numbers = of.settings.network.compression.numbers;
+  const bool rounded = numbers != federated::number_format::float32;
+  const auto text_of = [&](const models::option_spec& option, const models::option_value& value) {
+    if (identity_only && option.name == "network.compression") return toml_string(federated::to_string(numbers));
+    return value_text(value);
+  };
   const auto left_out = [&](const key_spec& key) {
     const auto& name = key.option.name;
     const bool counts = name == "scenario.rounds" || name == "scenario.epochs" || name == "scenario.until.rounds";
-    return identity_only && !key.identity && !(scheduled && counts);
+    // Numbers that are rounded as they travel are part of it too; whether zstd packs them is not.
+    const bool rounds = name == "network.compression" || name == "network.upload";
+    return identity_only && !key.identity && !(scheduled && counts) && !(rounded && rounds);
   };
   std::string text;
   for (const auto& table : tables_of(keys)) {
@@ -70,7 +79,7 @@ std::string write(const scenario& of, bool identity_only) {
       const auto& option = key.option;
       const auto at = of.values.all().find(option.name);
       if (table_of(option.name) != table || at == of.values.all().end() || left_out(key)) continue;
-      lines += std::string(leaf_of(option.name)) + " = " + value_text(at->second) + "\n";
+      lines += std::string(leaf_of(option.name)) + " = " + text_of(option, at->second) + "\n";
     }
     if (!lines.empty()) text += (text.empty() ? "[" : "\n[") + table + "]\n" + lines;
   }

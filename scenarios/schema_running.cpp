@@ -34,6 +34,21 @@ void add_running_keys(std::vector<key_spec>& keys) {
   add(may_change(
       key("network.upload", FURLONG_AT(network.sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
           "Send whole tensors, or only touched rows: less traffic, and the server learns which items a client has.")));
+  using federated::number_format;
+  add(may_change(key("network.compression", FURLONG_AT(network.compression),
+                     words<federated::compression_settings>{{"none", {}},
+                                                            {"zstd", {number_format::float32, true}},
+                                                            {"float16", {number_format::float16, false}},
+                                                            {"float16+zstd", {number_format::float16, true}},
+                                                            {"int8", {number_format::int8, false}},
+                                                            {"int8+zstd", {number_format::int8, true}}},
+                     "How numbers travel. zstd saves bytes and changes nothing else. float16 and int8 round the model "
+                     "that is broadcast and every update, updates without bias; clients that keep private "
+                     "values add to their next update what rounding took from the last.")));
+  add(may_change(key("network.trust", FURLONG_AT(network.operator_trust),
+                     words<bool>{{"certificates", false}, {"operator", true}},
+                     "Whose nodes take part: those with a node's certificate, for the clients that it names; or also "
+                     "the operator's own, which join at the operator port and host any clients.")));
   add(may_change(key("network.heartbeat", FURLONG_AT(network.heartbeat),
                      "Between processes: the server gives a sign of life at least this often, in seconds.",
                      {0.1, 3.0})));
@@ -45,6 +60,11 @@ void add_running_keys(std::vector<key_spec>& keys) {
                      "Between processes: a client whose node is there has so many seconds for a task; then it is "
                      "dropped.",
                      {1.0, 31536000.0})));
+  add(may_change(
+      key("network.max_message", FURLONG_AT(network.max_message),
+          "Between processes: bytes of the longest message, either way; a peer that sends a longer one is cut "
+          "off. The model must fit, and a list of all clients.",
+          {2097152.0, 1073741824.0})));
   add(may_change(key("network.start", FURLONG_AT(network.start),
                      "Between processes: the share of the training clients that must have joined before a run begins "
                      "or is resumed.",

@@ -58,6 +58,21 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   return prepared_run{std::move(e), std::move(*store)};
 }
 
+/// A node's own certificate, or one of the operator's tier.
+result<void> load_credentials(const join_options& options, actors::federation::node_setup& setup) {
+  setup.at_operator_port = options.operator_trust;
+  if (options.operator_trust) {
+    auto loaded = load_operator(options.trust);
+    if (!loaded) return tl::unexpected(loaded.error());
+    setup.operator_tls = std::move(*loaded);
+    return {};
+  }
+  auto loaded = load_node(options.trust);
+  if (!loaded) return tl::unexpected(loaded.error());
+  setup.tls = std::move(*loaded);
+  return {};
+}
+
 }  // namespace
 
 int join_command(const join_options& options) {
@@ -67,13 +82,11 @@ int join_command(const join_options& options) {
   const auto server = read_address("--server", options.server);
   if (!server) return report_failure(server.error());
   if (auto safe = check_trust(options.trust, {*server}); !safe) return report_failure(safe.error());
-  auto credentials = load_node(options.trust);
-  if (!credentials) return report_failure(credentials.error());
+  if (auto loaded = load_credentials(options, setup); !loaded) return report_failure(loaded.error());
   const auto clients = actors::tls::parse_client_range(options.clients);
   if (!clients) return report_failure(clients.error());
   setup.server = *server;
   setup.clients = *clients;
-  setup.tls = std::move(*credentials);
   setup.threads = options.threads;
   setup.prepare = [&](const welcome& got) { return prepare(options, *clients, got); };
   watch_for_stop();

@@ -122,6 +122,7 @@ int serve_command(const serve_options& options) {
   print_what_is_simulated(*scenario);
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
+  if (auto fit = actors::federation::check_setup(ready->experiment, *setup); !fit) return report_failure(fit.error());
   return serve(*ready, folder, options, std::move(*setup));
 }
 

@@ -65,6 +65,7 @@ struct join_options {
   std::filesystem::path key_file;
   std::size_t threads = 1;
   trust_options trust;
+  bool operator_trust = false;
   std::string log_level = "info";
 };
 int join_command(const join_options& options);

@@ -65,6 +65,8 @@ void add_join(CLI::App& app, command& chosen) {
   sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
       ->option_text("FILE");
   add_trust(sub, options->trust);
+  sub->add_flag("--operator-trust", options->operator_trust,
+                "a node of the operator: --server is its --operator address, --tls an aggregator's folder");
   add_threads(sub, options->threads, "clients that train at once (default 1)");
   add_log_level(sub, options->log_level, "of stderr (default info)");
   sub->callback([options, &chosen] { chosen = [options] { return join_command(*options); }; });

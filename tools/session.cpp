@@ -6,8 +6,10 @@
 
 #include "federated/pooled_population.hpp"
 #include "federated/round.hpp"
+#include "federated/rounding.hpp"
 #include "federated/simulation/world.hpp"
 #include "scenarios/trace_file.hpp"
+#include "wire/encode.hpp"
 #include "wire/message.hpp"
 
 namespace furlong::tools {
@@ -17,13 +19,30 @@ namespace {
 /// Counts what would cross the network, in every mode of running.
 void meter_traffic(federated::experiment& e) {
   if (e.settings.algorithm == federated::algorithm_kind::centralized) return;  // nothing is sent
-  const auto format = e.settings.network.sparse_upload ? wire::update_format::sparse : wire::update_format::dense;
-  e.upload_bytes = [format](const federated::client_update& update) {
-    return static_cast<std::uint64_t>(wire::encoded_size(update, format));
+  const auto format = wire::format_of(e.settings.network);
+  const auto how = wire::packing_of(e.settings.network);
+  e.upload_bytes = [format, how](const federated::client_update& update) {
+    return static_cast<std::uint64_t>(wire::encoded_size(update, format, how.numbers));
   };
   const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.shared),
                                    federated::first_reference(e.settings.aggregation, e.parts.shared)};
-  e.download_bytes = wire::encoded_size(model) + wire::encoded_size(federated::task_id{});
+  e.download_bytes = wire::encoded_size(model, how.numbers) + wire::encoded_size(federated::task_id{});
+}
+
+/// With zstd a frame's size is known from the frame. One that cannot be encoded is not sent: nothing is saved on it.
+void meter_frames(federated::experiment& e) {
+  if (!e.settings.network.compression.zstd || !e.upload_bytes) return;
+  const auto format = wire::format_of(e.settings.network);
+  const auto how = wire::packing_of(e.settings.network);
+  const auto encoder = std::make_shared<const wire::encoder>(e.parts.shared);
+  e.upload_bytes = [encoder, format, how, plain = e.upload_bytes](const federated::client_update& update) {
+    const auto frame = encoder->encode(update, format, how);
+    return frame ? static_cast<std::uint64_t>(frame->size()) : plain(update);
+  };
+  e.sent_bytes = [encoder, how, plain = e.download_bytes](const federated::broadcast& from) {
+    const auto frame = encoder->encode(from, how);
+    return frame ? frame->size() + wire::encoded_size(federated::task_id{}) : plain;
+  };
 }
 
 /// A change of nothing, with `rows` rows of every tensor that has rows by feature when it is sparse.
@@ -98,6 +117,7 @@ result<void> assemble(federated::experiment& e, const scenarios::scenario& of, c
   auto parts = models::split(e.model->tensors(), of.private_tensors);
   if (!parts) return tl::unexpected(parts.error());
   e.parts = std::move(*parts);
+  if (federated::carries_errors(e.settings)) federated::add_unsent(e.parts);
   auto& rule = e.settings.aggregation;
   rule.max_updates = std::max(rule.max_updates, most_updates(e.settings.participation));
   return {};
@@ -123,9 +143,11 @@ result<session> open_session(scenarios::scenario from, clients_are where) {
   meter_traffic(e);
   if (where == clients_are::on_nodes) {
     e.settings.clock = federated::clock_kind::real;
+    meter_frames(e);
     return made;
   }
   if (auto built = build_world(e); !built) return tl::unexpected(built.error());
+  meter_frames(e);  // times of transfers are planned without zstd
   return made;
 }
 
@@ -141,6 +163,7 @@ result<federated::experiment> open_without_data(const scenarios::scenario& from,
                       : static_cast<std::uint32_t>(from.values.integer("participation.per_round"));
   e.settings.aggregation.max_updates = std::max(e.settings.aggregation.max_updates, most_updates(how));
   meter_traffic(e);
+  meter_frames(e);
   return e;
 }
 

@@ -102,7 +102,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
   auto& state = self->state;
   auto& node = state.sessions.at(number);
   if (std::exchange(node.greeted, true)) return refuse(self, number, turned_away::out_of_turn, "said hello twice", out);
-  if (state.options.clients_of) {
+  if (state.options.clients_of && !node.trusted) {
     const auto allowed = state.options.clients_of(node.channel->other().name);
     if (!allowed || !allowed->contains(got.clients.first) || !allowed->contains(got.clients.last))
       return refuse(self, number, turned_away::not_its_clients,
@@ -120,7 +120,8 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
       return refuse(self, number, turned_away::not_its_clients,
                     "holds a task of client " + std::to_string(id.client) + ", which is not its own", out);
   node.hello = std::move(got);
-  if (state.options.places)
+  // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
+  if (state.options.places && !node.trusted)
     self->send(state.options.places, node_arrived{number, node.hello.avoid});
   else
     admit(self, number, out);
@@ -176,7 +177,7 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
   if (auto copied = state.decoder->decode_update(got.frame->bytes(), state.update); !copied)
     return refuse_frame(self, got.session, copied.error(), out);
   const auto before = state.machine->unasked();
-  state.machine->on_update(got.session, state.update, steady_now(), out);
+  state.machine->on_update(got.session, state.update, steady_now(), out, got.frame->bytes().size());
   for (std::size_t why = 0; why < before.size(); ++why)
     if (state.machine->unasked()[why] != before[why]) state.options.keeper->unasked(federated::rejection(why));
 }
@@ -270,7 +271,9 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
   return {
       [self](const session_opened& opened) {
         if (self->state.over) return opened.channel->close();
-        self->state.sessions[opened.session].channel = opened.channel;
+        auto& session = self->state.sessions[opened.session];
+        session.channel = opened.channel;
+        session.trusted = opened.trusted;
       },
       [self, with_effects](const session_frame& got) { with_effects([&](auto& out) { on_frame(self, got, out); }); },
       [self, with_effects](const session_closed& closed) {

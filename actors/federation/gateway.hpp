@@ -29,6 +29,7 @@ struct gateway_options {
 struct gateway_state {
   struct session {
     net::channel_ptr channel;
+    bool trusted = false;  ///< came in at the operator port: any clients are believed
     bool greeted = false;
     bool open = false;  ///< said hello, and stays here
     protocol::hello hello;

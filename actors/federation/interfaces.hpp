@@ -77,6 +77,7 @@ struct node_placed {
 struct session_opened {
   protocol::session_number session = 0;
   net::channel_ptr channel;
+  bool trusted = false;  ///< the other side is the operator's
 };
 struct session_frame {
   protocol::session_number session = 0;

@@ -54,6 +54,12 @@ void perform(self_pointer self, protocol::say_hello& effect) {
   send_control(*self->state.channel, std::move(effect.content));
 }
 
+/// To what the run allows. Until a node knows the run it takes more: a model may follow the welcome at once.
+void limit_channel(self_pointer self) {
+  const auto& state = self->state;
+  if (state.channel && state.run) state.channel->limit(state.run->e.settings.network.max_message);
+}
+
 void open(self_pointer self, const protocol::welcome& content) {
   auto& state = self->state;
   state.run = nullptr;  // the store of the run before closes
@@ -62,6 +68,7 @@ void open(self_pointer self, const protocol::welcome& content) {
   state.run = std::move(*run);
   state.run->store->covered(content.covered);
   state.decoder.emplace(state.run->e.parts.shared);
+  limit_channel(self);
   perform_all(self, state.machine->on_run_opened());
   read_unread(self);
 }
@@ -248,6 +255,7 @@ void obey(self_pointer self, wire::message& got, const net::received& frame) {
     state.pause->reset();
     log_run(welcome->run);
     spdlog::info("the gateway took this node in");
+    limit_channel(self);
     return perform_all(self, machine.on_welcome(*welcome));
   }
   if (const auto* given = std::get_if<protocol::assignment>(&got)) {

@@ -53,6 +53,7 @@ void on_welcome(self_pointer self, protocol::welcome got) {
   if (!run) return break_off(self, run.error().text());
   state.pause->reset();
   state.run = std::move(*run);
+  state.channel->limit(state.run->e.settings.network.max_message);
   state.number = got.aggregator;
   state.encoder.emplace(state.run->e.parts.shared);
   state.decoder.emplace(state.run->e.parts.shared);

@@ -62,6 +62,10 @@ struct server_setup {
   std::size_t upload_room = std::size_t{64} << 20U;  ///< most bytes of updates on their way in at once
 };
 
+/// Whether a run can be served so; run_server() asks as well. Errors (usage): network.max_message is too small for it;
+/// network.trust needs an operator port.
+[[nodiscard]] result<void> check_setup(const federated::experiment& e, const server_setup& setup);
+
 /// Drives a run over whoever comes, until it is over or `stop` is set: then it ends after the round under way.
 [[nodiscard]] result<federated::run_outcome> run_server(const federated::experiment& e,
                                                         federated::protocol::server_state start,
@@ -77,6 +81,7 @@ struct aggregator_setup {
   std::optional<tls::operator_credentials> tls;
   std::size_t threads = 2;
   std::size_t upload_room = std::size_t{64} << 20U;
+  // Until the run's own are known. Those of the link to the parent's port stay, but for max_message.
   double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;
   std::uint64_t max_message = std::uint64_t{1} << 30U;
@@ -98,10 +103,12 @@ struct node_setup {
   net::host_port server;
   federated::protocol::client_range clients;
   std::optional<tls::node_credentials> tls;
-  std::size_t threads = 1;  ///< clients that train at once
-  double heartbeat = 1.0;   ///< seconds; below every network.timeout that a scenario may ask for
+  bool at_operator_port = false;                          ///< `server` is an operator port (network.trust = "operator")
+  std::optional<tls::operator_credentials> operator_tls;  ///< for that; in place of `tls`
+  std::size_t threads = 1;                                ///< clients that train at once
+  double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;
-  std::uint64_t max_message = std::uint64_t{1} << 30U;
+  std::uint64_t max_message = std::uint64_t{1} << 30U;  ///< until the run's own is known
   /// Called when the node learns of a run, or of a new life of it; nothing of the one before is used any more.
   std::function<result<prepared_run>(const federated::protocol::welcome&)> prepare = {};
 };

@@ -11,7 +11,7 @@ net::channel_events events_for(const session_events& to, protocol::session_numbe
           }};
 }
 
-net::channel_events gateway_door::open(const net::channel_ptr& channel) {
+net::channel_events gateway_door::open(const net::channel_ptr& channel, bool trusted) {
   // Locked until the gateway has the message: one that set() took away hears of the channel before its farewell, and
   // closes it. Else the node would wait for an answer for ever.
   const std::lock_guard lock(mutex_);
@@ -20,7 +20,7 @@ net::channel_events gateway_door::open(const net::channel_ptr& channel) {
     return {[](net::received) {}, [](const error&) {}};
   }
   const auto number = ++last_;
-  caf::anon_send(to_, session_opened{number, channel});
+  caf::anon_send(to_, session_opened{number, channel, trusted});
   auto events = events_for(session_events(to_), number);
   events.on_closed = [keeper = keeper_, who = channel->other(), tell = std::move(events.on_closed)](const error& why) {
     if (why.what == error::kind::data) keeper->sent_away(who, turned_away::bad_frame, why.text());
@@ -45,14 +45,19 @@ result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_creden
   return std::make_shared<gate>(std::move(*denied));
 }
 
+net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room) {
+  net::listener_settings how;
+  how.channel = channel;
+  how.room = net::budget::make(std::max<std::size_t>(room, channel.max_message));
+  return how;
+}
+
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
                                                     const std::shared_ptr<gate>& keeper,
                                                     const net::channel_settings& settings, std::size_t room,
                                                     gateway_door& door) {
-  net::listener_settings how;
-  how.channel = settings;
-  how.room = net::budget::make(std::max<std::size_t>(room, settings.max_message));
+  const auto how = listener_settings_of(settings, room);
   std::optional<net::tls_context> context;
   if (credentials) {
     const auto& tier = credentials->gateway;

@@ -21,8 +21,8 @@ class gateway_door {
     const std::lock_guard lock(mutex_);
     to_ = std::move(to);
   }
-  /// Events of a new channel; without a gateway it is closed.
-  net::channel_events open(const net::channel_ptr& channel);
+  /// Events of a new channel; without a gateway it is closed. `trusted`: the other side is the operator's.
+  net::channel_events open(const net::channel_ptr& channel, bool trusted = false);
 
  private:
   const std::shared_ptr<gate> keeper_;
@@ -36,6 +36,9 @@ net::channel_events events_for(const session_events& to, protocol::session_numbe
 
 /// Times and limits of node channels.
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message);
+
+/// A gateway's listener: its channels, and room for so many bytes of frames at once, or for the longest.
+net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room);
 
 /// The gate of a process: with the deny list of its credentials, where it has any.
 result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_credentials>& credentials);

@@ -1,3 +1,4 @@
+#include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/parent_link.hpp"
 #include "actors/federation/processes_common.hpp"
@@ -20,8 +21,18 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
   if (!e) return tl::unexpected(e.error());
   auto made = std::make_shared<own_context>(std::move(*e));
   made->context.welcome = got;
-  made->context.frames = std::make_shared<model_frames>(made->e.parts.shared, wire::packing{});
+  made->context.frames =
+      std::make_shared<model_frames>(made->e.parts.shared, wire::packing_of(made->e.settings.network));
   return std::shared_ptr<const federation_context>(made, &made->context);
+}
+
+/// The listener opens before the run is known, since its port is in the hello. Nobody is let in until then.
+void use_settings_of(const federation_context& run, const aggregator_setup& setup, net::listener& nodes) {
+  const auto& network = run.e.settings.network;
+  const auto longest = longest_node_frame(run.e, run.welcome.facts.clients);
+  const auto how = listener_settings_of(channel_settings_of(network.heartbeat, network.timeout, longest),
+                                        upload_room(run.e, setup.upload_room));
+  if (auto used = nodes.use(how); !used) spdlog::error("{}", used.error().text());
 }
 
 }  // namespace
@@ -53,8 +64,10 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   hooks.clients_of = clients_by_certificate(setup.tls.has_value());
   hooks.open = [&](const session_events& to, protocol::session_number attempt) {
     links::operator_target target{setup.parent.host, setup.parent.port};
+    links::link_options options;
+    options.max_message = setup.max_message;
     links::operator_connect(
-        system, target, {},
+        system, target, options,
         [to, attempt](const net::channel_ptr& channel) {
           caf::anon_send(to, session_opened{attempt, channel});
           return events_for(to, attempt);
@@ -63,7 +76,11 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
           caf::anon_send(to, session_closed{attempt, why.text()});
         });
   };
-  hooks.prepare = [&](const protocol::welcome& got) { return make_context(setup, got); };
+  hooks.prepare = [&](const protocol::welcome& got) {
+    auto made = make_context(setup, got);
+    if (made) use_settings_of(**made, setup, **listener);
+    return made;
+  };
   hooks.on_gateway = [&](gateway_actor gateway) { door.set(std::move(gateway)); };
   hooks.on_over = [&](const std::string& why) { over.set_value(why); };
   net::backoff pause(models::random_stream(std::hash<std::string>{}(setup.name), models::purpose::reconnect, 0, port));

@@ -1,6 +1,7 @@
 #include "actors/federation/node.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "actors/net/connector.hpp"
+#include "actors/operator/connect.hpp"
 
 namespace furlong::actors::federation {
 
@@ -9,8 +10,51 @@ namespace {
 result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& got) {
   auto made = setup.prepare(got);
   if (!made) return tl::unexpected(made.error());
-  const auto format = made->e.settings.network.sparse_upload ? wire::update_format::sparse : wire::update_format::dense;
-  return std::make_shared<const node_run>(node_run{std::move(made->e), std::move(made->store), format, {}});
+  const auto& network = made->e.settings.network;
+  const auto format = wire::format_of(network);
+  const auto packing = wire::packing_of(network);
+  return std::make_shared<const node_run>(node_run{std::move(made->e), std::move(made->store), format, packing});
+}
+
+using open_session_to = decltype(node_hooks::open);
+
+/// Opens sessions at gateways, over TLS.
+open_session_to by_gateway(net::transport& transport, std::optional<net::tls_context> context,
+                           const net::channel_settings& settings) {
+  return [&transport, context = std::move(context), settings](const session_events& to, const std::string& address,
+                                                              protocol::session_number attempt) {
+    const auto at = net::parse_address(address);
+    if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
+    net::connect_events events;
+    events.on_open = [to, attempt](const net::channel_ptr& channel) {
+      caf::anon_send(to, session_opened{attempt, channel});
+      return events_for(to, attempt);
+    };
+    events.on_failed = [to, attempt](const net::connect_failure& why) {
+      caf::anon_send(to, session_closed{attempt, why.what.text()});
+    };
+    net::connect(transport, *at, context, settings, nullptr, std::move(events));
+  };
+}
+
+/// Opens sessions at operator ports.
+open_session_to by_operator_port(caf::actor_system& system, std::uint64_t max_message) {
+  return
+      [&system, max_message](const session_events& to, const std::string& address, protocol::session_number attempt) {
+        const auto at = net::parse_address(address);
+        if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
+        links::link_options options;
+        options.max_message = max_message;
+        links::operator_connect(
+            system, {at->host, at->port}, options,
+            [to, attempt](const net::channel_ptr& channel) {
+              caf::anon_send(to, session_opened{attempt, channel});
+              return events_for(to, attempt);
+            },
+            [to, attempt](const error& why) {
+              caf::anon_send(to, session_closed{attempt, why.text()});
+            });
+      };
 }
 
 }  // namespace
@@ -26,7 +70,9 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   const auto settings = channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message);
   caf::actor_system_config config;
   // One thread beside the workers, so that the session is answered while all of them train.
-  if (auto done = configure_system(config, setup.threads + 1, {}, false, setup.heartbeat, setup.timeout); !done)
+  if (auto done = configure_system(config, setup.threads + 1, setup.operator_tls, setup.at_operator_port,
+                                   setup.heartbeat, setup.timeout);
+      !done)
     return tl::unexpected(done.error());
   caf::actor_system system(config);
   net::transport transport;
@@ -35,19 +81,8 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   auto ended = over.get_future();
   node_hooks hooks;
   hooks.stop = &stop;
-  hooks.open = [&](const session_events& to, const std::string& address, protocol::session_number attempt) {
-    const auto at = net::parse_address(address);
-    if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
-    net::connect_events events;
-    events.on_open = [to, attempt](const net::channel_ptr& channel) {
-      caf::anon_send(to, session_opened{attempt, channel});
-      return events_for(to, attempt);
-    };
-    events.on_failed = [to, attempt](const net::connect_failure& why) {
-      caf::anon_send(to, session_closed{attempt, why.what.text()});
-    };
-    net::connect(transport, *at, context, settings, nullptr, std::move(events));
-  };
+  hooks.open = setup.at_operator_port ? by_operator_port(system, setup.max_message)
+                                      : by_gateway(transport, std::move(context), settings);
   hooks.prepare = [&](const protocol::welcome& got) { return make_run(setup, got); };
   hooks.on_over = [&](const std::string& why, const std::optional<error>& failure) {
     if (failure)

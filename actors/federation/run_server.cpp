@@ -1,31 +1,15 @@
-#include <algorithm>
-
 #include "actors/federation/branch_link.hpp"
 #include "actors/federation/coordinator.hpp"
 #include "actors/federation/gateway.hpp"
+#include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
+#include "actors/federation/operator_entrance.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "actors/operator/listener.hpp"
-#include "wire/message.hpp"
 
 namespace furlong::actors::federation {
 
 namespace {
-
-/// Longest frame of a node: its updates, its scores.
-std::uint64_t longest_node_frame(const federated::experiment& e) {
-  const auto lists = wire::largest_control(std::max<std::size_t>(e.clients->facts().clients, 1));
-  return std::max<std::uint64_t>(
-      {wire::largest_update(*e.parts.shared), wire::largest_broadcast(*e.parts.shared), lists});
-}
-
-/// Room for updates on their way in: for a few at once, however many nodes send. They are folded one after the other,
-/// so more of them would only wait in memory.
-std::size_t upload_room(const federated::experiment& e, std::size_t most) {
-  constexpr std::size_t at_once = 16;
-  constexpr std::size_t least = std::size_t{16} << 20U;
-  return std::min(most, std::max(least, at_once * wire::largest_update(*e.parts.shared)));
-}
 
 std::shared_ptr<const federation_context> make_context(const federated::experiment& e, const server_setup& setup,
                                                        const protocol::server_state& start) {
@@ -35,7 +19,7 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   made->welcome.facts = e.clients->facts();
   made->welcome.history = start.history;
   made->welcome.covered = start.history.life() > 0 ? start.version : 0;
-  made->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing{});
+  made->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing_of(e.settings.network));
   return made;
 }
 
@@ -43,21 +27,34 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
 result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
                                                                      const net::host_port& at,
                                                                      std::shared_ptr<const federation_context> run,
-                                                                     const coordinator_actor& coordinator) {
-  return links::operator_listener::open(system, at.host, at.port, {},
-                                        [&system, run = std::move(run), coordinator](const net::channel_ptr& channel) {
-                                          const auto link = system.spawn(branch_link_behavior, run, coordinator);
-                                          caf::anon_send(link, session_opened{0, channel});
-                                          return events_for(session_events(link), 0);
-                                        });
+                                                                     const coordinator_actor& coordinator,
+                                                                     gateway_door& door) {
+  links::link_options options;
+  options.max_message = run->e.settings.network.max_message;
+  return links::operator_listener::open(
+      system, at.host, at.port, options,
+      [&system, &door, run = std::move(run), coordinator](const net::channel_ptr& channel) {
+        const auto link = system.spawn(branch_link_behavior, run, coordinator);
+        caf::anon_send(link, session_opened{0, channel});
+        const bool nodes = run->e.settings.network.operator_trust;
+        return enter(link, channel, nodes ? &door : nullptr);
+      });
 }
 
 }  // namespace
+
+result<void> check_setup(const federated::experiment& e, const server_setup& setup) {
+  if (e.settings.network.operator_trust && !setup.operators)
+    return fail(error::kind::usage, "network.trust", "lets nodes in at the operator port, and there is none",
+                "add --operator HOST:PORT, or set it to \"certificates\"");
+  return check_max_message(e, e.clients->facts().clients, setup.operators.has_value());
+}
 
 result<federated::run_outcome> run_server(const federated::experiment& e, protocol::server_state start,
                                           const federated::run_observer& observer, const server_watcher& watcher,
                                           const std::atomic<bool>& stop, const server_setup& setup) {
   const auto& network = e.settings.network;
+  if (auto fit = check_setup(e, setup); !fit) return tl::unexpected(fit.error());
   const auto keeper = make_gate(setup.tls);
   if (!keeper) return tl::unexpected(keeper.error());
   caf::actor_system_config config;
@@ -83,13 +80,14 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
       self->send_exit(coordinator, caf::exit_reason::user_shutdown);
       door.set({});
     };
-    auto listener = open_gateway(transport, setup.listen, setup.tls, *keeper,
-                                 channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e)),
-                                 upload_room(e, setup.upload_room), door);
+    auto listener = open_gateway(
+        transport, setup.listen, setup.tls, *keeper,
+        channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e, e.clients->facts().clients)),
+        upload_room(e, setup.upload_room), door);
     if (!listener) return end(), tl::unexpected(listener.error());
     std::unique_ptr<links::operator_listener> operators;
     if (setup.operators) {
-      auto port = open_operator_port(system, *setup.operators, run, coordinator);
+      auto port = open_operator_port(system, *setup.operators, run, coordinator, door);
       if (!port) return end(), tl::unexpected(port.error());
       operators = std::move(*port);
     }

@@ -247,6 +247,15 @@ class Federation:
                        *self.trust("node", name, f"{first}-{last}")], self.environment)
         return process
 
+    def join_as_operator(self, number: int) -> Process:
+        """The same at the operator port, with a certificate of the operator that names no clients."""
+        name = f"node{number}"
+        process = self.process(name)
+        process.start([self.furlong, "join", "--server", f"127.0.0.1:{self.operator_port}", "--clients",
+                       f"{number * 50}-{number * 50 + 49}", "--operator-trust", "--store", str(self.store(number)),
+                       "--log-level", "debug", *self.trust("aggregator", f"lab{number}")], self.environment)
+        return process
+
     def store(self, number: int) -> Path:
         return self.folder / f"store{number}"
 

@@ -7,7 +7,7 @@ import os
 import unittest
 from pathlib import Path
 
-from federation import Case, folded_tasks, main, twice
+from federation import USAGE, Case, folded_tasks, main, twice
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 USERS = 200
@@ -55,8 +55,8 @@ class Parity(Case):
             self.assertEqual(together[key], alone[key], key)
         self.assertEqual(twice(folded_tasks(f.lines(f.ledger))), [])
 
-    def compare(self, kind: str = "furl", aggregators: int = 2, **more) -> None:
-        with self.federation(settings={"algorithm.kind": kind}, **more) as f:
+    def compare(self, kind: str = "furl", aggregators: int = 2, more: dict | None = None, secure: bool = True) -> None:
+        with self.federation(settings={"algorithm.kind": kind} | (more or {}), secure=secure) as f:
             alone = f.alone()
             f.start(aggregators)
             self.check(f, alone)
@@ -74,6 +74,40 @@ class Parity(Case):
 
     def test_no_aggregators(self):
         self.compare(aggregators=0)
+
+    def test_sparse_upload(self):
+        self.compare(more={"network.upload": "sparse"})
+
+    def test_compression(self):
+        """Rounded numbers are the same wherever they are rounded, and the books count what was sent."""
+        for compression, kind, upload in (("zstd", "furl", "dense"), ("float16", "furl", "sparse"),
+                                          ("int8+zstd", "furl", "dense"), ("int8", "fedrecon", "sparse")):
+            with self.subTest(compression):
+                self.compare(kind, more={"network.compression": compression, "network.upload": upload})
+
+    def test_short_messages(self):
+        """With the shortest network.max_message there is, all that is sent fits."""
+        self.compare(more={"network.max_message": 2097152})
+
+    def test_too_short_messages(self):
+        """A model that does not fit is refused before anybody is asked."""
+        with self.federation(settings={"network.max_message": 2097152, "model.rank": 4096, "data.items": 200}) as f:
+            done = f.run("serve", f.scenario, "--listen", "127.0.0.1:0", "--out", f.out, *f.trust("server", "server"),
+                         *f.sets(), expect=USAGE)
+            self.assertRegex(done.stderr, r"network\.max_message: is 2097152 bytes, and .* of this run takes up to \d+")
+            self.assertRegex(done.stderr, r"set it to \d+ or more")
+
+    def test_operator_nodes(self):
+        """Nodes of the operator beside nodes with certificates of their own: no certificate names their clients."""
+        with self.federation(settings={"network.trust": "operator"}) as f:
+            alone = f.alone()
+            f.serve()
+            f.aggregate("aggregator0").wait_for("took this aggregator in")
+            for i in (0, 1):
+                f.join(i)
+            for i in (2, 3):
+                f.join_as_operator(i)
+            self.check(f, alone)
 
     def test_any_order(self):
         """Nodes and aggregators before the server, which they wait for."""

@@ -7,7 +7,7 @@ usage: trust_test.py FURLONG [TEST...]
 import shutil
 import time
 
-from federation import DONE, MISSING, Case, accounted, main, wait_until
+from federation import DONE, MISSING, USAGE, Case, accounted, main, wait_until
 
 LONG = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.timeout": 1.5, "network.start": 0.7}
 
@@ -98,6 +98,26 @@ class Trust(Case):
             node = self.intrude(f, f.issue("node", "node0"), "0-99")
             node.wait_for("its certificate does not allow it to host clients 0 to 99")
             self.finish(f, node)
+
+    def test_operator_port(self):
+        """A node at the operator port is told why it is not let in, unless the scenario lets it."""
+        with self.federation(settings=LONG) as f:
+            f.start()
+            f.wait_for_version(2)
+            f.processes["node1"].kill()
+            node = f.join_as_operator(1)
+            self.assertEqual(node.wait(), DONE)
+            self.assertIn("set network.trust = \"operator\"", node.text())
+            self.assertIn("it came to the operator port", f.log())
+            f.join(1).wait_for("took this node in")
+            summary = f.finish()
+            self.assertEqual(accounted(summary), summary["selected"])
+
+    def test_operator_port_missing(self):
+        with self.federation(settings=LONG | {"network.trust": "operator"}) as f:
+            done = f.run("serve", f.scenario, "--listen", "127.0.0.1:0", "--out", f.out, *f.trust("server", "server"),
+                         *f.sets(), expect=USAGE)
+            self.assertIn("network.trust: lets nodes in at the operator port, and there is none", done.stderr)
 
     def test_replaced(self):
         """A second node with the same clients takes the place of the first, which ends and says why."""

@@ -111,6 +111,9 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
                             {"private.cold_start", "reconstruct"},
                             {"topology.aggregators", "3"},
                             {"network.upload", "sparse"},
+                            {"network.compression", "int8+zstd"},
+                            {"network.max_message", "3000000"},
+                            {"network.trust", "operator"},
                             {"checkpoint.every", "7"},
                             {"scenario.seed", "9223372036854775807"}});
   const auto& s = read.settings;
@@ -128,8 +131,26 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
   BOOST_TEST((s.own.cold_start == federated::cold_start_kind::reconstruct));
   BOOST_TEST(s.aggregators == 3U);
   BOOST_TEST(s.network.sparse_upload);
+  BOOST_TEST((s.network.compression == federated::compression_settings{federated::number_format::int8, true}));
+  BOOST_TEST(s.network.max_message == 3'000'000U);
+  BOOST_TEST(s.network.operator_trust);
   BOOST_TEST(s.checkpoint_every == 7U);
   BOOST_TEST(s.seed == 9223372036854775807U);
+}
+
+// What changes a result is part of a run's identity; how the same numbers are packed is not.
+BOOST_AUTO_TEST_CASE(rounding_is_part_of_the_identity_and_zstd_is_not) {
+  const auto id = [](const std::string& compression, const std::string& upload = "dense") {
+    return run_id(parsed({{"network.compression", compression}, {"network.upload", upload}}));
+  };
+  BOOST_TEST(id("none") == run_id(parsed()));
+  BOOST_TEST(id("zstd") == id("none"));
+  BOOST_TEST(id("zstd", "sparse") == id("none"));
+  BOOST_TEST(id("float16") != id("none"));
+  BOOST_TEST(id("int8") != id("float16"));
+  BOOST_TEST(id("int8+zstd") == id("int8"));
+  BOOST_TEST(id("float16+zstd") == id("float16"));
+  BOOST_TEST(id("int8", "sparse") != id("int8"));  // numbers share scales as they travel
 }
 
 BOOST_AUTO_TEST_CASE(one_line_selects_the_algorithm) {

@@ -1,6 +1,7 @@
 // furlong run: outputs, exit codes, and equal results whatever the engine and the number of threads.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <sstream>
 
 #include "tests/tools/command.hpp"
@@ -126,6 +127,67 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_what_it_promises) {
       folder, {"run", (run / "scenario.toml").string(), "--out", (folder / "again").string(), "--format", "json"});
   BOOST_REQUIRE_MESSAGE(resolved.code == 0, resolved.err);
   BOOST_TEST(nlohmann::json::parse(resolved.out)["model_sha256"] == summary["model_sha256"]);
+}
+
+BOOST_AUTO_TEST_CASE(compression_changes_what_it_says_whatever_the_engine) {
+  const scratch_folder folder;
+  for (const std::string kind : {"furl", "fedrecon"}) {
+    const auto scenario = small_scenario(folder, kind).string();
+    const auto run = [&](const std::string& compression, const std::vector<std::string>& words) {
+      const auto out = folder / "run";
+      std::vector<std::string> all{"run",        scenario, "--out",
+                                   out.string(), "--set",  "network.compression=" + compression};
+      all.insert(all.end(), words.begin(), words.end());
+      const auto done = run_furlong(folder, all);
+      BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+      auto found = summary_of(out);
+      std::filesystem::remove_all(out);
+      return found;
+    };
+    const auto none = run("none", {});
+    const auto ratio = [&](const nlohmann::json& of, const char* key) {
+      return of[key].get<double>() / none[key].get<double>();
+    };
+    for (const std::string compression : {"zstd", "float16", "float16+zstd", "int8", "int8+zstd"}) {
+      BOOST_TEST_CONTEXT(kind << ", " << compression) {
+        const auto found = run(compression, {"--threads", "3"});
+        const bool lossless = compression == "zstd";
+        BOOST_TEST((found["model_sha256"] == none["model_sha256"]) == lossless);
+        BOOST_TEST((found["eval"] == none["eval"]) == lossless);
+        BOOST_TEST((found["private_sha256"] == none["private_sha256"]) == (lossless || kind == "fedrecon"));
+        BOOST_TEST(found["virtual_seconds"].get<double>() <= none["virtual_seconds"].get<double>());
+        const double most = lossless ? 0.999 : compression.starts_with("float16") ? 0.65 : 0.45;
+        BOOST_TEST(ratio(found, "bytes_up") <= most);
+        BOOST_TEST(ratio(found, "bytes_down") <= most + 0.05);
+        const double rmse = found["eval"]["seen"]["rmse"].get<double>();
+        BOOST_TEST(std::abs(rmse - none["eval"]["seen"]["rmse"].get<double>()) < 0.05);
+        const auto reference = run(compression, {"--engine", "reference"});
+        for (const char* key : {"model_sha256", "private_sha256", "eval", "bytes_up", "bytes_down", "folded"})
+          BOOST_TEST(found[key] == reference[key], key);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_sent_survives_a_resumption) {
+  const scratch_folder folder;
+  for (const std::string upload : {"dense", "sparse"}) {
+    const auto scenario = small_scenario(folder, "furl").string();
+    const auto run = [&](const std::string& to, const std::vector<std::string>& words) {
+      std::vector<std::string> all{"run",   scenario,
+                                   "--out", (folder / (upload + to)).string(),
+                                   "--set", "network.compression=int8",
+                                   "--set", "network.upload=" + upload};
+      all.insert(all.end(), words.begin(), words.end());
+      const auto done = run_furlong(folder, all);
+      BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+      return summary_of(folder / (upload + to));
+    };
+    const auto whole = run("whole", {});
+    run("parts", {"--set", "scenario.rounds=7"});
+    const auto resumed = run("parts", {"--resume", "--set", "network.compression=int8+zstd"});  // zstd may change
+    for (const char* key : {"model_sha256", "private_sha256", "eval"}) BOOST_TEST(whole[key] == resumed[key], key);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(threads_aggregators_and_engine_do_not_change_a_bit) {

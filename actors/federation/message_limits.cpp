@@ -1,0 +1,70 @@
+#include "actors/federation/message_limits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "federated/round.hpp"
+#include "wire/control.hpp"
+#include "wire/message.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+struct sized {
+  const char* what;
+  std::uint64_t bytes;
+};
+
+std::uint64_t bytes_of_model(const federated::experiment& e) {
+  const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.shared),
+                                   federated::first_reference(e.settings.aggregation, e.parts.shared)};
+  return wire::encoded_size(model, e.settings.network.compression.numbers);
+}
+
+std::uint64_t bytes_of_update(const federated::experiment& e) {
+  if (e.settings.network.sparse_upload) return wire::largest_update(*e.parts.shared);
+  federated::client_update update;
+  update.change = models::to_dense({e.parts.shared, {e.parts.shared->count(), {true, 0, 0, 0}}, {}, {}});
+  return wire::encoded_size(update, wire::update_format::dense, e.settings.network.compression.numbers);
+}
+
+/// Tasks of one share at most.
+std::size_t largest_share(const federated::experiment& e) {
+  const auto& how = e.settings.participation;
+  if (how.mode == federated::participation_mode::async) return how.concurrency;
+  return static_cast<std::size_t>(std::ceil(how.per_round * how.over_selection));
+}
+
+}  // namespace
+
+std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t clients) {
+  const auto lists = wire::largest_control(std::max<std::size_t>(clients, 1));
+  const auto longest =
+      std::max<std::uint64_t>({wire::largest_update(*e.parts.shared), wire::largest_broadcast(*e.parts.shared), lists});
+  return std::min(longest, e.settings.network.max_message);
+}
+
+result<void> check_max_message(const federated::experiment& e, std::size_t clients, bool aggregators) {
+  std::vector<sized> all{{"the model", bytes_of_model(e)},
+                         {"an update", bytes_of_update(e)},
+                         {"a list of all clients", wire::largest_control(std::max<std::size_t>(clients, 1))}};
+  if (aggregators) all.push_back({"a partial aggregate", wire::largest_partial(*e.parts.shared, largest_share(e))});
+  const auto longest = *std::ranges::max_element(all, {}, &sized::bytes);
+  const auto bound = e.settings.network.max_message;
+  if (longest.bytes <= bound) return {};
+  return fail(error::kind::usage, "network.max_message",
+              "is " + std::to_string(bound) + " bytes, and " + longest.what + " of this run takes up to " +
+                  std::to_string(longest.bytes),
+              "set it to " + std::to_string(longest.bytes) + " or more");
+}
+
+std::size_t upload_room(const federated::experiment& e, std::size_t most) {
+  constexpr std::size_t at_once = 16;
+  constexpr std::size_t least = std::size_t{16} << 20U;
+  return std::min(most, std::max(least, at_once * wire::largest_update(*e.parts.shared)));
+}
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,26 @@
+// How long the messages of a run get, and whether network.max_message lets them through.
+#pragma once
+
+#include <cstdint>
+
+#include "federated/experiment.hpp"
+#include "models/result.hpp"
+
+namespace furlong::actors::federation {
+
+/// Bytes of the longest frame between a gateway and its nodes: a model, an update, lists of clients. Never above
+/// network.max_message.
+/// @param clients of the whole population
+[[nodiscard]] std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t clients);
+
+/// Whether everything that a run may send fits into network.max_message: the model, an update, lists of all clients
+/// and, with aggregators, a partial aggregate. What zstd would save is not counted on.
+/// Error (usage): names the key, and the bytes that are needed.
+[[nodiscard]] result<void> check_max_message(const federated::experiment& e, std::size_t clients, bool aggregators);
+
+/// Bytes of room for updates on their way in: for a few at once, however many nodes send. They are folded one after the
+/// other, so more of them would only wait in memory.
+/// @param most however long an update is
+[[nodiscard]] std::size_t upload_room(const federated::experiment& e, std::size_t most);
+
+}  // namespace furlong::actors::federation

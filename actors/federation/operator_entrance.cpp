@@ -1,0 +1,61 @@
+#include "actors/federation/operator_entrance.hpp"
+
+#include "actors/federation/model_frames.hpp"
+#include "wire/decode.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+/// A link until its first frame has come, and where its frames go afterwards.
+struct entrance {
+  branch_link_actor branch;
+  net::channel_ptr channel;  ///< until the first frame: then whoever has the link holds it
+  gateway_door* nodes;
+  net::channel_events to;
+};
+
+bool is_hello(const net::received& frame) {
+  wire::decoder control;
+  const auto found = control.decode(frame.bytes());
+  return found && std::holds_alternative<protocol::hello>(*found);
+}
+
+void refuse_node(const net::channel_ptr& channel) {
+  const auto& other = channel->other();
+  spdlog::warn("refused a node {} at {}: it came to the operator port", other.name, other.address);
+  send_control(*channel, protocol::farewell{"nodes do not join at this port: join where nodes do, or set network.trust "
+                                            "= \"operator\" in the scenario",
+                                            true});
+  channel->close();
+}
+
+/// Settles whose link it is.
+void decide(entrance& at, const net::received& first) {
+  const auto channel = std::exchange(at.channel, nullptr);
+  const auto branch = std::exchange(at.branch, nullptr);
+  if (!is_hello(first)) return;
+  if (at.nodes == nullptr) {
+    at.to.on_frame = [](net::received) {};
+    return refuse_node(channel);
+  }
+  caf::anon_send_exit(branch, caf::exit_reason::user_shutdown);
+  at.to = at.nodes->open(channel, true);
+}
+
+}  // namespace
+
+net::channel_events enter(const branch_link_actor& branch, const net::channel_ptr& channel, gateway_door* nodes) {
+  const auto at = std::make_shared<entrance>(entrance{branch, channel, nodes, events_for(session_events(branch), 0)});
+  return {[at](net::received frame) {
+            if (at->channel) decide(*at, frame);
+            at->to.on_frame(std::move(frame));
+          },
+          [at](const error& why) {
+            at->channel = nullptr;
+            at->branch = nullptr;
+            at->to.on_closed(why);
+          }};
+}
+
+}  // namespace furlong::actors::federation
