@@ -35,6 +35,7 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   auto ended = over.get_future();
   node_hooks hooks;
   hooks.stop = &stop;
+  hooks.give_up = federated::from_seconds(setup.give_up);
   hooks.open = [&](const session_events& to, const std::string& address, protocol::session_number attempt) {
     const auto at = net::parse_address(address);
     if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
