@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_nodes_part_is_divided_as_the_whole_is) {
     for (const std::vector<setting_override>& how : {std::vector<setting_override>{},
                                                      {{"data.split_by", "time"}, {"data.order", "time"}},
                                                      {{"data.max_examples", "4"}, {"data.split_by", "time"}},
-                                                     {{"data.split_seed", "9"}, {"data.binarize", "4"}}}) {
+                                                     {{"data.split_seed", "9"}}}) {
       auto settings = how;
       settings.push_back({"data.path", "all"});
       const auto whole = load(load_data(hosted(settings), root.path()));
