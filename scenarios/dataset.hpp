@@ -24,6 +24,8 @@ struct dataset {
   float label_high = 5.0F;
   std::optional<double> binarize;       ///< labels became 1 at or above this rating, else 0
   std::vector<std::uint32_t> item_ids;  ///< rating data: the original id of each feature, ascending; else empty
+  bool whole = true;                    ///< it has the examples of all clients; else of some, or of none
+  std::vector<std::string> notes;       ///< what is worth knowing of it, a line each, for people
 };
 
 /// Something wrong with one option, found before any data is read.
@@ -43,8 +45,17 @@ struct dataset_entry {
   std::function<std::vector<option_problem>(const models::option_values&)> check;
   /// What the labels will be, so that a model can be checked before data is read.
   std::function<models::objective(const models::option_values&)> labels;
-  /// Reads or generates the data. `root` is where datasets are looked up.
+  /// Reads or generates the data. `root` is where datasets are looked up. Where its files are is the option "path":
+  /// nodes say that themselves, and do not believe a server about it.
   std::function<result<dataset>(const models::option_values&, const std::filesystem::path& root)> build;
+  /// Of data that only nodes have: what a server knows of them, clients without examples; else null.
+  std::function<dataset(const models::option_values&)> outline = {};
+  /// Of such data: what a node has of them, the examples of clients first to last in its folder; else null.
+  std::function<result<dataset>(const models::option_values&, const std::filesystem::path& folder, std::uint32_t first,
+                                std::uint32_t last)>
+      build_part = {};
+  /// About how many bytes it takes however small its files are, to be known before it is built; null: next to none.
+  std::function<double(const models::option_values&)> memory = {};
 };
 
 /// All datasets: the built-in ones and those registered since. Not to be called while others register.

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "scenarios/dataset.hpp"
+#include "scenarios/hosted_ratings.hpp"
 #include "scenarios/movielens.hpp"
 #include "scenarios/synthetic_ratings.hpp"
 
@@ -13,6 +14,7 @@ std::vector<dataset_entry>& table() {
   // One line per dataset. An explicit table, since a linker drops the static initialisers of a static library.
   static std::vector<dataset_entry> entries = {
       movielens_entry(),
+      hosted_ratings_entry(),
       synthetic_ratings_entry(),
   };
   return entries;

@@ -117,15 +117,28 @@ result<void> check_events(const scenario& of, std::size_t population) {
   return {};
 }
 
+/// A server that has nobody's data cannot choose by them.
+result<void> check_policy(const scenario& of, const dataset& data) {
+  using federated::policy_kind;
+  const auto policy = of.settings.participation.policy;
+  if (data.whole || (policy != policy_kind::weight && policy != policy_kind::power_of_choice)) return {};
+  return refuse(
+      of, "participation.policy",
+      "chooses clients by how many examples they have, which only nodes know of source = \"" + of.data_source + "\"",
+      "choose uniform, round-robin or least-recent");
+}
+
 }  // namespace
 
 result<void> fit(scenario& to, const dataset& data) {
   const auto clients = data.clients->training().size();
   if (clients == 0) return refuse(to, "data.unseen_users.test", "no client is left to train", "hold out fewer users");
+  if (auto possible = check_policy(to, data); !possible) return possible;
   if (auto settled = settle_cohort(to, clients); !settled) return settled;
   if (auto fits = check_cohort(to); !fits) return fits;
   settle_rounds(to, clients);
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
+  to.notes.insert(to.notes.end(), data.notes.begin(), data.notes.end());
   auto& settings = to.settings;
   settings.evaluation.clip_low = data.label_low;
   settings.evaluation.clip_high = data.label_high;

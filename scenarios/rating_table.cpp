@@ -24,8 +24,10 @@ struct numbering {
   }
 };
 
-tl::unexpected<error> twice(const rating_records& records, std::uint32_t user, std::uint32_t item,
-                            const std::string& name) {
+}  // namespace
+
+tl::unexpected<error> rated_twice(const rating_records& records, std::uint32_t user, std::uint32_t item,
+                                  const std::string& name) {
   std::string lines;
   std::string last;
   for (std::size_t entry = 0; entry < records.size(); ++entry) {
@@ -38,8 +40,6 @@ tl::unexpected<error> twice(const rating_records& records, std::uint32_t user, s
       "user " + std::to_string(user) + " rated item " + std::to_string(item) + " more than once, on lines " + lines,
       "keep one of them");
 }
-
-}  // namespace
 
 result<rating_table> group_by_user(rating_records records, const std::string& name) {
   const numbering users(records.users);
@@ -67,7 +67,7 @@ result<rating_table> group_by_user(rating_records records, const std::string& na
   for (std::uint32_t client = 0; client < table.clients(); ++client) {
     for (auto at = table.offsets[client]; at < table.offsets[client + 1]; ++at) {
       auto& seen = last_user[table.features[at]];
-      if (seen == client) return twice(records, users.ids[client], items.ids[table.features[at]], name);
+      if (seen == client) return rated_twice(records, users.ids[client], items.ids[table.features[at]], name);
       seen = client;
     }
   }

@@ -28,4 +28,9 @@ struct rating_table {
 /// Fails (kind data) when a user rated an item twice: the error names both lines of `name`.
 [[nodiscard]] result<rating_table> group_by_user(rating_records records, const std::string& name);
 
+/// The error (kind data) about an item that a user of these records rated more than once: names all its lines of
+/// `name`.
+[[nodiscard]] tl::unexpected<error> rated_twice(const rating_records& records, std::uint32_t user, std::uint32_t item,
+                                                const std::string& name);
+
 }  // namespace furlong::scenarios

@@ -130,6 +130,22 @@ result<dataset> load_data(const scenario& of, const std::filesystem::path& root)
   return find_dataset(of.data_source)->build(of.data, root);
 }
 
+result<dataset> load_outline(const scenario& of, const std::filesystem::path& root) {
+  const auto& source = *find_dataset(of.data_source);
+  if (source.outline) return source.outline(of.data);
+  return source.build(of.data, root);
+}
+
+result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t last,
+                          const std::filesystem::path& root) {
+  const auto& source = *find_dataset(of.data_source);
+  if (!source.build_part) return source.build(of.data, root);
+  if (!of.data.has("path"))
+    return fail(error::kind::usage, "--data", "is missing: the scenario's data are what each node has",
+                "name the folder with the data of this node's clients");
+  return source.build_part(of.data, root / of.data.text("path"), first, last);
+}
+
 result<std::shared_ptr<const models::model>> build_model(const scenario& of, const models::data_facts& facts) {
   return models::find_model(of.model_kind)->build(of.model, facts);
 }

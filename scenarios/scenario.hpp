@@ -92,9 +92,15 @@ struct scenario {
 
 /// Loads or generates the scenario's data.
 [[nodiscard]] result<dataset> load_data(const scenario& of, const std::filesystem::path& root = data_root());
+/// What a server needs of it: of data that only nodes have the clients without examples, else all.
+[[nodiscard]] result<dataset> load_outline(const scenario& of, const std::filesystem::path& root = data_root());
+/// What a node with clients first to last needs of it: of data that only nodes have their part in the folder
+/// `data.path`, else all.
+[[nodiscard]] result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t last,
+                                        const std::filesystem::path& root = data_root());
 /// Settles what depends on the data: the number of rounds and of clients a round, the range of ratings; adds notes.
-/// Fails (kind usage) when more clients are asked than there are, nobody is left to train, or an event is about clients
-/// or rounds that do not exist.
+/// Fails (kind usage) when more clients are asked than there are, nobody is left to train, an event is about clients
+/// or rounds that do not exist, or clients are to be chosen by their examples and only nodes know those.
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
 /// The scenario's model for this data.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of,

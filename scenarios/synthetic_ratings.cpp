@@ -202,11 +202,24 @@ rating_table make_ahead(const synthetic_settings& settings) {
   return table;
 }
 
+bool makes_ahead(const synthetic_settings& settings, const std::string& how) {
+  return how == "ahead" || (how == "auto" && settings.users * settings.ratings_per_user <= most_ahead);
+}
+
+/// The truth about the items; the lists of users; what is made ahead, while it is made.
+double memory(const models::option_values& options) {
+  const auto settings = read_settings(options);
+  const double users = settings.users;
+  const double truth = settings.items * (8.0 * settings.rank + 48.0);
+  if (!makes_ahead(settings, options.text("generate"))) return truth + 8.0 * users;
+  const double each = std::max(settings.ratings_per_user, static_cast<double>(settings.min_ratings));
+  return truth + users * (80.0 + 16.0 * each);
+}
+
 result<dataset> build(const models::option_values& options, const std::filesystem::path&) {
   const auto settings = read_settings(options);
   const auto split = read_split(options);
-  const auto& how = options.text("generate");
-  const bool ahead = how == "ahead" || (how == "auto" && settings.users * settings.ratings_per_user <= most_ahead);
+  const bool ahead = makes_ahead(settings, options.text("generate"));
   dataset data;
   data.clients = ahead ? split_ratings(make_ahead(settings), split) : synthesize_on_demand(settings, split);
   data.binarize = split.binarize;
@@ -289,6 +302,7 @@ dataset_entry synthetic_ratings_entry() {
   entry.check = check;
   entry.labels = labels_of;
   entry.build = build;
+  entry.memory = memory;
   return entry;
 }
 

@@ -29,6 +29,7 @@ int aggregate_command(const aggregate_options& options) {
                : setup.tls           ? setup.tls->operator_tier.facts.common_name
                                      : options.listen;
   setup.threads = options.threads;
+  setup.give_up = options.give_up;
   setup.prepare = [](const federated::protocol::welcome& got) -> result<federated::experiment> {
     auto scenario = scenarios::parse_node_scenario(got.scenario);
     if (!scenario) return tl::unexpected(scenario.error());

@@ -1,15 +1,15 @@
 // furlong join
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "actors/federation/processes.hpp"
 #include "actors/tls/identity.hpp"
 #include "models/kernels/kernels.hpp"
 #include "scenarios/node_scenario.hpp"
-#include "storage/memory_store.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/federation.hpp"
+#include "tools/node_store.hpp"
 #include "tools/run_end.hpp"
-#include "tools/run_start.hpp"
 #include "tools/session.hpp"
 #include "tools/stop_signal.hpp"
 
@@ -21,15 +21,6 @@ using actors::federation::prepared_run;
 using federated::protocol::client_range;
 using federated::protocol::welcome;
 
-/// What this node decides about a server's scenario: where things are.
-std::vector<scenarios::setting_override> own_settings(const join_options& options, const scenarios::scenario& of) {
-  std::vector<scenarios::setting_override> own;
-  if (!options.data.empty() && of.values.has("data.path"))
-    own.push_back({"data.path", std::filesystem::absolute(options.data).string()});
-  if (!options.key_file.empty()) own.push_back({"private.key_file", options.key_file.string()});
-  return own;
-}
-
 bool same(const models::data_facts& a, const models::data_facts& b) {
   return a.features == b.features && a.clients == b.clients && a.labels == b.labels;
 }
@@ -37,10 +28,14 @@ bool same(const models::data_facts& a, const models::data_facts& b) {
 result<prepared_run> prepare(const join_options& options, const client_range& clients, const welcome& got) {
   auto scenario = scenarios::parse_node_scenario(got.scenario);
   if (!scenario) return tl::unexpected(scenario.error());
-  scenario = scenarios::parse_node_scenario(got.scenario, own_settings(options, *scenario));
+  if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
+  auto own = scenarios::own_settings(*scenario, options.data, options.key_file);
+  if (!own) return tl::unexpected(own.error());
+  scenario = scenarios::parse_node_scenario(got.scenario, *own);
   if (!scenario) return tl::unexpected(scenario.error());
-  auto opened = open_session(std::move(*scenario), clients_are::on_nodes);
+  auto opened = open_session(std::move(*scenario), clients_are::on_nodes, clients);
   if (!opened) return tl::unexpected(opened.error());
+  for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
   auto& e = opened->experiment;
   const auto here = e.clients->facts();
   if (!same(here, got.facts))
@@ -49,11 +44,7 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
                             here.features, got.facts.clients, got.facts.features),
                 "give this node the data that the scenario is about");
   e.run = got.run;
-  if (!federated::is_stateful(e.settings.algorithm)) {
-    auto none = std::make_shared<storage::memory_store>(e.parts.private_);
-    return prepared_run{std::move(e), std::move(none)};
-  }
-  auto store = open_private_store(e, options.store, got.history, clients.last - clients.first + 1, true);
+  auto store = open_node_store(e, options.store, got, clients.last - clients.first + 1);
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(*store)};
 }
@@ -88,6 +79,7 @@ int join_command(const join_options& options) {
   setup.server = *server;
   setup.clients = *clients;
   setup.threads = options.threads;
+  setup.give_up = options.give_up;
   setup.prepare = [&](const welcome& got) { return prepare(options, *clients, got); };
   watch_for_stop();
   const auto ended = actors::federation::run_node(stop_requested(), setup);

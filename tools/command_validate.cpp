@@ -22,7 +22,10 @@ tl::expected<scenarios::scenario, std::vector<scenarios::problem>> examine(const
   const auto problem = [&](const error& why) {
     return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.mend}});
   };
-  const auto data = scenarios::load_data(*scenario);
+  auto data = scenarios::load_data(*scenario);
+  // Data that only nodes have: as far as a server can tell.
+  if (!data && scenarios::find_dataset(scenario->data_source)->outline && !scenario->data.has("path"))
+    data = scenarios::load_outline(*scenario);
   if (!data)
     scenario->notes.push_back("not checked against its data: " + data.error().text());
   else if (auto fitted = scenarios::fit(*scenario, *data); !fitted)

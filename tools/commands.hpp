@@ -52,6 +52,7 @@ struct aggregate_options {
   std::string advertise;
   std::string name;
   std::size_t threads = 2;
+  double give_up = 0.0;  ///< seconds without a parent; 0: never
   trust_options trust;
   std::string log_level = "info";
 };
@@ -64,6 +65,7 @@ struct join_options {
   std::filesystem::path store;
   std::filesystem::path key_file;
   std::size_t threads = 1;
+  double give_up = 0.0;  ///< seconds without a session; 0: never
   trust_options trust;
   bool operator_trust = false;
   std::string log_level = "info";

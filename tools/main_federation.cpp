@@ -14,6 +14,12 @@ void add_threads(CLI::App* to, std::size_t& threads, const std::string& doc) {
   to->add_option("--threads", threads, doc)->check(CLI::Range(1, 1024))->option_text("N");
 }
 
+void add_give_up(CLI::App* to, double& give_up) {
+  to->add_option("--give-up", give_up, "fail after so long without a session; 0: try for ever (default 0)")
+      ->check(CLI::Range(0.0, 1e9))
+      ->option_text("SECONDS");
+}
+
 void add_serve(CLI::App& app, command& chosen) {
   auto options = std::make_shared<serve_options>();
   auto& run = options->run;
@@ -51,6 +57,7 @@ void add_aggregate(CLI::App& app, command& chosen) {
   sub->add_option("--name", options->name, "in logs (default: of the certificate)")->option_text("NAME");
   add_trust(sub, options->trust);
   add_threads(sub, options->threads, "scheduler threads (default 2)");
+  add_give_up(sub, options->give_up);
   add_log_level(sub, options->log_level, "of stderr (default info)");
   sub->callback([options, &chosen] { chosen = [options] { return aggregate_command(*options); }; });
 }
@@ -60,7 +67,7 @@ void add_join(CLI::App& app, command& chosen) {
   auto* sub = app.add_subcommand("join", "host clients: their data and private values stay here");
   sub->add_option("--server", options->server, "the server's --listen address")->required()->option_text("HOST:PORT");
   sub->add_option("--clients", options->clients, "that live here")->required()->option_text("FIRST-LAST");
-  sub->add_option("--data", options->data, "their data, as the scenario's source has it")->option_text("DIR");
+  sub->add_option("--data", options->data, "their data, where the scenario's source reads files")->option_text("DIR");
   sub->add_option("--store", options->store, "their private values")->required()->option_text("DIR");
   sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
       ->option_text("FILE");
@@ -68,6 +75,7 @@ void add_join(CLI::App& app, command& chosen) {
   sub->add_flag("--operator-trust", options->operator_trust,
                 "a node of the operator: --server is its --operator address, --tls an aggregator's folder");
   add_threads(sub, options->threads, "clients that train at once (default 1)");
+  add_give_up(sub, options->give_up);
   add_log_level(sub, options->log_level, "of stderr (default info)");
   sub->callback([options, &chosen] { chosen = [options] { return join_command(*options); }; });
 }

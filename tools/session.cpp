@@ -125,8 +125,11 @@ result<void> assemble(federated::experiment& e, const scenarios::scenario& of, c
 
 }  // namespace
 
-result<session> open_session(scenarios::scenario from, clients_are where) {
-  auto data = scenarios::load_data(from);
+result<session> open_session(scenarios::scenario from, clients_are where,
+                             const std::optional<federated::protocol::client_range>& here) {
+  auto data = where == clients_are::simulated ? scenarios::load_data(from)
+              : here                          ? scenarios::load_part(from, here->first, here->last)
+                                              : scenarios::load_outline(from);
   if (!data) return tl::unexpected(data.error());
   if (auto fitted = scenarios::fit(from, *data); !fitted) return tl::unexpected(fitted.error());
 

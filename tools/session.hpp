@@ -1,9 +1,11 @@
 // A scenario made ready to run: its data loaded, its model built, its parameters split.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "federated/experiment.hpp"
+#include "federated/protocol/messages.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace furlong::tools {
@@ -18,7 +20,9 @@ struct session {
 enum class clients_are : std::uint8_t { simulated, on_nodes };
 
 /// Loads the data and assembles the experiment. Fails as its parts do.
-[[nodiscard]] result<session> open_session(scenarios::scenario from, clients_are where = clients_are::simulated);
+/// @param here of clients on nodes, those of this node; nothing: it is the server, which may have nobody's data
+[[nodiscard]] result<session> open_session(scenarios::scenario from, clients_are where = clients_are::simulated,
+                                           const std::optional<federated::protocol::client_range>& here = {});
 
 /// The experiment without anybody's data, as an aggregator needs it: `clients` and `participants` are null.
 /// @param facts of the data that the server has

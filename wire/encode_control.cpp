@@ -254,6 +254,7 @@ void fill(schema::Message::Builder root, const farewell& message) {
   auto to = root.initFarewell();
   to.setWhy(as_text(message.why));
   to.setFinal(message.final);
+  to.setUnwanted(message.unwanted);
 }
 
 }  // namespace

@@ -295,4 +295,6 @@ struct Farewell {
   # One line of at most 1024 bytes.
   final @1 :Bool;
   # For good.
+  unwanted @2 :Bool;
+  # For good, and the run goes on without the other side.
 }

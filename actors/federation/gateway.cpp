@@ -63,7 +63,7 @@ void perform(self_pointer self, protocol::end_session& effect) {
   spdlog::info("node {}: {}", at->second.channel->other().name, effect.why);
   // For good: two nodes that both came back would take turns for ever. One that opened another session itself does not
   // listen to this one any more.
-  send(at->second, protocol::farewell{effect.why, true});
+  send(at->second, protocol::farewell{effect.why, true, true});
   at->second.channel->close();
   self->state.sessions.erase(at);
 }

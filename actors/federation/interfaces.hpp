@@ -186,4 +186,7 @@ struct federation_context {
 /// Microseconds on this process's steady clock, as the state machines count time.
 [[nodiscard]] federated::virtual_time steady_now();
 
+/// Seconds for people, with a tenth.
+[[nodiscard]] std::string seconds_text(federated::virtual_time span);
+
 }  // namespace furlong::actors::federation

@@ -33,6 +33,21 @@ void finish(self_pointer self, const std::string& why, std::optional<error> fail
   self->quit();
 }
 
+/// From now on there is no session.
+void be_alone(self_pointer self) {
+  if (std::exchange(self->state.welcomed, false)) self->state.alone_since = steady_now();
+}
+
+/// Ends a node that had no session for too long. What it holds and has not reported is lost: the server asks others.
+void give_up_when_alone(self_pointer self) {
+  auto& state = self->state;
+  const auto alone = steady_now() - state.alone_since;
+  if (state.hooks.give_up == 0 || state.welcomed || alone < state.hooks.give_up) return;
+  finish(self, "gave up",
+         error{error::kind::runtime, state.home, "no session for " + seconds_text(alone) + " s; last: " + state.trouble,
+               "see whether the server runs and lets this node in, or wait longer with --give-up"});
+}
+
 /// Now, or when no worker is at it.
 void between_waves(self_pointer self, std::function<void()> what) {
   self->state.between.push_back(std::move(what));
@@ -112,11 +127,18 @@ void perform(self_pointer self, protocol::cover& effect) {
 
 void perform(self_pointer self, protocol::hang_up&) {
   auto& state = self->state;
+  be_alone(self);
   if (state.channel) state.channel->close();
   ++state.attempt;  // what still comes over it is not for us
 }
 
-void perform(self_pointer self, protocol::stop_node& effect) { finish(self, effect.why); }
+void perform(self_pointer self, protocol::stop_node& effect) {
+  std::optional<error> failure;
+  if (effect.unwanted)
+    failure = error{error::kind::runtime, "the gateway ended the session for good", effect.why,
+                    "host every client on one node only"};
+  finish(self, effect.why, std::move(failure));
+}
 
 void perform_all(self_pointer self, protocol::node_effects effects) {
   for (auto& effect : effects) {
@@ -249,11 +271,13 @@ void obey(self_pointer self, wire::message& got, const net::received& frame) {
   if (const auto* to = std::get_if<protocol::redirect>(&got)) return perform_all(self, machine.on_redirect(*to));
   if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
     spdlog::info("the gateway says: {}", bye->why);
+    state.trouble = bye->why;
     return perform_all(self, machine.on_farewell(*bye));
   }
   if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
     state.pause->reset();
     log_run(welcome->run);
+    state.welcomed = true;
     spdlog::info("the gateway took this node in");
     limit_channel(self);
     return perform_all(self, machine.on_welcome(*welcome));
@@ -300,6 +324,8 @@ void on_closed(self_pointer self, const session_closed& closed) {
   auto& state = self->state;
   if (state.over || closed.session != state.attempt) return;
   spdlog::info("session: {}", closed.why);
+  be_alone(self);
+  state.trouble = closed.why;
   state.channel = nullptr;
   state.unread.clear();
   perform_all(self, state.machine->on_disconnected());
@@ -312,6 +338,7 @@ void on_tick(self_pointer self) {
     spdlog::info("draining: {} tasks at work", state.machine->at_work());
     perform_all(self, state.machine->drain());
   }
+  if (!state.over) give_up_when_alone(self);
   if (!state.over && state.to_open && steady_now() >= state.open_at) {
     const auto address = *std::exchange(state.to_open, std::nullopt);
     state.hooks.open(session_events(self), address, ++state.attempt);
@@ -327,6 +354,8 @@ node_actor::behavior_type node_behavior(self_pointer self, std::string home, std
   auto& state = self->state;
   state.hooks = std::move(hooks);
   state.pause.emplace(std::move(pause));
+  state.home = home;
+  state.alone_since = steady_now();
   state.machine.emplace(std::move(home), std::move(software), clients);
   for (std::size_t i = 0; i < workers; ++i)
     state.workers.push_back(self->spawn<caf::linked>(worker_behavior, node_actor(self)));

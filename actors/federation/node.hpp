@@ -31,16 +31,21 @@ struct node_hooks {
   /// The node has ended: the run is over, it was drained, or what failed.
   std::function<void(const std::string& why, const std::optional<error>& failure)> on_over = {};
   const std::atomic<bool>* stop = nullptr;
+  federated::virtual_time give_up = 0;  ///< the node ends when it had no session for so long; 0: never
 };
 
 struct node_state {
   node_hooks hooks;
   std::optional<protocol::node_machine> machine;
   std::optional<net::backoff> pause;
+  std::string home;  ///< the server's "host:port"
   protocol::session_number attempt = 0;
   net::channel_ptr channel;
   std::optional<std::string> to_open;  ///< address, at `open_at`
   federated::virtual_time open_at = 0;
+  bool welcomed = false;                    ///< in this session
+  federated::virtual_time alone_since = 0;  ///< while it is not
+  std::string trouble = "nobody answered";  ///< why the last session ended, or could not begin
 
   node_run_ptr run;
   std::optional<wire::decoder> decoder;

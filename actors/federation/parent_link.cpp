@@ -20,10 +20,11 @@ void drop_gateway(self_pointer self, const std::string& why, bool final) {
   state.hooks.on_gateway(gateway_actor());
   self->send(state.gateway, to_branch{std::make_shared<const downward>(protocol::farewell{why, final})});
   state.gateway = nullptr;
+  state.alone_since = steady_now();
   state.models.clear();
 }
 
-void finish(self_pointer self, const std::string& why, bool final) {
+void finish(self_pointer self, const std::string& why, bool final, const std::optional<error>& failure = {}) {
   auto& state = self->state;
   if (std::exchange(state.over, true)) return;
   drop_gateway(self, why, final);
@@ -31,7 +32,7 @@ void finish(self_pointer self, const std::string& why, bool final) {
     if (!final) send_control(*state.channel, protocol::farewell{why, false});
     state.channel->close();
   }
-  state.hooks.on_over(why);
+  state.hooks.on_over(why, failure);
   self->quit();
 }
 
@@ -137,6 +138,11 @@ void on_tick(self_pointer self) {
   auto& state = self->state;
   if (state.over) return;
   if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
+  const auto alone = steady_now() - state.alone_since;
+  if (state.hooks.give_up > 0 && !state.gateway && alone >= state.hooks.give_up)
+    return finish(self, "the aggregator gave up", false,
+                  error{error::kind::runtime, "--server", "no parent for " + seconds_text(alone) + " s",
+                        "see whether it runs and lets this aggregator in, or wait longer with --give-up"});
   if (!state.channel && !state.trying && steady_now() >= state.try_at) {
     state.trying = true;
     state.hooks.open(session_events(self), ++state.attempt);
@@ -149,6 +155,7 @@ void on_tick(self_pointer self) {
 parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_link_hooks hooks, net::backoff pause) {
   self->state.hooks = std::move(hooks);
   self->state.pause.emplace(std::move(pause));
+  self->state.alone_since = steady_now();
   self->send(self, tick{});
   return {
       [self](const session_opened& opened) {

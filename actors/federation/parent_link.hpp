@@ -20,12 +20,13 @@ struct parent_link_hooks {
   std::function<result<std::shared_ptr<const federation_context>>(const protocol::welcome&)> prepare = {};
   /// The gateway that nodes come in by from now on; null: there is none.
   std::function<void(gateway_actor)> on_gateway = {};
-  /// The run is over, or the link was told to stop.
-  std::function<void(const std::string& why)> on_over = {};
+  /// The run is over, the link was told to stop, or it gave up.
+  std::function<void(const std::string& why, const std::optional<error>& failure)> on_over = {};
   clients_of_certificate clients_of = {};
   std::shared_ptr<gate> keeper = {};
   protocol::branch_hello hello = {};
   const std::atomic<bool>* stop = nullptr;
+  federated::virtual_time give_up = 0;  ///< the link ends when it had no parent for so long; 0: never
 };
 
 struct parent_link_state {
@@ -35,6 +36,7 @@ struct parent_link_state {
   net::channel_ptr channel;
   bool trying = false;
   federated::virtual_time try_at = 0;
+  federated::virtual_time alone_since = 0;        ///< while there is no gateway
   std::shared_ptr<const federation_context> run;  ///< of the gateway
   std::uint32_t number = 0;
   gateway_actor gateway;

@@ -85,12 +85,14 @@ struct aggregator_setup {
   double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;
   std::uint64_t max_message = std::uint64_t{1} << 30U;
+  double give_up = 0.0;  ///< seconds without a parent after which it fails; 0: never
   std::function<void(std::uint16_t gateway)> on_listening = {};
   /// The experiment of a welcome: without clients' data.
   std::function<result<federated::experiment>(const federated::protocol::welcome&)> prepare = {};
 };
 
-/// Serves its parent until the run is over, or `stop` is set. Returns why it ended.
+/// Serves its parent until the run is over, or `stop` is set. Returns why it ended. Fails (kind runtime) when it gave
+/// up.
 [[nodiscard]] result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup);
 
 /// A run, made ready on a node.
@@ -109,11 +111,13 @@ struct node_setup {
   double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;
   std::uint64_t max_message = std::uint64_t{1} << 30U;  ///< until the run's own is known
+  double give_up = 0.0;  ///< seconds without a session after which it fails; 0: never
   /// Called when the node learns of a run, or of a new life of it; nothing of the one before is used any more.
   std::function<result<prepared_run>(const federated::protocol::welcome&)> prepare = {};
 };
 
-/// Hosts clients until the run is over; with `stop` set, until those at work are done. Returns why it ended.
+/// Hosts clients until the run is over; with `stop` set, until those at work are done. Returns why it ended. Fails
+/// (kind runtime) when it gave up, or when another session of its clients took its place; or as `prepare` does.
 [[nodiscard]] result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& setup);
 
 }  // namespace furlong::actors::federation

@@ -2,6 +2,11 @@
 
 namespace furlong::actors::federation {
 
+std::string seconds_text(federated::virtual_time span) {
+  const auto tenths = (span + 50'000) / 100'000;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+}
+
 net::channel_events events_for(const session_events& to, protocol::session_number number) {
   return {[to, number](net::received frame) {
             caf::anon_send(to, session_frame{number, std::make_shared<net::received>(std::move(frame))});

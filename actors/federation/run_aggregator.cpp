@@ -53,10 +53,11 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   const auto port = (*listener)->port();
   if (setup.on_listening) setup.on_listening(port);
 
-  std::promise<std::string> over;
+  std::promise<result<std::string>> over;
   auto ended = over.get_future();
   parent_link_hooks hooks;
   hooks.stop = &stop;
+  hooks.give_up = federated::from_seconds(setup.give_up);
   hooks.hello.software = "furlong";
   hooks.hello.name = setup.name;
   hooks.hello.gateway = setup.advertise.empty() ? net::host_port{setup.listen.host, port}.text() : setup.advertise;
@@ -82,7 +83,12 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
     return made;
   };
   hooks.on_gateway = [&](gateway_actor gateway) { door.set(std::move(gateway)); };
-  hooks.on_over = [&](const std::string& why) { over.set_value(why); };
+  hooks.on_over = [&](const std::string& why, const std::optional<error>& failure) {
+    if (failure)
+      over.set_value(tl::unexpected(*failure));
+    else
+      over.set_value(why);
+  };
   net::backoff pause(models::random_stream(std::hash<std::string>{}(setup.name), models::purpose::reconnect, 0, port));
   system.spawn(parent_link_behavior, std::move(hooks), std::move(pause));
   auto why = ended.get();

@@ -81,6 +81,7 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   auto ended = over.get_future();
   node_hooks hooks;
   hooks.stop = &stop;
+  hooks.give_up = federated::from_seconds(setup.give_up);
   hooks.open = setup.at_operator_port ? by_operator_port(system, setup.max_message)
                                       : by_gateway(transport, std::move(context), settings);
   hooks.prepare = [&](const protocol::welcome& got) { return make_run(setup, got); };

@@ -138,10 +138,12 @@ struct settled {
   std::vector<settlement> each;
 };
 
-/// The session is over, for good when `final`: the run is over, or the other side is not wanted here.
+/// The session is over, for good when `final`: the run is over or, when `unwanted`, the other side is not wanted here
+/// any more though the run goes on.
 struct farewell {
   std::string why;
   bool final = false;
+  bool unwanted = false;
 };
 
 }  // namespace furlong::federated::protocol

@@ -194,7 +194,7 @@ node_effects node_machine::on_checkpointed(std::uint64_t version) {
 node_effects node_machine::on_farewell(const farewell& said) {
   if (!said.final) return {};  // the session will end
   stopped_ = true;
-  return {hang_up{}, stop_node{said.why}};
+  return {hang_up{}, stop_node{said.why, said.unwanted}};
 }
 
 bool node_machine::counts(const task_id& task) const {

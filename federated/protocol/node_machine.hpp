@@ -66,9 +66,10 @@ struct cover {
 };
 /// Close the session.
 struct hang_up {};
-/// There is nothing more to do.
+/// There is nothing more to do here; `unwanted`: the run goes on without this node.
 struct stop_node {
   std::string why;
+  bool unwanted = false;
 };
 using node_effect =
     std::variant<connect, say_hello, open_run, train, send_update, send_failure, release, cover, hang_up, stop_node>;

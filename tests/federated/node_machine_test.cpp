@@ -62,6 +62,20 @@ BOOST_AUTO_TEST_CASE(a_task_is_trained_reported_and_kept_until_the_verdict) {
   BOOST_TEST(one.machine.holding() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_final_farewell_ends_the_node_and_says_whether_the_run_goes_on) {
+  for (const bool unwanted : {false, true}) {
+    node one;
+    one.enter();
+    BOOST_TEST(one.machine.on_farewell({"later", false, unwanted}).empty());
+    const auto effects = one.machine.on_farewell({"enough", true, unwanted});
+    BOOST_REQUIRE(effects.size() == 2U);
+    BOOST_TEST(std::holds_alternative<hang_up>(effects[0]));
+    BOOST_TEST(std::get<stop_node>(effects[1]).why == "enough");
+    BOOST_TEST(std::get<stop_node>(effects[1]).unwanted == unwanted);
+    BOOST_TEST(one.machine.on_disconnected().empty());  // and does not come back
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_hello_lists_what_is_held_and_a_task_given_again_is_sent_again) {
   node one;
   one.enter();

@@ -7,7 +7,7 @@ usage: trust_test.py FURLONG [TEST...]
 import shutil
 import time
 
-from federation import DONE, MISSING, USAGE, Case, accounted, main, wait_until
+from federation import DONE, FAILURE, MISSING, USAGE, Case, accounted, main, wait_until
 
 LONG = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.timeout": 1.5, "network.start": 0.7}
 
@@ -120,7 +120,7 @@ class Trust(Case):
             self.assertIn("network.trust: lets nodes in at the operator port, and there is none", done.stderr)
 
     def test_replaced(self):
-        """A second node with the same clients takes the place of the first, which ends and says why."""
+        """A second node with the same clients takes the place of the first, which fails and says why."""
         with self.federation(settings=LONG) as f:
             f.start(aggregators=0)
             f.wait_for_version(2)
@@ -128,8 +128,9 @@ class Trust(Case):
             second = f.process("second")
             second.start([f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149", "--store",
                           str(f.folder / "store-second"), *f.trust("node", "node2", "100-149")], f.environment)
-            self.assertEqual(first.wait(), DONE)
-            self.assertIn("another session of these clients began", first.text())
+            self.assertEqual(first.wait(), FAILURE)
+            self.assertIn("furlong: the gateway ended the session for good: another session of these clients began",
+                          first.text())
             f.processes.pop("node2")
             f.wait_for_version(f.version() + 3)
             summary = f.finish()

@@ -142,7 +142,7 @@ control make(std::type_identity<settled> /*kind*/, random_stream& random) {
   return settled{several<federated::settlement>(random, any_settlement)};
 }
 control make(std::type_identity<farewell> /*kind*/, random_stream& random) {
-  return farewell{any_text(random, longest_why), random.below(2) == 1};
+  return farewell{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1};
 }
 
 template <std::size_t... Kinds>
@@ -216,7 +216,7 @@ void tell(trace& to, const settled& m) {
     to.add(each.examples).add(each.bytes).add(each.loss);
   }
 }
-void tell(trace& to, const farewell& m) { to.add(m.why).add(m.final); }
+void tell(trace& to, const farewell& m) { to.add(m.why).add(m.final).add(m.unwanted); }
 
 trace trace_of(const control& message) {
   trace told;

@@ -155,7 +155,7 @@ void read_into(settled& into, judge& of, schema::Settled::Reader from) {
 }
 
 void read_into(farewell& into, judge& /*of*/, schema::Farewell::Reader from) {
-  into = {text_of(from.getWhy()), from.getFinal()};
+  into = {text_of(from.getWhy()), from.getFinal(), from.getUnwanted()};
 }
 
 // @param there whether the message has any content: to Cap'n Proto, one that has none is one of zeros
