@@ -50,6 +50,8 @@ struct aggregate_options {
   std::string server;
   std::string listen;
   std::string advertise;
+  std::string operators;
+  std::string advertise_operator;
   std::string name;
   std::size_t threads = 2;
   trust_options trust;

@@ -116,10 +116,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
                       std::to_string(state.run->welcome.facts.clients - 1),
                   out);
   node.hello = std::move(got);
-  if (state.options.places)
-    self->send(state.options.places, node_arrived{number, node.hello.avoid});
-  else
-    admit(self, number, out);
+  self->send(state.parent, node_arrived{number, node.hello.avoid});
 }
 
 void on_placed(self_pointer self, const node_placed& where, protocol::gateway_effects& out) {

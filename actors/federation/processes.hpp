@@ -69,16 +69,19 @@ struct server_setup {
 
 struct aggregator_setup {
   std::string name;
-  net::host_port parent;  ///< its operator port
-  net::host_port listen;  ///< for nodes
-  std::string advertise;  ///< "host:port" for nodes; empty: where it listens
+  net::host_port parent;                    ///< its operator port; one without room sends to others
+  net::host_port listen;                    ///< for nodes
+  std::string advertise;                    ///< "host:port" for nodes; empty: where it listens
+  std::optional<net::host_port> operators;  ///< for aggregators below this one
+  std::string advertise_operators;          ///< "host:port" for them; empty: where it listens for them
   std::optional<tls::operator_credentials> tls;
   std::size_t threads = 2;
   std::size_t upload_room = std::size_t{64} << 20U;
   double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;
   std::uint64_t max_message = std::uint64_t{1} << 30U;
-  std::function<void(std::uint16_t gateway)> on_listening = {};
+  /// It listens at these ports; 0: not at all.
+  std::function<void(std::uint16_t gateway, std::uint16_t operators)> on_listening = {};
   /// The experiment of a welcome: without clients' data.
   std::function<result<federated::experiment>(const federated::protocol::welcome&)> prepare = {};
 };

@@ -1,5 +1,7 @@
 #include "actors/federation/processes_common.hpp"
 
+#include "actors/federation/branch_link.hpp"
+
 namespace furlong::actors::federation {
 
 net::channel_events events_for(const session_events& to, protocol::session_number number) {
@@ -22,6 +24,31 @@ net::channel_events gateway_door::open(const net::channel_ptr& channel) {
   const auto number = ++last_;
   caf::anon_send(to_, session_opened{number, channel});
   return events_for(session_events(to_), number);
+}
+
+void branch_door::set(std::shared_ptr<const federation_context> run, parent_actor to) {
+  const std::lock_guard lock(mutex_);
+  run_ = std::move(run);
+  to_ = std::move(to);
+}
+
+net::channel_events branch_door::open(caf::actor_system& system, const net::channel_ptr& channel) {
+  const std::lock_guard lock(mutex_);
+  if (!run_) {
+    channel->close();
+    return {[](net::received) {}, [](const error&) {}};
+  }
+  // One whose parent ends meanwhile hears of that.
+  const auto link = system.spawn(branch_link_behavior, run_, to_);
+  caf::anon_send(link, session_opened{0, channel});
+  return events_for(session_events(link), 0);
+}
+
+result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
+                                                                     const net::host_port& at, branch_door& door) {
+  return links::operator_listener::open(
+      system, at.host, at.port, {},
+      [&system, &door](const net::channel_ptr& channel) { return door.open(system, channel); });
 }
 
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {

@@ -24,6 +24,24 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
   return std::shared_ptr<const federation_context>(made, &made->context);
 }
 
+std::string advertised(const std::string& given, const std::string& host, std::uint16_t port) {
+  return given.empty() ? net::host_port{host, port}.text() : given;
+}
+
+void open_link(caf::actor_system& system, const session_events& to, const net::host_port& at,
+               protocol::session_number attempt) {
+  links::operator_target target{at.host, at.port};
+  links::operator_connect(
+      system, target, {},
+      [to, attempt](const net::channel_ptr& channel) {
+        caf::anon_send(to, session_opened{attempt, channel});
+        return events_for(to, attempt);
+      },
+      [to, attempt](const error& why) {
+        caf::anon_send(to, session_closed{attempt, why.text()});
+      });
+}
+
 }  // namespace
 
 result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup) {
@@ -43,35 +61,44 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
       open_gateway(transport, setup.listen, setup.tls, denied.get(),
                    channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room, door);
   if (!listener) return tl::unexpected(listener.error());
+  branch_door branches;
+  std::unique_ptr<links::operator_listener> operators;
+  if (setup.operators) {
+    auto opened = open_operator_port(system, *setup.operators, branches);
+    if (!opened) return tl::unexpected(opened.error());
+    operators = std::move(*opened);
+  }
   const auto port = (*listener)->port();
-  if (setup.on_listening) setup.on_listening(port);
+  const auto operator_port = operators ? operators->port() : std::uint16_t{0};
+  if (setup.on_listening) setup.on_listening(port, operator_port);
 
   std::promise<std::string> over;
   auto ended = over.get_future();
   parent_link_hooks hooks;
   hooks.stop = &stop;
+  hooks.parent = setup.parent;
   hooks.hello.software = "furlong";
   hooks.hello.name = setup.name;
-  hooks.hello.gateway = setup.advertise.empty() ? net::host_port{setup.listen.host, port}.text() : setup.advertise;
+  hooks.hello.gateway = advertised(setup.advertise, setup.listen.host, port);
+  if (operators) hooks.hello.operators = advertised(setup.advertise_operators, setup.operators->host, operator_port);
   hooks.clients_of = clients_by_certificate(setup.tls.has_value());
-  hooks.open = [&](const session_events& to, protocol::session_number attempt) {
-    links::operator_target target{setup.parent.host, setup.parent.port};
-    links::operator_connect(
-        system, target, {},
-        [to, attempt](const net::channel_ptr& channel) {
-          caf::anon_send(to, session_opened{attempt, channel});
-          return events_for(to, attempt);
-        },
-        [to, attempt](const error& why) {
-          caf::anon_send(to, session_closed{attempt, why.text()});
-        });
+  hooks.open = [&](const session_events& to, const net::host_port& at, protocol::session_number attempt) {
+    open_link(system, to, at, attempt);
   };
   hooks.prepare = [&](const protocol::welcome& got) { return make_context(setup, got); };
-  hooks.on_gateway = [&](gateway_actor gateway) { door.set(std::move(gateway)); };
+  hooks.on_open = [&](const std::shared_ptr<const federation_context>& run, gateway_actor gateway, relay_actor relay) {
+    door.set(std::move(gateway));
+    branches.set(run, std::move(relay));
+  };
+  hooks.on_shut = [&] {
+    door.set({});
+    branches.shut();
+  };
   hooks.on_over = [&](const std::string& why) { over.set_value(why); };
   net::backoff pause(models::random_stream(std::hash<std::string>{}(setup.name), models::purpose::reconnect, 0, port));
   system.spawn(parent_link_behavior, std::move(hooks), std::move(pause));
   auto why = ended.get();
+  operators.reset();  // its actor would be waited for
   system.await_all_actors_done();
   return why;
 }

@@ -1,9 +1,7 @@
-#include "actors/federation/branch_link.hpp"
 #include "actors/federation/coordinator.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/processes_common.hpp"
-#include "actors/operator/listener.hpp"
 #include "wire/message.hpp"
 
 namespace furlong::actors::federation {
@@ -29,19 +27,6 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   return made;
 }
 
-/// The operator port: every link that opens has an actor.
-result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
-                                                                     const net::host_port& at,
-                                                                     std::shared_ptr<const federation_context> run,
-                                                                     const coordinator_actor& coordinator) {
-  return links::operator_listener::open(system, at.host, at.port, {},
-                                        [&system, run = std::move(run), coordinator](const net::channel_ptr& channel) {
-                                          const auto link = system.spawn(branch_link_behavior, run, coordinator);
-                                          caf::anon_send(link, session_opened{0, channel});
-                                          return events_for(session_events(link), 0);
-                                        });
-}
-
 }  // namespace
 
 result<federated::run_outcome> run_server(const federated::experiment& e, protocol::server_state start,
@@ -63,6 +48,7 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
   const auto run = make_context(e, setup, start);
 
   gateway_door door;
+  branch_door branches;
   net::transport transport;
   std::shared_ptr<result<federated::run_outcome>> outcome;
   {
@@ -83,7 +69,8 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
     if (!listener) return end(), tl::unexpected(listener.error());
     std::unique_ptr<links::operator_listener> operators;
     if (setup.operators) {
-      auto port = open_operator_port(system, *setup.operators, run, coordinator);
+      branches.set(run, coordinator);
+      auto port = open_operator_port(system, *setup.operators, branches);
       if (!port) return end(), tl::unexpected(port.error());
       operators = std::move(*port);
     }
@@ -98,6 +85,7 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
                         error::kind::runtime, "the server", "its coordinator ended: " + caf::to_string(down.reason)));
                   });
     door.set({});
+    branches.shut();
   }
   system.await_all_actors_done();
   return std::move(*outcome);
