@@ -110,6 +110,7 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
                             {"algorithm.aggregation", "{rule = 'fedatt', eps = 1.2, noise_at = 'server'}"},
                             {"private.cold_start", "reconstruct"},
                             {"topology.aggregators", "3"},
+                            {"topology.fan_in", "5"},
                             {"network.upload", "sparse"},
                             {"checkpoint.every", "7"},
                             {"scenario.seed", "9223372036854775807"}});
@@ -127,6 +128,7 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
   BOOST_TEST((s.aggregation.noise_at == federated::fedatt_noise::server));
   BOOST_TEST((s.own.cold_start == federated::cold_start_kind::reconstruct));
   BOOST_TEST(s.aggregators == 3U);
+  BOOST_TEST(s.fan_in == 5U);
   BOOST_TEST(s.network.sparse_upload);
   BOOST_TEST(s.checkpoint_every == 7U);
   BOOST_TEST(s.seed == 9223372036854775807U);
