@@ -256,6 +256,7 @@ struct run_settings {
   dropout_settings dropout;
   std::vector<event_settings> events;
   std::uint32_t aggregators = 1;       ///< [topology]
+  std::uint32_t fan_in = 0;            ///< [topology]; 0: no limit
   std::uint32_t checkpoint_every = 0;  ///< [checkpoint]; 0: only when stopping
   network_settings network;
 };

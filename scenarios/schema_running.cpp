@@ -31,6 +31,10 @@ void add_running_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(may_change(key("topology.aggregators", FURLONG_AT(aggregators),
                      "Aggregators between clients and server; results do not depend on it.", {1.0, 4096.0})));
+  add(may_change(key("topology.fan_in", FURLONG_AT(fan_in),
+                     "Between processes: how many aggregators attach directly to the server, or to an aggregator with "
+                     "--operator; further ones are sent to those. 0: no limit.",
+                     {0.0, 4096.0})));
   add(may_change(
       key("network.upload", FURLONG_AT(network.sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
           "Send whole tensors, or only touched rows: less traffic, and the server learns which items a client has.")));

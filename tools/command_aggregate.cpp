@@ -18,7 +18,19 @@ int aggregate_command(const aggregate_options& options) {
   if (!parent) return report_failure(parent.error());
   const auto listen = read_address("--listen", options.listen);
   if (!listen) return report_failure(listen.error());
-  if (auto safe = check_trust(options.trust, {*parent, *listen}); !safe) return report_failure(safe.error());
+  std::vector used{*parent, *listen};
+  if (!options.operators.empty()) {
+    const auto operators = read_address("--operator", options.operators);
+    if (!operators) return report_failure(operators.error());
+    setup.operators = *operators;
+    used.push_back(*operators);
+  }
+  if (!options.advertise_operator.empty()) {
+    const auto advertised = read_address("--advertise-operator", options.advertise_operator);
+    if (!advertised) return report_failure(advertised.error());
+    setup.advertise_operators = options.advertise_operator;
+  }
+  if (auto safe = check_trust(options.trust, used); !safe) return report_failure(safe.error());
   auto credentials = load_operator(options.trust);
   if (!credentials) return report_failure(credentials.error());
   setup.parent = *parent;
@@ -37,8 +49,9 @@ int aggregate_command(const aggregate_options& options) {
     if (e) e->run = got.run;
     return e;
   };
-  setup.on_listening = [](std::uint16_t port) {
+  setup.on_listening = [](std::uint16_t port, std::uint16_t operators) {
     fmt::print(stderr, "furlong: nodes join at port {}\n", port);
+    if (operators != 0) fmt::print(stderr, "furlong: aggregators join at port {}\n", operators);
     std::fflush(stderr);
   };
   watch_for_stop();

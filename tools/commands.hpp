@@ -50,6 +50,8 @@ struct aggregate_options {
   std::string server;
   std::string listen;
   std::string advertise;
+  std::string operators;
+  std::string advertise_operator;
   std::string name;
   std::size_t threads = 2;
   double give_up = 0.0;  ///< seconds without a parent; 0: never

@@ -48,11 +48,18 @@ void add_serve(CLI::App& app, command& chosen) {
 void add_aggregate(CLI::App& app, command& chosen) {
   auto options = std::make_shared<aggregate_options>();
   auto* sub = app.add_subcommand("aggregate", "fold the updates of nodes on behalf of a server");
-  sub->add_option("--server", options->server, "the server's --operator address")->required()->option_text("HOST:PORT");
+  sub->add_option("--server", options->server, "the --operator address of the server, or of an aggregator")
+      ->required()
+      ->option_text("HOST:PORT");
   sub->add_option("--listen", options->listen, "where nodes join; port 0: one that is free")
       ->required()
       ->option_text("HOST:PORT");
   sub->add_option("--advertise", options->advertise, "where nodes reach it, if not at --listen")
+      ->option_text("HOST:PORT");
+  auto* operators = sub->add_option("--operator", options->operators, "where other aggregators join (default: nowhere)")
+                        ->option_text("HOST:PORT");
+  sub->add_option("--advertise-operator", options->advertise_operator, "where they reach it, if not at --operator")
+      ->needs(operators)
       ->option_text("HOST:PORT");
   sub->add_option("--name", options->name, "in logs (default: of the certificate)")->option_text("NAME");
   add_trust(sub, options->trust);

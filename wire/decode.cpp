@@ -264,8 +264,9 @@ constexpr std::array kinds{"a task",
                            "a withdrawal",
                            "withdrawn tasks",
                            "settlements",
-                           "a farewell"};
-static_assert(kinds.size() == std::variant_size_v<message> && kinds.size() == schema::Message::FAREWELL + 1);
+                           "a farewell",
+                           "lost tasks"};
+static_assert(kinds.size() == std::variant_size_v<message> && kinds.size() == schema::Message::TASKS_LOST + 1);
 
 result<message> read_message(schema::Message::Reader from, std::size_t frame_bytes, decoder::workspace& room) {
   if (from.getProtocol() != protocol_version)

@@ -85,13 +85,14 @@ void fill(schema::Message::Builder root, const hello& message) {
 
 std::size_t words(const branch_hello& message) {
   return words_of<schema::BranchHello> + text_words(message.software) + text_words(message.name) +
-         text_words(message.gateway);
+         text_words(message.gateway) + text_words(message.operators);
 }
 void fill(schema::Message::Builder root, const branch_hello& message) {
   auto to = root.initBranchHello();
   to.setSoftware(as_text(message.software));
   to.setName(as_text(message.name));
   to.setGateway(as_text(message.gateway));
+  to.setOperators(as_text(message.operators));
 }
 
 std::size_t words(const welcome& message) {
@@ -255,6 +256,15 @@ void fill(schema::Message::Builder root, const farewell& message) {
   to.setWhy(as_text(message.why));
   to.setFinal(message.final);
   to.setUnwanted(message.unwanted);
+}
+
+std::size_t words(const tasks_lost& message) {
+  return words_of<schema::TasksLost> + column(message.folded) + column(message.open);
+}
+void fill(schema::Message::Builder root, const tasks_lost& message) {
+  auto to = root.initTasksLost();
+  copy_all(to.initFolded(bytes_of(message.folded)), message.folded);
+  copy_all(to.initOpen(bytes_of(message.open)), message.open);
 }
 
 }  // namespace

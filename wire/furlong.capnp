@@ -42,6 +42,7 @@ struct Message {
     withdrawn @19 :TaskList;
     settled @20 :Settled;
     farewell @21 :Farewell;
+    tasksLost @22 :TasksLost;
   }
 }
 
@@ -164,6 +165,8 @@ struct BranchHello {
   name @1 :Text;
   gateway @2 :Text;
   # "host:port" at which nodes reach it; empty: nowhere.
+  operators @3 :Text;
+  # "host:port" at which other aggregators reach it; empty: nowhere.
 }
 
 struct Welcome {
@@ -190,7 +193,7 @@ enum Objective {
 }
 
 struct Redirect {
-  # Go on at another gateway.
+  # Go on at another gateway; an aggregator, at another operator port.
   address @0 :Text;
   # "host:port", not empty.
 }
@@ -297,4 +300,12 @@ struct Farewell {
   # For good.
   unwanted @2 :Bool;
   # For good, and the run goes on without the other side.
+}
+
+struct TasksLost {
+  # An aggregator lost another one below it, and the end of these tasks with it.
+  folded @0 :Data;
+  # Tasks that it had told folded in the share under way.
+  open @1 :Data;
+  # Tasks without an end.
 }

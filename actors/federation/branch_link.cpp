@@ -61,6 +61,7 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (auto* what = std::get_if<protocol::detached>(&*got)) return tell(self, *what);
   if (auto* what = std::get_if<protocol::settled>(&*got)) return tell(self, std::move(*what));
   if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return tell(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::tasks_lost>(&*got)) return tell(self, std::move(*what));
   if (auto* what = std::get_if<protocol::evaluation_scores>(&*got)) return tell(self, std::move(*what));
   end(self, "sent a message that is not an aggregator's to send");
 }
@@ -68,17 +69,17 @@ void on_frame(self_pointer self, const net::received& frame) {
 }  // namespace
 
 branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
-                                                      coordinator_actor parent) {
+                                                      parent_actor parent) {
   auto& state = self->state;
   state.run = std::move(run);
   state.parent = std::move(parent);
   state.decoder.emplace(state.run->e.parts.shared);
-  // A link that opened while the run ended is no branch of it: nobody else would close it, and the server would wait.
+  // A link that opened while the run ended is no branch of it: nobody else would close it, and the process would wait.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
     if (self->state.channel) {
-      send_control(*self->state.channel, protocol::farewell{over ? "the run is over" : "the server stops", over});
+      send_control(*self->state.channel, protocol::farewell{over ? "the run is over" : "the parent stops", over});
       self->state.channel->close();
     }
     self->quit();
@@ -97,6 +98,15 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
       [self](const branch_welcome& welcome) {
         self->state.number = welcome.content->aggregator;
         send_control(*self->state.channel, *welcome.content);
+      },
+      [self](const branch_sent_on& where) {
+        auto& channel = *self->state.channel;
+        if (where.address.empty())
+          send_control(channel, protocol::farewell{where.why, false});
+        else
+          send_control(channel, protocol::redirect{where.address});
+        channel.close();
+        self->quit();
       },
   };
 }

@@ -1,4 +1,4 @@
-// The server's end of the link to an aggregator: turns messages into frames and frames into messages.
+// The parent's end of the link to an aggregator: turns messages into frames and frames into messages.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@ namespace furlong::actors::federation {
 
 struct branch_link_state {
   std::shared_ptr<const federation_context> run;
-  coordinator_actor parent;
+  parent_actor parent;
   net::channel_ptr channel;
   std::optional<std::uint32_t> number;  ///< once welcome
   std::optional<wire::decoder> decoder;
@@ -20,6 +20,6 @@ struct branch_link_state {
 /// Lives as long as its channel, which session_opened brings.
 branch_link_actor::behavior_type branch_link_behavior(branch_link_actor::stateful_pointer<branch_link_state> self,
                                                       std::shared_ptr<const federation_context> run,
-                                                      coordinator_actor parent);
+                                                      parent_actor parent);
 
 }  // namespace furlong::actors::federation

@@ -193,6 +193,8 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   const auto at = state.branches.find(number);
   if (at == state.branches.end()) return;
   spdlog::warn("aggregator {} ({}): {}", number, at->second.name, why);
+  // It may be there still, and not to be believed. One that is gone does not hear it.
+  send_down(self, number, protocol::farewell{why, false});
   state.branches.erase(at);
   state.who->remove_aggregator(number);
   perform_all(self, state.machine->on_aggregator_lost(number, now(self)));
@@ -203,20 +205,20 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   perform_all(self, {});
 }
 
-std::uint32_t take_in(self_pointer self, branch_actor actor, const std::string& name, const std::string& gateway) {
-  auto& state = self->state;
-  const auto number = state.who->add_aggregator(gateway);
-  state.branches[number] = {std::move(actor), name, gateway, steady_now()};
-  return number;
-}
-
 void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
-  const auto number = take_in(self, actor, hello.name, hello.gateway);
+  auto& state = self->state;
+  const auto place = state.who->place_aggregator(state.run->e.settings.fan_in, hello.operators);
+  if (!place.here) {
+    spdlog::info("aggregator {} is sent {}", hello.name, place.elsewhere.empty() ? "away" : "to " + place.elsewhere);
+    return self->send(actor, branch_sent_on{place.elsewhere, no_room});
+  }
+  const auto number = state.who->add_aggregator(hello.gateway, hello.operators);
+  state.branches[number] = {actor, hello.name, hello.gateway, steady_now()};
   spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", number, hello.name, hello.gateway);
-  auto welcome = self->state.run->welcome;
-  welcome.history = self->state.machine->state().history;
-  welcome.covered = self->state.covered;
+  auto welcome = state.run->welcome;
+  welcome.history = state.machine->state().history;
+  welcome.covered = state.covered;
   welcome.aggregator = number;
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
 }
@@ -236,6 +238,12 @@ void hear(self_pointer self, std::uint32_t from, protocol::settled& what) {
 }
 void hear(self_pointer self, std::uint32_t from, protocol::withdrawn& what) {
   perform_all(self, self->state.machine->on_withdrawn(from, what.tasks, now(self)));
+}
+
+void hear(self_pointer self, std::uint32_t from, protocol::tasks_lost& what) {
+  spdlog::warn("aggregator {} lost another one below it, and with it {} tasks", from,
+               what.folded.size() + what.open.size());
+  perform_all(self, self->state.machine->on_tasks_lost(from, what, now(self)));
 }
 
 void hear(self_pointer self, std::uint32_t from, protocol::send_partial& what) {
@@ -340,7 +348,6 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   if (start->history.life() > 0) state.covered = start->version;
   state.machine.emplace(state.run->e, std::move(*start), &*state.who);
   gateway_options options;
-  options.places = coordinator_actor(self);
   options.clients_of = std::move(clients_of);
   options.keeper = keeper;
   state.keeper = std::move(keeper);

@@ -121,10 +121,10 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
                     "holds a task of client " + std::to_string(id.client) + ", which is not its own", out);
   node.hello = std::move(got);
   // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
-  if (state.options.places && !node.trusted)
-    self->send(state.options.places, node_arrived{number, node.hello.avoid});
-  else
+  if (node.trusted)
     admit(self, number, out);
+  else
+    self->send(state.parent, node_arrived{number, node.hello.avoid});
 }
 
 void on_placed(self_pointer self, const node_placed& where, protocol::gateway_effects& out) {

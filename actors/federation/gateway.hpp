@@ -18,8 +18,6 @@ using clients_of_certificate = std::function<std::optional<protocol::client_rang
 /// What a gateway does beside its machine's work.
 struct gateway_options {
   std::uint32_t number = 0;  ///< as the parent knows it
-  /// The coordinator, when it decides where nodes go; null: they stay.
-  coordinator_actor places = {};
   /// Empty: there are no certificates, and any clients are believed.
   clients_of_certificate clients_of = {};
   std::shared_ptr<gate> keeper = {};  ///< required

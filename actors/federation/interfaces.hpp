@@ -1,10 +1,11 @@
 // The actors of a federation of processes, and the messages between them. What crosses a network is encoded by the
 // actors at its ends; inside of a process messages carry pointers.
 //
-//   server process                                  aggregator process                     node process
+//   server process                                  aggregator process                          node process
 //   coordinator <--from_branch-- gateway <~frames~ (nodes)
-//   coordinator <--from_branch-- branch_link <~frames~> parent_link <--from_branch-- gateway <~frames~> node -->
-//   workers
+//   coordinator <--from_branch-- branch_link <~frames~> parent_link <--from_branch-- relay
+//                                                       relay <--from_branch-- gateway <~frames~> node --> workers
+//                                                       relay <--from_branch-- branch_link <~frames~ (aggregators)
 // and to_branch the other way. ~ is a channel (actors/net/channel.hpp): TLS for nodes, CAF for aggregators.
 #pragma once
 
@@ -25,21 +26,10 @@ namespace furlong::actors::federation {
 namespace protocol = federated::protocol;
 class model_frames;
 
-/// Tasks on this model.
-struct share_down {
-  federated::broadcast_ptr from;
-  std::vector<federated::task_id> tasks;
-  bool begins = false;
-};
-/// Score these clients on this model.
-struct evaluation_down {
-  federated::broadcast_ptr from;
-  std::vector<std::pair<federated::group, std::uint32_t>> clients;
-};
-using downward = std::variant<share_down, protocol::close_request, protocol::withdrawal, protocol::verdicts,
-                              protocol::checkpointed, evaluation_down, protocol::farewell>;
-using upward = std::variant<protocol::attached, protocol::detached, protocol::settled, protocol::send_partial,
-                            protocol::withdrawn, protocol::evaluation_scores>;
+using protocol::downward;
+using protocol::evaluation_down;
+using protocol::share_down;
+using protocol::upward;
 
 /// Parent to branch: a gateway, or the link to one in another process.
 struct to_branch {
@@ -50,7 +40,7 @@ struct from_branch {
   std::uint32_t branch = 0;
   std::shared_ptr<upward> what;
 };
-/// A link to an aggregator is open, and it said hello. Answered with branch_welcome.
+/// A link to an aggregator is open, and it said hello. Answered with branch_welcome, or with branch_sent_on.
 struct branch_arrived {
   protocol::branch_hello hello;
 };
@@ -58,12 +48,21 @@ struct branch_arrived {
 struct branch_welcome {
   std::shared_ptr<const protocol::welcome> content;
 };
+/// There is no room for it: it is to go to that operator port; empty: to come again later, since `why`.
+struct branch_sent_on {
+  std::string address;
+  std::string why;
+};
+/// Why an aggregator is turned away when topology.fan_in others are here and none of them takes it in.
+inline constexpr const char* no_room =
+    "as many aggregators as topology.fan_in allows are here, and none of them has an operator port";
+
 /// Its link ended.
 struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
 };
-/// The server's gateway asks where a node should go; and the answer. An empty address: stay here.
+/// A gateway asks where a node should go; and the answer. An empty address: stay here.
 struct node_arrived {
   protocol::session_number session = 0;
   std::string avoid;
@@ -118,6 +117,8 @@ struct node_scored {
   std::shared_ptr<protocol::evaluation_scores> scores;
 };
 
+struct own_gateway;
+
 }  // namespace furlong::actors::federation
 
 // Far above those of the other headers, so that none needs another.
@@ -138,6 +139,8 @@ CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_work))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_done))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_scoring))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_scored))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::branch_sent_on))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::own_gateway))
 CAF_END_TYPE_ID_BLOCK(furlong_federation)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::to_branch)
@@ -156,21 +159,31 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_work)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_scoring)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_scored)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::branch_sent_on)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::own_gateway)
 
 namespace furlong::actors::federation {
 
 using branch_actor = caf::typed_actor<caf::reacts_to<to_branch>>;
-/// What branches tell their parent.
-using parent_actor = caf::typed_actor<caf::reacts_to<from_branch>>;
+/// Where what a relay says goes up.
+using upward_actor = caf::typed_actor<caf::reacts_to<from_branch>>;
+/// What branches have above them: the coordinator in the server, the relay in an aggregator. When it ends, its branches
+/// are over; for good if it ends normally.
+using parent_actor =
+    upward_actor::extend<caf::reacts_to<branch_arrived>, caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>>;
 using session_events =
     caf::typed_actor<caf::reacts_to<session_opened>, caf::reacts_to<session_frame>, caf::reacts_to<session_closed>>;
 using gateway_actor =
     session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<node_placed>, caf::reacts_to<tick>>;
-using branch_link_actor = session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<branch_welcome>>;
+using branch_link_actor =
+    session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<branch_welcome>, caf::reacts_to<branch_sent_on>>;
 using coordinator_actor =
-    parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<branch_arrived>,
-                         caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>, caf::reacts_to<alarm>,
-                         caf::reacts_to<tick>>;
+    parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<alarm>, caf::reacts_to<tick>>;
+/// To a relay, before anything else: its own gateway.
+struct own_gateway {
+  gateway_actor actor;
+};
+using relay_actor = parent_actor::extend<caf::reacts_to<to_branch>, caf::reacts_to<own_gateway>>;
 using parent_link_actor = session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<tick>>;
 using worker_actor = caf::typed_actor<caf::reacts_to<node_work>, caf::reacts_to<node_scoring>>;
 using node_actor = session_events::extend<caf::reacts_to<node_done>, caf::reacts_to<node_scored>, caf::reacts_to<tick>>;

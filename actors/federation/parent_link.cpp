@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/model_frames.hpp"
+#include "actors/federation/relay.hpp"
 #include "actors/federation/run_log.hpp"
 
 namespace furlong::actors::federation {
@@ -14,12 +15,12 @@ using self_pointer = parent_link_actor::stateful_pointer<parent_link_state>;
 
 constexpr auto look_around = std::chrono::milliseconds(50);
 
-void drop_gateway(self_pointer self, const std::string& why, bool final) {
+void drop_relay(self_pointer self, const std::string& why, bool final) {
   auto& state = self->state;
-  if (!state.gateway) return;
-  state.hooks.on_gateway(gateway_actor());
-  self->send(state.gateway, to_branch{std::make_shared<const downward>(protocol::farewell{why, final})});
-  state.gateway = nullptr;
+  if (!state.relay) return;
+  state.hooks.on_shut();
+  self->send(state.relay, to_branch{std::make_shared<const downward>(protocol::farewell{why, final})});
+  state.relay = nullptr;
   state.alone_since = steady_now();
   state.models.clear();
 }
@@ -27,7 +28,7 @@ void drop_gateway(self_pointer self, const std::string& why, bool final) {
 void finish(self_pointer self, const std::string& why, bool final, const std::optional<error>& failure = {}) {
   auto& state = self->state;
   if (std::exchange(state.over, true)) return;
-  drop_gateway(self, why, final);
+  drop_relay(self, why, final);
   if (state.channel) {
     if (!final) send_control(*state.channel, protocol::farewell{why, false});
     state.channel->close();
@@ -36,36 +37,55 @@ void finish(self_pointer self, const std::string& why, bool final, const std::op
   self->quit();
 }
 
-void break_off(self_pointer self, const std::string& why) {
+void hang_up(self_pointer self) {
   auto& state = self->state;
-  spdlog::warn("the parent: {}", why);
-  drop_gateway(self, "the aggregator lost its server", false);
   if (state.channel) state.channel->close();
   state.channel = nullptr;
   state.decoder.reset();
   state.trying = false;
+}
+
+void break_off(self_pointer self, const std::string& why) {
+  auto& state = self->state;
+  spdlog::warn("the parent: {}", why);
+  drop_relay(self, "the aggregator lost its parent", false);
+  hang_up(self);
+  state.elsewhere.reset();
   state.try_at = steady_now() + std::chrono::microseconds(state.pause->next()).count();
+}
+
+void on_redirect(self_pointer self, const protocol::redirect& to) {
+  auto& state = self->state;
+  if (state.relay) return break_off(self, "sent this aggregator elsewhere after its welcome");
+  auto address = net::parse_address(to.address);
+  if (!address) return break_off(self, address.error().text());
+  spdlog::info("the parent sends this aggregator to {}", to.address);
+  hang_up(self);
+  state.elsewhere = std::move(*address);
+  state.try_at = steady_now();
 }
 
 void on_welcome(self_pointer self, protocol::welcome got) {
   auto& state = self->state;
-  if (state.gateway) return break_off(self, "welcomed this aggregator twice");
+  if (state.relay) return break_off(self, "welcomed this aggregator twice");
   auto run = state.hooks.prepare(got);
   if (!run) return break_off(self, run.error().text());
   state.pause->reset();
   state.run = std::move(*run);
   state.channel->limit(state.run->e.settings.network.max_message);
-  state.number = got.aggregator;
   state.encoder.emplace(state.run->e.parts.shared);
   state.decoder.emplace(state.run->e.parts.shared);
+  log_run(state.run->e.run);
+  spdlog::info("the parent took this aggregator in, as number {}", got.aggregator);
+  state.relay = self->spawn(relay_behavior, state.run, upward_actor(self), got);
   gateway_options options;
-  options.number = got.aggregator;
+  options.number = got.aggregator = 0;  // of the relay's children
   options.clients_of = state.hooks.clients_of;
   options.keeper = state.hooks.keeper;
-  state.gateway = self->spawn(gateway_behavior, state.run, parent_actor(self), std::move(got), std::move(options));
-  log_run(state.run->e.run);
-  spdlog::info("the parent took this aggregator in, as number {}", state.number);
-  state.hooks.on_gateway(state.gateway);
+  const auto gateway =
+      self->spawn(gateway_behavior, state.run, parent_actor(state.relay), std::move(got), std::move(options));
+  self->send(state.relay, own_gateway{gateway});
+  state.hooks.on_open(state.run, gateway, state.relay);
 }
 
 federated::broadcast_ptr model_of(self_pointer self, std::uint64_t version) {
@@ -75,7 +95,7 @@ federated::broadcast_ptr model_of(self_pointer self, std::uint64_t version) {
 }
 
 void pass_on(self_pointer self, downward what) {
-  self->send(self->state.gateway, to_branch{std::make_shared<const downward>(std::move(what))});
+  self->send(self->state.relay, to_branch{std::make_shared<const downward>(std::move(what))});
 }
 
 void on_assignment(self_pointer self, const protocol::assignment& got) {
@@ -103,7 +123,8 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (const auto* bye = std::get_if<protocol::farewell>(&*got))
     return bye->final ? finish(self, bye->why, true) : break_off(self, bye->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
-  if (!state.gateway) return break_off(self, "sent something else before its welcome");
+  if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
+  if (!state.relay) return break_off(self, "sent something else before its welcome");
   if (std::holds_alternative<wire::broadcast_view>(*got)) return on_model(self, frame);
   if (const auto* what = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *what);
   if (const auto* what = std::get_if<protocol::close_request>(&*got)) return pass_on(self, *what);
@@ -139,13 +160,13 @@ void on_tick(self_pointer self) {
   if (state.over) return;
   if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
   const auto alone = steady_now() - state.alone_since;
-  if (state.hooks.give_up > 0 && !state.gateway && alone >= state.hooks.give_up)
+  if (state.hooks.give_up > 0 && !state.relay && alone >= state.hooks.give_up)
     return finish(self, "the aggregator gave up", false,
                   error{error::kind::runtime, "--server", "no parent for " + seconds_text(alone) + " s",
                         "see whether it runs and lets this aggregator in, or wait longer with --give-up"});
   if (!state.channel && !state.trying && steady_now() >= state.try_at) {
     state.trying = true;
-    state.hooks.open(session_events(self), ++state.attempt);
+    state.hooks.open(session_events(self), state.elsewhere.value_or(state.hooks.parent), ++state.attempt);
   }
   self->delayed_send(self, look_around, tick{});
 }
@@ -175,8 +196,9 @@ parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_
           break_off(self, closed.why);
       },
       [self](const from_branch& told) {
-        // Of a gateway that was given up meanwhile: nobody wants to know.
-        if (self->state.gateway && self->state.channel && told.branch == self->state.number) send_up(self, *told.what);
+        // Of a relay that was given up meanwhile: nobody wants to know.
+        const auto& state = self->state;
+        if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *told.what);
       },
       [self](const tick&) { on_tick(self); },
   };

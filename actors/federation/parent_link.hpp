@@ -1,11 +1,13 @@
-// The aggregator process's end of the link to its parent. Opens it, opens it again when it breaks, and has a gateway as
-// long as it is open: what the gateway knows is worth nothing once the parent has given it up.
+// The aggregator process's end of the link to its parent. Opens it, opens it again when it breaks, and has a relay with
+// a gateway as long as it is open: what they know is worth nothing once the parent has given them up. A parent without
+// room sends it to another one; when that one is lost, it begins again at the first, which knows who is there.
 #pragma once
 
 #include <chrono>
 #include <deque>
 
 #include "actors/federation/gateway.hpp"
+#include "actors/net/address.hpp"
 #include "actors/net/backoff.hpp"
 #include "wire/decode.hpp"
 
@@ -13,18 +15,21 @@ namespace furlong::actors::federation {
 
 /// What the link needs of its process. All are called on the link's thread.
 struct parent_link_hooks {
-  /// Begins to open a channel; its events go to the actor as session_opened, session_frame and session_closed, and a
-  /// failure as session_closed. `attempt` is to be their number.
-  std::function<void(const session_events& to, protocol::session_number attempt)> open = {};
+  /// Begins to open a channel to that operator port; its events go to the actor as session_opened, session_frame and
+  /// session_closed, and a failure as session_closed. `attempt` is to be their number.
+  std::function<void(const session_events& to, const net::host_port& at, protocol::session_number attempt)> open = {};
   /// Makes ready for a run.
   std::function<result<std::shared_ptr<const federation_context>>(const protocol::welcome&)> prepare = {};
-  /// The gateway that nodes come in by from now on; null: there is none.
-  std::function<void(gateway_actor)> on_gateway = {};
+  /// The doors of the run that begins: nodes come in by the gateway, aggregators by the relay.
+  std::function<void(const std::shared_ptr<const federation_context>&, gateway_actor, relay_actor)> on_open = {};
+  /// They are shut.
+  std::function<void()> on_shut = {};
   /// The run is over, the link was told to stop, or it gave up.
   std::function<void(const std::string& why, const std::optional<error>& failure)> on_over = {};
   clients_of_certificate clients_of = {};
   std::shared_ptr<gate> keeper = {};
   protocol::branch_hello hello = {};
+  net::host_port parent = {};  ///< the one to begin with
   const std::atomic<bool>* stop = nullptr;
   federated::virtual_time give_up = 0;  ///< the link ends when it had no parent for so long; 0: never
 };
@@ -32,14 +37,14 @@ struct parent_link_hooks {
 struct parent_link_state {
   parent_link_hooks hooks;
   std::optional<net::backoff> pause;
+  std::optional<net::host_port> elsewhere;  ///< where it was sent; until that one is lost
   protocol::session_number attempt = 0;
   net::channel_ptr channel;
   bool trying = false;
   federated::virtual_time try_at = 0;
-  federated::virtual_time alone_since = 0;        ///< while there is no gateway
-  std::shared_ptr<const federation_context> run;  ///< of the gateway
-  std::uint32_t number = 0;
-  gateway_actor gateway;
+  federated::virtual_time alone_since = 0;        ///< while there is no relay
+  std::shared_ptr<const federation_context> run;  ///< of the relay
+  relay_actor relay;
   std::optional<wire::decoder> decoder;
   std::optional<wire::encoder> encoder;
   std::deque<federated::broadcast_ptr> models;

@@ -75,9 +75,11 @@ struct server_setup {
 
 struct aggregator_setup {
   std::string name;
-  net::host_port parent;  ///< its operator port
-  net::host_port listen;  ///< for nodes
-  std::string advertise;  ///< "host:port" for nodes; empty: where it listens
+  net::host_port parent;                    ///< its operator port; one without room sends to others
+  net::host_port listen;                    ///< for nodes
+  std::string advertise;                    ///< "host:port" for nodes; empty: where it listens
+  std::optional<net::host_port> operators;  ///< for aggregators below this one
+  std::string advertise_operators;          ///< "host:port" for them; empty: where it listens for them
   std::optional<tls::operator_credentials> tls;
   std::size_t threads = 2;
   std::size_t upload_room = std::size_t{64} << 20U;
@@ -86,7 +88,8 @@ struct aggregator_setup {
   double timeout = 4.0;
   std::uint64_t max_message = std::uint64_t{1} << 30U;
   double give_up = 0.0;  ///< seconds without a parent after which it fails; 0: never
-  std::function<void(std::uint16_t gateway)> on_listening = {};
+  /// It listens at these ports; 0: not at all.
+  std::function<void(std::uint16_t gateway, std::uint16_t operators)> on_listening = {};
   /// The experiment of a welcome: without clients' data.
   std::function<result<federated::experiment>(const federated::protocol::welcome&)> prepare = {};
 };
@@ -111,7 +114,7 @@ struct node_setup {
   double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;
   std::uint64_t max_message = std::uint64_t{1} << 30U;  ///< until the run's own is known
-  double give_up = 0.0;  ///< seconds without a session after which it fails; 0: never
+  double give_up = 0.0;                                 ///< seconds without a session after which it fails; 0: never
   /// Called when the node learns of a run, or of a new life of it; nothing of the one before is used any more.
   std::function<result<prepared_run>(const federated::protocol::welcome&)> prepare = {};
 };

@@ -1,5 +1,8 @@
 #include "actors/federation/processes_common.hpp"
 
+#include "actors/federation/branch_link.hpp"
+#include "actors/federation/operator_entrance.hpp"
+
 namespace furlong::actors::federation {
 
 std::string seconds_text(federated::virtual_time span) {
@@ -32,6 +35,33 @@ net::channel_events gateway_door::open(const net::channel_ptr& channel, bool tru
     tell(why);
   };
   return events;
+}
+
+void branch_door::set(std::shared_ptr<const federation_context> run, parent_actor to) {
+  const std::lock_guard lock(mutex_);
+  run_ = std::move(run);
+  to_ = std::move(to);
+}
+
+net::channel_events branch_door::open(caf::actor_system& system, const net::channel_ptr& channel) {
+  const std::lock_guard lock(mutex_);
+  if (!run_) {
+    channel->close();
+    return {[](net::received) {}, [](const error&) {}};
+  }
+  // One whose parent ends meanwhile hears of that.
+  const auto link = system.spawn(branch_link_behavior, run_, to_);
+  caf::anon_send(link, session_opened{0, channel});
+  const auto& network = run_->e.settings.network;
+  channel->limit(network.max_message);
+  return enter(link, channel, network.operator_trust ? &nodes_ : nullptr);
+}
+
+result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
+                                                                     const net::host_port& at, branch_door& door) {
+  return links::operator_listener::open(
+      system, at.host, at.port, {},
+      [&system, &door](const net::channel_ptr& channel) { return door.open(system, channel); });
 }
 
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {

@@ -10,6 +10,7 @@
 #include "actors/federation/processes.hpp"
 #include "actors/net/listener.hpp"
 #include "actors/operator/configure.hpp"
+#include "actors/operator/listener.hpp"
 
 namespace furlong::actors::federation {
 
@@ -30,6 +31,27 @@ class gateway_door {
   gateway_actor to_;
   std::atomic<protocol::session_number> last_{0};
 };
+
+/// Where the links of an operator port go: each to an actor of its own below a parent, which may change.
+class branch_door {
+ public:
+  /// `nodes`: where nodes go that the operator trusts.
+  explicit branch_door(gateway_door& nodes) : nodes_(nodes) {}
+  void set(std::shared_ptr<const federation_context> run, parent_actor to);
+  void shut() { set(nullptr, {}); }
+  /// Events of a new link; without a parent it is closed.
+  net::channel_events open(caf::actor_system& system, const net::channel_ptr& channel);
+
+ private:
+  gateway_door& nodes_;
+  std::mutex mutex_;
+  std::shared_ptr<const federation_context> run_;
+  parent_actor to_;
+};
+
+/// The operator port. `door` must outlive it, and it must be closed before the actor system ends.
+result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
+                                                                     const net::host_port& at, branch_door& door);
 
 /// Events of a channel that go to an actor under a number.
 net::channel_events events_for(const session_events& to, protocol::session_number number);

@@ -35,6 +35,26 @@ void use_settings_of(const federation_context& run, const aggregator_setup& setu
   if (auto used = nodes.use(how); !used) spdlog::error("{}", used.error().text());
 }
 
+std::string advertised(const std::string& given, const std::string& host, std::uint16_t port) {
+  return given.empty() ? net::host_port{host, port}.text() : given;
+}
+
+void open_link(caf::actor_system& system, const session_events& to, const net::host_port& at,
+               protocol::session_number attempt, std::uint64_t max_message) {
+  links::operator_target target{at.host, at.port};
+  links::link_options options;
+  options.max_message = max_message;
+  links::operator_connect(
+      system, target, options,
+      [to, attempt](const net::channel_ptr& channel) {
+        caf::anon_send(to, session_opened{attempt, channel});
+        return events_for(to, attempt);
+      },
+      [to, attempt](const error& why) {
+        caf::anon_send(to, session_closed{attempt, why.text()});
+      });
+}
+
 }  // namespace
 
 result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup) {
@@ -50,39 +70,45 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
       open_gateway(transport, setup.listen, setup.tls, *keeper,
                    channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room, door);
   if (!listener) return tl::unexpected(listener.error());
+  branch_door branches(door);
+  std::unique_ptr<links::operator_listener> operators;
+  if (setup.operators) {
+    auto opened = open_operator_port(system, *setup.operators, branches);
+    if (!opened) return tl::unexpected(opened.error());
+    operators = std::move(*opened);
+  }
   const auto port = (*listener)->port();
-  if (setup.on_listening) setup.on_listening(port);
+  const auto operator_port = operators ? operators->port() : std::uint16_t{0};
+  if (setup.on_listening) setup.on_listening(port, operator_port);
 
   std::promise<result<std::string>> over;
   auto ended = over.get_future();
   parent_link_hooks hooks;
   hooks.stop = &stop;
   hooks.give_up = federated::from_seconds(setup.give_up);
+  hooks.keeper = *keeper;
+  hooks.parent = setup.parent;
   hooks.hello.software = "furlong";
   hooks.hello.name = setup.name;
-  hooks.hello.gateway = setup.advertise.empty() ? net::host_port{setup.listen.host, port}.text() : setup.advertise;
-  hooks.keeper = *keeper;
+  hooks.hello.gateway = advertised(setup.advertise, setup.listen.host, port);
+  if (operators) hooks.hello.operators = advertised(setup.advertise_operators, setup.operators->host, operator_port);
   hooks.clients_of = clients_by_certificate(setup.tls.has_value());
-  hooks.open = [&](const session_events& to, protocol::session_number attempt) {
-    links::operator_target target{setup.parent.host, setup.parent.port};
-    links::link_options options;
-    options.max_message = setup.max_message;
-    links::operator_connect(
-        system, target, options,
-        [to, attempt](const net::channel_ptr& channel) {
-          caf::anon_send(to, session_opened{attempt, channel});
-          return events_for(to, attempt);
-        },
-        [to, attempt](const error& why) {
-          caf::anon_send(to, session_closed{attempt, why.text()});
-        });
+  hooks.open = [&](const session_events& to, const net::host_port& at, protocol::session_number attempt) {
+    open_link(system, to, at, attempt, setup.max_message);
   };
   hooks.prepare = [&](const protocol::welcome& got) {
     auto made = make_context(setup, got);
     if (made) use_settings_of(**made, setup, **listener);
     return made;
   };
-  hooks.on_gateway = [&](gateway_actor gateway) { door.set(std::move(gateway)); };
+  hooks.on_open = [&](const std::shared_ptr<const federation_context>& run, gateway_actor gateway, relay_actor relay) {
+    door.set(std::move(gateway));
+    branches.set(run, std::move(relay));
+  };
+  hooks.on_shut = [&] {
+    door.set({});
+    branches.shut();
+  };
   hooks.on_over = [&](const std::string& why, const std::optional<error>& failure) {
     if (failure)
       over.set_value(tl::unexpected(*failure));
@@ -93,6 +119,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   system.spawn(parent_link_behavior, std::move(hooks), std::move(pause));
   auto why = ended.get();
   log_turned_away(**keeper);
+  operators.reset();  // its actor would be waited for
   system.await_all_actors_done();
   return why;
 }

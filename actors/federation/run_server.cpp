@@ -1,11 +1,8 @@
-#include "actors/federation/branch_link.hpp"
 #include "actors/federation/coordinator.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
-#include "actors/federation/operator_entrance.hpp"
 #include "actors/federation/processes_common.hpp"
-#include "actors/operator/listener.hpp"
 
 namespace furlong::actors::federation {
 
@@ -21,24 +18,6 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   made->welcome.covered = start.history.life() > 0 ? start.version : 0;
   made->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing_of(e.settings.network));
   return made;
-}
-
-/// The operator port: every link that opens has an actor.
-result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
-                                                                     const net::host_port& at,
-                                                                     std::shared_ptr<const federation_context> run,
-                                                                     const coordinator_actor& coordinator,
-                                                                     gateway_door& door) {
-  links::link_options options;
-  options.max_message = run->e.settings.network.max_message;
-  return links::operator_listener::open(
-      system, at.host, at.port, options,
-      [&system, &door, run = std::move(run), coordinator](const net::channel_ptr& channel) {
-        const auto link = system.spawn(branch_link_behavior, run, coordinator);
-        caf::anon_send(link, session_opened{0, channel});
-        const bool nodes = run->e.settings.network.operator_trust;
-        return enter(link, channel, nodes ? &door : nullptr);
-      });
 }
 
 }  // namespace
@@ -66,6 +45,7 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
   const auto run = make_context(e, setup, start);
 
   gateway_door door(*keeper);
+  branch_door branches(door);
   net::transport transport;
   std::shared_ptr<result<federated::run_outcome>> outcome;
   {
@@ -87,7 +67,8 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
     if (!listener) return end(), tl::unexpected(listener.error());
     std::unique_ptr<links::operator_listener> operators;
     if (setup.operators) {
-      auto port = open_operator_port(system, *setup.operators, run, coordinator, door);
+      branches.set(run, coordinator);
+      auto port = open_operator_port(system, *setup.operators, branches);
       if (!port) return end(), tl::unexpected(port.error());
       operators = std::move(*port);
     }
@@ -102,6 +83,7 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
                         error::kind::runtime, "the server", "its coordinator ended: " + caf::to_string(down.reason)));
                   });
     door.set({});
+    branches.shut();
   }
   log_turned_away(**keeper);
   system.await_all_actors_done();

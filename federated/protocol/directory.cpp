@@ -1,5 +1,7 @@
 #include "federated/protocol/directory.hpp"
 
+#include <algorithm>
+
 namespace furlong::federated::protocol {
 
 directory::directory(std::size_t clients, std::span<const std::uint32_t> training)
@@ -7,8 +9,10 @@ directory::directory(std::size_t clients, std::span<const std::uint32_t> trainin
   for (const auto client : training) trains_[client] = true;
 }
 
-std::uint32_t directory::add_aggregator(std::string gateway) {
-  aggregators_[next_].gateway = std::move(gateway);
+std::uint32_t directory::add_aggregator(std::string gateway, std::string operators) {
+  auto& added = aggregators_[next_];
+  added.gateway = std::move(gateway);
+  added.operators = std::move(operators);
   return next_++;
 }
 
@@ -62,13 +66,50 @@ std::size_t directory::reached(std::uint32_t aggregator) const {
   return at == aggregators_.end() ? 0 : at->second.clients;
 }
 
-std::string directory::gateway_for(const std::string& avoid) const {
+const directory::known_aggregator* directory::emptiest(const std::string& avoid) const {
   const known_aggregator* best = nullptr;
   for (const auto& [number, one] : aggregators_) {
     if (one.gateway.empty() || one.gateway == avoid) continue;
     if (best == nullptr || one.clients < best->clients) best = &one;
   }
+  return best;
+}
+
+std::string directory::gateway_for(const std::string& avoid) const {
+  const auto* best = emptiest(avoid);
   return best == nullptr ? "" : best->gateway;
+}
+
+std::string directory::gateway_with_fewer(const std::string& avoid) const {
+  const auto* best = emptiest(avoid);
+  return best == nullptr || best->clients >= reached(0) ? "" : best->gateway;
+}
+
+aggregator_place directory::place_aggregator(std::size_t most, const std::string& own) {
+  const auto attached_here = aggregators_.size() - aggregators_.count(0);
+  if (most == 0 || attached_here < most) return {};
+  known_aggregator* best = nullptr;
+  for (auto& [number, one] : aggregators_) {
+    if (one.operators.empty() || one.operators == own) continue;
+    if (best == nullptr || one.sent_on < best->sent_on) best = &one;
+  }
+  if (best == nullptr) return {false, ""};
+  ++best->sent_on;
+  return {false, best->operators};
+}
+
+std::vector<client_range> directory::claims(std::uint32_t aggregator) const {
+  std::vector<client_range> all;
+  const auto at = aggregators_.find(aggregator);
+  if (at == aggregators_.end()) return all;
+  for (const auto& one : at->second.here) all.push_back(one.clients);
+  return all;
+}
+
+bool directory::is_claimed(const client_range& clients) const {
+  return std::ranges::any_of(aggregators_, [&](const auto& one) {
+    return std::ranges::any_of(one.second.here, [&](const claim& of) { return of.clients == clients; });
+  });
 }
 
 std::optional<std::uint32_t> directory::route(std::uint32_t client) const {

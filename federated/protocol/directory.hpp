@@ -10,7 +10,13 @@
 
 namespace furlong::federated::protocol {
 
-/// The server's roster under the real clock. One thread at a time.
+/// What an aggregator that arrives is told.
+struct aggregator_place {
+  bool here = true;       ///< there is room
+  std::string elsewhere;  ///< if not: the operator port to go to; empty: there is none
+};
+
+/// The server's roster under the real clock, and what an aggregator knows of those below it. One thread at a time.
 class directory final : public roster {
  public:
   /// @param clients how many there can be, at all
@@ -18,8 +24,9 @@ class directory final : public roster {
   directory(std::size_t clients, std::span<const std::uint32_t> training);
 
   /// Takes a new aggregator in. `gateway` is the "host:port" where nodes reach it; empty: this process itself.
-  /// @return its number, never used before
-  [[nodiscard]] std::uint32_t add_aggregator(std::string gateway);
+  /// `operators`: where other aggregators reach it; empty: nowhere.
+  /// @return its number, never used before; the first is 0
+  [[nodiscard]] std::uint32_t add_aggregator(std::string gateway, std::string operators = {});
   /// It is gone, and with it the way to its clients.
   void remove_aggregator(std::uint32_t number);
   /// These clients are reached there now, wherever they were before. False when there are none of these numbers.
@@ -35,6 +42,17 @@ class directory final : public roster {
   /// The gateway that a node should use: of the aggregator in another process with the fewest clients, but for the one
   /// at `avoid`. Empty: the server's own.
   [[nodiscard]] std::string gateway_for(const std::string& avoid) const;
+  /// The same for a node that came to this process's own gateway, aggregator 0, as to that of an aggregator: it is only
+  /// sent on to one with fewer clients. Empty: it stays.
+  [[nodiscard]] std::string gateway_with_fewer(const std::string& avoid) const;
+  /// Where an aggregator that arrives is to attach, when at most `most` (0: any number) beside aggregator 0 do so here:
+  /// at the one with an operator port that the fewest were sent to, but for the one at `own`, its own operator port,
+  /// from which it comes back unnoticed. Counts it as sent there.
+  [[nodiscard]] aggregator_place place_aggregator(std::size_t most, const std::string& own);
+  /// Ranges of clients that are attached there and not detached.
+  [[nodiscard]] std::vector<client_range> claims(std::uint32_t aggregator) const;
+  /// Whether this range is attached anywhere.
+  [[nodiscard]] bool is_claimed(const client_range& clients) const;
 
   void on_round(std::uint64_t, virtual_time) override {}
   [[nodiscard]] bool reachable(std::uint32_t client, virtual_time, std::uint64_t) override {
@@ -52,9 +70,12 @@ class directory final : public roster {
   };
   struct known_aggregator {
     std::string gateway;
+    std::string operators;
     std::size_t clients = 0;
+    std::size_t sent_on = 0;  ///< aggregators that were sent there
     std::vector<claim> here;  ///< attached and not detached
   };
+  [[nodiscard]] const known_aggregator* emptiest(const std::string& avoid) const;
   void move(std::uint32_t client, std::uint32_t to);
   void let_go(std::uint32_t client);
 

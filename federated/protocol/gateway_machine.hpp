@@ -14,8 +14,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "federated/protocol/aggregator_machine.hpp"
-#include "federated/protocol/messages.hpp"
+#include "federated/protocol/branch_messages.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -36,11 +35,6 @@ struct give_verdicts {
 struct end_session {
   session_number session = 0;
   std::string why;
-};
-/// Send to the parent.
-using upward = std::variant<attached, detached, settled, send_partial, withdrawn>;
-struct tell_parent {
-  upward content;
 };
 /// Call on_timer() at that time.
 struct wake {

@@ -1,6 +1,6 @@
 // What server, aggregators and nodes tell each other beside broadcasts, updates and partial aggregates (update.hpp), as
 // plain values. A node hosts clients and talks to one gateway, which is part of the server or of an aggregator; an
-// aggregator talks to its parent, the server or another aggregator.
+// aggregator talks to its parent, the server or another aggregator; to the parent whatever is below it is a part of it.
 //
 //   node --hello--> gateway                          aggregator --branch_hello--> parent
 //   node <--welcome or redirect-- gateway            aggregator <--welcome-- parent
@@ -8,7 +8,8 @@
 //   node --update, task_failures--> gateway          aggregator <--broadcast, assignment, close_request-- parent
 //   node <--verdicts, checkpointed-- gateway         aggregator --settled, partial, withdrawn--> parent
 //   node <--evaluation_request-- gateway             aggregator <--withdrawal, verdicts, checkpointed-- parent
-//   node --evaluation_scores--> gateway              and evaluations as for a node
+//   node --evaluation_scores--> gateway              aggregator --tasks_lost--> parent
+//                                                    and redirects and evaluations as for a node
 //   either side --farewell--> the other
 #pragma once
 
@@ -46,8 +47,9 @@ struct hello {
 /// An aggregator begins a session.
 struct branch_hello {
   std::string software;
-  std::string name;     ///< of its certificate, or chosen: tells it from others in logs
-  std::string gateway;  ///< "host:port" at which nodes reach it; empty: nowhere
+  std::string name;            ///< of its certificate, or chosen: tells it from others in logs
+  std::string gateway;         ///< "host:port" at which nodes reach it; empty: nowhere
+  std::string operators = {};  ///< "host:port" at which other aggregators reach it; empty: nowhere
 };
 
 /// All that is needed to work on a run. Answers hello and branch_hello.
@@ -60,7 +62,7 @@ struct welcome {
   std::uint32_t aggregator = 0;  ///< the number of the aggregator that is welcome; to a node, of its gateway
 };
 
-/// Go on at another gateway: "host:port".
+/// Go on at another gateway, or, to an aggregator, at another operator port: "host:port".
 struct redirect {
   std::string address;
 };
@@ -132,6 +134,12 @@ struct withdrawal {
 /// They are given back: nothing of them is in a partial, and nothing will be. (Tasks not listed had ended.)
 struct withdrawn {
   std::vector<task_id> tasks;
+};
+/// An aggregator lost another one below it, and with it the end of these tasks: nothing of them is in a partial, and
+/// nothing will be. Their clients may hold them still.
+struct tasks_lost {
+  std::vector<task_id> folded;  ///< told folded in the share under way
+  std::vector<task_id> open;
 };
 /// How tasks ended, told at once.
 struct settled {

@@ -1,25 +1,20 @@
 #include <algorithm>
 
+#include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
 
 result<void> server_machine::check(const partial_aggregate& partial) const {
-  const auto place = "partial aggregate of aggregator " + std::to_string(partial.aggregator);
-  const auto bad = [&](std::string why) { return fail(error::kind::runtime, place, std::move(why)); };
+  const auto bad = [&](std::string why) { return unsound_partial(partial, std::move(why)); };
   if (partial.run != state_.run) return bad("belongs to another run");
   if (partial.version != state_.version) return bad("belongs to version " + std::to_string(partial.version));
   if (partial.aggregator >= answered_.size() || !dealt_out_) return bad("was not asked for");
   if (answered_[partial.aggregator]) return bad("arrived before");
-  const auto& words = partial.sums.words;
-  if (words.size() < 3 || words[0] < 0 || static_cast<std::uint64_t>(words[0]) > partial.folded.size() ||
-      static_cast<std::uint64_t>(words[1]) != partial.weight || words[2] != partial.loss_fixed)
-    return bad("sums that do not match its members");
   std::vector<member> told;
   for (const auto& one : told_[partial.aggregator]) told.push_back({one.id.client, one.id.attempt});
-  std::ranges::sort(told);
-  if (told != partial.folded) return bad("does not fold exactly the updates that its aggregator told of");
+  if (auto sound = check_members(partial, std::move(told)); !sound) return sound;
   if (is_async() || routed_) return {};
   for (const auto client : dealt_[partial.aggregator])
     if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)

@@ -23,7 +23,7 @@
 //   - Clients join with the tasks that they hold. A task that is open elsewhere is withdrawn there first  -> withdraw,
 //     and given out again where its client is now, so that no update is folded twice          <- on_withdrawn
 //   - What an aggregator folded is lost with it: those tasks are open again, and wait for their clients, for
-//     network.timeout at most                                                 <- on_aggregator_lost, -> timer
+//     network.timeout at most                              <- on_aggregator_lost, on_tasks_lost, -> timer
 //   - Updates are acknowledged once a checkpoint holds them                           -> acknowledge, decline
 //     Who is not reached then is told when it joins again, with what it holds: a server that has finished should go on
 //     listening until the nodes had the time to come back.
@@ -42,6 +42,7 @@
 #include "federated/engine.hpp"
 #include "federated/experiment.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/protocol/messages.hpp"
 #include "federated/round.hpp"
 
 namespace furlong::federated::protocol {
@@ -144,6 +145,9 @@ class server_machine {
   /// An aggregator gave these tasks back.
   [[nodiscard]] server_effects on_withdrawn(std::uint32_t aggregator, const std::vector<task_id>& tasks,
                                             virtual_time now);
+  /// An aggregator lost these, which it had told folded in this round or has open, with another one below it. What else
+  /// it has stays, and its partial comes without them.
+  [[nodiscard]] server_effects on_tasks_lost(std::uint32_t aggregator, const tasks_lost& lost, virtual_time now);
   [[nodiscard]] server_effects on_evaluated(const evaluation_report& figures);
   [[nodiscard]] server_effects on_checkpointed();
   /// `now`: evaluating and writing the checkpoint took time.
@@ -201,7 +205,8 @@ class server_machine {
   void place(open_task& task, server_effects& out);
   void cast_adrift(open_task& task);
   void settle_here(const task_id& id, outcome what, drop_stage stage);
-  void unfold(std::uint32_t aggregator);
+  void unfold(std::uint32_t aggregator, const std::set<task_id>& gone);
+  void send_elsewhere(const std::vector<task_id>& tasks, server_effects& out);
   void wait_for_the_adrift(server_effects& out);
   void drop_the_adrift(server_effects& out);
   void remember_span(const open_task& task, outcome what);

@@ -163,10 +163,16 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
   return effects;
 }
 
-/// What an aggregator folded in this round is gone: the books are as if it had not been told.
-void server_machine::unfold(std::uint32_t aggregator) {
-  for (const auto& one : std::exchange(told_[aggregator], {})) {
-    std::erase(folded_, one.id);
+/// Of what an aggregator folded in this round these tasks are gone: the books are as if it had not told of them.
+void server_machine::unfold(std::uint32_t aggregator, const std::set<task_id>& gone) {
+  const auto is_gone = [&](const task_id& id) { return gone.contains(id); };
+  std::erase_if(folded_, is_gone);
+  std::vector<settlement> kept;
+  for (auto& one : std::exchange(told_[aggregator], {})) {
+    if (!is_gone(one.id)) {
+      kept.push_back(one);
+      continue;
+    }
     --state_.counts.clients_trained;
     state_.counts.examples -= one.examples;
     report_.examples -= one.examples;
@@ -174,31 +180,59 @@ void server_machine::unfold(std::uint32_t aggregator) {
     if (!is_async() && !task.closed) ++open_in_round_;
     open(task);
   }
+  told_[aggregator] = std::move(kept);
+}
+
+/// Open tasks that were with an aggregator, and are with nobody: for those that others hold there is a place.
+void server_machine::send_elsewhere(const std::vector<task_id>& tasks, server_effects& out) {
+  for (const auto& id : tasks) {
+    const auto moving = moving_.find(id);
+    const bool placed = moving != moving_.end() && moving->second;
+    if (moving != moving_.end()) moving_.erase(moving);
+    auto& task = open_.at(id.client);
+    task.aggregator = nowhere;
+    if (placed)
+      place(task, out);
+    else
+      cast_adrift(task);
+  }
+  wait_for_the_adrift(out);
+  tell_over(out);
+}
+
+server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tasks_lost& lost, virtual_time now) {
+  state_.now = std::max(state_.now, now);
+  server_effects effects;
+  std::set<task_id> tasks(lost.folded.begin(), lost.folded.end());
+  // What is in a partial that arrived is not lost, whatever is said.
+  if (aggregator < answered_.size() && !answered_[aggregator]) unfold(aggregator, tasks);
+  tasks.insert(lost.open.begin(), lost.open.end());
+  std::vector<task_id> gone;
+  for (const auto& id : tasks)
+    if (const auto at = open_.find(id.client);
+        at != open_.end() && at->second.id == id && at->second.aggregator == aggregator)
+      gone.push_back(id);
+  std::ranges::sort(gone, {}, &task_id::client);
+  send_elsewhere(gone, effects);
+  after_settling(effects);
+  return effects;
 }
 
 server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virtual_time now) {
   state_.now = std::max(state_.now, now);
   server_effects effects;
   if (aggregator < answered_.size() && !answered_[aggregator]) {
-    unfold(aggregator);
+    std::set<task_id> folded;
+    for (const auto& one : told_[aggregator]) folded.insert(one.id);
+    unfold(aggregator, folded);
     answered_[aggregator] = true;
     --pending_;
   }
-  std::map<std::uint32_t, open_task*> lost;
-  for (auto& [client, task] : open_)
-    if (task.aggregator == aggregator) lost.emplace(client, &task);
-  for (auto& [client, task] : lost) {
-    const auto moving = moving_.find(task->id);
-    const bool placed = moving != moving_.end() && moving->second;
-    if (moving != moving_.end()) moving_.erase(moving);
-    task->aggregator = nowhere;
-    if (placed)
-      place(*task, effects);
-    else
-      cast_adrift(*task);
-  }
-  wait_for_the_adrift(effects);
-  tell_over(effects);
+  std::vector<task_id> lost;
+  for (const auto& [client, task] : open_)
+    if (task.aggregator == aggregator) lost.push_back(task.id);
+  std::ranges::sort(lost, {}, &task_id::client);
+  send_elsewhere(lost, effects);
   if (closing_ && pending_ == 0 && dealt_out_)
     conclude(effects);
   else

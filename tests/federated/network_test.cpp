@@ -46,6 +46,8 @@ BOOST_AUTO_TEST_CASE(every_world_keeps_its_promises) {
   std::size_t resumed = 0;
   std::size_t rejected = 0;
   std::size_t dropped = 0;
+  std::size_t sent_on = 0;
+  std::size_t tasks_lost = 0;
   bool mixed_many = false;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     const auto what = random_plan(seed);
@@ -59,6 +61,8 @@ BOOST_AUTO_TEST_CASE(every_world_keeps_its_promises) {
     dropped += std::reduce(seen.counts.dropped.begin(), seen.counts.dropped.end());
     rejected += std::reduce(seen.counts.rejected.begin(), seen.counts.rejected.end());
     resumed += seen.history.life();
+    sent_on += seen.sent_on;
+    tasks_lost += seen.tasks_lost;
     mixed_many = mixed_many || seen.mixed_many;
   }
   // The worlds are rough enough to mean something.
@@ -69,6 +73,8 @@ BOOST_AUTO_TEST_CASE(every_world_keeps_its_promises) {
   BOOST_TEST(dropped > 500U);
   BOOST_TEST(rejected > 1000U);
   BOOST_TEST(resumed > 50U);
+  BOOST_TEST(sent_on > 1000U);
+  BOOST_TEST(tasks_lost > 100U);
   BOOST_TEST(mixed_many);
 }
 

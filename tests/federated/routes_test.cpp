@@ -156,6 +156,37 @@ BOOST_AUTO_TEST_CASE(what_an_aggregator_folded_is_lost_with_it_and_given_out_aga
   BOOST_TEST(world.server.in_flight() == 8U);  // of aggregator 1, and task 3; nobody waits for the others
 }
 
+BOOST_AUTO_TEST_CASE(what_an_aggregator_lost_below_it_is_given_out_again_and_its_partial_comes_without_it) {
+  routed world;
+  static_cast<void>(world.report(0, 3));
+  static_cast<void>(world.report(0, 4));
+  const auto examples = world.server.state().counts.examples;
+  const auto lost = world.server.on_tasks_lost(0, {{world.task(3), world.task(12)}, {world.task(5)}}, second);
+  BOOST_TEST(world.server.folding() == 1U);  // task 4; task 12 is not aggregator 0's to lose
+  BOOST_TEST(world.server.in_flight() == 16U);
+  BOOST_TEST(world.server.state().counts.examples < examples);
+  BOOST_TEST(all<timer>(lost).size() == 1U);
+  const auto given = all<assign>(world.attach(1, {3, 5}, {world.task(3), world.task(5)}, 2 * second));
+  BOOST_REQUIRE(given.size() == 2U);
+  BOOST_TEST(given[0].aggregator == 1U);
+  // Again, and of what it does not have any more.
+  static_cast<void>(world.server.on_tasks_lost(0, {{world.task(3)}, {world.task(5)}}, second));
+  BOOST_TEST(world.server.in_flight() == 16U);
+}
+
+// The share may be closing: what is lost then ends as it would have if it had never been reported.
+BOOST_AUTO_TEST_CASE(what_is_lost_while_the_share_closes_is_late) {
+  routed world;
+  server_effects last;
+  for (std::uint32_t client = 0; client < 17; ++client) last = world.report(client < 10 ? 0 : 1, client);
+  BOOST_TEST(all<close_share>(last).size() == 2U);
+  static_cast<void>(world.server.on_tasks_lost(0, {{world.task(3)}, {}}, second));
+  BOOST_TEST(world.server.folding() == 16U);
+  static_cast<void>(world.attach(1, {3, 3}, {world.task(3)}, 2 * second));
+  BOOST_TEST(world.server.state().counts.late == 1U);
+  BOOST_TEST(world.server.in_flight() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_task_that_ends_where_its_client_is_not_any_more_is_declined) {
   routed world;
   static_cast<void>(world.attach(1, {0, 9}, {world.task(3), world.task(4)}));

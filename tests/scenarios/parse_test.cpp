@@ -110,6 +110,7 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
                             {"algorithm.aggregation", "{rule = 'fedatt', eps = 1.2, noise_at = 'server'}"},
                             {"private.cold_start", "reconstruct"},
                             {"topology.aggregators", "3"},
+                            {"topology.fan_in", "5"},
                             {"network.upload", "sparse"},
                             {"network.compression", "int8+zstd"},
                             {"network.max_message", "3000000"},
@@ -130,6 +131,7 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
   BOOST_TEST((s.aggregation.noise_at == federated::fedatt_noise::server));
   BOOST_TEST((s.own.cold_start == federated::cold_start_kind::reconstruct));
   BOOST_TEST(s.aggregators == 3U);
+  BOOST_TEST(s.fan_in == 5U);
   BOOST_TEST(s.network.sparse_upload);
   BOOST_TEST((s.network.compression == federated::compression_settings{federated::number_format::int8, true}));
   BOOST_TEST(s.network.max_message == 3'000'000U);

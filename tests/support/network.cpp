@@ -55,7 +55,7 @@ class world_under_fire {
     } else if (is_aggregator(at)) {
       auto& one = aggregators_[at - 1];
       if (one) return;
-      one = std::make_unique<aggregator_process>(in_, at);
+      one = std::make_unique<aggregator_process>(in_, at, at % plan_.without_port != 0);
       one->start();
     } else {
       const auto n = at - 1 - plan_.aggregators;
@@ -131,6 +131,8 @@ class world_under_fire {
     seen.version = state.version;
     seen.counts = state.counts;
     seen.history = state.history;
+    seen.sent_on = in_.sent_on;
+    seen.tasks_lost = in_.tasks_lost;
     seen.mixed_many = checks.async_model_mixes_many;
     seen.failures = checks.failures;
     seen.trace = std::move(checks.trace);

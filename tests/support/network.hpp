@@ -35,6 +35,7 @@ struct plan {
   std::uint64_t seed = 1;
   federated::run_settings settings;
   std::uint32_t aggregators = 0;
+  std::uint32_t without_port = ~0U;  ///< every so many aggregators take no others in
   std::uint32_t nodes = 1;
   std::vector<double> slowness;  ///< by node; missing: 1
   double failing = 0.0;
@@ -56,6 +57,8 @@ struct ending {
   federated::protocol::accounting counts;
   federated::run_history history;
   federated::virtual_time ended = 0;  ///< the server said so; 0: it never did
+  std::size_t sent_on = 0;            ///< aggregators, to others
+  std::size_t tasks_lost = 0;         ///< by aggregators with others below
   bool mixed_many = false;            ///< FedAsync: a version of more than one update
   std::uint64_t steps = 0;
 };

@@ -1,4 +1,4 @@
-// Gateways and aggregators of the test network.
+// Gateways of the test network, in the server and in aggregators.
 #include "tests/support/network_processes.hpp"
 
 namespace furlong::tests::net {
@@ -117,58 +117,6 @@ void gateway_shell::end(const std::optional<protocol::farewell>& last) {
     if (last) node.to.send(*last);
     node.to.close();
   }
-}
-
-void aggregator_process::start() {
-  in_.net.listeners[where()] = [this](const link_ptr& through) {
-    through->side(1).on_message = [this, raw = through.get()](message&& what) {
-      const auto self = raw->shared_from_this();
-      const auto* hello = std::get_if<protocol::hello>(&what);
-      if (!gateway_ || hello == nullptr) return self->close(1);
-      const auto copy = *hello;
-      gateway_->admit(self, copy);
-    };
-  };
-  connect(
-      server_host,
-      [this](const link_ptr& through) {
-        parent_ = {through, 0};
-        through->side(0).on_message = [this](message&& what) { hear(std::move(what)); };
-        through->side(0).on_closed = [this] { lost(); };
-        parent_.send(protocol::branch_hello{"test", "a" + std::to_string(where()), address_of(where())});
-      },
-      [this] { lost(); });
-}
-
-/// Without a parent it forgets everything, and comes back as another.
-void aggregator_process::lost() {
-  if (gateway_) gateway_->end({});
-  gateway_.reset();
-  parent_ = {};
-  after(backoff(), [this] { start(); });
-}
-
-void aggregator_process::hear(message&& what) {
-  if (auto* got = std::get_if<protocol::welcome>(&what)) {
-    reset_backoff();
-    const auto generation = ++generation_;
-    gateway_.emplace(
-        in_, got->aggregator, *got, [this](message up) { parent_.send(std::move(up)); },
-        [this, generation](virtual_time wait, std::function<void()> then) {
-          after(wait, [this, generation, then = std::move(then)] {
-            if (gateway_ && generation == generation_) then();
-          });
-        });
-    return;
-  }
-  if (auto* said = std::get_if<protocol::farewell>(&what)) {
-    if (gateway_) gateway_->end(*said);
-    gateway_.reset();
-    parent_.close();
-    if (!said->final) after(backoff(), [this] { start(); });
-    return;
-  }
-  if (gateway_) gateway_->obey(std::move(what));
 }
 
 }  // namespace furlong::tests::net

@@ -66,11 +66,11 @@ struct partial_with_members {
 using partial_ptr = std::shared_ptr<const partial_with_members>;
 
 namespace protocol = federated::protocol;
-using message =
-    std::variant<protocol::hello, protocol::branch_hello, protocol::welcome, protocol::redirect, protocol::assignment,
-                 protocol::task_failures, protocol::verdicts, protocol::checkpointed, protocol::attached,
-                 protocol::detached, protocol::close_request, protocol::withdrawal, protocol::withdrawn,
-                 protocol::settled, protocol::farewell, federated::broadcast_ptr, update_ptr, partial_ptr>;
+using message = std::variant<protocol::hello, protocol::branch_hello, protocol::welcome, protocol::redirect,
+                             protocol::assignment, protocol::task_failures, protocol::verdicts, protocol::checkpointed,
+                             protocol::attached, protocol::detached, protocol::close_request, protocol::withdrawal,
+                             protocol::withdrawn, protocol::settled, protocol::tasks_lost, protocol::farewell,
+                             federated::broadcast_ptr, update_ptr, partial_ptr>;
 
 class fabric;
 

@@ -32,6 +32,11 @@ class drawing {
     if (chance(3)) s.network.start = 0.3;
     participate(s.participation);
     made.aggregators = below(4);
+    if (chance(2)) {
+      s.fan_in = 1 + below(2);
+      made.aggregators += below(4);
+      if (chance(3)) made.without_port = 2 + below(3);
+    }
     made.nodes = 1 + below(5);
     for (std::uint32_t n = 0; n < made.nodes; ++n) made.slowness.push_back(chance(6) ? 10.0 : 1.0);
     if (chance(3)) made.failing = 0.1;

@@ -13,6 +13,7 @@
 #include "federated/protocol/directory.hpp"
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/node_machine.hpp"
+#include "federated/protocol/relay_machine.hpp"
 #include "tests/support/network_books.hpp"
 
 namespace furlong::tests::net {
@@ -23,9 +24,22 @@ struct surroundings {
   fabric net;
   books checks;
   std::uint64_t seed = 1;
-  double failing = 0.0;  ///< share of trainings that fail
-  double spoiled = 0.0;  ///< share of updates that are not finite
-  bool over = false;     ///< the server said so
+  double failing = 0.0;        ///< share of trainings that fail
+  double spoiled = 0.0;        ///< share of updates that are not finite
+  bool over = false;           ///< the server said so
+  std::size_t sent_on = 0;     ///< aggregators, to others
+  std::size_t tasks_lost = 0;  ///< by aggregators with others below
+
+  /// What an aggregator for which there is no room is told.
+  void send_elsewhere(const link_ptr& through, const federated::protocol::aggregator_place& place) {
+    if (place.elsewhere.empty()) {
+      through->send(1, protocol::farewell{"no room", false});
+    } else {
+      ++sent_on;
+      through->send(1, protocol::redirect{place.elsewhere});
+    }
+    through->close(1);
+  }
 
   surroundings(const federated::experiment& of, std::uint64_t seed_of)
       : e(of),
@@ -120,19 +134,43 @@ class gateway_shell {
   std::map<federated::task_id, update_ptr> folded_;  ///< in the share under way
 };
 
+/// A relay with its own gateway, as child 0, and the aggregators that attach below it.
 class aggregator_process final : public process {
  public:
-  aggregator_process(surroundings& in, host at) : process(in, at) {}
+  /// `takes_others`: it has an operator port.
+  aggregator_process(surroundings& in, host at, bool takes_others) : process(in, at), takes_others_(takes_others) {}
   ~aggregator_process() override { in_.net.kill(where()); }
   void start();
 
  private:
+  struct child {
+    port to;
+    std::uint64_t model = ~std::uint64_t{0};
+  };
+  void attach_to(host parent);
   void hear(message&& what);
+  void begin(const federated::protocol::welcome& got);
+  void end(const federated::protocol::farewell& said);
   void lost();
+  void answer(const link_ptr& through, const federated::protocol::hello& hello);
+  void take_in(const link_ptr& through, const federated::protocol::branch_hello& hello);
+  void lose(std::uint32_t number);
+  void told(std::uint32_t by, message&& what);
+  void obey(federated::protocol::downward what);
+  void perform(federated::protocol::relay_effects effects);
+  void send_down(std::uint32_t to, message what);
+  void pass_down(std::uint32_t to, federated::protocol::downward&& what);
+  void pass_up(federated::protocol::upward&& what);
 
+  bool takes_others_;
   port parent_;
-  std::uint32_t generation_ = 0;  ///< counts the gateways: timers of an earlier one are void
-  std::optional<gateway_shell> gateway_;
+  std::uint32_t generation_ = 0;  ///< counts the relays: what was meant for an earlier one is void
+  std::optional<federated::protocol::relay_machine> relay_;
+  std::shared_ptr<gateway_shell> gateway_;
+  std::map<std::uint32_t, child> children_;
+  federated::protocol::welcome welcome_;
+  federated::broadcast_ptr model_;                    ///< the newest from the parent
+  std::map<federated::task_id, update_ptr> members_;  ///< of the partials that were merged
 };
 
 /// One life of the server.

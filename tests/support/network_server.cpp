@@ -66,7 +66,9 @@ void server_process::accept(const link_ptr& through) {
 }
 
 void server_process::take_in(const link_ptr& through, const protocol::branch_hello& hello) {
-  const auto number = who_.add_aggregator(hello.gateway);
+  const auto place = who_.place_aggregator(in_.e.settings.fan_in, hello.operators);
+  if (!place.here) return in_.send_elsewhere(through, place);
+  const auto number = who_.add_aggregator(hello.gateway, hello.operators);
   branches_[number].to = port{through, 1};
   through->side(1).on_message = [this, number](message&& what) { hear(number, std::move(what)); };
   through->side(1).on_closed = [this, number] { lose(number); };
@@ -100,6 +102,9 @@ void server_process::hear(std::uint32_t from, message&& what) {
     perform(machine_->on_settled(from, some->each, run_now()));
   } else if (const auto* back = std::get_if<protocol::withdrawn>(&what)) {
     perform(machine_->on_withdrawn(from, back->tasks, run_now()));
+  } else if (const auto* lost = std::get_if<protocol::tasks_lost>(&what)) {
+    in_.tasks_lost += lost->folded.size() + lost->open.size();
+    perform(machine_->on_tasks_lost(from, *lost, run_now()));
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     on_partial(from, **sent);
   } else {

@@ -90,7 +90,8 @@ control make(std::type_identity<hello> /*kind*/, random_stream& random) {
                any_text(random, longest_name)};
 }
 control make(std::type_identity<branch_hello> /*kind*/, random_stream& random) {
-  return branch_hello{any_text(random, longest_name), any_text(random, longest_name), any_text(random, longest_name)};
+  return branch_hello{any_text(random, longest_name), any_text(random, longest_name), any_text(random, longest_name),
+                      any_text(random, longest_name)};
 }
 control make(std::type_identity<welcome> /*kind*/, random_stream& random) {
   welcome message;
@@ -141,6 +142,9 @@ control make(std::type_identity<withdrawn> /*kind*/, random_stream& random) { re
 control make(std::type_identity<settled> /*kind*/, random_stream& random) {
   return settled{several<federated::settlement>(random, any_settlement)};
 }
+control make(std::type_identity<tasks_lost> /*kind*/, random_stream& random) {
+  return tasks_lost{any_tasks(random), any_tasks(random)};
+}
 control make(std::type_identity<farewell> /*kind*/, random_stream& random) {
   return farewell{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1};
 }
@@ -181,7 +185,7 @@ class trace {
 void tell(trace& to, const hello& m) {
   to.add(m.software).add(m.clients.first).add(m.clients.last).add(m.run).add(m.holding).add(m.avoid);
 }
-void tell(trace& to, const branch_hello& m) { to.add(m.software).add(m.name).add(m.gateway); }
+void tell(trace& to, const branch_hello& m) { to.add(m.software).add(m.name).add(m.gateway).add(m.operators); }
 void tell(trace& to, const welcome& m) {
   to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.covered);
   to.add(m.facts.features).add(m.facts.clients).add(m.facts.labels).add(m.aggregator);
@@ -210,6 +214,7 @@ void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.
 void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
 void tell(trace& to, const withdrawal& m) { to.add(m.tasks); }
 void tell(trace& to, const withdrawn& m) { to.add(m.tasks); }
+void tell(trace& to, const tasks_lost& m) { to.add(m.folded).add(m.open); }
 void tell(trace& to, const settled& m) {
   for (const auto& each : m.each) {
     to.add(each.id).add(each.what).add(each.why).add(each.stage);
@@ -233,7 +238,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
   const client_range range{5, 6};
   return {
       {"hello", hello{"furlong 0.1.0", range, task.run, {task, other}, "b.example:4711"}},
-      {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711"}},
+      {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711", "west.example:4712"}},
       {"welcome",
        welcome{task.run, "[scenario]\nseed = 1\n", {{3, 7}}, 8, {1682, 943, models::objective::logistic}, 2}},
       {"redirect", redirect{"west.example:4711"}},
@@ -257,6 +262,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
                            {other, outcome::rejected, rejection::not_finite, {}, 7, 232, 2.5},
                            {other, outcome::dropped, {}, federated::drop_stage::upload, 0, 0, 0.0}}}},
       {"farewell", farewell{"the run is over", true}},
+      {"tasks-lost", tasks_lost{{task}, {other, task}}},
   };
 }
 

@@ -141,6 +141,7 @@ BOOST_AUTO_TEST_CASE(texts_have_limits) {
   check_refused(hello{"", {}, 0, {}, std::string(257, 'x')}, "hello.avoid: found 257 bytes, expected at most 256");
   check_refused(branch_hello{"", std::string(257, 'x'), ""}, "branch_hello.name: found 257 bytes");
   check_refused(branch_hello{"", "", std::string(257, 'x')}, "branch_hello.gateway: found 257 bytes");
+  check_refused(branch_hello{"", "", "", std::string(257, 'x')}, "branch_hello.operators: found 257 bytes");
   check_refused(redirect{std::string(257, 'x')}, "redirect.address: found 257 bytes");
   check_refused(redirect{""}, "redirect.address: found nothing, expected an address");
   BOOST_TEST(accepted(saying(std::string(1024, 'x'))));
@@ -184,6 +185,8 @@ BOOST_AUTO_TEST_CASE(lists_have_limits) {
   check_refused(tasks, "task_failures.tasks: found 1048577 entries, expected at most 1048576");
   check_refused(withdrawal{tasks.tasks}, "withdrawal.tasks: found 1048577 entries");
   check_refused(withdrawn{tasks.tasks}, "withdrawn.tasks: found 1048577 entries");
+  check_refused(tasks_lost{tasks.tasks, {}}, "tasks_lost.folded: found 1048577 entries");
+  check_refused(tasks_lost{{}, tasks.tasks}, "tasks_lost.open: found 1048577 entries");
   check_refused(hello{"", {}, 0, tasks.tasks, ""}, "hello.holding: found 1048577 entries");
   check_refused(assignment{0, 0, false, std::vector<federated::member>(longest_list + 1)}, "assignment.tasks: found");
   federated::client_score score;

@@ -82,6 +82,8 @@ BOOST_AUTO_TEST_CASE(lists_that_are_no_whole_entries) {
   check_refused(forge([](auto root) { root.initTaskFailures().initTasks(1); }), "task_failures.tasks: found 1 bytes");
   check_refused(forge([](auto root) { root.initWithdrawal().initTasks(1); }), "withdrawal.tasks: found 1 bytes");
   check_refused(forge([](auto root) { root.initWithdrawn().initTasks(1); }), "withdrawn.tasks: found 1 bytes");
+  check_refused(forge([](auto root) { root.initTasksLost().initFolded(25); }), "tasks_lost.folded: found 25 bytes");
+  check_refused(forge([](auto root) { root.initTasksLost().initOpen(1); }), "tasks_lost.open: found 1 bytes");
   check_refused(forge([](auto root) { root.initWelcome().initResumedAt(9); }), "welcome.resumedAt: found 9 bytes");
 }
 

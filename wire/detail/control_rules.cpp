@@ -29,6 +29,7 @@ void inspect(judge& of, const branch_hello& message) {
   of.line("software", message.software, longest_name);
   of.line("name", message.name, longest_name);
   of.line("gateway", message.gateway, longest_name);
+  of.line("operators", message.operators, longest_name);
 }
 
 void inspect(judge& of, const welcome& message) {
@@ -98,6 +99,11 @@ void inspect(judge& of, const settled& message) {
 }
 
 void inspect(judge& of, const farewell& message) { of.line("why", message.why, longest_why); }
+
+void inspect(judge& of, const tasks_lost& message) {
+  of.count("folded", message.folded.size());
+  of.count("open", message.open.size());
+}
 
 }  // namespace
 

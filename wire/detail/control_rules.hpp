@@ -43,6 +43,8 @@ template <>
 inline constexpr const char* name_of<federated::protocol::settled> = "settled";
 template <>
 inline constexpr const char* name_of<federated::protocol::farewell> = "farewell";
+template <>
+inline constexpr const char* name_of<federated::protocol::tasks_lost> = "tasks_lost";
 
 /// Lengths, order of ranges, enumerated values, text, and that scores are finite. Errors name the field.
 [[nodiscard]] result<void> check(const control& message);

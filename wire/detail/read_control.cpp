@@ -37,7 +37,8 @@ void read_into(hello& into, judge& of, schema::Hello::Reader from) {
 }
 
 void read_into(branch_hello& into, judge& /*of*/, schema::BranchHello::Reader from) {
-  into = {text_of(from.getSoftware()), text_of(from.getName()), text_of(from.getGateway())};
+  into = {text_of(from.getSoftware()), text_of(from.getName()), text_of(from.getGateway()),
+          text_of(from.getOperators())};
 }
 
 void read_into(welcome& into, judge& of, schema::Welcome::Reader from) {
@@ -65,6 +66,11 @@ void read_into(assignment& into, judge& of, schema::Assignment::Reader from) {
 template <class Message>
 void read_into(Message& into, judge& of, schema::TaskList::Reader from) {
   assign(into.tasks, of.column<task_id>("tasks", from.getTasks()));
+}
+
+void read_into(tasks_lost& into, judge& of, schema::TasksLost::Reader from) {
+  assign(into.folded, of.column<task_id>("folded", from.getFolded()));
+  assign(into.open, of.column<task_id>("open", from.getOpen()));
 }
 
 void read_into(verdicts& into, judge& of, schema::Verdicts::Reader from) {
@@ -176,7 +182,7 @@ result<control> read(bool there, Content content) {
 }  // namespace
 
 bool is_control(schema::Message::Which kind) {
-  return kind >= schema::Message::HELLO && kind <= schema::Message::FAREWELL;
+  return kind >= schema::Message::HELLO && kind <= schema::Message::TASKS_LOST;
 }
 
 result<control> read_control(schema::Message::Reader from) {
@@ -203,6 +209,7 @@ result<control> read_control(schema::Message::Reader from) {
     case kind::WITHDRAWN: return read<withdrawn>(from.hasWithdrawn(), [&] { return from.getWithdrawn(); });
     case kind::SETTLED: return read<settled>(from.hasSettled(), [&] { return from.getSettled(); });
     case kind::FAREWELL: return read<farewell>(from.hasFarewell(), [&] { return from.getFarewell(); });
+    case kind::TASKS_LOST: return read<tasks_lost>(from.hasTasksLost(), [&] { return from.getTasksLost(); });
     default: break;
   }
   return unexpected_content("message", "kind " + std::to_string(static_cast<unsigned>(from.which())),

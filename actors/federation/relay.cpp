@@ -1,0 +1,101 @@
+#include "actors/federation/relay.hpp"
+
+#include <spdlog/spdlog.h>
+
+namespace furlong::actors::federation {
+
+namespace {
+
+using self_pointer = relay_actor::stateful_pointer<relay_state>;
+
+void perform(self_pointer self, protocol::tell_child& effect) {
+  const auto at = self->state.children.find(effect.child);
+  // A child that is gone: the machine hears of it, or has.
+  if (at != self->state.children.end())
+    self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(effect.content))});
+}
+
+void perform(self_pointer self, protocol::tell_parent& effect) {
+  self->send(self->state.up, from_branch{self->state.number, std::make_shared<upward>(std::move(effect.content))});
+}
+
+void perform_all(self_pointer self, protocol::relay_effects& effects) {
+  for (auto& effect : effects) std::visit([&](auto& one) { perform(self, one); }, effect);
+}
+
+void lose(self_pointer self, std::uint32_t number, const std::string& why) {
+  auto& state = self->state;
+  const auto at = state.children.find(number);
+  if (at == state.children.end()) return;
+  spdlog::warn("aggregator {} ({}): {}", number, at->second.name, why);
+  // It may be there still, and not to be believed. One that is gone does not hear it.
+  const auto bye = std::make_shared<const downward>(protocol::farewell{why, false});
+  self->send(at->second.actor, to_branch{bye});
+  state.children.erase(at);
+  protocol::relay_effects effects;
+  state.machine->on_child_lost(number, effects);
+  perform_all(self, effects);
+}
+
+void on_told(self_pointer self, const from_branch& told) {
+  auto& state = self->state;
+  if (!state.children.contains(told.branch)) return;
+  protocol::relay_effects effects;
+  const auto sound = state.machine->on_told(told.branch, std::move(*told.what), effects);
+  perform_all(self, effects);
+  // As if what it said had never come.
+  if (!sound) lose(self, told.branch, sound.error().text());
+}
+
+void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
+  auto& state = self->state;
+  const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
+  const auto place = state.machine->place_aggregator(hello);
+  if (!place.here) {
+    spdlog::info("aggregator {} is sent {}", hello.name, place.elsewhere.empty() ? "away" : "to " + place.elsewhere);
+    return self->send(actor, branch_sent_on{place.elsewhere, no_room});
+  }
+  auto welcome = state.welcome;
+  welcome.aggregator = state.machine->add_child(hello);
+  state.children[welcome.aggregator] = {actor, hello.name};
+  spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", welcome.aggregator, hello.name, hello.gateway);
+  self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
+}
+
+void on_order(self_pointer self, const downward& what) {
+  auto& state = self->state;
+  if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) state.welcome.covered = durable->version;
+  protocol::relay_effects effects;
+  state.machine->on_order(what, effects);
+  perform_all(self, effects);
+  const auto* said = std::get_if<protocol::farewell>(&what);
+  // Links that are not among the children yet tell it by the reason.
+  if (said != nullptr) self->quit(said->final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
+}
+
+}  // namespace
+
+relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
+                                          upward_actor up, protocol::welcome got) {
+  auto& state = self->state;
+  state.run = std::move(run);
+  state.up = std::move(up);
+  state.number = got.aggregator;
+  state.welcome = std::move(got);
+  state.machine.emplace(state.run->e, state.number, state.welcome.facts.clients);
+  return {
+      [self](const from_branch& told) { on_told(self, told); },
+      [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
+      [self](const branch_gone& gone) { lose(self, gone.branch, gone.why); },
+      [self](const node_arrived& node) {
+        const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
+        self->send(to, node_placed{node.session, self->state.machine->who().gateway_with_fewer(node.avoid)});
+      },
+      [self](const to_branch& told) { on_order(self, *told.what); },
+      [self](const own_gateway& own) {
+        self->state.children[0] = {own.actor, "its own gateway"};
+      },
+  };
+}
+
+}  // namespace furlong::actors::federation

@@ -1,0 +1,325 @@
+#include "federated/protocol/relay_machine.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "federated/protocol/partial_check.hpp"
+
+namespace furlong::federated::protocol {
+
+namespace {
+
+constexpr std::uint32_t own_gateway = 0;
+
+}  // namespace
+
+relay_machine::relay_machine(const experiment& e, std::uint32_t number, std::size_t clients)
+    : e_(e), number_(number), who_(clients, {}) {
+  children_[who_.add_aggregator("")] = {};
+}
+
+std::uint32_t relay_machine::add_child(const branch_hello& hello) {
+  const auto child = who_.add_aggregator(hello.gateway, hello.operators);
+  children_[child] = {};
+  return child;
+}
+
+aggregator_place relay_machine::place_aggregator(const branch_hello& hello) {
+  return who_.place_aggregator(e_.settings.fan_in, hello.operators);
+}
+
+bool relay_machine::at_work(std::uint32_t child) const {
+  const auto at = children_.find(child);
+  return at != children_.end() && at->second.begun && !at->second.answered;
+}
+
+relay_machine::open_here* relay_machine::find(const task_id& id, std::uint32_t child) {
+  const auto at = open_.find(id.client);
+  return at != open_.end() && at->second.id == id && at->second.child == child ? &at->second : nullptr;
+}
+
+result<void> relay_machine::on_told(std::uint32_t child, upward&& what, relay_effects& out) {
+  if (!children_.contains(child)) return {};  // it was lost meanwhile
+  return std::visit([&](auto& one) { return hear(child, one, out); }, what);
+}
+
+void relay_machine::on_order(const downward& what, relay_effects& out) {
+  std::visit([&](const auto& one) { obey(one, out); }, what);
+}
+
+// ---- where clients are ---------------------------------------------------------------------------------------------
+
+result<void> relay_machine::hear(std::uint32_t child, attached& what, relay_effects& out) {
+  if (!who_.attach(child, what.clients))
+    return fail(error::kind::runtime, "aggregator " + std::to_string(child),
+                "reaches clients that there are not: " + std::to_string(what.clients.first) + " to " +
+                    std::to_string(what.clients.last));
+  std::vector<task_id> held;
+  std::vector<task_id> not_held;
+  for (auto at = open_.lower_bound(what.clients.first); at != open_.end() && at->first <= what.clients.last; ++at) {
+    if (at->second.child == child) continue;
+    const bool here = std::ranges::find(what.holding, at->second.id) != what.holding.end();
+    (here ? held : not_held).push_back(at->second.id);
+  }
+  // The parent places tasks again as soon as it has them back: it must know the way by then.
+  out.emplace_back(tell_parent{std::move(what)});
+  withdraw(held, true, out);
+  withdraw(not_held, false, out);
+  return {};
+}
+
+result<void> relay_machine::hear(std::uint32_t child, detached& what, relay_effects& out) {
+  who_.detach(child, what.clients);
+  tell_detached(what.clients, out);
+  return {};
+}
+
+/// A node that went from child to child is told of by both of them, in any order: for the parent it is still here.
+void relay_machine::tell_detached(const client_range& clients, relay_effects& out) {
+  if (!who_.is_claimed(clients)) out.emplace_back(tell_parent{detached{clients}});
+}
+
+/// `held`: the parent is to have them back; else they were dropped. Said last counts.
+void relay_machine::withdraw(const std::vector<task_id>& tasks, bool held, relay_effects& out) {
+  std::map<std::uint32_t, withdrawal> by_child;
+  for (const auto& id : tasks) {
+    if (!moving_.contains(id)) by_child[open_.at(id.client).child].tasks.push_back(id);
+    moving_[id] = held;
+  }
+  for (auto& [child, some] : by_child) out.emplace_back(tell_child{child, std::move(some)});
+}
+
+void relay_machine::obey(const withdrawal& what, relay_effects& out) {
+  std::vector<task_id> here;
+  for (const auto& id : what.tasks)
+    if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) here.push_back(id);
+  withdraw(here, true, out);
+}
+
+result<void> relay_machine::hear(std::uint32_t child, withdrawn& what, relay_effects& out) {
+  withdrawn back;
+  settled dropped;
+  for (const auto& id : what.tasks) {
+    if (find(id, child) == nullptr) continue;
+    open_.erase(id.client);
+    const auto moving = moving_.find(id);
+    // A child gives tasks back unasked when their clients went from one place below it to another.
+    const bool held = moving == moving_.end() || moving->second;
+    if (moving != moving_.end()) moving_.erase(moving);
+    if (held)
+      back.tasks.push_back(id);
+    else
+      dropped.each.push_back({id, outcome::dropped, {}, drop_stage::train, 0, 0, 0.0});
+  }
+  if (!dropped.each.empty()) out.emplace_back(tell_parent{std::move(dropped)});
+  if (!back.tasks.empty()) out.emplace_back(tell_parent{std::move(back)});
+  return {};
+}
+
+// ---- shares --------------------------------------------------------------------------------------------------------
+
+void relay_machine::begin(const broadcast_ptr& from, relay_effects& out) {
+  // Without FedAtt's constants an accumulator only depends on the settings: then the emptied one serves again.
+  if (!sum_ || !from->reference.empty())
+    sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, from->reference);
+  if (sum_->count() > 0) static_cast<void>(sum_->take());
+  from_ = from;
+  partial_ = {};
+  partial_.run = from->run;
+  partial_.version = from->version;
+  partial_.aggregator = number_;
+  sent_ = closing_ = false;
+  pending_ = 0;
+  for (auto& [child, share] : children_) share = {};
+  if (!is_async()) return;
+  for (const auto& [child, share] : children_)
+    if (begin_share(child)) out.emplace_back(tell_child{child, share_down{from_, {}, true}});
+}
+
+/// Whether the child's part of the share begins now.
+bool relay_machine::begin_share(std::uint32_t child) {
+  auto& share = children_.at(child);
+  if (std::exchange(share.begun, true)) return false;
+  ++pending_;
+  return true;
+}
+
+void relay_machine::obey(const share_down& what, relay_effects& out) {
+  if (what.begins || sent_) begin(what.from, out);
+  std::map<std::uint32_t, std::vector<task_id>> shares;
+  for (const auto& id : what.tasks) {
+    const auto child = who_.route(id.client).value_or(own_gateway);
+    open_[id.client] = {id, child};
+    shares[child].push_back(id);
+  }
+  for (auto& [child, tasks] : shares) {
+    bool begins = begin_share(child);
+    if (begins && what.from->version != from_->version) {
+      out.emplace_back(tell_child{child, share_down{from_, {}, true}});
+      begins = false;
+    }
+    out.emplace_back(tell_child{child, share_down{what.from, std::move(tasks), begins}});
+  }
+}
+
+result<void> relay_machine::hear(std::uint32_t child, settled& what, relay_effects& out) {
+  const bool folds = std::ranges::any_of(what.each, [](const settlement& one) { return one.what == outcome::folded; });
+  if (folds && !at_work(child))
+    return fail(error::kind::runtime, "aggregator " + std::to_string(child), "folded updates outside of its share");
+  settled known;
+  std::map<std::uint32_t, verdicts> elsewhere;
+  for (const auto& one : what.each) {
+    if (find(one.id, child) == nullptr) continue;  // told twice
+    open_.erase(one.id.client);
+    moving_.erase(one.id);
+    if (one.what == outcome::folded) children_.at(child).told.push_back(one.id);
+    known.each.push_back(one);
+    // A gateway tells its nodes of reports that it did not fold. One that went to another child must hear of it too.
+    const auto there = who_.route(one.id.client);
+    if (there && *there != child && one.what != outcome::folded && one.what != outcome::dropped)
+      elsewhere[*there].each.push_back({one.id, verdict_kind::unwanted, {}});
+  }
+  for (auto& [to, some] : elsewhere) out.emplace_back(tell_child{to, std::move(some)});
+  if (!known.each.empty()) out.emplace_back(tell_parent{std::move(known)});
+  return {};
+}
+
+void relay_machine::obey(const close_request& what, relay_effects& out) {
+  if (sent_ || closing_ || from_->version != what.version) return;
+  closing_ = true;
+  for (const auto& [child, share] : children_)
+    if (at_work(child)) out.emplace_back(tell_child{child, what});
+  send_up_when_all_answered(out);
+}
+
+result<void> relay_machine::hear(std::uint32_t child, send_partial& what, relay_effects& out) {
+  if (!what.settled.empty()) {
+    settled ended{std::move(what.settled)};
+    if (auto noted = hear(child, ended, out); !noted) return noted;
+  }
+  auto& partial = what.partial;
+  if (!closing_ || sent_ || !at_work(child)) return unsound_partial(partial, "was not asked for");
+  if (partial.aggregator != child) return unsound_partial(partial, "came from aggregator " + std::to_string(child));
+  if (partial.run != from_->run) return unsound_partial(partial, "belongs to another run");
+  if (partial.version != from_->version)
+    return unsound_partial(partial, "belongs to version " + std::to_string(partial.version));
+  auto& share = children_.at(child);
+  std::vector<member> told;
+  for (const auto& id : share.told) told.push_back({id.client, id.attempt});
+  if (auto sound = check_members(partial, std::move(told)); !sound) return sound;
+  if (auto merged = sum_->merge(std::move(partial.sums)); !merged) return merged;
+  partial_.examples += partial.examples;
+  partial_.folded.insert(partial_.folded.end(), partial.folded.begin(), partial.folded.end());
+  partial_.refused.insert(partial_.refused.end(), partial.refused.begin(), partial.refused.end());
+  share = {true, true, {}};
+  --pending_;
+  send_up_when_all_answered(out);
+  return {};
+}
+
+void relay_machine::send_up_when_all_answered(relay_effects& out) {
+  if (!closing_ || sent_ || pending_ > 0) return;
+  sent_ = true;
+  std::ranges::sort(partial_.folded);
+  std::ranges::sort(partial_.refused, {}, &refused_member::who);
+  partial_.weight = sum_->weight();
+  partial_.loss_fixed = sum_->loss_fixed();
+  partial_.sums = sum_->take();
+  out.emplace_back(tell_parent{send_partial{std::move(partial_), {}}});
+}
+
+// ---- losses --------------------------------------------------------------------------------------------------------
+
+/// Tasks of a child that it will not answer for. What was on its way back goes on as if it had been given back.
+void relay_machine::lose(std::uint32_t child, const std::vector<task_id>& folded, const std::vector<task_id>& open,
+                         relay_effects& out) {
+  tasks_lost lost{folded, {}};
+  withdrawn back;
+  for (const auto& id : open)
+    if (find(id, child) != nullptr) (moving_.contains(id) ? back.tasks : lost.open).push_back(id);
+  for (const auto& id : lost.open) open_.erase(id.client);
+  if (!lost.folded.empty() || !lost.open.empty()) out.emplace_back(tell_parent{std::move(lost)});
+  static_cast<void>(hear(child, back, out));  // never fails
+}
+
+result<void> relay_machine::hear(std::uint32_t child, tasks_lost& what, relay_effects& out) {
+  std::vector<task_id> folded;
+  if (at_work(child)) {
+    const std::set<task_id> gone(what.folded.begin(), what.folded.end());
+    auto& told = children_.at(child).told;
+    std::ranges::copy_if(told, std::back_inserter(folded), [&](const task_id& id) { return gone.contains(id); });
+    std::erase_if(told, [&](const task_id& id) { return gone.contains(id); });
+  }
+  lose(child, folded, what.open, out);
+  return {};
+}
+
+void relay_machine::on_child_lost(std::uint32_t child, relay_effects& out) {
+  const auto at = children_.find(child);
+  if (at == children_.end()) return;
+  const auto claims = who_.claims(child);
+  who_.remove_aggregator(child);
+  std::vector<task_id> open;
+  for (const auto& [client, one] : open_)
+    if (one.child == child) open.push_back(one.id);
+  const bool was_at_work = at_work(child);
+  lose(child, was_at_work ? at->second.told : std::vector<task_id>{}, open, out);
+  for (const auto& clients : claims) tell_detached(clients, out);
+  evaluation_scores none;
+  for (const auto& [one, asked] : scoring_)
+    if (asked == child) none.each.push_back({one.first, one.second, {}});
+  for (const auto& one : none.each) scoring_.erase({one.in, one.client});
+  if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
+  children_.erase(at);
+  if (was_at_work) --pending_;
+  send_up_when_all_answered(out);
+}
+
+// ---- verdicts and evaluation ---------------------------------------------------------------------------------------
+
+void relay_machine::obey(const verdicts& what, relay_effects& out) {
+  std::map<std::uint32_t, verdicts> by_child;
+  for (const auto& one : what.each)
+    if (const auto child = who_.route(one.task.client)) by_child[*child].each.push_back(one);
+  for (auto& [child, some] : by_child) out.emplace_back(tell_child{child, std::move(some)});
+}
+
+void relay_machine::obey(const checkpointed& what, relay_effects& out) {
+  for (const auto& [child, share] : children_) out.emplace_back(tell_child{child, what});
+}
+
+void relay_machine::obey(const evaluation_down& what, relay_effects& out) {
+  std::map<std::uint32_t, evaluation_down> by_child;
+  evaluation_scores none;
+  for (const auto& one : what.clients) {
+    const auto child = who_.route(one.second);
+    if (!child) {
+      none.each.push_back({one.first, one.second, {}});
+      continue;
+    }
+    scoring_[one] = *child;
+    auto& share = by_child[*child];
+    share.from = what.from;
+    share.clients.push_back(one);
+  }
+  for (auto& [child, share] : by_child) out.emplace_back(tell_child{child, std::move(share)});
+  if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
+}
+
+result<void> relay_machine::hear(std::uint32_t child, evaluation_scores& what, relay_effects& out) {
+  std::erase_if(what.each, [&](const scored_client& one) {
+    const auto at = scoring_.find({one.in, one.client});
+    if (at == scoring_.end() || at->second != child) return true;  // of an evaluation that is over
+    scoring_.erase(at);
+    return false;
+  });
+  if (!what.each.empty()) out.emplace_back(tell_parent{std::move(what)});
+  return {};
+}
+
+void relay_machine::obey(const farewell& what, relay_effects& out) {
+  for (const auto& [child, share] : children_) out.emplace_back(tell_child{child, what});
+}
+
+}  // namespace furlong::federated::protocol

@@ -1,0 +1,120 @@
+// What stands in an aggregator between its parent and its children, as a state machine. Child 0 is its own gateway; the
+// others are aggregators below it. To the parent all that is below is one aggregator, so that trees may be of any
+// depth.
+//
+//   1. Children tell which clients they reach                               <- attached, detached   -> to the parent
+//   2. The parent's tasks go to where their clients are; to child 0 when they are nowhere, which waits for them and
+//      drops them in time                                                                           -> share_down
+//   3. What children tell of tasks is noted and passed on                           <- settled      -> to the parent
+//   4. The parent closes the share: so do all children that have a part of it       <- close_request -> to the children
+//   5. Their partials are merged as they arrive, and go up as one                   <- send_partial -> to the parent
+//   6. Verdicts and requests for scores go to where their clients are
+//
+// In a synchronous round a child's share begins with its first tasks. In an asynchronous run all children begin at
+// once, since updates of earlier versions may be on their way to any of them; one that comes later begins with its
+// first.
+//
+// When a client is reached through another child than the one that has its task, the task is withdrawn there. The
+// parent gets it back if the client's node holds it, and places it again; if not, it was dropped. When a child is lost,
+// so is what it had folded and not sent                                                    -> tasks_lost, to the parent
+//
+// Memory is O(model), and a word for each task: of the share under way or without an end.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "federated/aggregation/accumulator.hpp"
+#include "federated/experiment.hpp"
+#include "federated/protocol/branch_messages.hpp"
+#include "federated/protocol/directory.hpp"
+
+namespace furlong::federated::protocol {
+
+/// Send to a child.
+struct tell_child {
+  std::uint32_t child = 0;
+  downward content;
+};
+using relay_effect = std::variant<tell_child, tell_parent>;
+using relay_effects = std::vector<relay_effect>;
+
+class relay_machine {
+ public:
+  /// `e` must outlive the machine. `number`: of this aggregator, as its parent knows it. `clients`: how many there are.
+  relay_machine(const experiment& e, std::uint32_t number, std::size_t clients);
+
+  /// Takes an aggregator in, as place_aggregator() allowed. Returns its number as a child, never used again.
+  [[nodiscard]] std::uint32_t add_child(const branch_hello& hello);
+  /// Where an aggregator that arrives is to attach (directory::place_aggregator), by topology.fan_in.
+  [[nodiscard]] aggregator_place place_aggregator(const branch_hello& hello);
+  /// A child is gone, with all that it had folded and not sent.
+  void on_child_lost(std::uint32_t child, relay_effects& out);
+  /// What a child says. An error (kind runtime): it is not to be believed, nothing was changed, and it should be lost.
+  [[nodiscard]] result<void> on_told(std::uint32_t child, upward&& what, relay_effects& out);
+  /// What the parent says.
+  void on_order(const downward& what, relay_effects& out);
+
+  [[nodiscard]] const directory& who() const { return who_; }
+  /// Tasks without an end.
+  [[nodiscard]] std::size_t open() const { return open_.size(); }
+
+ private:
+  struct open_here {
+    task_id id;
+    std::uint32_t child = 0;
+  };
+  struct child_share {
+    bool begun = false;
+    bool answered = false;
+    std::vector<task_id> told;  ///< folded
+  };
+  using scored_one = std::pair<group, std::uint32_t>;
+
+  [[nodiscard]] bool is_async() const { return e_.settings.participation.mode == participation_mode::async; }
+  [[nodiscard]] bool at_work(std::uint32_t child) const;
+  [[nodiscard]] open_here* find(const task_id& id, std::uint32_t child);
+
+  // Of a child:
+  result<void> hear(std::uint32_t child, attached& what, relay_effects& out);
+  result<void> hear(std::uint32_t child, detached& what, relay_effects& out);
+  result<void> hear(std::uint32_t child, settled& what, relay_effects& out);
+  result<void> hear(std::uint32_t child, send_partial& what, relay_effects& out);
+  result<void> hear(std::uint32_t child, withdrawn& what, relay_effects& out);
+  result<void> hear(std::uint32_t child, tasks_lost& what, relay_effects& out);
+  result<void> hear(std::uint32_t child, evaluation_scores& what, relay_effects& out);
+  // Of the parent:
+  void obey(const share_down& what, relay_effects& out);
+  void obey(const close_request& what, relay_effects& out);
+  void obey(const withdrawal& what, relay_effects& out);
+  void obey(const verdicts& what, relay_effects& out);
+  void obey(const checkpointed& what, relay_effects& out);
+  void obey(const evaluation_down& what, relay_effects& out);
+  void obey(const farewell& what, relay_effects& out);
+
+  void begin(const broadcast_ptr& from, relay_effects& out);
+  [[nodiscard]] bool begin_share(std::uint32_t child);
+  void lose(std::uint32_t child, const std::vector<task_id>& folded, const std::vector<task_id>& open,
+            relay_effects& out);
+  void withdraw(const std::vector<task_id>& tasks, bool held, relay_effects& out);
+  void tell_detached(const client_range& clients, relay_effects& out);
+  void send_up_when_all_answered(relay_effects& out);
+
+  const experiment& e_;
+  std::uint32_t number_;
+  directory who_;
+  std::map<std::uint32_t, child_share> children_;  ///< and their parts of the share under way
+  std::map<std::uint32_t, open_here> open_;        ///< by client
+  std::map<task_id, bool> moving_;  ///< open tasks that are being withdrawn: whether the parent is to have them back
+  std::map<scored_one, std::uint32_t> scoring_;  ///< scores that are awaited, and of which child
+  broadcast_ptr from_;                           ///< of the share under way
+  std::size_t pending_ = 0;                      ///< children with a part of it that have not answered
+  bool sent_ = true;                             ///< nothing is under way
+  bool closing_ = false;
+  std::unique_ptr<accumulator> sum_;
+  partial_aggregate partial_;
+};
+
+}  // namespace furlong::federated::protocol

@@ -1,0 +1,231 @@
+// Aggregators of the test network: trees of any depth.
+#include "tests/support/network_processes.hpp"
+
+namespace furlong::tests::net {
+
+void aggregator_process::start() {
+  in_.net.listeners[where()] = [this](const link_ptr& through) {
+    through->side(1).on_message = [this, raw = through.get()](message&& what) {
+      const auto self = raw->shared_from_this();
+      if (const auto* node = std::get_if<protocol::hello>(&what); node != nullptr && relay_) {
+        const auto copy = *node;
+        answer(self, copy);
+      } else if (const auto* other = std::get_if<protocol::branch_hello>(&what); other != nullptr && relay_) {
+        const auto copy = *other;
+        take_in(self, copy);
+      } else {
+        self->close(1);
+      }
+    };
+  };
+  attach_to(server_host);
+}
+
+void aggregator_process::attach_to(host parent) {
+  connect(
+      parent,
+      [this](const link_ptr& through) {
+        parent_ = {through, 0};
+        through->side(0).on_message = [this](message&& what) { hear(std::move(what)); };
+        through->side(0).on_closed = [this] { lost(); };
+        const auto here = address_of(where());
+        parent_.send(
+            protocol::branch_hello{"test", "a" + std::to_string(where()), here, takes_others_ ? here : std::string()});
+      },
+      [this] { lost(); });
+}
+
+// ---- the parent ----------------------------------------------------------------------------------------------------
+
+/// Without a parent it forgets everything, and comes back as another, at the server.
+void aggregator_process::lost() {
+  parent_ = {};
+  end(protocol::farewell{"the parent is lost", false});
+  after(backoff(), [this] { start(); });
+}
+
+void aggregator_process::end(const protocol::farewell& said) {
+  if (!relay_) return;
+  for (auto& [number, one] : std::exchange(children_, {})) {
+    one.to.send(said);
+    one.to.close();
+  }
+  // After what it was told before.
+  after(0, [gateway = std::move(gateway_), said] { gateway->end(said.final ? std::optional(said) : std::nullopt); });
+  relay_.reset();
+  members_.clear();
+  ++generation_;
+}
+
+void aggregator_process::begin(const protocol::welcome& got) {
+  reset_backoff();
+  welcome_ = got;
+  welcome_.aggregator = 0;
+  relay_.emplace(in_.e, got.aggregator, in_.e.clients->facts().clients);
+  const auto generation = ++generation_;
+  gateway_ = std::make_shared<gateway_shell>(
+      in_, 0, welcome_,
+      [this, generation](message up) {  // as between actors: in order, and not at once
+        after(0, [this, generation, what = std::make_shared<message>(std::move(up))] {
+          if (generation == generation_) told(0, std::move(*what));
+        });
+      },
+      [this, generation](virtual_time wait, std::function<void()> then) {
+        after(wait, [this, generation, then = std::move(then)] {
+          if (generation == generation_) then();
+        });
+      });
+}
+
+void aggregator_process::hear(message&& what) {
+  if (const auto* to = std::get_if<protocol::redirect>(&what)) {
+    const auto next = host_of(to->address);
+    parent_.close();
+    parent_ = {};
+    return attach_to(next);
+  }
+  if (const auto* got = std::get_if<protocol::welcome>(&what)) return begin(*got);
+  if (const auto* said = std::get_if<protocol::farewell>(&what)) {
+    const auto copy = *said;
+    parent_.close();
+    end(copy);
+    if (!copy.final) after(backoff(), [this] { start(); });
+    return;
+  }
+  if (auto* from = std::get_if<federated::broadcast_ptr>(&what)) {
+    model_ = std::move(*from);
+  } else if (const auto* given = std::get_if<protocol::assignment>(&what)) {
+    if (!model_ || model_->version != given->version) return in_.checks.wrong("a share came before its model");
+    protocol::share_down share{model_, {}, given->begins};
+    for (const auto& one : given->tasks) share.tasks.push_back({given->run, given->version, one.client, one.attempt});
+    if (given->begins) members_.clear();
+    obey(std::move(share));
+  } else if (const auto* close = std::get_if<protocol::close_request>(&what)) {
+    obey(*close);
+  } else if (auto* back = std::get_if<protocol::withdrawal>(&what)) {
+    obey(std::move(*back));
+  } else if (auto* judged = std::get_if<protocol::verdicts>(&what)) {
+    obey(std::move(*judged));
+  } else if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) {
+    welcome_.covered = durable->version;
+    obey(*durable);
+  } else {
+    in_.checks.wrong("an aggregator's parent said something strange");
+  }
+}
+
+void aggregator_process::obey(protocol::downward what) {
+  protocol::relay_effects out;
+  relay_->on_order(what, out);
+  perform(std::move(out));
+}
+
+// ---- children ------------------------------------------------------------------------------------------------------
+
+void aggregator_process::answer(const link_ptr& through, const protocol::hello& hello) {
+  const auto elsewhere = relay_->who().gateway_with_fewer(hello.avoid);
+  if (elsewhere.empty()) return gateway_->admit(through, hello);
+  through->send(1, protocol::redirect{elsewhere});
+  through->close(1);
+}
+
+void aggregator_process::take_in(const link_ptr& through, const protocol::branch_hello& hello) {
+  if (!takes_others_) return in_.checks.wrong("an aggregator without an operator port was found there");
+  const auto place = relay_->place_aggregator(hello);
+  if (!place.here) return in_.send_elsewhere(through, place);
+  const auto number = relay_->add_child(hello);
+  children_[number].to = port{through, 1};
+  through->side(1).on_message = [this, number](message&& what) { told(number, std::move(what)); };
+  through->side(1).on_closed = [this, number] { lose(number); };
+  auto content = welcome_;
+  content.aggregator = number;
+  children_[number].to.send(std::move(content));
+}
+
+void aggregator_process::lose(std::uint32_t number) {
+  if (children_.erase(number) == 0 || !relay_) return;
+  protocol::relay_effects out;
+  relay_->on_child_lost(number, out);
+  perform(std::move(out));
+}
+
+void aggregator_process::told(std::uint32_t by, message&& what) {
+  if (!relay_) return;
+  partial_ptr merged;
+  protocol::upward up;
+  if (auto* here = std::get_if<protocol::attached>(&what)) {
+    up = std::move(*here);
+  } else if (const auto* gone = std::get_if<protocol::detached>(&what)) {
+    up = *gone;
+  } else if (auto* some = std::get_if<protocol::settled>(&what)) {
+    up = std::move(*some);
+  } else if (auto* back = std::get_if<protocol::withdrawn>(&what)) {
+    up = std::move(*back);
+  } else if (auto* lost = std::get_if<protocol::tasks_lost>(&what)) {
+    up = std::move(*lost);
+  } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
+    merged = *sent;
+    up = protocol::send_partial{merged->partial, {}};
+    for (const auto& one : merged->members) members_.insert(one);
+  } else {
+    return in_.checks.wrong("an aggregator was sent something strange");
+  }
+  protocol::relay_effects out;
+  if (auto sound = relay_->on_told(by, std::move(up), out); !sound) in_.checks.wrong(sound.error().text());
+  perform(std::move(out));
+}
+
+void aggregator_process::perform(protocol::relay_effects effects) {
+  for (auto& effect : effects) {
+    if (auto* down = std::get_if<protocol::tell_child>(&effect))
+      pass_down(down->child, std::move(down->content));
+    else
+      pass_up(std::move(std::get<protocol::tell_parent>(effect).content));
+  }
+}
+
+void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) {
+  if (auto* share = std::get_if<protocol::share_down>(&what)) {
+    const auto at = children_.find(to);
+    if (to == 0 ||
+        (at != children_.end() && std::exchange(at->second.model, share->from->version) != share->from->version))
+      send_down(to, share->from);
+    protocol::assignment given{share->from->run, share->from->version, share->begins, {}};
+    for (const auto& task : share->tasks) {
+      if (task.version != share->from->version) in_.checks.wrong(text_of(task) + " was passed on with another model");
+      given.tasks.push_back({task.client, task.attempt});
+    }
+    return send_down(to, std::move(given));
+  }
+  std::visit(
+      [&](auto& other) {
+        if constexpr (requires { message(std::move(other)); }) send_down(to, std::move(other));
+      },
+      what);
+}
+
+void aggregator_process::send_down(std::uint32_t to, message what) {
+  if (to == 0)
+    return after(0, [gateway = gateway_, what = std::make_shared<message>(std::move(what))] {
+      gateway->obey(std::move(*what));
+    });
+  const auto at = children_.find(to);
+  if (at == children_.end()) return in_.checks.wrong("the relay knows child " + std::to_string(to));
+  at->second.to.send(std::move(what));
+}
+
+void aggregator_process::pass_up(protocol::upward&& what) {
+  if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
+    auto with = std::make_shared<partial_with_members>();
+    with->partial = std::move(sent->partial);
+    with->members = std::exchange(members_, {});
+    return parent_.send(partial_ptr(std::move(with)));
+  }
+  std::visit(
+      [&](auto& other) {
+        if constexpr (requires { message(std::move(other)); }) parent_.send(std::move(other));
+      },
+      what);
+}
+
+}  // namespace furlong::tests::net
