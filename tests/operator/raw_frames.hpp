@@ -28,7 +28,7 @@ template struct opener<&wire::encoded::words_, &wire::encoded::count_>;
 inline wire::encoded raw_frame(std::size_t words, std::uint64_t seed = 0) {
   auto frame = wire::encoder::encode(federated::task_id{});
   const auto content = std::make_shared<std::uint64_t[]>(words + 1);
-  for (std::size_t i = 0; i < words; ++i) content[i] = (seed + i) * 0x9e3779b97f4a7c15U;
+  for (std::size_t i = 0; i < words; ++i) content.get()[i] = (seed + i) * 0x9e3779b97f4a7c15U;
   detail::refill(frame, content, words);
   return frame;
 }
