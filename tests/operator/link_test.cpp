@@ -32,8 +32,8 @@ struct two_sites {
 
 /// One link that is open.
 struct linked : two_sites {
-  explicit linked(bool with_tls, const links::link_options& options = {})
-      : two_sites(with_tls), listening(upper, options), below(connect(lower, listening.number(), options)) {
+  explicit linked(bool with_tls, const links::link_options& options = {}, const links::link_options& below_options = {})
+      : two_sites(with_tls), listening(upper, options), below(connect(lower, listening.number(), below_options)) {
     BOOST_REQUIRE(below->wait_open());
     above = listening.link(0);
     BOOST_REQUIRE(above);
