@@ -11,7 +11,7 @@ import urllib.request
 
 from federation import DONE, Case, accounted, folded_tasks, main, twice, unbalanced_rounds, wait_until
 
-ROUNDS = 24
+ROUNDS = 240
 SETTINGS = {"scenario.rounds": ROUNDS, "evaluation.every": 12, "algorithm.aggregation.max_norm": 100.0,
             "algorithm.aggregation.max_weight": 1000}
 ROGUE = 3  # of four nodes; it has the clients from 150 to 199

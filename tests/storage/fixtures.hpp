@@ -80,8 +80,7 @@ inline std::string slurp(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 inline void spill(const fs::path& file, const std::string& content) {
-  fs::remove(file);  // some file systems wait for the disk when a file is truncated and written again
-  std::ofstream out(file, std::ios::binary);
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
