@@ -2,7 +2,7 @@
 """A federation under fire: processes are killed and started again, stopped, frozen and cut off at random; then the
 faults stop, the run must end, and its books must balance.
 
-usage: chaos.py BUILD_DIR [--minutes N] [--smoke] [--mode sync|async] [--seed N]
+usage: chaos.py [BUILD_DIR] [--minutes N] [--smoke] [--mode sync|async] [--seed N]
        (default 20 minutes of synchronous rounds with a deadline; --smoke: half a minute)
 
 Exits 1 when a round's tasks are not all accounted for, an update is folded twice, an acknowledged one is missing, a
@@ -10,6 +10,7 @@ private store is damaged, a process does not end, or nothing moves for a minute.
 """
 import argparse
 import json
+import os
 import random
 import re
 import signal
@@ -237,7 +238,7 @@ class Chaos:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", type=Path)
+    parser.add_argument("build", type=Path, nargs="?", default=Path(os.environ.get("FURLONG_BUILD", "build/release")))
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--smoke", action="store_true", help="30 seconds of faults")
     parser.add_argument("--mode", choices=sorted(MODES), default="sync")

@@ -2,7 +2,7 @@
 """Hostile inputs to every port of a federation that runs: the server's and an aggregator's gateway and the operator
 port, while two nodes train and a third one joins; and damaged frames to the decoder.
 
-usage: hostile.py BUILD_DIR [--inputs N] [--smoke] [--seed N]
+usage: hostile.py [BUILD_DIR] [--inputs N] [--smoke] [--seed N]
        (default 100,000 inputs to the ports and as many to the decoder; --smoke: 3,000)
 
 Exits 1 when a process ends, a connection is not ended, memory has grown or file descriptors are left, no rounds are made

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Kills a FURL run at random moments, resumes it each time, and compares the end with a run that was never killed.
 
-usage: kills.py BUILD_DIR [KILLS]      (default 100; exits 1 when a hash differs)
+usage: kills.py [BUILD_DIR [KILLS]]      (default 100; exits 1 when a hash differs)
 """
 import json
+import os
 import random
 import signal
 import subprocess
@@ -27,7 +28,8 @@ def figure(metric: str, value: float, unit: str) -> None:
 
 
 def main() -> int:
-    furlong, kills = Path(sys.argv[1]) / "furlong", int(sys.argv[2]) if len(sys.argv) > 2 else 100
+    build = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    furlong, kills = build / "furlong", int(sys.argv[2]) if len(sys.argv) > 2 else 100
     random.seed(1)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with tempfile.TemporaryDirectory() as scratch:

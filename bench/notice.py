@@ -2,10 +2,11 @@
 """How soon a server notices that a node is gone, and whether its rounds go on: kill -9, which ends the connection, and
 SIGSTOP, which leaves it open.
 
-usage: notice.py BUILD_DIR [--times N] [--smoke]      (default 20 of each; exits 1 when a bound is missed)
+usage: notice.py [BUILD_DIR] [--times N] [--smoke]      (default 20 of each; exits 1 when a bound is missed)
 """
 import argparse
 import json
+import os
 import re
 import statistics
 import sys
@@ -65,7 +66,7 @@ def measure(f: Federation, case: str, times: int) -> list[float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", type=Path)
+    parser.add_argument("build", type=Path, nargs="?", default=Path(os.environ.get("FURLONG_BUILD", "build/release")))
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--smoke", action="store_true", help="twice")
     chosen = parser.parse_args()

@@ -36,8 +36,9 @@ dashboard::phase_kind phase_of(const federation_view& view) {
   return dashboard::phase_kind::done;
 }
 
-void list_processes(const federation_view& view, dashboard::live_status& out) {
-  const double now = unix_now();
+/// Their names, by number.
+std::map<std::uint32_t, std::string> list_aggregators(const federation_view& view, double now,
+                                                      dashboard::live_status& out) {
   std::map<std::uint32_t, std::string> names;
   for (const auto& one : view.aggregators) {
     if (one.gateway.empty()) continue;  // the server's own
@@ -45,15 +46,13 @@ void list_processes(const federation_view& view, dashboard::live_status& out) {
     out.aggregators.push_back(
         {names[one.number], one.gateway, "", true, now - one.since, view.who.reached(one.number)});
   }
-  for (const auto& one : view.nodes) {
-    dashboard::node_status node;
-    node.name = fmt::format("clients {} to {}", one.clients.first, one.clients.last);
-    node.clients = one.clients;
-    node.via = names[one.via];
-    node.since = now - one.since;
-    node.last_seen = now;
-    out.nodes.push_back(std::move(node));
-  }
+  return names;
+}
+
+/// "rack-1" of "rack-1/0-599/4".
+std::string node_name(const federation_view::node& one) {
+  const auto name = one.name.substr(0, one.name.find('/'));
+  return name.empty() ? fmt::format("clients {} to {}", one.clients.first, one.clients.last) : name;
 }
 
 }  // namespace
@@ -71,6 +70,34 @@ serve_board::serve_board(const session& of) : last_round_ended_(unix_now()) {
   fixed_.silent_after = e.settings.network.heartbeat + e.settings.network.timeout;
   fixed_.clients.population = e.clients->facts().clients;
   fixed_.clients.training = e.participants->training().size();
+  counts_.resize(fixed_.clients.population);
+}
+
+void serve_board::list_nodes(const federation_view& view, const std::map<std::uint32_t, std::string>& names,
+                             double now) {
+  for (auto& [first, node] : nodes_) {
+    node.connected = false;
+    node.at_work = 0;
+  }
+  for (const auto& one : view.nodes) {
+    auto& node = nodes_[one.clients.first];
+    node.name = node_name(one);
+    node.clients = one.clients;
+    const auto via = names.find(one.via);
+    node.via = via == names.end() ? "" : via->second;
+    node.connected = true;
+    node.since = now - one.since;
+    node.last_seen = now;
+    node.at_work = one.at_work;
+  }
+  for (auto& [first, node] : nodes_) {
+    node.folded = node.rejected = node.late = 0;
+    for (auto client = node.clients.first; client <= node.clients.last && client < counts_.size(); ++client) {
+      node.folded += counts_[client].folded;
+      node.rejected += counts_[client].rejected;
+      node.late += counts_[client].late;
+    }
+  }
 }
 
 result<std::unique_ptr<serve_board>> serve_board::open(const std::string& address, const session& of) {
@@ -99,8 +126,18 @@ void serve_board::show(const federation_view& view) {
   live.refused_connections = view.turned_away.by_word();
   live.resident_bytes = resident_bytes();
   live.peak_resident_bytes = peak_rss_bytes();
-  list_processes(view, live);
+  const double now = unix_now();
+  list_nodes(view, list_aggregators(view, now, live), now);
+  for (const auto& [first, node] : nodes_) live.nodes.push_back(node);
   board_.publish(std::move(live));
+}
+
+void serve_board::count(const federated::run_event& event) {
+  if (!event.client || *event.client >= counts_.size()) return;
+  auto& of = counts_[*event.client];
+  if (event.what == to_string(federated::outcome::rejected)) ++of.rejected;
+  if (event.what == to_string(federated::outcome::late) || event.what == to_string(federated::outcome::surplus))
+    ++of.late;
 }
 
 federated::run_observer serve_board::watching(federated::run_observer next) {
@@ -108,6 +145,8 @@ federated::run_observer serve_board::watching(federated::run_observer next) {
   told.on_round = [this, next](const federated::round_report& report) -> result<void> {
     const double now = unix_now();
     board_.round_ended(report, now - std::exchange(last_round_ended_, now));
+    for (const auto& id : report.members)
+      if (id.client < counts_.size()) ++counts_[id.client].folded;
     return next.on_round ? next.on_round(report) : result<void>();
   };
   told.on_evaluation = [this, next](const federated::evaluation_report& report) -> result<void> {
@@ -116,6 +155,7 @@ federated::run_observer serve_board::watching(federated::run_observer next) {
   };
   told.on_event = [this, next](const federated::run_event& event) -> result<void> {
     board_.happened(event);
+    count(event);
     return next.on_event ? next.on_event(event) : result<void>();
   };
   return told;

@@ -1,6 +1,9 @@
 // What a server shows on its dashboard.
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "actors/federation/processes.hpp"
 #include "federated/engine.hpp"
 #include "tools/dashboard/dashboard_server.hpp"
@@ -22,11 +25,23 @@ class serve_board {
 
  private:
   explicit serve_board(const session& of);
+  void list_nodes(const actors::federation::federation_view& view, const std::map<std::uint32_t, std::string>& names,
+                  double now);
+  void count(const federated::run_event& event);
+
+  /// What became of a client's updates since the server started.
+  struct client_counts {
+    std::uint32_t folded = 0;
+    std::uint32_t rejected = 0;
+    std::uint32_t late = 0;
+  };
 
   dashboard::live_status fixed_;  ///< what does not change
   dashboard::status_board board_;
   dashboard::checkpoint_status checkpoint_;
-  double last_round_ended_;  ///< seconds since 1970
+  std::map<std::uint32_t, dashboard::node_status> nodes_;  ///< by their first client; those that left too
+  std::vector<client_counts> counts_;                      ///< by client
+  double last_round_ended_;                                ///< seconds since 1970
   std::unique_ptr<dashboard::dashboard_server> server_;
 };
 

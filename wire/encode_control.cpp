@@ -207,12 +207,15 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
   fill_odds(to, message);
 }
 
-std::size_t words(const attached& message) { return words_of<schema::Attached> + column(message.holding); }
+std::size_t words(const attached& message) {
+  return words_of<schema::Attached> + column(message.holding) + text_words(message.node);
+}
 void fill(schema::Message::Builder root, const attached& message) {
   auto to = root.initAttached();
   to.setFirst(message.clients.first);
   to.setLast(message.clients.last);
   copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
+  to.setNode(as_text(message.node));
 }
 
 std::size_t words(const detached& /*message*/) { return words_of<schema::Detached>; }

@@ -262,6 +262,8 @@ struct Attached {
   last @1 :UInt32;
   holding @2 :Data;
   # Tasks that the node holds.
+  node @3 :Text;
+  # Its name; may be empty.
 }
 
 struct Detached {

@@ -226,7 +226,7 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
 void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
   auto& state = self->state;
   if (!state.who->attach(from, what.clients)) return;
-  state.branches.at(from).nodes[what.clients.first] = {what.clients, steady_now()};
+  state.branches.at(from).nodes[what.clients.first] = {what.clients, what.node, steady_now()};
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
 }
 void hear(self_pointer self, std::uint32_t from, protocol::detached& what) {
@@ -282,6 +282,12 @@ void start_when_enough_are_here(self_pointer self) {
   perform_all(self, state.machine->start());
 }
 
+/// @param busy clients, ascending
+std::size_t tasks_of(const protocol::client_range& clients, const std::vector<std::uint32_t>& busy) {
+  return static_cast<std::size_t>(std::ranges::upper_bound(busy, clients.last) -
+                                  std::ranges::lower_bound(busy, clients.first));
+}
+
 federation_view view_of(self_pointer self) {
   using phase = federation_view::phase;
   auto& state = self->state;
@@ -289,10 +295,11 @@ federation_view view_of(self_pointer self) {
   federation_view view{state.machine->state(), *state.who, now, state.machine->in_flight(),
                        state.covered,          {},         {},  state.keeper->counts()};
   const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
+  const auto busy = state.machine->at_work();
   for (const auto& [number, branch] : state.branches) {
     view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});
     for (const auto& [first, node] : branch.nodes)
-      view.nodes.push_back({node.clients, number, seconds_since(node.since)});
+      view.nodes.push_back({node.clients, node.name, number, seconds_since(node.since), tasks_of(node.clients, busy)});
   }
   return view;
 }

@@ -16,6 +16,7 @@ struct coordinator_state {
   /// Clients that a branch reaches through one node.
   struct node {
     protocol::client_range clients;
+    std::string name;
     federated::virtual_time since = 0;
   };
   struct branch {

@@ -69,6 +69,9 @@ void perform(self_pointer self, protocol::end_session& effect) {
 }
 
 void perform(self_pointer self, protocol::tell_parent& effect) {
+  if (auto* here = std::get_if<protocol::attached>(&effect.content))
+    for (const auto& [number, node] : self->state.sessions)
+      if (node.hello.clients == here->clients) here->node = node.channel->other().name;
   std::visit([&](auto& what) { tell(self, std::move(what)); }, effect.content);
 }
 

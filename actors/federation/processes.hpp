@@ -32,8 +32,10 @@ struct federation_view {
   /// Clients that are reached through a node.
   struct node {
     federated::protocol::client_range clients;
-    std::uint32_t via = 0;  ///< number of its aggregator
-    double since = 0.0;     ///< seconds ago
+    std::string name;         ///< of its certificate; empty without one
+    std::uint32_t via = 0;    ///< number of its aggregator
+    double since = 0.0;       ///< seconds ago
+    std::size_t at_work = 0;  ///< tasks
   };
   const federated::protocol::server_state& state;
   const federated::protocol::directory& who;

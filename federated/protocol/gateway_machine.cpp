@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace furlong::federated::protocol {
 
@@ -39,11 +40,12 @@ void gateway_machine::on_hello(session_number session, const hello& from, virtua
   std::map<std::uint32_t, open_work*> here;  // in the order of clients
   for (auto& [client, work] : open_)
     if (from.clients.contains(client)) here.emplace(client, &work);
+  const std::set<task_id> held(from.holding.begin(), from.holding.end());
   tasks_by_session tasks;
   std::vector<task_id> lost;
   virtual_time next = never;
   for (auto& [client, work] : here) {
-    if (work->delivered && std::ranges::find(from.holding, work->id) == from.holding.end())
+    if (work->delivered && !held.contains(work->id))
       lost.push_back(work->id);
     else
       next = std::min(next, start({work->id, work->from}, now, tasks));

@@ -116,6 +116,7 @@ struct evaluation_scores {
 struct attached {
   client_range clients;
   std::vector<task_id> holding;
+  std::string node = {};  ///< its name, for those who watch; may be empty
 };
 /// They cannot any more.
 struct detached {

@@ -55,12 +55,12 @@ result<void> relay_machine::hear(std::uint32_t child, attached& what, relay_effe
     return fail(error::kind::runtime, "aggregator " + std::to_string(child),
                 "reaches clients that there are not: " + std::to_string(what.clients.first) + " to " +
                     std::to_string(what.clients.last));
+  const std::set<task_id> all_held(what.holding.begin(), what.holding.end());
   std::vector<task_id> held;
   std::vector<task_id> not_held;
   for (auto at = open_.lower_bound(what.clients.first); at != open_.end() && at->first <= what.clients.last; ++at) {
     if (at->second.child == child) continue;
-    const bool here = std::ranges::find(what.holding, at->second.id) != what.holding.end();
-    (here ? held : not_held).push_back(at->second.id);
+    (all_held.contains(at->second.id) ? held : not_held).push_back(at->second.id);
   }
   // The parent places tasks again as soon as it has them back: it must know the way by then.
   out.emplace_back(tell_parent{std::move(what)});

@@ -168,6 +168,8 @@ class server_machine {
   [[nodiscard]] server_state snapshot() const;
   /// Tasks of which nothing is known yet.
   [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
+  /// Their clients, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> at_work() const;
   /// Tasks whose updates were folded in this round: in no model yet.
   [[nodiscard]] std::size_t folding() const { return folded_.size(); }
 
@@ -201,7 +203,7 @@ class server_machine {
   void settle(std::uint32_t aggregator, const settlement& one);
   void after_settling(server_effects& out);
   void tell_over(server_effects& out);
-  void judge_held(const std::vector<task_id>& holding, server_effects& out);
+  void judge_held(const std::set<task_id>& holding, server_effects& out);
   void place(open_task& task, server_effects& out);
   void cast_adrift(open_task& task);
   void settle_here(const task_id& id, outcome what, drop_stage stage);

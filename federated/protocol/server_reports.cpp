@@ -19,6 +19,14 @@ server_effects server_machine::on_settled(std::uint32_t aggregator, const std::v
   return effects;
 }
 
+std::vector<std::uint32_t> server_machine::at_work() const {
+  std::vector<std::uint32_t> clients;
+  clients.reserve(open_.size());
+  for (const auto& [client, task] : open_) clients.push_back(client);
+  std::ranges::sort(clients);
+  return clients;
+}
+
 void server_machine::tell_over(server_effects& out) {
   if (!over_.empty()) out.emplace_back(decline{std::exchange(over_, {})});
 }

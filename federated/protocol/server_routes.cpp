@@ -101,8 +101,9 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   std::map<std::uint32_t, open_task> here;  // in the order of clients, whatever the order of the table
   for (const auto& [client, task] : open_)
     if (first <= client && client <= last && task.aggregator != aggregator) here.emplace(client, task);
+  const std::set<task_id> all_held(holding.begin(), holding.end());
   for (const auto& [client, task] : here) {
-    const bool held = std::ranges::find(holding, task.id) != holding.end();
+    const bool held = all_held.contains(task.id);
     if (task.aggregator != nowhere) {
       if (!moving_.contains(task.id)) effects.emplace_back(withdraw{task.aggregator, {task.id}});
       moving_[task.id] = held;
@@ -113,8 +114,8 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
     }
   }
   for (const auto& id : folded_)  // if what was folded gets lost
-    if (first <= id.client && id.client <= last) moving_[id] = std::ranges::find(holding, id) != holding.end();
-  judge_held(holding, effects);
+    if (first <= id.client && id.client <= last) moving_[id] = all_held.contains(id);
+  judge_held(all_held, effects);
   after_settling(effects);
   if (!is_async() && next_look_ != never && !stopping_) {  // it waits for clients
     next_look_ = never;
@@ -125,11 +126,12 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
 }
 
 /// Says what became of tasks that a node holds still, unless it will hear of them anyway.
-void server_machine::judge_held(const std::vector<task_id>& holding, server_effects& out) {
+void server_machine::judge_held(const std::set<task_id>& holding, server_effects& out) {
+  const std::set<task_id> folded(folded_.begin(), folded_.end());
   acknowledge durable{state_.version, {}};
   for (const auto& id : holding) {
     if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) continue;
-    if (in_model_.contains(id) || std::ranges::find(folded_, id) != folded_.end()) continue;
+    if (in_model_.contains(id) || folded.contains(id)) continue;
     const bool known = id.run == state_.run && id.client < state_.ledger->size();
     const std::uint64_t last = known ? (*state_.ledger)[id.client].folded_version : 0;
     // What a client did before its last update in a checkpoint may be in it too: nobody remembers. Its private values

@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(values_are_those_of_the_status) {
   BOOST_TEST(value("connections_refused_total", {{"reason", "untrusted"}}) == 11);
   BOOST_TEST(value("checkpoint_timestamp_seconds") == sample_now - 12);
   BOOST_TEST(value("resident_memory_bytes") == 148e6);
-  BOOST_TEST(value("node_bytes_total", {{"node", "rack-1-node-2"}, {"clients", "25-49"}, {"direction", "up"}}) ==
-             49.3e6);
+  BOOST_TEST(value("node_updates_total", {{"node", "rack-1-node-2"}, {"clients", "25-49"}, {"outcome", "folded"}}) ==
+             317);
   BOOST_TEST(value("evaluation", {{"group", "seen"}, {"metric", "rmse"}}) == *sample_evaluation(140).seen->rmse);
 }
 

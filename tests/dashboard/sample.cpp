@@ -17,7 +17,6 @@ double jitter(std::uint64_t n) {
 node_status sample_node(std::uint32_t i, double now) {
   node_status node;
   node.name = std::string(i < 8 ? "rack-1" : "rack-2") + "-node-" + std::to_string(i % 8 + 1);
-  node.address = "10.0." + std::to_string(i / 8) + "." + std::to_string(10 + i) + ":41" + std::to_string(100 + i);
   node.clients = {i * 25, i * 25 + 24};
   node.via = i < 8 ? "aggregator-a" : i < 14 ? "aggregator-b" : "";
   node.since = now - 5400 + 60.0 * i;
@@ -26,8 +25,6 @@ node_status sample_node(std::uint32_t i, double now) {
   node.folded = 300 + 17 * i;
   node.rejected = i == 5 ? 14 : 0;
   node.late = i % 4;
-  node.bytes_up = 48'000'000 + 1'300'000ULL * i;
-  node.bytes_down = 61'000'000 + 900'000ULL * i;
   return node;
 }
 
@@ -40,7 +37,6 @@ std::vector<node_status> sample_nodes(double now, bool hostile) {
   nodes[11].at_work = 0;
   if (!hostile) return nodes;
   nodes[2].name = hostile_name;
-  nodes[2].address = "<img src=x onerror=\"document.title='owned'\">";
   nodes[3].name = "caf\xC3\xA9 \xFF\xFE broken \x1B[2J";
   nodes[6].name = std::string(300, 'w');
   return nodes;

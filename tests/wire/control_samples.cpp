@@ -131,7 +131,7 @@ control make(std::type_identity<evaluation_scores> /*kind*/, random_stream& rand
   return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score)};
 }
 control make(std::type_identity<attached> /*kind*/, random_stream& random) {
-  return attached{any_range(random), any_tasks(random)};
+  return attached{any_range(random), any_tasks(random), any_text(random, longest_name)};
 }
 control make(std::type_identity<detached> /*kind*/, random_stream& random) { return detached{any_range(random)}; }
 control make(std::type_identity<close_request> /*kind*/, random_stream& random) {
@@ -209,7 +209,7 @@ void tell(trace& to, const evaluation_scores& m) {
     for (const auto& [prediction, is_true] : each.score.odds) to.add(prediction).add(is_true);
   }
 }
-void tell(trace& to, const attached& m) { to.add(m.clients.first).add(m.clients.last).add(m.holding); }
+void tell(trace& to, const attached& m) { to.add(m.clients.first).add(m.clients.last).add(m.holding).add(m.node); }
 void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last); }
 void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
 void tell(trace& to, const withdrawal& m) { to.add(m.tasks); }

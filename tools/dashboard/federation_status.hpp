@@ -38,7 +38,6 @@ struct client_counts {
 /// A process that hosts clients. One that left may be listed on, with `connected` false.
 struct node_status {
   std::string name;
-  std::string address;
   federated::protocol::client_range clients;
   std::string via;  ///< name of its aggregator; empty: the server's own gateway
   bool connected = true;
@@ -49,8 +48,6 @@ struct node_status {
   std::uint64_t folded = 0;
   std::uint64_t rejected = 0;
   std::uint64_t late = 0;  ///< and surplus
-  std::uint64_t bytes_up = 0;
-  std::uint64_t bytes_down = 0;
 };
 
 /// A process between the server and nodes.

@@ -162,7 +162,6 @@ void add_nodes(const live_status& live, families& out) {
   auto seen = gauge("node_last_seen_timestamp_seconds", "When something came from it, since 1970.");
   auto tasks = gauge("node_tasks", "Tasks that it works on.");
   auto updates = counter("node_updates_total", "Updates by what became of them.");
-  auto bytes = counter("node_bytes_total", "Bytes from (up) and to (down) the node.");
   const std::size_t shown = std::min(live.nodes.size(), most_node_series);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& node = live.nodes[i];
@@ -180,10 +179,8 @@ void add_nodes(const live_status& live, families& out) {
     updates.add(node.folded, with("outcome", "folded"));
     updates.add(node.rejected, with("outcome", "rejected"));
     updates.add(node.late, with("outcome", "late"));
-    bytes.add(node.bytes_up, with("direction", "up"));
-    bytes.add(node.bytes_down, with("direction", "down"));
   }
-  for (auto* one : {&up, &seen, &tasks, &updates, &bytes}) out.push_back(one->take());
+  for (auto* one : {&up, &seen, &tasks, &updates}) out.push_back(one->take());
 }
 
 }  // namespace

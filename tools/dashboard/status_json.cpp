@@ -36,7 +36,6 @@ json to_json(const client_counts& clients) {
 
 json to_json(const node_status& node) {
   return {{"name", node.name},
-          {"address", node.address},
           {"first", node.clients.first},
           {"last", node.clients.last},
           {"via", node.via},
@@ -46,9 +45,7 @@ json to_json(const node_status& node) {
           {"at_work", node.at_work},
           {"folded", node.folded},
           {"rejected", node.rejected},
-          {"late", node.late},
-          {"bytes_up", node.bytes_up},
-          {"bytes_down", node.bytes_down}};
+          {"late", node.late}};
 }
 
 json to_json(const aggregator_status& aggregator) {

@@ -161,17 +161,17 @@ class page {
            one.at("via").get<std::string>().empty() ? "server" : name_of(one, "via"),
            one.at("connected").get<bool>() ? "connected" : "gone", count(one, "clients"));
     if (all.empty()) return;
-    line("{:<24} {:<8} {:>15} {:<16} {:>8} {:>8} {:>8} {:>9} {:>9} {:>10}", "node", "state", "clients", "via", "tasks",
-         "folded", "rejected", "up", "down", "seen");
+    line("{:<24} {:<8} {:>15} {:<16} {:>8} {:>8} {:>8} {:>8} {:>10}", "node", "state", "clients", "via", "tasks",
+         "folded", "rejected", "late", "seen");
     const double now = number(status_, "now");
     for (std::size_t i = 0; i < std::min(all.size(), most_nodes); ++i) {
       const auto& node = all.at(i);
       const auto via = name_of(node, "via", 13);
-      line("{:<24} {:<8} {:>15} {:<16} {:>8} {:>8} {:>8} {:>9} {:>9} {:>10}", name_of(node, "name", 21),
+      line("{:<24} {:<8} {:>15} {:<16} {:>8} {:>8} {:>8} {:>8} {:>10}", name_of(node, "name", 21),
            state_of(node, now, number(status_, "silent_after")),
            fmt::format("{}-{}", count(node, "first"), count(node, "last")), via.empty() ? "server" : via,
-           count(node, "at_work"), count(node, "folded"), count(node, "rejected"), bytes(number(node, "bytes_up")),
-           bytes(number(node, "bytes_down")), span(now - number(node, "last_seen")));
+           count(node, "at_work"), count(node, "folded"), count(node, "rejected"), count(node, "late"),
+           span(now - number(node, "last_seen")));
     }
     if (all.size() > most_nodes) line("and {} more", all.size() - most_nodes);
   }

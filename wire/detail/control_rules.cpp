@@ -87,6 +87,7 @@ void inspect(judge& of, const evaluation_scores& message) {
 void inspect(judge& of, const attached& message) {
   of.range(message.clients);
   of.count("holding", message.holding.size());
+  of.line("node", message.node, longest_name);
 }
 
 void inspect(judge& of, const settled& message) {

@@ -135,6 +135,7 @@ void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
 void read_into(attached& into, judge& of, schema::Attached::Reader from) {
   into.clients = {from.getFirst(), from.getLast()};
   assign(into.holding, of.column<task_id>("holding", from.getHolding()));
+  into.node = text_of(from.getNode());
 }
 
 void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {

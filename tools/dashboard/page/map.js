@@ -35,10 +35,9 @@ function treeOf(status) {
 const depthOf = branch => 1 + Math.max(0, ...branch.children.map(depthOf));
 
 function nodeFacts(node, now) {
-  return [node.name, node.address, stateOf(node, now).name + ", clients " + clientsOf(node),
+  return [node.name, stateOf(node, now).name + ", clients " + clientsOf(node),
           "last seen " + span(Math.max(0, now - node.last_seen)) + " ago, " + whole(node.at_work) + " tasks at work",
-          whole(node.folded) + " folded, " + whole(node.rejected) + " rejected, " + whole(node.late) + " late",
-          bytes(node.bytes_up) + " up, " + bytes(node.bytes_down) + " down"].filter(Boolean).join("\n");
+          whole(node.folded) + " folded, " + whole(node.rejected) + " rejected, " + whole(node.late) + " late"].join("\n");
 }
 
 // Sizes of a drawing of that width: nodes have names while there is room for them.

@@ -166,12 +166,11 @@ function drawNodes(nodes, now) {
     return [shortened(node.name, 60), line(element("span", {class: "dot " + state.colour}), " " + state.name),
             line(clientsOf(node)), shortened(node.via || "server", 40), line(clock(node.since)),
             span(Math.max(0, now - node.last_seen)), whole(node.at_work), whole(node.folded), whole(node.rejected),
-            whole(node.late), bytes(node.bytes_up), bytes(node.bytes_down)];
+            whole(node.late)];
   });
   const more = nodes.length - rows.length;
-  const heads = ["node", "state", "clients", "via", "since", "last seen", "at work", "folded", "rejected", "late", "up",
-                 "down"];
-  holder.replaceChildren(table(heads, [5, 6, 7, 8, 9, 10, 11], rows),
+  const heads = ["node", "state", "clients", "via", "since", "last seen", "at work", "folded", "rejected", "late"];
+  holder.replaceChildren(table(heads, [5, 6, 7, 8, 9], rows),
     ...(more > 0 ? [element("p", {class: "empty"}, "and " + whole(more) + " more")] : []));
 }
 
