@@ -17,10 +17,15 @@ struct session {
   client_machine machine;
   federated::workspace& use;
 
+  /// Damage (kind data) is of one value.
+  void store_refused(const error& why) const {
+    what.failure = std::make_shared<const error>(why);
+    what.store_failed = why.what == error::kind::runtime;
+  }
   client_step load() {
     if (use.own.shape() != run.e.parts.private_) use.own = models::private_parameters(run.e.parts.private_);
     auto found = run.store.load(what.id.client, use.own);
-    if (!found) what.failure = std::make_shared<const error>(found.error());
+    if (!found) store_refused(found.error());
     return machine.on_loaded(found.has_value(), found.value_or(false));
   }
   client_step train() {
@@ -31,7 +36,7 @@ struct session {
   }
   client_step commit() {
     auto stored = run.store.commit(what.id.client, what.id.version, use.own);
-    if (!stored) what.failure = std::make_shared<const error>(stored.error());
+    if (!stored) store_refused(stored.error());
     return machine.on_committed(stored.has_value());
   }
 };
@@ -47,6 +52,7 @@ void client_state::perform(const federated::broadcast& from, job& what) const {
   what.failure = guarded("client", [&] {
     what.failure.reset();
     what.held.reset();
+    what.store_failed = false;
     run_session(from, what);
     return std::move(what.failure);
   });

@@ -45,6 +45,8 @@ struct job {
   federated::task_id id;
   federated::client_update update;
   std::shared_ptr<const error> failure;
+  /// The failure is of the whole store, which cannot be read or written, and not of this client's value.
+  bool store_failed = false;
   /// Trained private values that are to be kept once the update is acknowledged (commit = "after-ack").
   std::shared_ptr<const models::private_parameters> held = {};
 };

@@ -18,9 +18,9 @@ struct run_driver {
 
   [[nodiscard]] bool stop_requested() const { return run->stop.load(std::memory_order_relaxed); }
   /// What the evaluators will be given.
-  void prepare_evaluation(const federated::protocol::server_state& now) {
+  void prepare_evaluation(const federated::protocol::model_version& of, const federated::participation_ledger* ledger) {
     watch->pause();
-    evaluation = std::make_shared<evaluation_work>(run->e, now.model, run->store, now.version, now.ledger.get());
+    evaluation = std::make_shared<evaluation_work>(run->e, of.model, run->store, of.version, ledger);
     evaluators_pending = evaluators.size();
   }
   /// An evaluator is done. True when all are, and the observer was told.

@@ -25,10 +25,6 @@ void end_run(self_pointer self, result<federated::run_outcome> outcome) {
 
 void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why))); }
 
-void queue(self_pointer self, protocol::server_effects effects) {
-  for (auto& effect : effects) self->state.effects.push_back(std::move(effect));
-}
-
 void perform(self_pointer self, protocol::assign& effect) {
   self->state.watch->train();
   self->send(
@@ -61,17 +57,17 @@ void perform(self_pointer self, protocol::round_closed& effect) {
 
 void perform(self_pointer self, protocol::evaluate&) {
   auto& state = self->state;
-  state.prepare_evaluation(state.machine->state());
+  state.prepare_evaluation(state.machine->under_test(), state.machine->state().ledger.get());
   for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
 }
 
 void perform(self_pointer self, protocol::checkpoint&) {
   auto& state = self->state;
   if (auto saved = state.save(state.machine->snapshot()); !saved) return fail_run(self, saved.error());
-  queue(self, state.machine->on_checkpointed());
+  state.effects.add(state.machine->on_checkpointed());
 }
 
-void perform(self_pointer self, protocol::proceed&) { queue(self, self->state.machine->on_proceed()); }
+void perform(self_pointer self, protocol::proceed&) { self->state.effects.add(self->state.machine->on_proceed()); }
 
 void perform(self_pointer self, protocol::finish& effect) {
   auto& state = self->state;
@@ -79,14 +75,9 @@ void perform(self_pointer self, protocol::finish& effect) {
 }
 
 void perform_all(self_pointer self, protocol::server_effects effects) {
-  queue(self, std::move(effects));
   auto& state = self->state;
-  for (std::size_t done = 0; done < state.effects.size(); ++done) {
-    auto effect = std::move(state.effects[done]);
-    std::visit([&](auto& one) { perform(self, one); }, effect);
-    if (!state.promise.pending()) break;
-  }
-  state.effects.clear();
+  state.effects.add(std::move(effects));
+  state.effects.perform_all([&](auto& one) { perform(self, one); }, [&] { return state.promise.pending(); });
 }
 
 void on_partial(self_pointer self, protocol::send_partial& got) {
@@ -95,7 +86,7 @@ void on_partial(self_pointer self, protocol::send_partial& got) {
   auto settled = machine.on_settled(got.partial.aggregator, got.settled, no_time);
   auto effects = machine.on_partial(std::move(got.partial), no_time);
   if (!effects) return fail_run(self, effects.error());
-  queue(self, std::move(settled));
+  self->state.effects.add(std::move(settled));
   perform_all(self, std::move(*effects));
 }
 

@@ -1,6 +1,7 @@
 // The server actor: drives the rounds of a run under the real clock.
 #pragma once
 
+#include "actors/effect_queue.hpp"
 #include "actors/run_driver.hpp"
 
 namespace furlong::actors {
@@ -9,7 +10,7 @@ namespace furlong::actors {
 struct server_state : run_driver {
   std::optional<federated::protocol::server_machine> machine;
   std::vector<aggregator_actor> aggregators;
-  std::vector<federated::protocol::server_effect> effects;  ///< to be performed, in order
+  effect_queue effects;
 };
 
 server_actor::behavior_type server_behavior(server_actor::stateful_pointer<server_state> self, const run_context* run,

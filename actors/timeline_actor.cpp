@@ -61,7 +61,7 @@ void go_on(self_pointer self) {
     switch (*needs) {
       case timeline_needs::training: return hand_out(self);
       case timeline_needs::evaluation:
-        state.prepare_evaluation(state.line->state());
+        state.prepare_evaluation(state.line->under_test(), state.line->state().ledger.get());
         state.evaluation->scores.leave_out(state.line->leaving());
         for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
         return;

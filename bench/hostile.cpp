@@ -15,12 +15,10 @@
 #include "actors/tls/credentials.hpp"
 #include "bench/common.hpp"
 #include "bench/hostile_attacks.hpp"
-#include "scenarios/node_scenario.hpp"
 #include "tests/net/test_pki.hpp"
-#include "tests/processes/frame_session.hpp"
+#include "tests/processes/node_answers.hpp"
 #include "tests/wire/control_samples.hpp"
 #include "tests/wire/samples.hpp"
-#include "tools/session.hpp"
 #include "wire/decode.hpp"
 
 namespace {
@@ -91,8 +89,7 @@ void learn(target& of, const fs::path& good) {
     const auto* welcome = std::get_if<bench::protocol::welcome>(&got);
     if (welcome == nullptr) continue;
     of.run = welcome->run;
-    of.shape = must(tools::open_without_data(must(scenarios::parse_node_scenario(welcome->scenario)), welcome->facts))
-                   .parts.shared;
+    of.shape = tests::experiment_of(*welcome).parts.shared;
     return;
   }
   throw std::runtime_error("the gateway does not take the good node in");
@@ -147,9 +144,7 @@ int attack_ports(const arguments& given) {
   const fs::path pki_folder = given.text("--pki"), good = given.text("--good");
   const auto credentials = must(actors::tls::load_node_credentials(good));
   tests::test_pki pki;
-  for (const std::string tier : {"clients", "operator"})
-    for (const auto& [from, to] : {std::pair("authority.pem", ".pem"), std::pair("authority-key.pem", "-key.pem")})
-      fs::copy_file(pki_folder / tier / from, pki.folder() / (tier + to));
+  for (const std::string tier : {"clients", "operator"}) pki.adopt(pki_folder / tier, tier);
   auto of_nodes = forged(pki, "clients", credentials.tier.facts.common_name, good);
   of_nodes.emplace("denied", context_of(folder_paths(given.text("--denied"))));
   const auto of_operators = forged(pki, "operator", "aggregator9", good);

@@ -10,11 +10,13 @@
 #include <sys/socket.h>
 
 #include "actors/net/detail/framing.hpp"
+#include "tests/support/updates.hpp"
 
 namespace furlong::bench {
 
 using models::random_stream;
 using tests::bytes;
+using tests::noise;
 using tests::operator+;
 using tests::raw_peer;
 
@@ -24,12 +26,6 @@ std::uint32_t below(random_stream& random, std::size_t end) { return random.belo
 
 std::uint64_t wide(random_stream& random) {
   return (static_cast<std::uint64_t>(random()) << 32U) ^ static_cast<std::uint64_t>(random());
-}
-
-bytes noise(random_stream& random, std::size_t most) {
-  bytes made(1 + below(random, most));
-  for (auto& byte : made) byte = static_cast<std::byte>(random());
-  return made;
 }
 
 bytes of_text(std::string_view text) {
@@ -87,7 +83,7 @@ class knock {
       if (part.empty()) return false;
       got += part.size();
     }
-    return true;
+    return send(framed(wire::control(protocol::ready{as.run})));
   }
   raw_peer& peer() { return peer_; }
   /// Waits until the port has read everything, and has ended the connection.
@@ -279,10 +275,7 @@ bytes node_frame(const target& of, random_stream& random) {
     const auto frame = wire::encoder::encode(wire::control(protocol::task_failures{{id}}));
     return {frame->bytes().begin(), frame->bytes().end()};
   }
-  federated::client_update update{id, 1, 1, 0.0, {of.shape, {}, {}, {}}};
-  for (std::size_t i = 0; i < of.shape->count(); ++i)
-    update.change.pieces.push_back({false, 0, 0, of.shape->offset(i)});
-  update.change.values.resize(of.shape->size());
+  auto update = tests::dense_update(id, of.shape);
   for (auto& value : update.change.values) value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
   const auto frame = wire::encoder(of.shape).encode(update, wire::update_format::dense);
   if (!frame) throw std::runtime_error(frame.error().text());

@@ -12,10 +12,9 @@
 #include "bench/common.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/validation.hpp"
-#include "scenarios/node_scenario.hpp"
 #include "tests/net/test_pki.hpp"
-#include "tests/processes/frame_session.hpp"
-#include "tools/session.hpp"
+#include "tests/processes/node_answers.hpp"
+#include "tests/support/updates.hpp"
 #include "wire/decode.hpp"
 
 namespace {
@@ -27,9 +26,7 @@ namespace protocol = federated::protocol;
 using tests::must;
 
 federated::client_update update_of(const models::layout_ptr& shape, const federated::task_id& id) {
-  federated::client_update update{id, 1, 1, 0.5, {shape, {}, {}, {}}};
-  for (std::size_t i = 0; i < shape->count(); ++i) update.change.pieces.push_back({false, 0, 0, shape->offset(i)});
-  update.change.values.resize(shape->size());
+  auto update = tests::dense_update(id, shape);
   float next = 0.0F;
   for (auto& value : update.change.values) value = 1e-4F * (next = next < 7.0F ? next + 0.37F : 0.1F);
   return update;
@@ -66,9 +63,9 @@ class node {
   void answer(const net::received& frame) {
     const auto got = must(decoder_.decode(frame.bytes()));
     if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
-      const auto scenario = must(scenarios::parse_node_scenario(welcome->scenario));
-      shape_ = must(tools::open_without_data(scenario, welcome->facts)).parts.shared;
+      shape_ = tests::experiment_of(*welcome).parts.shared;
       decoder_ = wire::decoder(shape_);
+      send(protocol::ready{welcome->run});
     } else if (const auto* given = std::get_if<protocol::assignment>(&got)) {
       for (const auto& one : given->tasks) {
         const auto update = update_of(shape_, {given->run, given->version, one.client, one.attempt});
@@ -76,9 +73,7 @@ class node {
         ++sent_;
       }
     } else if (const auto* wanted = std::get_if<protocol::evaluation_request>(&got)) {
-      protocol::evaluation_scores none{wanted->version, {}};
-      for (const auto& [in, client] : wanted->clients) none.each.push_back({in, client, {}});
-      send(none);
+      send(tests::no_scores(*wanted));
     } else if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
       over_ = bye->final;
     }
@@ -95,8 +90,7 @@ class node {
 
 int load(const fs::path& authority, std::uint16_t port, std::size_t nodes) {
   tests::test_pki pki;
-  fs::copy_file(authority / "authority.pem", pki.folder() / "clients.pem");
-  fs::copy_file(authority / "authority-key.pem", pki.folder() / "clients-key.pem");
+  pki.adopt(authority, "clients");
   net::transport on;
   std::vector<std::unique_ptr<node>> all;
   for (std::size_t i = 0; i < nodes; ++i) {

@@ -13,7 +13,7 @@
 #include "actors/operator/link_messages.hpp"
 #include "actors/operator/listener.hpp"
 #include "bench/common.hpp"
-#include "tests/operator/test_pki.hpp"
+#include "tests/operator/test_authority.hpp"
 
 namespace furlong::bench {
 
@@ -83,7 +83,7 @@ struct site {
 
 /// Two actor systems with one connection.
 struct pair {
-  pair(const tests::test_authority& authority, bool with_tls)
+  pair(tests::test_authority& authority, bool with_tls)
       : upper({with_tls ? std::optional(authority.issue("upper")) : std::nullopt}),
         lower({with_tls ? std::optional(authority.issue("lower")) : std::nullopt}) {}
   site upper, lower;
@@ -92,7 +92,7 @@ struct pair {
 /// Frames go from `lower` to `upper`.
 class link_run : pair {
  public:
-  link_run(const tests::test_authority& authority, bool with_tls) : pair(authority, with_tls) {
+  link_run(tests::test_authority& authority, bool with_tls) : pair(authority, with_tls) {
     listener_ = links::operator_listener::open(upper.system, "127.0.0.1", 0, {}, [this](const auto& channel) {
                   above_ = channel;
                   return actors::net::channel_events{[this](const auto&) { arrived(); }, nullptr};
@@ -136,7 +136,7 @@ class link_run : pair {
 /// Blobs go from `lower` to `upper`, which answers each.
 class bare_run : pair {
  public:
-  bare_run(const tests::test_authority& authority, bool with_tls) : pair(authority, with_tls) {
+  bare_run(tests::test_authority& authority, bool with_tls) : pair(authority, with_tls) {
     sink_ = upper.system.spawn([](caf::event_based_actor* self) -> caf::behavior {
       return {[self](const bench::blob&) { self->send(caf::actor_cast<caf::actor>(self->current_sender()), 1); }};
     });
@@ -173,7 +173,7 @@ class bare_run : pair {
   caf::actor sink_, remote_;
 };
 
-void compare(const tests::test_authority& authority, bool with_tls, std::size_t frames, std::size_t repetitions,
+void compare(tests::test_authority& authority, bool with_tls, std::size_t frames, std::size_t repetitions,
              bench::figures& out) {
   const auto frame = one_frame();
   const auto* first = reinterpret_cast<const char*>(frame.bytes().data());
@@ -199,7 +199,7 @@ void compare(const tests::test_authority& authority, bool with_tls, std::size_t 
 int main(int argc, char** argv) {
   const auto frames = bench::count_argument(argc, argv, "--frames", 256);
   const auto repetitions = bench::count_argument(argc, argv, "--repetitions", 9);
-  const tests::test_authority authority;
+  tests::test_authority authority;
   bench::figures out("operator_link");
   for (const bool with_tls : {true, false}) compare(authority, with_tls, frames, repetitions, out);
 }

@@ -1,6 +1,8 @@
 // What scoring one client gives.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -13,11 +15,19 @@ enum class group : std::uint8_t { validation, seen, unseen };
 /// Sums over the scored examples of one client.
 struct client_score {
   double squared_error = 0.0;  ///< of predictions against labels (ratings)
-  double loss = 0.0;           ///< logistic loss, or squared error
-  std::uint64_t correct = 0;   ///< |y - yhat| <= 0.5 for ratings; the right side of even odds for classes
-  std::uint64_t examples = 0;
-  std::vector<std::pair<float, bool>> odds;  ///< prediction and class, for the AUC; classes only
+  double loss = 0.0;           ///< squared error, logistic loss, or negative log-likelihood in nats
+  std::uint64_t correct = 0;   ///< |y - yhat| <= 0.5 for ratings; the right side of even odds; the likeliest class
+  std::uint64_t examples = 0;  ///< predictions scored: one an example, or one a token (next_token)
+  std::vector<std::pair<float, bool>> odds;  ///< prediction and class, for the AUC; two classes only
+  std::uint64_t words = 0;                   ///< next_token: predictions whose target is a word of the vocabulary
+  std::uint64_t words_correct = 0;           ///< of these
 };
+
+/// Whether all that it says are numbers. Those of a diverged model are not.
+[[nodiscard]] inline bool is_finite(const client_score& score) {
+  return std::isfinite(score.squared_error) && std::isfinite(score.loss) &&
+         std::ranges::all_of(score.odds, [](const auto& each) { return std::isfinite(each.first); });
+}
 
 /// A client's score, with its name.
 struct scored_client {

@@ -50,8 +50,12 @@ void client_scorer::rebuild(std::uint32_t client, std::span<const std::size_t> t
   reconstruct(*e_.model, use.weights, tensors, use.support, e_.settings.reconstruction, use.solver);
 }
 
-void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const {
-  const auto batch = use.weights.data().slice(first, last);
+std::uint32_t client_scorer::batch_size() const {
+  const auto& settings = e_.settings;
+  return settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
+}
+
+void client_scorer::add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const {
   use.predictions.resize(batch.size());
   e_.model->predict(use.weights.weights(), batch, use.predictions);
   const auto& settings = e_.settings.evaluation;
@@ -71,6 +75,26 @@ void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspac
     }
   }
   out.examples += batch.size();
+}
+
+/// Batch by batch: the activations of a sequence model take much more room than its examples.
+void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const {
+  const auto kind = e_.model->objective();
+  const bool classes = kind == models::objective::categorical || kind == models::objective::next_token;
+  models::class_scores sums;
+  cut_batches(first, last, batch_size(), use.batches);
+  for (const auto& range : use.batches) {
+    const auto batch = use.weights.data().slice(range.first, range.last);
+    if (classes)
+      e_.model->score(use.weights.weights(), batch, sums);
+    else
+      add_predictions(batch, use, out);
+  }
+  out.loss += sums.loss;
+  out.correct += sums.correct;
+  out.examples += sums.predictions;
+  out.words += sums.words;
+  out.words_correct += sums.words_correct;
 }
 
 result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const {
@@ -109,10 +133,8 @@ void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_sc
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
   initial_private(e_, 0, client, use.own);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, data, client);
-  const auto& settings = e_.settings;
-  const auto batch_size =
-      settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
-  deal_batches(use, batch_size, true, settings.reconstruction);
+  if (!e_.settings.evaluation.split) return add_scores(0, static_cast<std::uint32_t>(data.size()), use, out);
+  deal_batches(use, batch_size(), true, e_.settings.reconstruction);
   rebuild(client, rebuilt_, use);
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
 }

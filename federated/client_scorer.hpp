@@ -3,7 +3,8 @@
 // Seen clients are scored on their own test part: with the private values they have stored (FURL), with values
 // reconstructed from their train part (FedRecon), or with the shared model as it is. Unseen clients are scored on their
 // query batches (odd ones) after reconstruction on their support batches (even ones), as in training; where the
-// algorithm reconstructs nothing, with the initial values.
+// algorithm reconstructs nothing, with the initial values. With evaluation.split = false all their examples are scored,
+// with the initial values.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,8 @@ class client_scorer {
   void score_unseen(std::uint32_t client, workspace& use, client_score& out) const;
   void rebuild(std::uint32_t client, std::span<const std::size_t> tensors, workspace& use) const;
   void add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const;
+  void add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const;
+  [[nodiscard]] std::uint32_t batch_size() const;
 
   const experiment& e_;
   const models::shared_parameters& model_;

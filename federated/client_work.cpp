@@ -34,6 +34,13 @@ struct job {
     cut_batches(0, static_cast<std::uint32_t>(use.weights.data().size()), settings().client.batch_size, use.batches);
   }
 
+  /// The training phase begins: from now on dropout drops.
+  void train(std::span<const std::size_t> tensors) {
+    use.weights.train_only(tensors);
+    use.weights.drop_by(models::random_stream(settings().seed, models::purpose::dropout,
+                                              static_cast<std::uint32_t>(id.version), id.client));
+  }
+
   void count(const phase_result& phase, bool weighs) {
     out.examples += phase.examples;
     if (!weighs) return;
@@ -53,7 +60,7 @@ models::sgd_options sgd_of(const job& work) {
 /// Local SGD on `tensors` for all epochs, reshuffled in each when asked.
 void local_epochs(job& work, std::span<const std::size_t> tensors) {
   const auto& client = work.settings().client;
-  work.use.weights.train_only(tensors);
+  work.train(tensors);
   if (!client.shuffle) {
     work.cut();
     work.count(run_batches(work.use.weights, work.use.batches, client.epochs, client.max_steps, sgd_of(work)), true);
@@ -72,7 +79,7 @@ void local_epochs(job& work, std::span<const std::size_t> tensors) {
 void train_shared(job& work) { local_epochs(work, work.e.parts.all_tensors); }
 
 void train_one_gradient(job& work) {
-  work.use.weights.train_only(work.e.parts.all_tensors);
+  work.train(work.e.parts.all_tensors);
   const batch_range everything{0, static_cast<std::uint32_t>(work.use.weights.data().size())};
   work.count(run_batches(work.use.weights, {&everything, 1}, 1, 1, sgd_of(work)), true);
 }
@@ -96,7 +103,7 @@ void train_fedrecon(job& work) {
   deal_batches(use, client.batch_size, how.split, how);
   work.count(reconstruct(*work.e.model, use.weights, work.e.parts.private_tensors, use.support, how, use.solver),
              false);
-  use.weights.train_only(how.joint ? work.e.parts.all_tensors : work.e.parts.shared_tensors);
+  work.train(how.joint ? work.e.parts.all_tensors : work.e.parts.shared_tensors);
   work.count(run_batches(use.weights, use.query, client.epochs, client.max_steps, sgd_of(work)), true);
 }
 
@@ -108,7 +115,7 @@ void clip(models::delta& change, double bound) {
   for (auto& value : change.values) value *= factor;
 }
 
-/// FedAtt eq. 6: beta N(0, 1) on every element, so that the update becomes dense.
+/// FedAtt eqs. 5 and 6: beta N(0, 1) on every element, so that the update becomes dense.
 void add_client_noise(const job& work) {
   auto& change = work.out.change;
   change = models::to_dense(change);
@@ -190,7 +197,7 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   use.weights.difference(model.model, out.change);
   if (e.settings.privacy.clip > 0) clip(out.change, e.settings.privacy.clip);
   const auto& rule = e.settings.aggregation;
-  if (rule.rule == rule_kind::fedatt && rule.noise > 0 && rule.noise_at == fedatt_noise::client) add_client_noise(work);
+  if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(work);
   if (!round_update(e, id, use.own, out.change)) {
     no_change(e, out);
     return false;

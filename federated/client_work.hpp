@@ -6,6 +6,8 @@
 //           (eq. 7, z_i = 1) and stored by the caller; only the shared difference is in the update.
 // FedRecon  (Singhal et al. 2021, algorithm 1): private tensors drawn afresh, reconstructed on the support batches with
 //           shared ones frozen; then shared tensors updated on the query batches with private ones frozen.
+//
+// Dropout applies while the update is trained, from a stream keyed by (seed, version, client); not in reconstruction.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "federated/aggregation/attention.hpp"
 #include "federated/evaluation.hpp"
 #include "federated/protocol/server_state.hpp"
 
@@ -56,7 +57,8 @@ struct round_report {
   std::vector<refused_member> refused;
   std::vector<std::uint64_t> staleness;  ///< folded updates by staleness: 0, 1, 2, ... versions; asynchronous runs only
   std::vector<task_id> members;          ///< whose updates the version took in; where clients are routed only
-  std::vector<task_span> spans;          ///< of the first and the middle round of a run: its tasks, at most 200
+  std::optional<attention_weights> attention;  ///< of the updates folded; with evaluation.attention
+  std::vector<task_span> spans;                ///< of the first and the middle round of a run: its tasks, at most 200
 };
 
 /// Callbacks of a run, each of which may be empty; called from one thread at a time, in order. A failure of a callback

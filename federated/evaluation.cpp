@@ -11,8 +11,10 @@ namespace furlong::federated {
 
 namespace {
 
-/// The share of (positive, negative) pairs ranked rightly; pairs that tie count half. Nothing when a class is missing.
+/// The share of (positive, negative) pairs ranked rightly; pairs that tie count half. Nothing when a class is missing,
+/// or a prediction is not a number: those have no rank.
 std::optional<double> area_under_curve(std::vector<std::pair<float, bool>> odds) {
+  if (std::ranges::any_of(odds, [](const auto& one) { return std::isnan(one.first); })) return std::nullopt;
   std::ranges::sort(odds);
   double positives = 0;
   double negatives = 0;
@@ -92,6 +94,8 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   group_metrics total;
   double squared = 0.0;
   std::uint64_t correct = 0;
+  std::uint64_t words = 0;
+  std::uint64_t words_correct = 0;
   std::vector<std::pair<float, bool>> odds;
   for (const auto i : items) {
     if (scores_[i].examples == 0) continue;
@@ -100,16 +104,23 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     total.loss += scores_[i].loss;
     squared += scores_[i].squared_error;
     correct += scores_[i].correct;
+    words += scores_[i].words;
+    words_correct += scores_[i].words_correct;
     odds.insert(odds.end(), scores_[i].odds.begin(), scores_[i].odds.end());
   }
   if (total.examples == 0) return total;
   const auto n = static_cast<double>(total.examples);
   total.loss /= n;
   total.accuracy = static_cast<double>(correct) / n;
-  if (e_.model->objective() == models::objective::squared_error)
-    total.rmse = std::sqrt(squared / n);
-  else
-    total.auc = area_under_curve(std::move(odds));
+  switch (e_.model->objective()) {
+    case models::objective::squared_error: total.rmse = std::sqrt(squared / n); break;
+    case models::objective::logistic: total.auc = area_under_curve(std::move(odds)); break;
+    case models::objective::categorical: break;
+    case models::objective::next_token:
+      total.perplexity = std::exp(total.loss);
+      if (words > 0) total.accuracy_words = static_cast<double>(words_correct) / static_cast<double>(words);
+      break;
+  }
   return total;
 }
 
@@ -169,13 +180,20 @@ constexpr std::array<named_group, 3> named_groups = {{{"validation", &evaluation
 
 struct named_figure {
   std::string_view name;
+  bool smaller_is_better;
   std::optional<double> (*figure)(const group_metrics&);
+  std::optional<models::objective> only = std::nullopt;  ///< models that have it; empty: all
+
+  [[nodiscard]] bool fits(std::optional<models::objective> of) const { return !of || !only || *of == *only; }
 };
-constexpr std::array<named_figure, 4> named_figures = {
-    {{"rmse", [](const group_metrics& of) { return of.rmse; }},
-     {"accuracy", [](const group_metrics& of) { return std::optional(of.accuracy); }},
-     {"auc", [](const group_metrics& of) { return of.auc; }},
-     {"loss", [](const group_metrics& of) { return std::optional(of.loss); }}}};
+constexpr std::array<named_figure, 6> named_figures = {
+    {{"rmse", true, [](const group_metrics& of) { return of.rmse; }, models::objective::squared_error},
+     {"perplexity", true, [](const group_metrics& of) { return of.perplexity; }, models::objective::next_token},
+     {"accuracy", false, [](const group_metrics& of) { return std::optional(of.accuracy); }},
+     {"accuracy_words", false, [](const group_metrics& of) { return of.accuracy_words; },
+      models::objective::next_token},
+     {"auc", false, [](const group_metrics& of) { return of.auc; }, models::objective::logistic},
+     {"loss", true, [](const group_metrics& of) { return std::optional(of.loss); }}}};
 
 /// The parts of a metric's name; null where there is no such part.
 std::pair<const named_group*, const named_figure*> parts_of(std::string_view name) {
@@ -194,9 +212,24 @@ std::optional<double> metric_of(const evaluation_report& report, std::string_vie
   return what->figure(*(report.*(in->group)));
 }
 
-bool valid_metric(std::string_view name) {
+bool valid_metric(std::string_view name, std::optional<models::objective> of) {
   const auto [in, what] = parts_of(name);
-  return in != nullptr && what != nullptr;
+  return in != nullptr && what != nullptr && what->fits(of);
+}
+
+bool smaller_is_better(std::string_view name) {
+  const auto* what = parts_of(name).second;
+  return what != nullptr && what->smaller_is_better;
+}
+
+std::string figure_names(std::optional<models::objective> of) {
+  std::vector<std::string_view> fitting;
+  for (const auto& one : named_figures)
+    if (one.fits(of)) fitting.push_back(one.name);
+  std::string all;
+  for (std::size_t i = 0; i < fitting.size(); ++i)
+    all.append(i == 0 ? "" : i + 1 == fitting.size() ? " or " : ", ").append(fitting[i]);
+  return all;
 }
 
 }  // namespace furlong::federated

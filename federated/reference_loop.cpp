@@ -34,6 +34,8 @@ class plain_run {
         if (auto done = evaluate(); !done) return tl::unexpected(done.error());
     }
     if (auto done = evaluate(); !done) return tl::unexpected(done.error());
+    if (const auto best = state_.chosen(); best.version != state_.version)
+      if (auto done = evaluate(best); !done) return tl::unexpected(done.error());
     state_.optimizer = optimizer_.state();
     watch_.tell(state_);
     return run_outcome{std::move(state_), std::move(last_), false};
@@ -45,16 +47,16 @@ class plain_run {
   }
 
   result<void> evaluate() {
-    evaluation scores(e_, state_.model, &store_, state_.version, state_.ledger.get());
+    auto done = evaluate(state_.last());
+    note_evaluation(e_, state_, last_);
+    return done;
+  }
+
+  result<void> evaluate(const protocol::model_version& of) {
+    evaluation scores(e_, of.model, &store_, of.version, state_.ledger.get());
     for (std::size_t i = 0; i < scores.size(); ++i)
       if (auto done = scores.score(i, use_); !done) return done;
     last_ = scores.report();
-    const auto& target = e_.settings.evaluation.target;
-    const auto value = target.metric.empty() ? std::nullopt : metric_of(last_, target.metric);
-    if (value && !state_.target_reached && (target.at_most ? *value <= target.value : *value >= target.value)) {
-      state_.target_reached = 0;
-      state_.target_version = state_.version;
-    }
     return observer_.on_evaluation ? observer_.on_evaluation(last_) : result<void>();
   }
 
@@ -88,6 +90,7 @@ class plain_run {
       if (auto done = train_client(from, client, *sum, report); !done) return tl::unexpected(done.error());
     auto round = sum->report();
     if (report.folded < e_.settings.participation.min_reports) abandon(round, report);
+    report.attention = weigh_updates();
     count(report);
     close_round(e_, state_, optimizer_, round, report);
     return report;
@@ -117,8 +120,17 @@ class plain_run {
     }
     of.reported_version = static_cast<std::uint32_t>(from.version + 1);
     folded_.push_back(client);
+    if (e_.settings.evaluation.attention && update.weight > 0)
+      distances_.push_back({client, {sum.distances().begin(), sum.distances().end()}});
     ++report.folded;
     return {};
+  }
+
+  std::optional<attention_weights> weigh_updates() {
+    const auto told = std::exchange(distances_, {});
+    std::vector<client_distances> all;
+    for (const auto& [client, distances] : told) all.push_back({client, distances});
+    return all.empty() || folded_.empty() ? std::nullopt : std::optional(attention_of(*e_.parts.shared, all));
   }
 
   /// Too few reports: what was folded is thrown away.
@@ -152,6 +164,7 @@ class plain_run {
   std::unique_ptr<selection_policy> policy_;
   workspace use_;
   std::vector<std::uint32_t> folded_;
+  std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;  ///< of those folded
   evaluation_report last_;
 };
 

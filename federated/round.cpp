@@ -20,8 +20,12 @@ protocol::server_state initial_state(const experiment& e) {
 }
 
 broadcast make_broadcast(const experiment& e, const protocol::server_state& state) {
-  broadcast made{state.run, state.version, state.model, state.reference};
-  round_broadcast(e, state.version, made.model);
+  return make_broadcast(e, state, state.last());
+}
+
+broadcast make_broadcast(const experiment& e, const protocol::server_state& state, const protocol::model_version& of) {
+  broadcast made{state.run, of.version, of.model, state.reference};
+  round_broadcast(e, of.version, made.model);
   return made;
 }
 
@@ -42,6 +46,31 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
   if (!round.reference.empty()) state.reference = round.reference;
   report.version = ++state.version;
   report.rejected = report.refused.size();
+}
+
+std::string selection_metric(const evaluation_settings& settings) {
+  const auto& metric = settings.target.metric;
+  return "validation." + (metric.empty() ? "loss" : metric.substr(metric.find('.') + 1));
+}
+
+void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
+  const auto& settings = e.settings.evaluation;
+  const auto& target = settings.target;
+  const auto reached = target.metric.empty() ? std::nullopt : metric_of(figures, target.metric);
+  if (reached && !state.target_reached && (target.at_most ? *reached <= target.value : *reached >= target.value)) {
+    state.target_reached = state.now;
+    state.target_version = state.version;
+  }
+  if (!settings.keep_best) return;
+  const auto metric = selection_metric(settings);
+  const auto figure = metric_of(figures, metric);
+  if (!figure || !std::isfinite(*figure)) return;
+  if (state.best && state.best->metric == metric) {  // else another one was asked for before the run was resumed
+    const double more = *figure - state.best->figure;
+    if (!(smaller_is_better(metric) ? more < 0.0 : more > 0.0)) return;
+  }
+  state.best =
+      std::make_shared<const protocol::best_model>(protocol::best_model{metric, *figure, state.version, state.model});
 }
 
 }  // namespace furlong::federated

@@ -13,6 +13,9 @@ namespace furlong::federated {
 
 /// The model of the state's version as clients get it: rounded where network.compression says so.
 [[nodiscard]] broadcast make_broadcast(const experiment& e, const protocol::server_state& state);
+/// The same of an earlier version.
+[[nodiscard]] broadcast make_broadcast(const experiment& e, const protocol::server_state& state,
+                                       const protocol::model_version& of);
 
 /// Encoded size of a task and a broadcast, for the books.
 [[nodiscard]] std::uint64_t sent_bytes(const experiment& e, const broadcast& from);
@@ -22,5 +25,12 @@ namespace furlong::federated {
 /// `state` are the caller's too. The optimizer's state is not copied into `state`.
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report);
+
+/// The last model was evaluated: remembers when evaluation.target was first reached and, with evaluation.select =
+/// "best", the model of the best validation figure. Of equal figures the first counts; one that is not finite never.
+void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures);
+
+/// The validation figure that evaluation.select = "best" goes by: that of evaluation.target.metric, else the loss.
+[[nodiscard]] std::string selection_metric(const evaluation_settings& settings);
 
 }  // namespace furlong::federated

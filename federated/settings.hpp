@@ -63,7 +63,11 @@ struct server_settings {
 };
 
 enum class rule_kind : std::uint8_t { mean, uniform_mean, fedatt };
-enum class fedatt_noise : std::uint8_t { client, server };
+/// On each client's update, or once on the aggregate.
+enum class noise_place : std::uint8_t { client, server };
+/// What FedAtt calls the distance of a matrix: the root of its squared elements, or its largest singular value. Tensors
+/// of one row or one column are vectors, with their L2 norm.
+enum class fedatt_norm : std::uint8_t { frobenius, spectral };
 
 /// [algorithm] aggregation = {...}
 struct aggregation_settings {
@@ -72,8 +76,9 @@ struct aggregation_settings {
   std::uint32_t max_weight = 1U << 16;  ///< most examples one update may count for
   std::uint32_t max_updates = 4096;  ///< most updates of a round; raised to the cohort's size when a run is assembled
   double eps = 1.0;                  ///< FedAtt: step size
-  double noise = 0.0;                ///< FedAtt: beta, scale of the normal noise (paper eq. 6)
-  fedatt_noise noise_at = fedatt_noise::client;  ///< per client inside the sum (paper), or once after it (code)
+  fedatt_norm norm = fedatt_norm::frobenius;  ///< FedAtt: of the distances
+  double noise = 0.0;  ///< beta, standard deviation of the normal noise on every element (FedAtt, eqs. 5 and 6)
+  noise_place noise_at = noise_place::client;  ///< per client inside the sum (paper), or once after it (its code)
 };
 
 /// [privacy]
@@ -99,6 +104,9 @@ struct evaluation_settings {
   float clip_high = 5.0F;
   std::vector<std::string> reconstruct;  ///< tensors rebuilt from the support of each unseen client
   target_settings target = {};           ///< when was it first reached?
+  bool split = true;       ///< unseen clients: even batches support, odd ones query; else all examples are scored
+  bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure
+  bool attention = false;  ///< FedAtt: report how much each client's update weighed
 };
 
 enum class cold_start_kind : std::uint8_t { initial, reconstruct };

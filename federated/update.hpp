@@ -82,6 +82,8 @@ struct settlement {
   std::uint64_t examples = 0;               ///< processed for the update; 0 when none arrived
   std::uint64_t bytes = 0;                  ///< encoded size of the update; 0 when none arrived
   double loss = 0.0;                        ///< mean training loss per example; 0 when none arrived
+  /// With evaluation.attention, of a folded update: how far it moved each tensor, as the rule measures it.
+  std::vector<float> distances = {};
 };
 
 /// One client's outcome as an aggregator lists it.

@@ -112,8 +112,8 @@ model_entry logistic_regression_entry() {
   };
   entry.build = [](const option_values& options, const data_facts& facts) -> result<std::shared_ptr<const model>> {
     if (facts.labels != objective::logistic)
-      return fail(error::kind::usage, "model.kind", "logistic-regression needs labels 0 and 1, the data has ratings",
-                  "set data.binarize, or choose matrix-factorization");
+      return fail(error::kind::usage, "model.kind", "logistic-regression needs labels 0 and 1, and the data has none",
+                  "set data.binarize or data.positive, or choose another model");
     return std::make_shared<logistic_regression>(options, facts);
   };
   return entry;

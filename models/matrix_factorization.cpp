@@ -178,7 +178,7 @@ model_entry matrix_factorization_entry() {
   };
   entry.build = [](const option_values& options, const data_facts& facts) -> result<std::shared_ptr<const model>> {
     if (facts.labels != objective::squared_error)
-      return fail(error::kind::usage, "model.kind", "matrix-factorization needs ratings, the data has classes",
+      return fail(error::kind::usage, "model.kind", "matrix-factorization needs ratings, and the data has none",
                   "choose a classifier or a dataset of ratings");
     if (facts.features == 0) return fail(error::kind::data, "data", "the dataset has no items", "check its files");
     return std::make_shared<matrix_factorization>(options, facts);

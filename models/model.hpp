@@ -41,10 +41,29 @@ struct gradient_views {
   std::span<float* const> data;  ///< one per tensor of the model, shaped like the tensor
   row_marks by_feature;
   row_marks by_client;
+  random_stream* noise = nullptr;  ///< what dropout draws from; null: nothing is dropped
 };
 
 /// What predictions mean, and so which metrics apply.
-enum class objective { squared_error, logistic };
+enum class objective {
+  squared_error,  ///< a label is a number, a prediction its estimate
+  logistic,       ///< a label is 0 or 1, a prediction the log-odds of 1
+  categorical,    ///< a label is a class number; scored by score()
+  next_token      ///< an example is a sequence of tokens, each predicted from those before it; scored by score()
+};
+
+/// Sums over predictions of classes (categorical: one an example; next_token: one a token but the first).
+struct class_scores {
+  double loss = 0.0;  ///< negative log-likelihoods, in nats
+  std::uint64_t predictions = 0;
+  std::uint64_t correct = 0;  ///< the class predicted as the likeliest was the right one
+  /// next_token: of those, the ones whose target is a word of the vocabulary, neither unknown nor the end.
+  std::uint64_t words = 0;
+  std::uint64_t words_correct = 0;
+};
+
+/// Token numbers that every vocabulary has; words follow, the most frequent first.
+enum token : std::uint32_t { start_token = 0, end_token = 1, unknown_token = 2, first_word = 3 };
 
 /// A model. Stateless and thread-safe: parameters are arguments. Tensors come as views in the order of tensors();
 /// feature ids and owners in examples are row numbers of those views.
@@ -59,14 +78,20 @@ class model {
   /// Draws the first values of one tensor (of the rows given: a part of a tensor indexed by rows may be drawn alone).
   virtual void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const = 0;
 
-  /// Writes the gradient of the batch's *mean* loss and returns the *sum* of its examples' losses. The batch has at
-  /// least one example.
+  /// Writes the gradient of the batch's *mean* loss and returns that mean times the number of its examples. The mean is
+  /// over examples; of next_token over all predictions of the batch. The batch has at least one example.
   virtual double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                           gradient_views& out) const = 0;
 
-  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic).
+  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic), the likeliest class
+  /// (categorical), the likeliest token after the example's last (next_token).
   virtual void predict(std::span<const tensor_view> weights, const examples_view& batch,
                        std::span<float> out) const = 0;
+
+  /// Adds the scores of the batch, for objectives that predict classes. Independent of how examples are cut into
+  /// batches, unless the model says otherwise.
+  virtual void score(std::span<const tensor_view> /*weights*/, const examples_view& /*batch*/,
+                     class_scores& /*to*/) const {}
 
   /// True when predictions are affine in the values of these tensors, all others fixed.
   [[nodiscard]] virtual bool affine_in(std::span<const std::size_t> /*tensors*/) const { return false; }
@@ -82,6 +107,9 @@ struct data_facts {
   std::uint32_t features = 0;  ///< feature ids are below this (items, words)
   std::uint32_t clients = 0;   ///< client ids are below this
   models::objective labels = objective::squared_error;
+  std::uint32_t classes = 0;  ///< categorical: labels are below this
+  std::uint32_t words = 0;    ///< tokens below this are of the vocabulary; features from it on are buckets that unknown
+                              ///< words are hashed into, predicted as unknown_token. 0: features are not tokens
 };
 
 /// One line of the registry: how scenarios name, configure and build a model.

@@ -32,6 +32,9 @@ enum class purpose : std::uint32_t {
   device_correlation = 20,
   round_change = 21,
   round_model = 22,
+  dropout = 23,
+  synthetic_texts = 24,
+  power_iteration = 25,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

@@ -1,6 +1,9 @@
 #include <algorithm>
 
+#include "models/doc_classifier.hpp"
+#include "models/gru_lm.hpp"
 #include "models/logistic_regression.hpp"
+#include "models/lstm_nwp.hpp"
 #include "models/matrix_factorization.hpp"
 #include "models/model.hpp"
 
@@ -9,10 +12,10 @@ namespace furlong::models {
 namespace {
 
 std::vector<model_entry>& table() {
-  // One line per model. An explicit table, since a linker drops the static initialisers of a static library.
+  // One entry per model. An explicit table, since a linker drops the static initialisers of a static library.
   static std::vector<model_entry> entries = {
-      matrix_factorization_entry(),
-      logistic_regression_entry(),
+      matrix_factorization_entry(), logistic_regression_entry(), gru_lm_entry(), lstm_nwp_entry(),
+      doc_classifier_entry(),
   };
   return entries;
 }

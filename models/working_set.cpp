@@ -117,6 +117,7 @@ void working_set::gather(const model& of, const partition& parts, const shared_p
   trained_.clear();
   origin_.clear();
   velocity_.clear();
+  noise_.reset();
   copy_in(shared, own);
 }
 
@@ -165,9 +166,10 @@ double working_set::step(const examples_view& batch, const sgd_options& options)
     origin_.assign(weights_.begin(), weights_.begin() + static_cast<std::ptrdiff_t>(offsets_.back()));
   proximal_ = options.proximal;
   if (every_row_moves_)
-    for (const auto t : trained_) std::fill_n(targets_[t], views_[t].size(), 0.0F);
+    for (const auto t : trained_)
+      if ((*parts_->model)[t].index != row_index::none) std::fill_n(targets_[t], views_[t].size(), 0.0F);
 
-  gradient_views gradient{targets_, features_.next_marks(), clients_.next_marks()};
+  gradient_views gradient{targets_, features_.next_marks(), clients_.next_marks(), noise_ ? &*noise_ : nullptr};
   const double loss = model_->gradient(views_, batch, gradient);
   for (const auto t : trained_) {
     if (options.proximal != 0.0F) add_proximal(t);

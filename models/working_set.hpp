@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,9 @@ struct sgd_options {
   float proximal = 0.0F;  ///< adds proximal (w - w at gather()) to the gradient of shared tensors (FedProx)
 };
 
-/// A reusable workspace: after the first few clients it allocates nothing. One thread at a time.
+/// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and where
+/// momentum, a proximal term, reorder() or reinitialize() is used for the first time. What a model takes for a step is
+/// apart (layers/arena.hpp). One thread at a time.
 class working_set {
  public:
   /// Copies in the rows that `data` names (and of tables over clients the rows of its owners, or of `client` when the
@@ -38,6 +41,10 @@ class working_set {
 
   /// Chooses the tensors (by index in the model) that step() moves; all others stay frozen. Resets momentum.
   void train_only(std::span<const std::size_t> tensors);
+  /// From now on dropout draws from this stream; until the next gather().
+  void drop_by(const random_stream& stream) { noise_ = stream; }
+  /// No dropout any more.
+  void drop_nothing() { noise_.reset(); }
   /// One step on a batch (a slice of data()): returns the sum of its losses before the step.
   double step(const examples_view& batch, const sgd_options& options);
 
@@ -78,6 +85,7 @@ class working_set {
   const partition* parts_ = nullptr;
   float proximal_ = 0.0F;
   bool every_row_moves_ = false;
+  std::optional<random_stream> noise_;  ///< of dropout
 
   selection features_;
   selection clients_;

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <set>
 
+#include "federated/evaluation.hpp"
 #include "scenarios/draft.hpp"
+#include "scenarios/personal_tensors.hpp"
 
 namespace furlong::scenarios {
 
@@ -14,7 +16,10 @@ models::data_facts plausible_facts(const draft& of) {
   models::option_values options;
   for (const auto& [key, value] : of.values.all())
     if (key.starts_with("data.")) options.set(key.substr(5), value);
-  return {100, 100, of.source->labels ? of.source->labels(options) : models::objective::squared_error};
+  auto facts = of.source->facts ? of.source->facts(options) : models::data_facts{};
+  for (auto* count : {&facts.features, &facts.clients})
+    if (*count == 0) *count = 100;
+  return facts;
 }
 
 models::option_values options_of(const draft& of, std::string_view prefix) {
@@ -74,11 +79,27 @@ void check_fedsgd(draft& of) {
               "remove it, or choose fedavg");
 }
 
+void check_attention(draft& of) {
+  const std::string key = "evaluation.attention";
+  if (of.good({key, "algorithm.aggregation.rule"}) && of.values.flag(key) &&
+      of.values.text("algorithm.aggregation.rule") != "fedatt")
+    of.report(key, "asks what clients' updates weighed by distance, and only fedatt weighs them so",
+              "remove it, or set algorithm.aggregation.rule = \"fedatt\"");
+}
+
 void check_server(draft& of) {
   const std::string momentum = "algorithm.server.momentum";
   if (of.good({momentum, "algorithm.server.optimizer"}) && of.values.number(momentum) > 0.0 &&
       of.values.text("algorithm.server.optimizer") != "sgd")
     of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and yogi have beta1");
+}
+
+void check_noise(draft& of) {
+  const std::string key = "algorithm.aggregation.noise";
+  if (of.good({key, "algorithm.kind"}) && of.values.number(key) > 0.0 &&
+      of.values.text("algorithm.kind") == "centralized")
+    of.report(key, "has no meaning in centralized training: there are no clients' updates",
+              "remove it, or choose another algorithm");
 }
 
 void check_privacy(draft& of) {
@@ -123,7 +144,7 @@ void check_batches(draft& of) {
     return of.report(size, "puts all examples into one batch, which leaves no query batch to learn from",
                      "set a size, or reconstruction.split = false");
   const auto held_out = [&](const char* key) { return of.good({key}) && of.values.number(key) > 0.0; };
-  if (of.values.integer(scored) == 0 &&
+  if (of.values.integer(scored) == 0 && (!of.good({"evaluation.split"}) || of.values.flag("evaluation.split")) &&
       (held_out("data.unseen_users.test") || held_out("data.unseen_users.validation")))
     of.report(size, "puts all examples into one batch, which leaves no query batch to score unseen users on",
               "set evaluation.batch_size");
@@ -134,7 +155,11 @@ void check_source(draft& of) {
   models::option_values good;  // the check looks at what is there
   for (const auto& option : of.source->options)
     if (of.good({"data." + option.name})) good.set(option.name, of.values.all().find("data." + option.name)->second);
-  for (auto& [name, why, mend] : of.source->check(good)) of.report("data." + name, std::move(why), std::move(mend));
+  for (auto& [name, why, mend] : of.source->check(good)) {
+    const auto key = "data." + name;
+    if (of.is_set(key) && !of.good({key})) continue;  // it is wrong, and looks as if it were missing
+    of.report(key, std::move(why), std::move(mend));
+  }
 }
 
 std::shared_ptr<const models::model> build_probe(draft& of) {
@@ -148,19 +173,52 @@ std::shared_ptr<const models::model> build_probe(draft& of) {
   return nullptr;
 }
 
+/// What gives the model a tensor that describes one client; empty for other tensors.
+std::string setting_for(const models::model& probe, std::string_view tensor) {
+  for (const auto& one : personal_tensors())
+    if (one.model == probe.kind() && one.name == tensor) return std::string(one.setting);
+  return {};
+}
+
+/// What to do about a name that means no tensor. One that is only switched off is not misspelt.
+std::string missing_tensor_mend(const models::model& probe, const std::string& name,
+                                const std::vector<std::string>& names) {
+  if (const auto setting = setting_for(probe, name); !setting.empty()) return "set " + setting + ", or remove it";
+  const auto near = nearest(name, names);
+  return near.empty() ? "remove it, or switch the tensor on in [model]" : "did you mean " + toml_string(near) + "?";
+}
+
+/// What to write where nothing is private: a tensor that the model has for each client, or could have, or any.
+std::string private_example(const models::model& probe) {
+  const auto& tensors = *probe.tensors();
+  const auto write = [](std::string_view name) { return "write private = [" + toml_string(std::string(name)) + "]"; };
+  std::string could;
+  for (const auto& one : personal_tensors()) {
+    if (one.model != probe.kind()) continue;
+    const auto tensor = tensors.find(one.name);
+    const bool table = tensor && tensors[*tensor].index == models::row_index::by_client;
+    if (tensor && !table) return write(one.name);
+    if (could.empty())
+      could = "set " + (table ? "model.user_table = false" : std::string(one.setting)) + " and " + write(one.name);
+  }
+  if (!could.empty()) return could;
+  std::vector<std::string> names;
+  for (const auto& spec : tensors.tensors()) names.push_back(spec.name);
+  return "name some of " + listed(names) + " in private";
+}
+
 /// The indices of the tensors that a list of names means; reports names that mean none, or one twice.
-std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::layout& tensors) {
+std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::model& probe) {
+  const auto& tensors = *probe.tensors();
   std::vector<std::string> names;
   for (const auto& spec : tensors.tensors()) names.push_back(spec.name);
   std::vector<std::size_t> found;
   const auto wanted = of.values.list(key);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto tensor = tensors.find(wanted[i]);
-    const auto near = nearest(wanted[i], names);
     if (!tensor)
-      of.report_item(
-          key, i, "the model has no tensor " + toml_string(wanted[i]) + "; it has " + listed(names),
-          near.empty() ? "remove it, or switch the tensor on in [model]" : "did you mean " + toml_string(near) + "?");
+      of.report_item(key, i, "the model has no tensor " + toml_string(wanted[i]) + "; it has " + listed(names),
+                     missing_tensor_mend(probe, wanted[i], names));
     else if (std::ranges::find(found, *tensor) != found.end())
       of.report_item(key, i, "names " + toml_string(wanted[i]) + " twice", "remove one");
     else
@@ -169,32 +227,49 @@ std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const m
   return found;
 }
 
-void check_private(draft& of, const models::model& probe, std::string_view algorithm) {
+/// @param written the kind of algorithm that the file names: "fedatt" has become fedavg in the meantime
+void check_private(draft& of, const models::model& probe, std::string_view algorithm, const std::string& written) {
   if (!of.good({"model.private"})) return;
   const auto wanted = of.values.list("model.private");
   if (!keeps_private(algorithm)) {
-    if (!wanted.empty())
-      of.notes.push_back("model.private has no effect: " + std::string(algorithm) + " shares all tensors");
+    if (!wanted.empty()) of.notes.push_back("model.private has no effect: " + written + " shares all tensors");
     return;
   }
   if (wanted.empty())
     return of.report("model.private", std::string(algorithm) + " needs at least one private tensor",
-                     "write private = [\"user\"], or choose fedavg");
-  find_tensors(of, "model.private", *probe.tensors());
+                     private_example(probe) + ", or choose fedavg");
+  find_tensors(of, "model.private", probe);
   if (!of.good({"model.private"})) return;
   if (auto parts = models::split(probe.tensors(), wanted); !parts)
     of.report("model.private", parts.error().reason, parts.error().mend);
 }
 
-/// The default: whatever a client that never trained cannot have.
+/// "*" is all tensors; the default: whatever a client that never trained cannot have.
 void settle_reconstruct(draft& of, const models::model& probe, std::string_view algorithm) {
-  if (of.is_set("evaluation.reconstruct")) return;
+  const std::string key = "evaluation.reconstruct";
   std::vector<std::string> names;
+  if (of.is_set(key)) {
+    if (!of.good({key}) || of.values.list(key) != std::vector<std::string>{"*"}) return;
+    for (const auto& spec : probe.tensors()->tensors()) names.push_back(spec.name);
+    of.values.set(key, names);
+    return;
+  }
   const auto own = keeps_private(algorithm) ? of.values.list("model.private") : std::vector<std::string>{};
   for (const auto& spec : probe.tensors()->tensors())
     if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
       names.push_back(spec.name);
   of.values.set("evaluation.reconstruct", names);
+}
+
+/// All examples are scored: none is left to rebuild anything on.
+void check_split(draft& of, std::string_view algorithm) {
+  const std::string key = "evaluation.split";
+  if (!of.good({key, "evaluation.reconstruct", "private.cold_start"}) || of.values.flag(key)) return;
+  const bool cold = of.values.text("private.cold_start") == "reconstruct";
+  const auto rebuilt = of.values.list("evaluation.reconstruct");
+  if (!rebuilt.empty() && (algorithm != "furl" || cold))
+    of.report(key, "leaves no support examples, and " + listed(rebuilt) + " of unseen clients is rebuilt from them",
+              "set it to true, or evaluation.reconstruct = []");
 }
 
 /// What a table over clients means for privacy.
@@ -209,7 +284,7 @@ void check_least_squares(draft& of, const models::model& probe, std::string_view
   const std::string solver = "algorithm.reconstruction.solver";
   if (!of.good({solver, "evaluation.reconstruct"}) || of.values.text(solver) != "least-squares") return;
   const auto check = [&](const std::string& key) {
-    const auto tensors = find_tensors(of, key, *probe.tensors());
+    const auto tensors = find_tensors(of, key, probe);
     if (tensors.empty() || !of.good({solver, key}) || probe.affine_in(tensors)) return;
     of.report(solver,
               "least-squares needs predictions linear in what is rebuilt, and " + std::string(probe.kind()) +
@@ -220,21 +295,34 @@ void check_least_squares(draft& of, const models::model& probe, std::string_view
   check("evaluation.reconstruct");
 }
 
-void check_tensors(draft& of) {
+/// A target that the model has no such figure for is never reached.
+void check_target_figure(draft& of, const models::model& probe) {
+  const std::string key = "evaluation.target.metric";
+  if (!of.is_set(key) || !of.good({key})) return;
+  const auto& name = of.values.text(key);
+  if (!federated::valid_metric(name, probe.objective()))
+    of.report(key,
+              "is " + toml_string(name) + ", and " + std::string(probe.kind()) + " has no such figure on this data",
+              "choose " + federated::figure_names(probe.objective()));
+}
+
+void check_model(draft& of, const std::string& written) {
   const auto probe = build_probe(of);
   if (probe == nullptr || !of.good({"algorithm.kind"})) return;
   const auto algorithm = of.values.text("algorithm.kind");
-  check_private(of, *probe, algorithm);
+  check_target_figure(of, *probe);
+  check_private(of, *probe, algorithm, written);
   if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;
   settle_reconstruct(of, *probe, algorithm);
   note_tables(of, *probe);
-  if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe->tensors());
+  check_split(of, algorithm);
+  if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe);
   check_least_squares(of, *probe, algorithm);
   if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&
       probe->objective() != models::objective::squared_error)
     of.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");
   if (of.good({"private.cold_start"}) && of.values.text("private.cold_start") == "reconstruct" && algorithm != "furl")
-    of.notes.push_back("private.cold_start has no effect: " + algorithm + " keeps nothing from round to round");
+    of.notes.push_back("private.cold_start has no effect: " + written + " keeps nothing from round to round");
 }
 
 }  // namespace
@@ -243,17 +331,21 @@ bool keeps_private(std::string_view algorithm) { return algorithm == "furl" || a
 
 void check_scenario(draft& of) {
   check_name(of);
+  const auto written = of.good({"algorithm.kind"}) ? of.values.text("algorithm.kind") : std::string();
   settle_fedatt(of);
   settle_centralized(of);
   check_participation(of);
   check_simulation(of);
   check_fedsgd(of);
+  check_attention(of);
   check_server(of);
+  check_noise(of);
   check_privacy(of);
   check_compression(of);
   check_source(of);
   check_batches(of);
-  check_tensors(of);
+  check_model(of, written);
+  check_unused(of);
 }
 
 }  // namespace furlong::scenarios

@@ -8,15 +8,6 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Notes the keys of a table that were changed and do nothing.
-void note_unused(draft& of, std::string_view table, std::initializer_list<const char*> keys, const std::string& why) {
-  for (const char* name : keys)
-    if (const auto key = std::string(table) + "." + name; of.is_changed(key))
-      of.notes.push_back(key + " has no effect: " + why);
-}
-
-std::string quoted(const draft& of, std::string_view key) { return toml_string(of.values.text(key)); }
-
 void check_cohort(draft& of) {
   const std::string one = "participation.per_round";
   const std::string other = "participation.fraction";

@@ -60,6 +60,7 @@ void check_until(draft& of) {
 
 /// Whether a group of the evaluation has anybody in it, as far as the data's options tell.
 bool has_group(const draft& of, std::string_view group) {
+  if (of.source != nullptr && of.source->has_own_parts) return true;
   const auto none = [&](std::string_view key) { return of.good({key}) && !(of.values.number(key) > 0.0); };
   const auto no_part = [&](std::size_t part) {
     return of.good({"data.split"}) && of.values.numbers("data.split").size() == 3 &&
@@ -88,11 +89,21 @@ void check_target(draft& of) {
   const auto& name = of.values.text(metric);
   if (!federated::valid_metric(name))
     return of.report(metric, "is " + toml_string(name) + ", which is no figure of an evaluation",
-                     "write validation, seen or unseen, a point, and rmse, accuracy, auc or loss");
+                     "write validation, seen or unseen, a point, and " + federated::figure_names());
   const auto group = name.substr(0, name.find('.'));
   if (!has_group(of, group))
     of.report(metric, "is about a group with nobody in it: [data] leaves none for " + group,
               "set data.unseen_users or data.split, or choose another group");
+}
+
+void check_select(draft& of) {
+  const std::string key = "evaluation.select";
+  if (!is_word(of, key, "best")) return;
+  if (!has_group(of, "validation"))
+    return of.report(key, "looks at validation clients, and [data] leaves none",
+                     "set data.unseen_users.validation or data.split, or choose \"last\"");
+  if (of.good({"evaluation.every"}) && of.values.integer("evaluation.every") == 0)
+    of.notes.push_back(key + " has no effect: evaluation.every = 0, so that only the last model is evaluated");
 }
 
 /// What only a simulation can do and the scenario asks for; of [devices] the first key.
@@ -247,11 +258,13 @@ void check_simulation(draft& of) {
   check_one_length(of);
   check_until(of);
   check_target(of);
+  check_select(of);
   check_clock(of);
   check_devices(of);
   check_dropout(of);
-  const auto& events = of.records["event"];
-  for (std::size_t i = 0; i < events.size(); ++i) check_event(of, record_name("event", i), events[i]);
+  const auto events = of.records.find("event");
+  if (events == of.records.end()) return;
+  for (std::size_t i = 0; i < events->second.size(); ++i) check_event(of, record_name("event", i), events->second[i]);
 }
 
 }  // namespace furlong::scenarios

@@ -22,10 +22,11 @@ struct dataset {
   std::shared_ptr<const federated::population> clients;
   float label_low = 1.0F;  ///< the range of the labels, for clipping predictions
   float label_high = 5.0F;
-  std::optional<double> binarize;       ///< labels became 1 at or above this rating, else 0
-  std::vector<std::uint32_t> item_ids;  ///< rating data: the original id of each feature, ascending; else empty
-  bool whole = true;                    ///< it has the examples of all clients; else of some, or of none
-  std::vector<std::string> notes;       ///< what is worth knowing of it, a line each, for people
+  std::optional<double> binarize;            ///< labels became 1 at or above this rating, else 0
+  std::vector<std::uint32_t> item_ids;       ///< rating data: the original id of each feature, ascending; else empty
+  std::vector<std::filesystem::path> files;  ///< that it was read from, in a fixed order; generated data have none
+  bool whole = true;                         ///< it has the examples of all clients; else of some, or of none
+  std::vector<std::string> notes;            ///< what is worth knowing of it, a line each, for people
 };
 
 /// Something wrong with one option, found before any data is read.
@@ -43,8 +44,12 @@ struct dataset_entry {
   std::vector<models::option_spec> options;
   /// Combinations that the specs cannot express; may be null. Options are checked against `options` before.
   std::function<std::vector<option_problem>(const models::option_values&)> check;
-  /// What the labels will be, so that a model can be checked before data is read.
-  std::function<models::objective(const models::option_values&)> labels;
+  /// What the options say of the data, so that a model can be checked before they are read: what labels mean, whether
+  /// features are tokens (`words` above 0), and plausible numbers of what is not known; features and clients may be 0
+  /// for that. Null: ratings.
+  std::function<models::data_facts(const models::option_values&)> facts;
+  /// Its files may keep validation and test apart: `split` and `unseen_users` do not tell whether there are such parts.
+  bool has_own_parts = false;
   /// Reads or generates the data. `root` is where datasets are looked up. Where its files are is the option "path":
   /// nodes say that themselves, and do not believe a server about it.
   std::function<result<dataset>(const models::option_values&, const std::filesystem::path& root)> build;

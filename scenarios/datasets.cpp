@@ -3,8 +3,12 @@
 
 #include "scenarios/dataset.hpp"
 #include "scenarios/hosted_ratings.hpp"
+#include "scenarios/labelled_text.hpp"
+#include "scenarios/leaf.hpp"
 #include "scenarios/movielens.hpp"
 #include "scenarios/synthetic_ratings.hpp"
+#include "scenarios/synthetic_texts.hpp"
+#include "scenarios/text_source.hpp"
 
 namespace furlong::scenarios {
 
@@ -12,11 +16,17 @@ namespace {
 
 std::vector<dataset_entry>& table() {
   // One line per dataset. An explicit table, since a linker drops the static initialisers of a static library.
+  // clang-format off
   static std::vector<dataset_entry> entries = {
       movielens_entry(),
       hosted_ratings_entry(),
       synthetic_ratings_entry(),
+      text_entry(),
+      labelled_text_entry(),
+      leaf_entry(),
+      synthetic_texts_entry(),
   };
+  // clang-format on
   return entries;
 }
 

@@ -100,6 +100,14 @@ void check_scenario(draft& of);
 /// Its parts about [participation] and [private], and about the simulated world, its clock and the length of the run.
 void check_participation(draft& of);
 void check_simulation(draft& of);
+/// Its part that only notes: keys that were changed and do nothing, and figures that are not what their name says.
+void check_unused(draft& of);
+/// The word of a key, as it is written in a scenario.
+[[nodiscard]] inline std::string quoted(const draft& of, std::string_view key) {
+  return toml_string(of.values.text(key));
+}
+/// Notes the keys of a table that were changed and do nothing.
+void note_unused(draft& of, std::string_view table, std::initializer_list<const char*> keys, const std::string& why);
 /// The name of a record in problems: "event[1]" for item 0.
 [[nodiscard]] std::string record_name(const std::string& table, std::size_t item);
 

@@ -1,6 +1,8 @@
 // What a scenario can only settle once its data is there.
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string_view>
 
 #include "scenarios/draft.hpp"
 #include "scenarios/records.hpp"
@@ -117,6 +119,38 @@ result<void> check_events(const scenario& of, std::size_t population) {
   return {};
 }
 
+/// Whether anybody of a group of the evaluation can be scored: of unseen clients that are split those can that have
+/// more than the one batch which is their support.
+bool can_score(const scenario& of, const federated::population& clients, std::string_view group) {
+  using federated::part;
+  const auto any = [&](std::span<const std::uint32_t> who, part which, std::uint32_t more_than) {
+    return std::ranges::any_of(who, [&](auto client) { return clients.count(client, which) > more_than; });
+  };
+  if (group == "seen") return any(clients.training(), part::test, 0);
+  const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
+  if (group == "validation" && unseen.empty()) return any(clients.training(), part::validation, 0);
+  const auto& settings = of.settings;
+  const auto batch = settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
+  const auto support = !settings.evaluation.split ? 0U : batch > 0 ? batch : UINT32_MAX;
+  return any(unseen, part::train, support);
+}
+
+/// What a run goes by must have somebody to score, which only the data can tell where it may bring parts of its own.
+result<void> check_groups(const scenario& of, const dataset& data) {
+  const auto check = [&](const char* key, const std::string& group, const char* otherwise) -> result<void> {
+    if (can_score(of, *data.clients, group)) return {};
+    return refuse(
+        of, key, "looks at the group " + group + ", and the data has nobody in it to score",
+        "set data.unseen_users or data.split, lower evaluation.batch_size, or choose " + std::string(otherwise));
+  };
+  const auto& settings = of.settings.evaluation;
+  const auto& metric = settings.target.metric;
+  if (!metric.empty())
+    if (auto scored = check("evaluation.target.metric", metric.substr(0, metric.find('.')), "another group"); !scored)
+      return scored;
+  return settings.keep_best ? check("evaluation.select", "validation", "\"last\"") : result<void>();
+}
+
 /// A server that has nobody's data cannot choose by them.
 result<void> check_policy(const scenario& of, const dataset& data) {
   using federated::policy_kind;
@@ -128,16 +162,59 @@ result<void> check_policy(const scenario& of, const dataset& data) {
       "choose uniform, round-robin or least-recent");
 }
 
+/// A note where no group has anybody to score. Of most sources that is known before their data is read.
+void note_unscored(scenario& of, const dataset& data) {
+  if (!data.whole || !find_dataset(of.data_source)->has_own_parts) return;
+  for (const std::string group : {"validation", "seen", "unseen"})
+    if (can_score(of, *data.clients, group)) return;
+  of.notes.push_back(
+      "nothing is scored: nobody has examples for it; set data.split = [0.8, 0.1, 0.1] or data.unseen_users, or lower "
+      "evaluation.batch_size");
+}
+
+/// Why no unseen client's tensors are rebuilt before it is scored; empty where they are.
+std::string why_untuned(const scenario& of, const dataset& data) {
+  using federated::cold_start_kind;
+  if (of.settings.algorithm == federated::algorithm_kind::furl &&
+      of.settings.own.cold_start == cold_start_kind::initial)
+    return "under furl unseen clients are scored as they are, unless private.cold_start is \"reconstruct\"";
+  const bool validated = !data.clients->unseen_validation().empty() && can_score(of, *data.clients, "validation");
+  if (!data.whole || validated || can_score(of, *data.clients, "unseen")) return {};
+  return "nobody unseen is scored, and clients that train are scored without fine-tuning";
+}
+
+/// A note where shared tensors are to be fine-tuned on the support of unseen clients, and are not.
+result<void> note_untuned(scenario& of, const dataset& data) {
+  const auto& rebuilt = of.settings.evaluation.reconstruct;
+  const auto why = why_untuned(of, data);
+  if (rebuilt.empty() || why.empty()) return {};
+  const auto model = build_model(of, data.clients->facts());
+  if (!model) return tl::unexpected(model.error());
+  const auto& tensors = *(*model)->tensors();
+  const auto is_shared = [&](const std::string& name) {
+    const auto tensor = tensors.find(name);
+    return tensor && tensors[*tensor].index != models::row_index::by_client &&
+           std::ranges::find(of.private_tensors, name) == of.private_tensors.end();
+  };
+  if (std::ranges::any_of(rebuilt, is_shared))
+    of.notes.push_back("evaluation.reconstruct has no effect on shared tensors: " + why);
+  return {};
+}
+
 }  // namespace
 
 result<void> fit(scenario& to, const dataset& data) {
   const auto clients = data.clients->training().size();
   if (clients == 0) return refuse(to, "data.unseen_users.test", "no client is left to train", "hold out fewer users");
   if (auto possible = check_policy(to, data); !possible) return possible;
+  if (data.whole)
+    if (auto scored = check_groups(to, data); !scored) return scored;
   if (auto settled = settle_cohort(to, clients); !settled) return settled;
   if (auto fits = check_cohort(to); !fits) return fits;
   settle_rounds(to, clients);
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
+  note_unscored(to, data);
+  if (auto noted = note_untuned(to, data); !noted) return noted;
   to.notes.insert(to.notes.end(), data.notes.begin(), data.notes.end());
   auto& settings = to.settings;
   settings.evaluation.clip_low = data.label_low;

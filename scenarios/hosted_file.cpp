@@ -88,24 +88,8 @@ struct read_file {
   rating_records records;
 };
 
-std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  if (std::filesystem::exists(folder / file_name, ignored)) return {folder / file_name};
-  std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const auto name = entry.path().filename().string();
-    if (entry.is_directory(ignored)) {
-      if (std::filesystem::exists(entry.path() / file_name, ignored)) found.push_back(entry.path() / file_name);
-    } else if (name.starts_with("ratings") && name.ends_with(".csv")) {
-      found.push_back(entry.path());
-    }
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
 result<std::vector<read_file>> read_files(const std::filesystem::path& folder, const hosted_bounds& bounds) {
-  const auto paths = files_in(folder);
+  const auto paths = hosted_files(folder);
   if (paths.empty()) {
     std::error_code ignored;
     return refuse(folder.string(),
@@ -196,6 +180,22 @@ rating_table empty_hosted_table(const hosted_bounds& bounds) {
   table.item_ids.resize(bounds.items);
   std::iota(table.item_ids.begin(), table.item_ids.end(), 0U);
   return table;
+}
+
+std::vector<std::filesystem::path> hosted_files(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (std::filesystem::exists(folder / file_name, ignored)) return {folder / file_name};
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const auto name = entry.path().filename().string();
+    if (entry.is_directory(ignored)) {
+      if (std::filesystem::exists(entry.path() / file_name, ignored)) found.push_back(entry.path() / file_name);
+    } else if (name.starts_with("ratings") && name.ends_with(".csv")) {
+      found.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 result<rating_table> read_hosted_folder(const std::filesystem::path& folder, const hosted_bounds& bounds) {

@@ -32,9 +32,12 @@ struct hosted_bounds {
 [[nodiscard]] result<rating_records> read_hosted_ratings(std::string_view text, const std::string& name,
                                                          const hosted_bounds& bounds);
 
-/// Reads `ratings.csv` of a folder; where there is none, every `ratings*.csv` of the folder and `ratings.csv` of the
-/// folders in it, by name. Fails (kind data) as above; when there is no such file; when a user rated an item twice; and
-/// when a user is in two files, since no order is between them.
+/// `ratings.csv` of a folder; where there is none, every `ratings*.csv` of the folder and `ratings.csv` of the folders
+/// in it, by name.
+[[nodiscard]] std::vector<std::filesystem::path> hosted_files(const std::filesystem::path& folder);
+
+/// Reads the hosted_files of a folder. Fails (kind data) as above; when there is no such file; when a user rated an
+/// item twice; and when a user is in two files, since no order is between them.
 /// @return of all users of the federation: those without ratings have no entries
 [[nodiscard]] result<rating_table> read_hosted_folder(const std::filesystem::path& folder, const hosted_bounds& bounds);
 

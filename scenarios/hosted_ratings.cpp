@@ -36,7 +36,7 @@ std::string note_empty(const rating_table& table, const hosted_bounds& bounds) {
 }
 
 dataset make(rating_table table, const models::option_values& options, const hosted_bounds& bounds) {
-  const auto settings = read_split(options);
+  const auto settings = read_rating_settings(options);
   dataset data;
   data.clients = split_ratings(table, settings);
   data.label_low = bounds.low;
@@ -59,6 +59,7 @@ result<dataset> build(const models::option_values& options, const std::filesyste
   auto note = note_empty(*table, bounds);
   auto data = make(std::move(*table), options, bounds);
   if (!note.empty()) data.notes.push_back(std::move(note));
+  data.files = hosted_files(root / options.text("path"));
   return data;
 }
 
@@ -148,9 +149,9 @@ dataset_entry hosted_ratings_entry() {
        .doc = "For `furlong run`: folder with the ratings of all clients, under the data root. A server does not look "
               "at it, and does not tell it to nodes."},
   };
-  for (auto& option : split_options()) entry.options.push_back(std::move(option));
+  for (auto& option : rating_options()) entry.options.push_back(std::move(option));
   entry.check = check;
-  entry.labels = labels_of;
+  entry.facts = rating_facts;
   entry.build = build;
   entry.outline = outline;
   entry.build_part = build_part;

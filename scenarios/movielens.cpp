@@ -60,13 +60,14 @@ result<dataset> build(const models::option_values& options, const std::filesyste
     table->titles = std::move(*titles);
   }
 
-  const auto settings = read_split(options);
+  const auto settings = read_rating_settings(options);
   dataset data;
   data.clients = split_ratings(*table, settings);
   data.label_low = format == rating_format::csv ? 0.5F : 1.0F;
   data.label_high = 5.0F;
   data.binarize = settings.binarize;
   data.item_ids = std::move(table->item_ids);
+  data.files = {*path};  // titles change no result
   return data;
 }
 
@@ -82,9 +83,9 @@ dataset_entry movielens_entry() {
                     .type = models::option_type::text,
                     .fallback = std::string("ml-1m"),
                     .doc = "Folder of the unpacked archive, under the data root."}};
-  for (auto& option : split_options()) entry.options.push_back(std::move(option));
+  for (auto& option : rating_options()) entry.options.push_back(std::move(option));
   entry.check = check_split;
-  entry.labels = labels_of;
+  entry.facts = rating_facts;
   entry.build = build;
   return entry;
 }

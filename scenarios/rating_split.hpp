@@ -1,9 +1,4 @@
-// How clients with ratings are divided: users into training, validation and test, a user's ratings likewise.
-//
-// Order of operations, for each user: (1) arrange the ratings, shuffled or by time; (2) keep the first max_examples;
-// (3) of those, give the first shares of a second arrangement (at random or by time) to train, validation and test;
-// (4) inside each part the order of (1) stays. Users held out keep everything of (2) in `train`.
-// Every draw is keyed by (split_seed, user): neither other users nor the run's seed change a user's split.
+// How clients with ratings are divided, and what becomes of their ratings.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +9,31 @@
 #include "federated/population.hpp"
 #include "models/options.hpp"
 #include "scenarios/dataset.hpp"
+#include "scenarios/division.hpp"
 #include "scenarios/rating_table.hpp"
 
 namespace furlong::scenarios {
 
-struct split_settings {
-  std::uint64_t seed = 1;
-  std::size_t max_examples = 0;  ///< 0: all
-  bool order_by_time = false;    ///< else shuffled
-  bool split_by_time = false;    ///< else at random
-  double validation = 0.0;       ///< share of each training user's ratings
-  double test = 0.0;
-  double unseen_validation = 0.0;  ///< share of the users
-  double unseen_test = 0.0;
-  std::optional<double> binarize;
+struct rating_settings : split_settings {
+  std::optional<double> binarize;  ///< ratings become 1 at or above it, else 0
 };
 
-/// The options that all datasets of ratings share, what is wrong with them, and their values.
-[[nodiscard]] std::vector<models::option_spec> split_options();
-[[nodiscard]] std::vector<option_problem> check_split(const models::option_values& options);
-[[nodiscard]] split_settings read_split(const models::option_values& options);
-[[nodiscard]] models::objective labels_of(const models::option_values& options);
+/// The options that all datasets of ratings share, and their values; check_split() says what is wrong with them.
+[[nodiscard]] std::vector<models::option_spec> rating_options();
+[[nodiscard]] rating_settings read_rating_settings(const models::option_values& options);
+/// What the options say of the data (dataset_entry::facts).
+[[nodiscard]] models::data_facts rating_facts(const models::option_values& options);
+
+/// The label that a rating becomes.
+[[nodiscard]] inline float label_of(float rating, const rating_settings& settings) {
+  if (!settings.binarize) return rating;
+  return rating >= static_cast<float>(*settings.binarize) ? 1.0F : 0.0F;
+}
 
 /// Splits the ratings: 8 bytes a rating stay in memory, loads look into them and allocate nothing.
 /// The shares must fit check_split(). A client's taste is the table's, or the normal score of its mean label (the mean
 /// class, when binarized) by rank among all clients, equal means in the order of the clients.
 [[nodiscard]] std::shared_ptr<const federated::population> split_ratings(const rating_table& table,
-                                                                         const split_settings& settings);
+                                                                         const rating_settings& settings);
 
 }  // namespace furlong::scenarios

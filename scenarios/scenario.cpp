@@ -130,6 +130,12 @@ result<dataset> load_data(const scenario& of, const std::filesystem::path& root)
   return find_dataset(of.data_source)->build(of.data, root);
 }
 
+bool data_absent(const scenario& of, const std::filesystem::path& root) {
+  std::error_code ignored;
+  return of.data.has("path") &&
+         std::filesystem::status(root / of.data.text("path"), ignored).type() == std::filesystem::file_type::not_found;
+}
+
 result<dataset> load_outline(const scenario& of, const std::filesystem::path& root) {
   const auto& source = *find_dataset(of.data_source);
   if (source.outline) return source.outline(of.data);

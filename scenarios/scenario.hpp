@@ -90,8 +90,11 @@ struct scenario {
 /// when a run is resumed (how long it is, how it is evaluated, checkpointed and sent).
 [[nodiscard]] std::uint64_t run_id(const scenario& of);
 
-/// Loads or generates the scenario's data.
+/// Loads or generates the scenario's data. Fails with kind data when they are missing, unreadable or damaged, with kind
+/// usage when they are good and the scenario contradicts them.
 [[nodiscard]] result<dataset> load_data(const scenario& of, const std::filesystem::path& root = data_root());
+/// Whether the file or folder of the data is not there at all.
+[[nodiscard]] bool data_absent(const scenario& of, const std::filesystem::path& root = data_root());
 /// What a server needs of it: of data that only nodes have the clients without examples, else all.
 [[nodiscard]] result<dataset> load_outline(const scenario& of, const std::filesystem::path& root = data_root());
 /// What a node with clients first to last needs of it: of data that only nodes have their part in the folder
@@ -100,7 +103,8 @@ struct scenario {
                                         const std::filesystem::path& root = data_root());
 /// Settles what depends on the data: the number of rounds and of clients a round, the range of ratings; adds notes.
 /// Fails (kind usage) when more clients are asked than there are, nobody is left to train, an event is about clients
-/// or rounds that do not exist, or clients are to be chosen by their examples and only nodes know those.
+/// or rounds that do not exist, clients are to be chosen by their examples and only nodes know those, or the best model
+/// is to be chosen, or a target reached, by a group of clients in which the data leave nobody.
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
 /// The scenario's model for this data.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of,

@@ -71,6 +71,11 @@ void add_algorithm(std::vector<key_spec>& keys) {
   add(key("algorithm.client.max_steps", FURLONG_AT(client.max_steps), "Most local steps of a task; 0: no cap."));
   add(key("algorithm.client.shuffle", FURLONG_AT(client.shuffle),
           "A new order of the examples in every epoch; else always the same."));
+}
+
+void add_reconstruction(std::vector<key_spec>& keys) {
+  using federated::solver_kind;
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("algorithm.reconstruction.solver", FURLONG_AT(reconstruction.solver),
           words<solver_kind>{{"sgd", solver_kind::sgd}, {"least-squares", solver_kind::least_squares}},
           "How private tensors are rebuilt; least-squares is exact, where the model is linear in them."));
@@ -87,10 +92,15 @@ void add_algorithm(std::vector<key_spec>& keys) {
   add(key("algorithm.reconstruction.ridge_per_example", FURLONG_AT(reconstruction.ridge_per_example),
           "Multiply ridge by the number of support examples."));
   add(key("algorithm.reconstruction.split", FURLONG_AT(reconstruction.split),
-          "In training, even batches reconstruct and odd ones update; else all batches do both. Evaluation always "
-          "splits."));
+          "fedrecon, in training: even batches reconstruct and odd ones update; else all batches do both. For "
+          "evaluation see evaluation.split."));
   add(key("algorithm.reconstruction.joint", FURLONG_AT(reconstruction.joint),
           "The update phase of fedrecon moves private tensors too."));
+}
+
+void add_server(std::vector<key_spec>& keys) {
+  using namespace federated;
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("algorithm.server.optimizer", FURLONG_AT(server.optimizer),
           words<optimizer_kind>{{"sgd", optimizer_kind::sgd},
                                 {"adagrad", optimizer_kind::adagrad},
@@ -115,10 +125,15 @@ void add_algorithm(std::vector<key_spec>& keys) {
   add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation.max_weight),
           "Most examples that one update may count for.", {1.0, 0x1p24}));
   add(key("algorithm.aggregation.eps", FURLONG_AT(aggregation.eps), "fedatt: step size.", above_zero));
-  add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation.noise), "fedatt: scale of the normal noise."));
+  add(key("algorithm.aggregation.norm", FURLONG_AT(aggregation.norm),
+          words<fedatt_norm>{{"frobenius", fedatt_norm::frobenius}, {"spectral", fedatt_norm::spectral}},
+          "fedatt: how far a matrix moved: root of the squared elements, or largest singular value (the paper's code). "
+          "Vectors have their L2 norm."));
+  add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation.noise),
+          "Standard deviation of normal noise on every element of an update."));
   add(key("algorithm.aggregation.noise_at", FURLONG_AT(aggregation.noise_at),
-          words<fedatt_noise>{{"client", fedatt_noise::client}, {"server", fedatt_noise::server}},
-          "fedatt: noise per client inside the sum (paper) or once after it (its code)."));
+          words<noise_place>{{"client", noise_place::client}, {"server", noise_place::server}},
+          "Noise per client inside the sum (FedAtt's paper) or once on the aggregate (its code)."));
 }
 
 std::vector<key_spec> common_keys() {
@@ -126,6 +141,8 @@ std::vector<key_spec> common_keys() {
   add_scenario(keys);
   add_data_and_model(keys);
   add_algorithm(keys);
+  add_reconstruction(keys);
+  add_server(keys);
   add_private_keys(keys);
   add_participation_keys(keys);
   add_device_keys(keys);

@@ -1,4 +1,5 @@
 // The keys of how a run is carried out and looked at.
+#include "federated/evaluation.hpp"
 #include "scenarios/schema_fields.hpp"
 #include "scenarios/schema_parts.hpp"
 
@@ -10,9 +11,14 @@ using namespace fields;
 
 void add_target(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(may_change(std::move(spec))); };
-  add(optional(key("evaluation.target.metric", FURLONG_AT(evaluation.target.metric),
-                   "The figure: validation, seen or unseen, and rmse, accuracy, auc or loss: "
-                   "\"unseen.rmse\".")));
+  key_spec metric =
+      plain({.name = "evaluation.target.metric",
+             .type = option_type::text,
+             .doc = "The figure: validation, seen or unseen, and " + federated::figure_names() + ": \"unseen.rmse\"."});
+  metric.apply = [](run_settings& to, const option_value& value) {
+    to.evaluation.target.metric = std::get<std::string>(value);
+  };
+  add(std::move(metric));
   const auto bound = [&](const char* name, bool at_most, const char* doc) {
     key_spec spec = plain({.name = name, .type = option_type::number, .doc = doc});
     spec.apply = [at_most](run_settings& to, const option_value& value) {
@@ -25,9 +31,7 @@ void add_target(std::vector<key_spec>& keys) {
   bound("evaluation.target.at_least", false, "Reached when the figure is no smaller. Either this or at_most.");
 }
 
-}  // namespace
-
-void add_running_keys(std::vector<key_spec>& keys) {
+void add_topology_and_network(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(may_change(key("topology.aggregators", FURLONG_AT(aggregators),
                      "Aggregators between clients and server; results do not depend on it.", {1.0, 4096.0})));
@@ -73,9 +77,10 @@ void add_running_keys(std::vector<key_spec>& keys) {
                      "Between processes: the share of the training clients that must have joined before a run begins "
                      "or is resumed.",
                      zero_to_one)));
-  add(key("privacy.clip", FURLONG_AT(privacy.clip), "L2 bound to which a client scales its whole update; 0: none."));
-  add(key("privacy.noise", FURLONG_AT(privacy.noise),
-          "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
+}
+
+void add_evaluation(std::vector<key_spec>& keys) {
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(may_change(
       key("evaluation.every", FURLONG_AT(evaluation.every), "Rounds between evaluations; 0: only at the end.")));
   add(may_change(key("evaluation.batch_size", FURLONG_AT(evaluation.batch_size),
@@ -87,9 +92,31 @@ void add_running_keys(std::vector<key_spec>& keys) {
   add(may_change(plain({.name = "evaluation.reconstruct",
                         .type = option_type::text_list,
                         .doc = "Tensors rebuilt from the support examples of unseen clients; default: the private "
-                               "ones, and those with a row per client."})));
+                               "ones, and those with a row per client. Shared ones are fine-tuned on the support; "
+                               "\"*\" stands for all tensors."})));
+  add(may_change(key("evaluation.split", FURLONG_AT(evaluation.split),
+                     "Unseen clients: their even batches are support, the odd ones are scored. Without it all their "
+                     "examples are scored, and nothing can be rebuilt: for data that has a test part of its own.")));
+  add(may_change(key("evaluation.select", FURLONG_AT(evaluation.keep_best),
+                     words<bool>{{"last", false}, {"best", true}},
+                     "Which model a run ends with: the last, or that of the best validation figure among its "
+                     "evaluations. The figure is that of evaluation.target.metric, of the validation group, or else "
+                     "the loss.")));
+  add(may_change(key("evaluation.attention", FURLONG_AT(evaluation.attention),
+                     "fedatt: write down with every round how much each client's update weighed, tensor by tensor.")));
   add_target(keys);
-  add(may_change(
+}
+
+}  // namespace
+
+void add_running_keys(std::vector<key_spec>& keys) {
+  add_topology_and_network(keys);
+  keys.push_back(
+      key("privacy.clip", FURLONG_AT(privacy.clip), "L2 bound to which a client scales its whole update; 0: none."));
+  keys.push_back(key("privacy.noise", FURLONG_AT(privacy.noise),
+                     "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
+  add_evaluation(keys);
+  keys.push_back(may_change(
       key("checkpoint.every", FURLONG_AT(checkpoint_every), "Rounds between checkpoints; 0: only when stopping.")));
 }
 

@@ -1,6 +1,6 @@
 #include "scenarios/synthetic_population.hpp"
 
-#include "scenarios/rating_division.hpp"
+#include "scenarios/division.hpp"
 
 namespace furlong::scenarios {
 
@@ -8,7 +8,7 @@ namespace {
 
 class on_demand_population final : public federated::population {
  public:
-  on_demand_population(const synthetic_settings& truth, const split_settings& split)
+  on_demand_population(const synthetic_settings& truth, const rating_settings& split)
       : facts_{truth.items, truth.users,
                split.binarize ? models::objective::logistic : models::objective::squared_error},
         split_(split),
@@ -25,11 +25,11 @@ class on_demand_population final : public federated::population {
     const bool held_out = groups_.holds_out(client);
     if (held_out && which != federated::part::train) return scratch.view();
     thread_local synthetic_draw drawn;
-    thread_local rating_division division;
+    thread_local division divided;
     truth_.draw(client, drawn);
-    divide_ratings(client, static_cast<std::uint32_t>(drawn.items.size()), {}, split_, held_out, division);
-    for (auto at = division.bounds.begin_of(which); at < division.bounds.end_of(which); ++at) {
-      const auto pick = division.picks[at];
+    divide_examples(client, static_cast<std::uint32_t>(drawn.items.size()), {}, split_, held_out, divided);
+    for (auto at = divided.bounds.begin_of(which); at < divided.bounds.end_of(which); ++at) {
+      const auto pick = divided.picks[at];
       scratch.features.push_back(drawn.items[pick]);
       scratch.labels.push_back(label_of(truth_.rating(drawn, pick), split_));
     }
@@ -46,7 +46,7 @@ class on_demand_population final : public federated::population {
 
  private:
   models::data_facts facts_;
-  split_settings split_;
+  rating_settings split_;
   synthetic_truth truth_;
   user_groups groups_;
 };
@@ -54,7 +54,7 @@ class on_demand_population final : public federated::population {
 }  // namespace
 
 std::shared_ptr<const federated::population> synthesize_on_demand(const synthetic_settings& truth,
-                                                                  const split_settings& split) {
+                                                                  const rating_settings& split) {
   return std::make_shared<on_demand_population>(truth, split);
 }
 

@@ -15,6 +15,6 @@ namespace furlong::scenarios {
 /// O(ratings of the client), count() and taste() are O(1). Thread-safe: each thread keeps working memory of its own, of
 /// the size of its longest list of ratings and a bit an item.
 [[nodiscard]] std::shared_ptr<const federated::population> synthesize_on_demand(const synthetic_settings& truth,
-                                                                                const split_settings& split);
+                                                                                const rating_settings& split);
 
 }  // namespace furlong::scenarios

@@ -218,7 +218,7 @@ double memory(const models::option_values& options) {
 
 result<dataset> build(const models::option_values& options, const std::filesystem::path&) {
   const auto settings = read_settings(options);
-  const auto split = read_split(options);
+  const auto split = read_rating_settings(options);
   const bool ahead = makes_ahead(settings, options.text("generate"));
   dataset data;
   data.clients = ahead ? split_ratings(make_ahead(settings), split) : synthesize_on_demand(settings, split);
@@ -298,9 +298,9 @@ dataset_entry synthetic_ratings_entry() {
            "the same. auto: on demand above 20 million expected ratings.",
        .choices = {"auto", "ahead", "on-demand"}},
   };
-  for (auto& option : split_options()) entry.options.push_back(std::move(option));
+  for (auto& option : rating_options()) entry.options.push_back(std::move(option));
   entry.check = check;
-  entry.labels = labels_of;
+  entry.facts = rating_facts;
   entry.build = build;
   entry.memory = memory;
   return entry;

@@ -28,6 +28,9 @@ struct Checkpoint {
   clients @20 :UInt64;        # records of the participation log
   participationBytes @21 :UInt64;  # of the participation log that this checkpoint covers
   kernelLevel @22 :Text;      # of the kernels that computed it
+  startId @23 :UInt64;        # drawn when the run began from nothing; 0: it was not
+  best @24 :BestModel;        # absent: none
+  dataSha256 @25 :Text;       # of the files that the data were read from; empty: there are none
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -64,6 +67,13 @@ struct Checkpoint {
   struct OldModel {
     version @0 :UInt64;
     model @1 :Data;             # as Checkpoint.model
+  }
+
+  struct BestModel {
+    figure @0 :Float64;
+    version @1 :UInt64;
+    model @2 :Data;             # as Checkpoint.model
+    metric @3 :Text;            # that figure is of
   }
 
   struct SimulatedTask {

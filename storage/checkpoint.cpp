@@ -1,5 +1,7 @@
 #include "storage/checkpoint.hpp"
 
+#include <algorithm>
+
 #include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.capnp.h"
 #include "storage/detail/files.hpp"
@@ -167,6 +169,8 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setFormat(format);
   out.setRun(state.run);
   out.setVersion(state.version);
+  out.setStartId(state.start_id);
+  out.setDataSha256(state.data_sha256);
   out.setSignature(state.model.shape()->signature());
   out.setModel(detail::as_data(state.model.values()));
   write(out.initOptimizer(), state.optimizer);
@@ -183,6 +187,13 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   write(out.initSimulation(), state.simulation);
   if (state.target_reached) out.setTargetReached(*state.target_reached);
   out.setTargetVersion(state.target_version);
+  if (state.best) {
+    auto best = out.initBest();
+    best.setMetric(state.best->metric);
+    best.setFigure(state.best->figure);
+    best.setVersion(state.best->version);
+    best.setModel(detail::as_data(state.best->model.values()));
+  }
   if (state.ledger) {
     out.setClients(state.ledger->size());
     out.setParticipationBytes(state.ledger->stored_bytes());
@@ -195,16 +206,27 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   }
 }
 
+/// The first tensor that differs between two signatures, here and there.
+std::string first_difference(std::string_view saved, std::string_view asked) {
+  const auto same = static_cast<std::size_t>(std::ranges::mismatch(saved, asked).in1 - saved.begin());
+  const auto start = saved.substr(0, same).rfind('\n') + 1;  // 0 in the first line
+  const auto tensor = [&](std::string_view of) {
+    const auto line = of.substr(start, of.find('\n', start) - start);
+    return line.empty() ? "no tensor" : "\"" + std::string(line) + "\"";
+  };
+  return tensor(saved) + " (name, rows, columns) where the scenario's model has " + tensor(asked);
+}
+
 result<server_state> read(schema::Checkpoint::Reader in, const models::layout_ptr& layout, const fs::path& file) {
   if (in.getFormat() != format)
     return unreadable(file, "the checkpoint has format " + std::to_string(in.getFormat()) + ", this release reads " +
                                 std::to_string(format));
   const auto signature = in.getSignature();
-  if (std::string_view(signature.cStr(), signature.size()) != layout->signature())
+  const std::string_view saved(signature.cStr(), signature.size());
+  if (const auto asked = layout->signature(); saved != asked)
     return fail(error::kind::usage, file.string(),
-                std::string("the checkpoint is of another shared layout; its tensors are (name, rows, columns): ") +
-                    signature.cStr(),
-                "use the model settings that the run began with, or start a new run");
+                "the checkpoint is of another model: it has " + first_difference(saved, asked),
+                "use the model settings and the data that the run began with, or start a new run");
   server_state state;
   state.run = in.getRun();
   state.version = in.getVersion();
@@ -216,6 +238,8 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   auto optimizer = read(in.getOptimizer(), layout->size(), file);
   if (!optimizer) return tl::unexpected(optimizer.error());
   state.optimizer = std::move(*optimizer);
+  state.start_id = in.getStartId();
+  state.data_sha256 = in.getDataSha256().cStr();
   state.reference = detail::to_vector(in.getReference());
   auto counts = read(in.getCounts(), file);
   if (!counts) return tl::unexpected(counts.error());
@@ -233,6 +257,14 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   state.simulation = std::move(*simulation);
   if (in.getTargetReached() >= 0) state.target_reached = in.getTargetReached();
   state.target_version = in.getTargetVersion();
+  if (in.hasBest()) {
+    const auto from = in.getBest();
+    federated::protocol::best_model best{from.getMetric().cStr(), from.getFigure(), from.getVersion(),
+                                         models::shared_parameters(layout)};
+    if (!detail::copy_floats(from.getModel(), best.model.values()))
+      return unreadable(file, "the best model has another size than the model");
+    state.best = std::make_shared<const federated::protocol::best_model>(std::move(best));
+  }
   auto ledger = read_participation(file.parent_path(), in.getClients(), in.getParticipationBytes());
   if (!ledger) return tl::unexpected(ledger.error());
   state.ledger = std::move(*ledger);

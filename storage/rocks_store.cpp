@@ -156,6 +156,8 @@ rocks_store::rocks_store(std::unique_ptr<content> made) : content_(std::move(mad
 
 rocks_store::~rocks_store() = default;
 
+bool rocks_store::is_in(const fs::path& folder) { return detail::has_manifest(folder); }
+
 result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder, models::layout_ptr private_layout,
                                                          const store_options& options) {
   if (detail::has_manifest(folder))

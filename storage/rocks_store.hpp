@@ -64,6 +64,8 @@ struct stored_client {
 
 class rocks_store final : public federated::private_store {
  public:
+  /// Whether a folder has a store.
+  [[nodiscard]] static bool is_in(const std::filesystem::path& folder);
   /// Makes a store in a folder that has none.
   [[nodiscard]] static result<std::unique_ptr<rocks_store>> create(const std::filesystem::path& folder,
                                                                    models::layout_ptr private_layout,

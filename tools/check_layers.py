@@ -48,7 +48,7 @@ PACKAGES = {
 }
 # Random numbers come from models/random.hpp and time from the clocks of actors/: both must be reproducible.
 IMPURE = {"chrono", "ctime", "filesystem", "fstream", "iostream", "random"}
-INTRINSICS = re.compile(r"(\w+mmintrin|immintrin|arm_neon)\.h$")
+INTRINSICS = re.compile(r"(\w+mmintrin|immintrin|arm_neon|cpuid)\.h$")
 
 
 def layer(folders="", packages="", system=True):

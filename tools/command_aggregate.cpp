@@ -22,20 +22,20 @@ int aggregate_command(const aggregate_options& options) {
   if (!options.operators.empty()) {
     const auto operators = read_address("--operator", options.operators);
     if (!operators) return report_failure(operators.error());
+    if (auto known = check_advertised("--advertise-operator", options.advertise_operator, *operators); !known)
+      return report_failure(known.error());
     setup.operators = *operators;
     used.push_back(*operators);
   }
-  if (!options.advertise_operator.empty()) {
-    const auto advertised = read_address("--advertise-operator", options.advertise_operator);
-    if (!advertised) return report_failure(advertised.error());
-    setup.advertise_operators = options.advertise_operator;
-  }
+  if (auto known = check_advertised("--advertise", options.advertise, *listen); !known)
+    return report_failure(known.error());
   if (auto safe = check_trust(options.trust, used); !safe) return report_failure(safe.error());
   auto credentials = load_operator(options.trust);
   if (!credentials) return report_failure(credentials.error());
   setup.parent = *parent;
   setup.listen = *listen;
   setup.advertise = options.advertise;
+  setup.advertise_operators = options.advertise_operator;
   setup.tls = std::move(*credentials);
   setup.name = !options.name.empty() ? options.name
                : setup.tls           ? setup.tls->operator_tier.facts.common_name
@@ -54,7 +54,7 @@ int aggregate_command(const aggregate_options& options) {
     if (operators != 0) fmt::print(stderr, "furlong: aggregators join at port {}\n", operators);
     std::fflush(stderr);
   };
-  watch_for_stop();
+  watch_for_stop(stops_after_work);
   const auto ended = actors::federation::run_aggregator(stop_requested(), setup);
   if (!ended) return report_failure(ended.error());
   fmt::print(stderr, "furlong: {}\n", *ended);

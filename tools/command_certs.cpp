@@ -6,6 +6,7 @@
 #include "tools/certs/listing.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/federation.hpp"
 #include "tools/run_end.hpp"
 
 namespace furlong::tools {
@@ -52,7 +53,7 @@ int certs_init_command(const certs_init_options& options) {
 int certs_issue_command(const certs_issue_options& options) {
   auto request = options.request;
   if (!options.clients.empty()) {
-    const auto clients = actors::tls::parse_client_range(options.clients);
+    const auto clients = read_clients(options.clients);
     if (!clients) return report_failure(clients.error());
     request.clients = *clients;
   }

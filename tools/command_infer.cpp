@@ -7,12 +7,10 @@
 
 #include "federated/inference.hpp"
 #include "scenarios/own_ratings.hpp"
-#include "storage/checkpoint.hpp"
-#include "storage/rocks_store.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/json.hpp"
-#include "tools/run_directory.hpp"
+#include "tools/trained_run.hpp"
 
 namespace furlong::tools {
 
@@ -23,29 +21,14 @@ int report_failure(const error& why) {
   return exit_code_of(why);
 }
 
-/// A finished (or stopped) run, opened for predictions.
-struct trained_run {
-  session of;
-  models::shared_parameters model;
-  std::unique_ptr<storage::rocks_store> store;  ///< null where nothing private is stored
-};
-
-result<trained_run> open_run(const run_directory& folder) {
-  auto scenario = scenarios::parse_scenario(folder.scenario());
-  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
-  auto ready = open_session(std::move(*scenario));
-  if (!ready) return tl::unexpected(ready.error());
-  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared);
-  if (!state) return tl::unexpected(state.error());
-  trained_run run{std::move(*ready), std::move(state->model), nullptr};
-  if (!std::filesystem::exists(folder.private_store())) return run;
-  if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
-    return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");
-  auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
-                                             run.of.experiment.settings.own.key_file);
-  if (!store) return tl::unexpected(store.error());
-  run.store = std::move(*store);
-  return run;
+/// Predictions are of single features: of items, not of the tokens that texts are made of.
+result<void> check_items(const trained_run& run) {
+  const auto facts = run.of.data.clients->facts();
+  const bool predicts_classes =
+      facts.labels == models::objective::categorical || facts.labels == models::objective::next_token;
+  if (facts.words == 0 && !predicts_classes) return {};
+  return fail(error::kind::usage, "furlong infer", "predicts ratings of items, and the run's data are texts",
+              "look at the run's evaluation: furlong report");
 }
 
 /// Whom the predictions are for, and the examples known of them.
@@ -121,8 +104,9 @@ void print_text(const json& out) {
 }  // namespace
 
 int infer_command(const infer_options& options) {
-  auto run = open_run(run_directory(options.run));
+  auto run = open_trained_run(run_directory(options.run));
   if (!run) return report_failure(run.error());
+  if (auto fits = check_items(*run); !fits) return report_failure(fits.error());
   auto who = find_subject(*run, options);
   if (!who) return report_failure(who.error());
   const auto& e = run->of.experiment;

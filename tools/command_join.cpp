@@ -22,7 +22,8 @@ using federated::protocol::client_range;
 using federated::protocol::welcome;
 
 bool same(const models::data_facts& a, const models::data_facts& b) {
-  return a.features == b.features && a.clients == b.clients && a.labels == b.labels;
+  return a.features == b.features && a.clients == b.clients && a.labels == b.labels && a.classes == b.classes &&
+         a.words == b.words;
 }
 
 result<prepared_run> prepare(const join_options& options, const client_range& clients, const welcome& got) {
@@ -47,6 +48,23 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   auto store = open_node_store(e, options.store, got, clients.last - clients.first + 1);
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(*store)};
+}
+
+/// What is wrong with the node's own things, before anybody is told of it.
+result<void> check_own(const join_options& options, const client_range& clients,
+                       const actors::federation::node_setup& setup) {
+  if (setup.tls) {
+    const auto& allowed = setup.tls->identity.clients;
+    if (!allowed.contains(clients.first) || !allowed.contains(clients.last))
+      return fail(error::kind::usage, "--clients",
+                  fmt::format("{} are not all of the certificate in {}, which is for {}", options.clients,
+                              options.trust.tls.string(), actors::tls::to_string(allowed)),
+                  "name clients of these, or issue a certificate for more");
+  }
+  if (!options.data.empty() && !std::filesystem::exists(options.data))
+    return fail(error::kind::data, options.data.string(), "there is no such folder",
+                "name the folder with the data of this node's clients");
+  return check_node_store(options.store, options.key_file);
 }
 
 /// A node's own certificate, or one of the operator's tier.
@@ -74,14 +92,15 @@ int join_command(const join_options& options) {
   if (!server) return report_failure(server.error());
   if (auto safe = check_trust(options.trust, {*server}); !safe) return report_failure(safe.error());
   if (auto loaded = load_credentials(options, setup); !loaded) return report_failure(loaded.error());
-  const auto clients = actors::tls::parse_client_range(options.clients);
+  const auto clients = read_clients(options.clients);
   if (!clients) return report_failure(clients.error());
+  if (auto sound = check_own(options, *clients, setup); !sound) return report_failure(sound.error());
   setup.server = *server;
   setup.clients = *clients;
   setup.threads = options.threads;
   setup.give_up = options.give_up;
   setup.prepare = [&](const welcome& got) { return prepare(options, *clients, got); };
-  watch_for_stop();
+  watch_for_stop(stops_after_work);
   const auto ended = actors::federation::run_node(stop_requested(), setup);
   if (!ended) return report_failure(ended.error());
   fmt::print(stderr, "furlong: {}\n", *ended);

@@ -10,9 +10,7 @@ const std::vector<std::string> log_levels = {"trace", "debug", "info", "warn", "
 }  // namespace
 
 void add_format(CLI::App* to, output_format& format) {
-  to->add_option("--format", format, "text or json")
-      ->transform(CLI::CheckedTransformer(formats))
-      ->option_text("text|json");
+  to->add_option("--format", format, "text or json")->transform(one_of(formats))->option_text("text|json");
 }
 
 void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides) {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,22 @@ namespace furlong::tools {
 
 /// What the command line asked for; run once it was parsed without fault.
 using command = std::function<int()>;
+
+/// The value of a word; other words are refused with a list of these.
+template <class Enum>
+CLI::Validator one_of(const std::map<std::string, Enum>& words) {
+  return {[words](std::string& text) -> std::string {
+            const auto at = words.find(text);
+            if (at == words.end()) {
+              std::string all;
+              for (const auto& [word, value] : words) all += (all.empty() ? "" : ", ") + word;
+              return "\"" + text + "\" is none of these: " + all;
+            }
+            text = std::to_string(static_cast<int>(at->second));
+            return {};
+          },
+          ""};
+}
 
 void add_format(CLI::App* to, output_format& format);
 void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides);

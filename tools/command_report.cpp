@@ -5,8 +5,21 @@
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/report/report.hpp"
+#include "tools/run_embeddings.hpp"
 
 namespace furlong::tools {
+
+namespace {
+
+/// A page of private values has a name of its own: it must not take the place of one that can be shown around.
+std::filesystem::path default_page(const report_options& options) {
+  const std::string ending = options.embeddings ? "-private.html" : ".html";
+  const auto first = std::filesystem::absolute(options.runs.front()).lexically_normal();
+  const auto folder = first.has_filename() ? first : first.parent_path();
+  return options.runs.size() == 1 ? folder / ("report" + ending) : folder.parent_path() / ("comparison" + ending);
+}
+
+}  // namespace
 
 int report_command(const report_options& options) {
   std::vector<run_record> runs;
@@ -18,12 +31,12 @@ int report_command(const report_options& options) {
     }
     runs.push_back(std::move(*record));
   }
-  auto out = options.out;
-  if (out.empty()) {
-    const auto first = std::filesystem::absolute(options.runs.front()).lexically_normal();
-    const auto folder = first.has_filename() ? first : first.parent_path();
-    out = runs.size() == 1 ? folder / "report.html" : folder.parent_path() / "comparison.html";
-  }
+  if (options.embeddings)
+    if (auto added = add_embeddings(options.runs, runs); !added) {
+      std::cerr << "furlong: " << added.error().text() << '\n';
+      return exit_code_of(added.error());
+    }
+  const auto out = options.out.empty() ? default_page(options) : options.out;
   if (std::filesystem::exists(out) && !std::filesystem::is_regular_file(out)) {
     std::cerr << "furlong: " << out.string() << ": is no file; name another with --out\n";
     return usage;
@@ -34,6 +47,7 @@ int report_command(const report_options& options) {
   }
   std::cout << comparison_table(runs);
   fmt::print("report: {}\n", out.string());
+  if (options.embeddings) fmt::print("note: this file shows private values; whoever has it learns who is like whom\n");
   return done;
 }
 

@@ -21,7 +21,7 @@ namespace {
 result<federated::run_outcome> run_engine(const session& of, start_point& from, run_outputs& outputs,
                                           const run_options& options) {
   const auto observer = outputs.observer();
-  watch_for_stop();
+  watch_for_stop(stops_after_round);
   if (options.engine == engine_kind::reference && of.experiment.around != nullptr)
     return federated::simulate(of.experiment, std::move(from.state), *from.store, observer, stop_requested());
   if (options.engine == engine_kind::reference) {

@@ -60,7 +60,27 @@ federated::run_observer keeping(fold_ledger& ledger, federated::run_observer obs
   return observer;
 }
 
-int serve(const session& of, run_directory& folder, const serve_options& options, server_setup setup) {
+/// What listens: whether it can is known before the run has a folder.
+struct open_ports {
+  std::unique_ptr<actors::federation::server> server;
+  std::unique_ptr<serve_board> board;  ///< null: there is no dashboard
+};
+
+result<open_ports> listen(const session& of, const serve_options& options, server_setup setup) {
+  open_ports opened;
+  if (!options.dashboard.empty()) {
+    auto board = serve_board::open(options.dashboard, of);
+    if (!board) return tl::unexpected(board.error());
+    opened.board = std::move(*board);
+  }
+  setup.scenario = scenarios::node_toml(of.scenario);
+  auto server = actors::federation::server::open(of.experiment, std::move(setup));
+  if (!server) return tl::unexpected(server.error());
+  opened.server = std::move(*server);
+  return opened;
+}
+
+int serve(const session& of, run_directory& folder, const serve_options& options, const open_ports& at) {
   auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
   if (!from) return report_failure(from.error());
   actors::federation::log_run(of.experiment.run);
@@ -75,17 +95,12 @@ int serve(const session& of, run_directory& folder, const serve_options& options
     ledger.emplace(std::move(*opened));
     observer = keeping(*ledger, std::move(observer));
   }
-  setup.scenario = scenarios::node_toml(of.scenario);
   actors::federation::server_watcher watcher;
-  std::unique_ptr<serve_board> board;
-  if (!options.dashboard.empty()) {
-    auto opened = serve_board::open(options.dashboard, of);
-    if (!opened) return report_failure(opened.error());
-    board = std::move(*opened);
-    observer = board->watching(std::move(observer));
-    watcher.on_tick = [&board](const actors::federation::federation_view& view) { board->show(view); };
-    fmt::print(stderr, "furlong: dashboard at {}\n", board->server().url());
-    if (const auto caution = board->server().caution(); !caution.empty()) spdlog::warn("{}", caution);
+  if (at.board) {
+    observer = at.board->watching(std::move(observer));
+    watcher.on_tick = [&at](const actors::federation::federation_view& view) { at.board->show(view); };
+    fmt::print(stderr, "furlong: dashboard at {}\n", at.board->server().url());
+    if (const auto caution = at.board->server().caution(); !caution.empty()) spdlog::warn("{}", caution);
   }
   watcher.on_listening = [](std::uint16_t gateway, std::uint16_t operators) {
     spdlog::info("nodes: port {}; aggregators: {}", gateway, operators == 0 ? "none" : std::to_string(operators));
@@ -93,9 +108,8 @@ int serve(const session& of, run_directory& folder, const serve_options& options
                operators == 0 ? "" : fmt::format(", aggregators at port {}", operators));
     std::fflush(stderr);
   };
-  watch_for_stop();
-  auto outcome =
-      actors::federation::run_server(of.experiment, std::move(from->state), observer, watcher, stop_requested(), setup);
+  watch_for_stop(stops_after_round);
+  auto outcome = at.server->run(std::move(from->state), observer, watcher, stop_requested());
   if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
   return end_run(of, folder, outcome, *from->store, options.run.format);
 }
@@ -122,8 +136,9 @@ int serve_command(const serve_options& options) {
   print_what_is_simulated(*scenario);
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
-  if (auto fit = actors::federation::check_setup(ready->experiment, *setup); !fit) return report_failure(fit.error());
-  return serve(*ready, folder, options, std::move(*setup));
+  const auto at = listen(*ready, options, std::move(*setup));
+  if (!at) return report_failure(at.error());
+  return serve(*ready, folder, options, *at);
 }
 
 }  // namespace furlong::tools

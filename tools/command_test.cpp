@@ -31,8 +31,9 @@ int report_failure(const error& why) {
 
 /// A run that is needed, by one scenario or by several.
 struct planned_run {
-  std::string name;      ///< of its folder
-  std::string resolved;  ///< the scenario
+  std::string name;  ///< of its folder
+  scenarios::scenario scenario;
+  std::string resolved;  ///< the scenario as a file
   bool ended = false;
   child_end end;
 };
@@ -122,7 +123,7 @@ class plan {
     auto name = of.name + (options_.smoke ? "-smoke" : "");
     for (int number = 2; !names_.insert(name).second; ++number)
       name = fmt::format("{}{}-{}", of.name, options_.smoke ? "-smoke" : "", number);
-    runs_.push_back({std::move(name), std::move(resolved), false, {}});
+    runs_.push_back({std::move(name), std::move(of), std::move(resolved), false, {}});
     return runs_.size() - 1;
   }
 
@@ -175,8 +176,12 @@ std::string last_words(const std::filesystem::path& file) {
   return text;
 }
 
-/// The exit code that a run's failure stands for.
-int code_of_failure(int child) { return child == usage || child == data || child == interrupted ? child : failure; }
+/// The exit code that a run's failure stands for. CTest skips a test whose data is missing: data that is there and is
+/// of no use must not pass for that.
+int code_of_failure(int child, const scenarios::scenario& of) {
+  if (child == data) return scenarios::data_absent(of) ? data : usage;
+  return child == usage || child == interrupted ? child : failure;
+}
 
 result<findings> judge(const tested& one, plan& of, const workplace& place) {
   const auto& own = of.run(one.run);
@@ -214,7 +219,7 @@ int test_one(const tested& one, plan& of, const workplace& place, const test_opt
     ++counts.broken;
     fmt::print("FAIL {}: its run ended with exit code {}\n{}", run.name, run.end.code,
                last_words(place.of(run, ".stderr")));
-    return code_of_failure(run.end.code);
+    return code_of_failure(run.end.code, run.scenario);
   }
   const auto found = judge(one, of, place);
   if (!found) return report_failure(found.error());

@@ -26,10 +26,12 @@ tl::expected<scenarios::scenario, std::vector<scenarios::problem>> examine(const
   // Data that only nodes have: as far as a server can tell.
   if (!data && scenarios::find_dataset(scenario->data_source)->outline && !scenario->data.has("path"))
     data = scenarios::load_outline(*scenario);
-  if (!data)
+  if (!data) {
+    if (!scenarios::data_absent(*scenario)) return problem(data.error());
     scenario->notes.push_back("not checked against its data: " + data.error().text());
-  else if (auto fitted = scenarios::fit(*scenario, *data); !fitted)
+  } else if (auto fitted = scenarios::fit(*scenario, *data); !fitted) {
     return problem(fitted.error());
+  }
   return scenario;
 }
 

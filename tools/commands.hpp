@@ -103,6 +103,8 @@ int store_command(const store_options& options);
 struct report_options {
   std::vector<std::filesystem::path> runs;
   std::filesystem::path out;  ///< empty: report.html in the run, or comparison.html beside the first of several
+  bool embeddings = false;    ///< with a picture of the user embeddings, which are private values: the names above
+                              ///< become report-private.html and comparison-private.html
 };
 int report_command(const report_options& options);
 

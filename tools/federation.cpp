@@ -1,6 +1,8 @@
 #include "tools/federation.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -12,16 +14,40 @@ bool is_this_machine(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
+/// Of all addresses of a machine: one can listen there, and nobody can go there.
+bool is_any_address(const std::string& host) {
+  in_addr four{};
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return four.s_addr == htonl(INADDR_ANY);
+  in6_addr six{};
+  return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_UNSPECIFIED(&six);
+}
+
 void print_notes(const std::vector<std::string>& notes) {
   for (const auto& note : notes) fmt::print(stderr, "note: {}\n", note);
 }
 
 }  // namespace
 
+result<federated::protocol::client_range> read_clients(const std::string& text) {
+  auto read = actors::tls::parse_client_range(text);
+  if (!read) return fail(error::kind::usage, "--clients", read.error().text());
+  return read;
+}
+
 result<actors::net::host_port> read_address(const char* option, const std::string& text) {
   auto read = actors::net::parse_address(text);
   if (!read) return fail(error::kind::usage, option, read.error().text());
   return read;
+}
+
+result<void> check_advertised(const char* option, const std::string& text, const actors::net::host_port& at) {
+  const auto told = text.empty() ? result<actors::net::host_port>(at) : read_address(option, text);
+  if (!told) return tl::unexpected(told.error());
+  if (!is_any_address(told->host)) return {};
+  return fail(error::kind::usage, option,
+              (text.empty() ? "is missing: others would be sent to " : "sends others to ") + told->text() +
+                  ", which names no machine",
+              "name the address by which they reach this one");
 }
 
 result<void> check_trust(const trust_options& trust, const std::vector<actors::net::host_port>& at) {

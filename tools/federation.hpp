@@ -10,8 +10,17 @@
 
 namespace furlong::tools {
 
+/// "FIRST-LAST" of --clients; the error names it.
+[[nodiscard]] result<federated::protocol::client_range> read_clients(const std::string& text);
+
 /// "host:port" of an option; the error names it.
 [[nodiscard]] result<actors::net::host_port> read_address(const char* option, const std::string& text);
+
+/// Where others reach what listens at `at`: "host:port" of the option, or empty for `at` itself. Errors (usage): it is
+/// no address; it names no machine, as 0.0.0.0 does not.
+/// @param option "--advertise"
+[[nodiscard]] result<void> check_advertised(const char* option, const std::string& text,
+                                            const actors::net::host_port& at);
 
 /// Without certificates everything is believed: only on this machine, unless --i-know. `at`: the addresses that are
 /// listened at or connected to. Errors have kind usage.

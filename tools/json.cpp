@@ -4,17 +4,6 @@
 
 namespace furlong::tools {
 
-json to_json(const federated::group_metrics& metrics) {
-  json out;
-  if (metrics.rmse) out["rmse"] = *metrics.rmse;
-  out["accuracy"] = metrics.accuracy;
-  if (metrics.auc) out["auc"] = *metrics.auc;
-  out["loss"] = metrics.loss;
-  out["examples"] = metrics.examples;
-  out["clients"] = metrics.clients;
-  return out;
-}
-
 json to_json(const federated::evaluation_report& report) {
   json out = json::object();
   if (report.validation) out["validation"] = to_json(*report.validation);
@@ -30,6 +19,13 @@ json to_json(const federated::task_span& span) {
           {"started", federated::to_seconds(span.started_at)},
           {"ended", federated::to_seconds(span.ended_at)},
           {"outcome", federated::to_string(span.what)}};
+}
+
+json to_json(const federated::attention_weights& attention) {
+  json tensors = json::array();
+  for (const auto& of : attention.tensors)
+    tensors.push_back({{"tensor", of.tensor}, {"min", of.least}, {"max", of.most}, {"weights", of.weights}});
+  return {{"clients", attention.clients}, {"tensors", std::move(tensors)}};
 }
 
 }  // namespace
@@ -54,11 +50,12 @@ json to_json(const federated::round_report& report) {
   out["applied"] = report.applied;
   out["gave_up"] = report.gave_up;
   out["examples"] = report.examples;
-  out["loss"] = report.loss;
+  if (report.applied) out["loss"] = report.loss;  // of what was folded
   out["change_norm"] = report.change_norm;
   out["bytes_up"] = report.bytes_up;
   out["bytes_down"] = report.bytes_down;
   if (!report.staleness.empty()) out["staleness"] = report.staleness;
+  if (report.attention) out["attention"] = to_json(*report.attention);
   for (const auto& span : report.spans) out["spans"].push_back(to_json(span));
   return out;
 }

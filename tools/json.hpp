@@ -1,31 +1,18 @@
 // The machine-readable outputs: one round, one event, the summary.
 #pragma once
 
-#include <array>
-#include <nlohmann/json.hpp>
-
 #include "federated/engine.hpp"
+#include "tools/figures_json.hpp"
 #include "tools/session.hpp"
 
 namespace furlong::tools {
 
-using json = nlohmann::ordered_json;
-
-[[nodiscard]] json to_json(const federated::group_metrics& metrics);
 /// {"validation": ..., "seen": ..., "unseen": ...}, as they apply.
 [[nodiscard]] json to_json(const federated::evaluation_report& report);
 /// A line of metrics.jsonl, without "eval". Times are virtual seconds; a run under the real clock has none.
 [[nodiscard]] json to_json(const federated::round_report& report);
 /// A line of events.jsonl: no wall times.
 [[nodiscard]] json to_json(const federated::run_event& event);
-/// A line of summary.json that counts by name: {"norm-bound": 3}, without zeros.
-template <class Name, std::size_t Count>
-[[nodiscard]] json counts_json(const std::array<std::uint64_t, Count>& counts) {
-  json by_name = json::object();
-  for (std::size_t i = 0; i < Count; ++i)
-    if (counts[i] > 0) by_name[std::string(federated::to_string(static_cast<Name>(i)))] = counts[i];
-  return by_name;
-}
 
 /// A client with stored private values.
 struct private_holder {

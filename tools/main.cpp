@@ -39,7 +39,7 @@ void add_run(CLI::App& app, command& chosen) {
       ->option_text("N");
   sub->add_flag("--resume", options->resume, "go on from the checkpoint in the run directory");
   sub->add_option("--engine", options->engine, "actors, or the plain loop that reads like the papers")
-      ->transform(CLI::CheckedTransformer(engines))
+      ->transform(one_of(engines))
       ->option_text("actors|reference");
   add_log_level(sub, options->log_level, "of log.txt (default info)");
   add_format(sub, options->format);
@@ -100,6 +100,8 @@ void add_report(CLI::App& app, command& chosen) {
   sub->add_option("runs", options->runs, "run directories")->required()->option_text("RUN...");
   sub->add_option("--out", options->out, "the file (default: report.html in the run, comparison.html beside several)")
       ->option_text("FILE");
+  sub->add_flag("--embeddings", options->embeddings,
+                "with a picture of the user embeddings: it shows private values, in report-private.html");
   sub->callback([options, &chosen] { chosen = [options] { return report_command(*options); }; });
 }
 
@@ -150,7 +152,7 @@ void add_trace_generate(CLI::App& trace, command& chosen) {
   sub->add_option("--days", options->days, "how long")->required()->check(CLI::Range(0.01, 36525.0))->option_text("D");
   sub->add_option("--kind", options->kind, "of generator")
       ->required()
-      ->transform(CLI::CheckedTransformer(trace_kinds))
+      ->transform(one_of(trace_kinds))
       ->option_text("diurnal|markov|bernoulli|always");
   sub->add_option("--seed", options->seed, "of the draws (default 1)")->option_text("N");
   sub->add_option("--rate", options->rate, "mean share of the time that a client is available (default 0.5)")
@@ -187,7 +189,7 @@ void add_trace(CLI::App& app, command& chosen) {
   auto* reader = trace->add_subcommand("import", "turn a behaviour trace of FedScale or FLASH into a trace");
   reader->add_option("file", from->file, "JSON lines or CSV")->required()->option_text("FILE");
   reader->add_option("--format", from->format, "whose (default auto: what it looks like)")
-      ->transform(CLI::CheckedTransformer(foreign_traces))
+      ->transform(one_of(foreign_traces))
       ->option_text("fedscale|flash|auto");
   reader->add_option("--out", from->out, "the trace")->required()->option_text("FILE");
   reader->callback([from, &chosen] { chosen = [from] { return trace_import_command(*from); }; });
@@ -206,7 +208,7 @@ void add_certs_issue(CLI::App& all, command& chosen) {
   sub->add_option("--pki", options->pki, "the authorities")->required()->option_text("PKI");
   sub->add_option("--role", request.as, "of the process")
       ->required()
-      ->transform(CLI::CheckedTransformer(certificate_roles))
+      ->transform(one_of(certificate_roles))
       ->option_text("server|aggregator|node");
   sub->add_option("--name", request.name, "of the process: letters, digits and - _ .")->required()->option_text("NAME");
   sub->add_option("--clients", options->clients, "node: the clients that it hosts")->option_text("FIRST-LAST");
@@ -267,6 +269,8 @@ int parse_and_run(int argc, char** argv) {
   app.name("furlong");
   app.set_version_flag("--version", std::string("furlong ") + version);
   app.require_subcommand(1);
+  app.failure_message(
+      [](const CLI::App* of, const CLI::Error& why) { return "furlong: " + CLI::FailureMessage::simple(of, why); });
   command chosen;
   add_run(app, chosen);
   add_validate(app, chosen);

@@ -33,7 +33,13 @@ void append_group(std::string& line, const char* name, const std::optional<feder
   line += fmt::format("  {}", name);
   if (group->rmse) line += fmt::format(" rmse {:.4f}", *group->rmse);
   if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
+  if (group->perplexity) line += fmt::format(" perplexity {:.2f}", *group->perplexity);
   line += fmt::format(" accuracy {:.1f}%", 100.0 * group->accuracy);
+}
+
+/// Empty where nothing was folded: there is no loss then.
+std::string loss_text(const federated::round_report& report) {
+  return report.applied ? fmt::format("  loss {:.4f}", report.loss) : "";
 }
 
 }  // namespace
@@ -44,20 +50,20 @@ progress::progress(std::uint64_t done, std::uint64_t total)
 void progress::draw(const federated::round_report& report, double seconds) const {
   const auto rate = static_cast<double>(clients_) / seconds;
   if (total_ == open_end) {
-    show(fmt::format("{}round {}  loss {:.4f}  {:.0f} clients/s{}", terminal_ ? "\r\033[K" : "", report.version,
-                     report.loss, rate, terminal_ ? "" : "\n"));
+    show(fmt::format("{}round {}{}  {:.0f} clients/s{}", terminal_ ? "\r\033[K" : "", report.version, loss_text(report),
+                     rate, terminal_ ? "" : "\n"));
     return;
   }
   const double rounds = static_cast<double>(report.version - first_);
   const double left = seconds / rounds * static_cast<double>(total_ - report.version);
   if (!terminal_) {
-    show(fmt::format("round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left\n", report.version, total_, report.loss, rate,
+    show(fmt::format("round {}/{}{}  {:.0f} clients/s  {} left\n", report.version, total_, loss_text(report), rate,
                      span_text(left)));
     return;
   }
   const auto filled = static_cast<int>(bar_width * report.version / total_);
-  show(fmt::format("\r\033[K[{:=<{}}{: <{}}] round {}/{}  loss {:.4f}  {:.0f} clients/s  {} left", "", filled, "",
-                   bar_width - filled, report.version, total_, report.loss, rate, span_text(left)));
+  show(fmt::format("\r\033[K[{:=<{}}{: <{}}] round {}/{}{}  {:.0f} clients/s  {} left", "", filled, "",
+                   bar_width - filled, report.version, total_, loss_text(report), rate, span_text(left)));
 }
 
 void progress::on_round(const federated::round_report& report) {

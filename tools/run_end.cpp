@@ -4,6 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iostream>
+#include <numeric>
+#include <spdlog/spdlog.h>
 
 #include "tools/exit_code.hpp"
 #include "tools/json.hpp"
@@ -34,11 +36,37 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
   return {};
 }
 
+/// What to do about updates that are refused for this.
+std::string_view mend_of(federated::rejection why) {
+  switch (why) {
+    case federated::rejection::norm_bound: return "lower algorithm.client.lr, or raise algorithm.aggregation.max_norm";
+    case federated::rejection::not_finite:
+    case federated::rejection::attention_range: return "lower algorithm.client.lr";
+    case federated::rejection::weight_bound: return "raise algorithm.aggregation.max_weight";
+    default: return "see events.jsonl";
+  }
+}
+
+/// A run whose updates were refused for the most part ends like any other: says so.
+void warn_of_rejections(const federated::protocol::accounting& counts) {
+  const auto& by_reason = counts.rejected;
+  const auto refused = std::accumulate(by_reason.begin(), by_reason.end(), std::uint64_t{0});
+  if (refused <= counts.folded) return;
+  std::string reasons;
+  for (std::size_t i = 0; i < by_reason.size(); ++i)
+    if (by_reason[i] > 0)
+      reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", by_reason[i],
+                             federated::to_string(static_cast<federated::rejection>(i)));
+  const auto most = std::ranges::max_element(by_reason) - by_reason.begin();
+  spdlog::warn("{} of {} updates were refused ({}); {}", refused, refused + counts.folded, reasons,
+               mend_of(static_cast<federated::rejection>(most)));
+}
+
 /// What is wrong with how a run went, though it ran to its end; empty: nothing.
 std::string verdict(const session& of, const federated::run_outcome& outcome) {
   for (const auto* group : {&outcome.evaluation.validation, &outcome.evaluation.seen, &outcome.evaluation.unseen})
     if (*group && !std::isfinite((*group)->loss)) return "training diverged: the loss is not finite";
-  if (std::ranges::equal(outcome.state.model.values(), initial_model(of.experiment).values()))
+  if (std::ranges::equal(outcome.state.chosen().model.values(), initial_model(of.experiment).values()))
     return "no update was of use: the model is as it was at first";
   return {};
 }
@@ -60,6 +88,7 @@ int end_run(const session& of, const run_directory& folder, const result<federat
   }
   if (auto concluded = conclude(of, folder, *outcome, store, format); !concluded)
     return report_failure(concluded.error());
+  warn_of_rejections(outcome->state.counts);
   if (const auto wrong = verdict(of, *outcome); !wrong.empty())
     return report_failure(
         {error::kind::runtime, of.scenario.name, wrong,

@@ -47,7 +47,8 @@ result<void> run_outputs::write_pending() {
 result<void> run_outputs::on_round(const federated::round_report& report) {
   if (auto written = write_pending(); !written) return written;
   pending_ = to_json(report);
-  spdlog::info("round {}: {} of {} folded, loss {:.5f}", report.version, report.folded, report.selected, report.loss);
+  spdlog::info("round {}: {} of {} folded{}", report.version, report.folded, report.selected,
+               report.applied ? fmt::format(", loss {:.5f}", report.loss) : "");
   if (report.gave_up)
     spdlog::info("round {}: abandoned with {} reports", report.version, report.abandoned);
   else if (!report.applied)
@@ -59,7 +60,8 @@ result<void> run_outputs::on_round(const federated::round_report& report) {
 
 result<void> run_outputs::on_evaluation(const federated::evaluation_report& report) {
   const auto metrics = to_json(report);
-  if (pending_) (*pending_)["eval"] = metrics;
+  // At the end of a run the best of its models may be evaluated again, which made no round's line.
+  if (pending_ && (*pending_)["round"] == report.version) (*pending_)["eval"] = metrics;
   spdlog::info("evaluated version {}: {}", report.version, metrics.dump());
   progress_.on_evaluation(report);
   return {};

@@ -6,12 +6,14 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/nonce.hpp"
 #include "federated/round.hpp"
 #include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.hpp"
 #include "storage/key_file.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
+#include "tools/data_digest.hpp"
 #include "tools/json.hpp"
 
 namespace furlong::tools {
@@ -46,7 +48,8 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
   options.layout = e.settings.own.layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
                                                                              : storage::store_layout::per_client;
   options.key_file = e.settings.own.key_file;
-  const bool there = std::filesystem::exists(folder);
+  // A node's may be a disk that was mounted there, and is new.
+  const bool there = std::filesystem::exists(folder) && !(same_life && std::filesystem::is_empty(folder));
   if (const auto& key = options.key_file; !there && !key.empty() && !std::filesystem::exists(key)) {
     if (auto made = storage::create_key_file(key); !made) return tl::unexpected(made.error());
     spdlog::warn("made the key file {}: without it the private values cannot be read", key.string());
@@ -77,12 +80,36 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   std::filesystem::remove_all(folder.private_store(), ignored);
   auto store = open_store(of, folder, {}, holder);
   if (!store) return tl::unexpected(store.error());
+  auto data = data_sha256(of);
+  if (!data) return tl::unexpected(data.error());
   start_point made{initial_state(of.experiment), std::move(*store)};
+  made.state.data_sha256 = std::move(*data);
   // Nodes outlive the server: tasks of a life that left no checkpoint must not pass for those of the next.
-  if (holder == store_holder::nodes)
+  if (holder == store_holder::nodes) {
+    made.state.start_id = actors::federation::fresh_nonce();
     if (auto written = storage::write_checkpoint(folder.checkpoint(), made.state); !written)
       return tl::unexpected(written.error());
+  }
   return made;
+}
+
+/// A file that data come from, to be named in a message; all are part of one digest.
+std::string place_of_data(const session& of) {
+  const auto& files = of.data.files;
+  if (files.empty()) return of.experiment.settings.devices.availability.trace;
+  const auto others = files.size() - 1;
+  return files.front().string() + (others == 0 ? "" : " or one of " + std::to_string(others) + " other files");
+}
+
+result<void> check_same_data(const session& of, const run_directory& folder, federated::protocol::server_state& state) {
+  auto data = data_sha256(of);
+  if (!data) return tl::unexpected(data.error());
+  if (!state.data_sha256.empty() && state.data_sha256 != *data)  // empty: of an earlier release
+    return fail(error::kind::data, folder.root().string(),
+                "the data are not those that the run began with: what " + place_of_data(of) + " holds has changed",
+                "put the files back as they were, or run from the start in another --out");
+  state.data_sha256 = std::move(*data);
+  return {};
 }
 
 result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
@@ -91,6 +118,12 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   if (state->run != of.experiment.run)
     return fail(error::kind::usage, folder.root().string(), "the checkpoint is of another scenario or seed",
                 "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+  if (auto same = check_same_data(of, folder, *state); !same) return tl::unexpected(same.error());
+  if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
+    return fail(
+        error::kind::usage, folder.root().string(),
+        "the run has done " + std::to_string(state->version) + " rounds, and is to end after " + std::to_string(rounds),
+        "ask for " + std::to_string(state->version) + " rounds or more");
   if (const std::string here(models::kernels().level); !state->kernel_level.empty() && state->kernel_level != here)
     fmt::print(
         stderr,

@@ -1,5 +1,6 @@
 #include "tools/serve_board.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <fstream>
@@ -125,7 +126,9 @@ void serve_board::show(const federation_view& view) {
   live.unasked = view.turned_away.unasked;
   live.refused_connections = view.turned_away.by_word();
   live.resident_bytes = resident_bytes();
-  live.peak_resident_bytes = peak_rss_bytes();
+  // The kernel counts the peak now and then, and may be behind.
+  peak_bytes_ = std::max({peak_bytes_, peak_rss_bytes(), live.resident_bytes});
+  live.peak_resident_bytes = peak_bytes_;
   const double now = unix_now();
   list_nodes(view, list_aggregators(view, now, live), now);
   for (const auto& [first, node] : nodes_) live.nodes.push_back(node);

@@ -41,6 +41,7 @@ class serve_board {
   dashboard::checkpoint_status checkpoint_;
   std::map<std::uint32_t, dashboard::node_status> nodes_;  ///< by their first client; those that left too
   std::vector<client_counts> counts_;                      ///< by client
+  std::uint64_t peak_bytes_ = 0;                           ///< the most memory that was seen
   double last_round_ended_;                                ///< seconds since 1970
   std::unique_ptr<dashboard::dashboard_server> server_;
 };

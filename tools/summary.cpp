@@ -125,6 +125,12 @@ void add_target(const federated::target_settings& target, const federated::proto
   out["time_to_target"] = std::move(reached);
 }
 
+/// Which of the run's models it ends with.
+void add_best(const federated::protocol::server_state& state, json& out) {
+  if (state.best)
+    out["best"] = {{"metric", state.best->metric}, {"value", state.best->figure}, {"version", state.best->version}};
+}
+
 json final_evaluation(const federated::evaluation_report& report) {
   json out = to_json(report);
   if (!report.seen) return out;
@@ -144,7 +150,7 @@ json identity_json(const session& of, const federated::protocol::server_state& s
           {"model", of.experiment.model->kind()},
           {"kernel_level", models::kernels().level},
           {"rounds", state.version},
-          {"model_sha256", federated::hex(federated::model_sha256(state.model))},
+          {"model_sha256", federated::hex(federated::model_sha256(state.chosen().model))},
           {"private_sha256", own.sha256}};
 }
 
@@ -179,6 +185,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   if (state.ledger && settings.algorithm != federated::algorithm_kind::centralized)
     out["participation"] = participation_json(*state.ledger, of.experiment.participants->training());
   add_target(settings.evaluation.target, state, out);
+  add_best(state, out);
   out["eval"] = final_evaluation(outcome.evaluation);
   return out;
 }

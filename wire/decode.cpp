@@ -265,8 +265,10 @@ constexpr std::array kinds{"a task",
                            "withdrawn tasks",
                            "settlements",
                            "a farewell",
-                           "lost tasks"};
-static_assert(kinds.size() == std::variant_size_v<message> && kinds.size() == schema::Message::TASKS_LOST + 1);
+                           "lost tasks",
+                           "readiness",
+                           "a displaced node"};
+static_assert(kinds.size() == std::variant_size_v<message> && kinds.size() == schema::Message::DISPLACED + 1);
 
 result<message> read_message(schema::Message::Reader from, std::size_t frame_bytes, decoder::workspace& room) {
   if (from.getProtocol() != protocol_version)

@@ -81,6 +81,7 @@ void fill(schema::Message::Builder root, const hello& message) {
   to.setRun(message.run);
   copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
   to.setAvoid(as_text(message.avoid));
+  to.setInstance(message.instance);
 }
 
 std::size_t words(const branch_hello& message) {
@@ -108,6 +109,9 @@ void fill(schema::Message::Builder root, const welcome& message) {
   to.setClients(message.facts.clients);
   to.setLabels(static_cast<schema::Objective>(message.facts.labels));
   to.setAggregator(message.aggregator);
+  to.setStartId(message.start_id);
+  to.setClasses(message.facts.classes);
+  to.setWords(message.facts.words);
 }
 
 std::size_t words(const redirect& message) { return words_of<schema::Redirect> + text_words(message.address); }
@@ -160,6 +164,14 @@ void fill(schema::Message::Builder root, const checkpointed& message) {
   root.initCheckpointed().setVersion(message.version);
 }
 
+std::size_t words(const ready& /*message*/) { return words_of<schema::Ready>; }
+void fill(schema::Message::Builder root, const ready& message) { root.initReady().setRun(message.run); }
+
+std::size_t words(const displaced& /*message*/) { return words_of<schema::Displaced>; }
+void fill(schema::Message::Builder root, const displaced& message) {
+  root.initDisplaced().setInstance(message.instance);
+}
+
 std::size_t words(const evaluation_request& message) {
   const std::size_t n = message.clients.size();
   return words_of<schema::EvaluationRequest> + column<federated::group>(n) + column<std::uint32_t>(n);
@@ -177,7 +189,7 @@ std::size_t words(const evaluation_scores& message) {
   const std::size_t n = message.each.size();
   const std::size_t odds = odds_of(message);
   return words_of<schema::EvaluationScores> + column<federated::group>(n) + 2 * column<std::uint32_t>(n) +
-         2 * column<double>(n) + 2 * column<std::uint64_t>(n) + column<float>(odds) + column<std::uint8_t>(odds);
+         2 * column<double>(n) + 4 * column<std::uint64_t>(n) + column<float>(odds) + column<std::uint8_t>(odds);
 }
 void fill_odds(schema::EvaluationScores::Builder to, const evaluation_scores& message) {
   const std::size_t odds = odds_of(message);
@@ -205,6 +217,8 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
   fill_column(to.initOddsCounts(bytes_for<std::uint32_t>(n)), all,
               [](one of) { return static_cast<std::uint32_t>(of.score.odds.size()); });
   fill_odds(to, message);
+  fill_column(to.initWords(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words; });
+  fill_column(to.initWordsCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words_correct; });
 }
 
 std::size_t words(const attached& message) {
@@ -216,6 +230,7 @@ void fill(schema::Message::Builder root, const attached& message) {
   to.setLast(message.clients.last);
   copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
   to.setNode(as_text(message.node));
+  to.setInstance(message.instance);
 }
 
 std::size_t words(const detached& /*message*/) { return words_of<schema::Detached>; }
@@ -232,10 +247,33 @@ void fill(schema::Message::Builder root, const close_request& message) {
   to.setEnough(message.enough);
 }
 
+std::size_t distances_of(const settled& message) {
+  std::size_t distances = 0;
+  for (const auto& each : message.each) distances += each.distances.size();
+  return distances;
+}
+// Most runs report none: then both columns are absent.
+std::size_t distance_words(const settled& message) {
+  const auto distances = distances_of(message);
+  return distances == 0 ? 0 : column<std::uint32_t>(message.each.size()) + column<float>(distances);
+}
+void fill_distances(schema::Settled::Builder to, const settled& message) {
+  const auto distances = distances_of(message);
+  if (distances == 0) return;
+  fill_column(to.initDistanceCounts(bytes_for<std::uint32_t>(message.each.size())), message.each,
+              [](const auto& of) { return static_cast<std::uint32_t>(of.distances.size()); });
+  auto* at = to.initDistances(bytes_for<float>(distances)).begin();
+  for (const auto& each : message.each)
+    for (const auto distance : each.distances) {
+      std::memcpy(at, &distance, sizeof distance);
+      at += sizeof distance;
+    }
+}
+
 std::size_t words(const settled& message) {
   const std::size_t n = message.each.size();
   return words_of<schema::Settled> + column<task_id>(n) + column<outcome>(n) + column<rejection>(n) +
-         column<federated::drop_stage>(n) + 2 * column<std::uint64_t>(n) + column<double>(n);
+         column<federated::drop_stage>(n) + 2 * column<std::uint64_t>(n) + column<double>(n) + distance_words(message);
 }
 void fill(schema::Message::Builder root, const settled& message) {
   auto to = root.initSettled();
@@ -251,6 +289,7 @@ void fill(schema::Message::Builder root, const settled& message) {
   fill_column(to.initExamples(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.examples; });
   fill_column(to.initBytes(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.bytes; });
   fill_column(to.initLosses(bytes_for<double>(n)), all, [](one of) { return of.loss; });
+  fill_distances(to, message);
 }
 
 std::size_t words(const farewell& message) { return words_of<schema::Farewell> + text_words(message.why); }
@@ -278,9 +317,10 @@ std::size_t encoded_size(const control& message) {
 }
 
 std::size_t largest_control(std::size_t entries) {
-  // settled has the widest entries; those of evaluation_scores are narrower even with odds as many as entries.
-  constexpr std::size_t widest = sizeof(task_id) + 3 + 3 * sizeof(std::uint64_t);
-  static_assert(widest >= 1 + 2 * sizeof(std::uint32_t) + 4 * sizeof(double) + sizeof(float) + 1);
+  // evaluation_scores has the widest entries, with odds as many as entries; those of settled are narrower even with
+  // distances as many as entries.
+  constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 6 * sizeof(double) + sizeof(float) + 1;
+  static_assert(widest >= sizeof(task_id) + 3 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(float));
   // Three names and all fields of fixed size; and what later versions may append.
   constexpr std::size_t rest = 3 * longest_name + 2048;
   return longest_scenario + std::min(entries, longest_list) * widest + rest;

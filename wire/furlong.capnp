@@ -43,6 +43,8 @@ struct Message {
     settled @20 :Settled;
     farewell @21 :Farewell;
     tasksLost @22 :TasksLost;
+    ready @23 :Ready;
+    displaced @24 :Displaced;
   }
 }
 
@@ -157,6 +159,8 @@ struct Hello {
   # Tasks at work, or done and not acknowledged.
   avoid @5 :Text;
   # "host:port" of a gateway that it could not reach or lost; may be empty.
+  instance @6 :UInt64;
+  # Drawn by its process: no other node has it. 0: none was drawn.
 }
 
 struct BranchHello {
@@ -185,11 +189,31 @@ struct Welcome {
   # What the labels of the data are.
   aggregator @7 :UInt32;
   # Number of the aggregator that is welcome; to a node, of its gateway.
+  startId @8 :UInt64;
+  # Drawn when the run began from nothing: a run that began anew has another one. 0: it was not drawn.
+  classes @9 :UInt32;
+  # Labels are below this, where labels are class numbers; else 0.
+  words @10 :UInt32;
+  # Features below this, at most all, are words of the vocabulary, the others buckets of unknown words; 0: features are
+  # no tokens.
 }
 
 enum Objective {
   squaredError @0;
   logistic @1;
+  categorical @2;
+  nextToken @3;
+}
+
+struct Ready {
+  # A node has made ready for the run: its clients can be reached from now on.
+  run @0 :UInt64;
+}
+
+struct Displaced {
+  # Another node took the place of this one.
+  instance @0 :UInt64;
+  # As its hello said.
 }
 
 struct Redirect {
@@ -254,6 +278,10 @@ struct EvaluationScores {
   # float32, finite, of all clients in a row.
   classes @9 :Data;
   # uint8: 0 or 1, one for each prediction.
+  words @10 :Data;
+  wordsCorrect @11 :Data;
+  # uint64 each, of nextToken: predictions whose target is a word of the vocabulary, at most examples; of these the
+  # right ones. Empty: all 0.
 }
 
 struct Attached {
@@ -264,6 +292,8 @@ struct Attached {
   # Tasks that the node holds.
   node @3 :Text;
   # Its name; may be empty.
+  instance @4 :UInt64;
+  # As its hello said.
 }
 
 struct Detached {
@@ -292,6 +322,11 @@ struct Settled {
   # uint64 each: processed for the update; encoded size of the update.
   losses @6 :Data;
   # float64: mean per example, as the client said.
+  distanceCounts @7 :Data;
+  # uint32: how many of the following are the task's. Empty: all 0.
+  distances @8 :Data;
+  # float32, finite, of all tasks in a row: how far a folded update moved each shared tensor, where the run reports
+  # attention.
 }
 
 struct Farewell {

@@ -39,10 +39,6 @@ void end_run(self_pointer self, result<federated::run_outcome> outcome, bool fin
 
 void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
 
-void queue(self_pointer self, protocol::server_effects effects) {
-  for (auto& effect : effects) self->state.effects.push_back(std::move(effect));
-}
-
 void send_down(self_pointer self, std::uint32_t to, downward what) {
   const auto at = self->state.branches.find(to);
   // A branch that is gone: the machine hears of it, or has.
@@ -101,7 +97,7 @@ void finish_evaluation(self_pointer self);
 void perform(self_pointer self, protocol::evaluate&) {
   auto& state = self->state;
   state.watch->pause();
-  state.evaluation.emplace(state.run->e, state.machine->state());
+  state.evaluation.emplace(state.run->e, *state.machine);
   auto& work = *state.evaluation;
   std::map<std::uint32_t, evaluation_down> by_branch;
   for (std::size_t i = 0; i < work.scores.size(); ++i) {
@@ -129,13 +125,13 @@ void perform(self_pointer self, protocol::checkpoint&) {
     if (auto written = state.observer->on_checkpoint(saved); !written) return fail_run(self, written.error());
   state.covered = saved.version;
   for (const auto& [number, branch] : state.branches) send_down(self, number, protocol::checkpointed{saved.version});
-  queue(self, state.machine->on_checkpointed());
+  state.effects.add(state.machine->on_checkpointed());
 }
 
 void perform(self_pointer self, protocol::proceed&) {
   auto& state = self->state;
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
-  queue(self, state.machine->on_proceed(now(self)));
+  state.effects.add(state.machine->on_proceed(now(self)));
 }
 
 /// Ends a run that is over once everybody who is reached has heard the verdicts, or had the time to come for them.
@@ -162,14 +158,9 @@ void perform(self_pointer self, protocol::finish& effect) {
 }
 
 void perform_all(self_pointer self, protocol::server_effects effects) {
-  queue(self, std::move(effects));
   auto& state = self->state;
-  for (std::size_t done = 0; done < state.effects.size(); ++done) {
-    auto effect = std::move(state.effects[done]);
-    std::visit([&](auto& one) { perform(self, one); }, effect);
-    if (!state.promise.pending()) break;
-  }
-  state.effects.clear();
+  state.effects.add(std::move(effects));
+  state.effects.perform_all([&](auto& one) { perform(self, one); }, [&] { return state.promise.pending(); });
 }
 
 // ---- evaluation ----------------------------------------------------------------------------------------------------
@@ -183,7 +174,7 @@ void finish_evaluation(self_pointer self) {
   if (state.observer->on_evaluation)
     if (auto told = state.observer->on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
-  queue(self, state.machine->on_evaluated(state.last_evaluation));
+  state.effects.add(state.machine->on_evaluated(state.last_evaluation));
 }
 
 // ---- branches ------------------------------------------------------------------------------------------------------
@@ -225,7 +216,10 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
 
 void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
   auto& state = self->state;
-  if (!state.who->attach(from, what.clients)) return;
+  const auto others = state.who->others_with(what.clients, what.instance);
+  if (!state.who->attach(from, what.clients, what.instance)) return;
+  // Their own gateways do not know of it.
+  for (const auto& [aggregator, instance] : others) send_down(self, aggregator, protocol::displaced{instance});
   state.branches.at(from).nodes[what.clients.first] = {what.clients, what.node, steady_now()};
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
 }
@@ -282,10 +276,11 @@ void start_when_enough_are_here(self_pointer self) {
   perform_all(self, state.machine->start());
 }
 
-/// @param busy clients, ascending
-std::size_t tasks_of(const protocol::client_range& clients, const std::vector<std::uint32_t>& busy) {
-  return static_cast<std::size_t>(std::ranges::upper_bound(busy, clients.last) -
-                                  std::ranges::lower_bound(busy, clients.first));
+/// @param open by client
+std::size_t tasks_of(const protocol::client_range& clients, const std::vector<protocol::open_task>& open) {
+  const auto client_of = [](const protocol::open_task& task) { return task.id.client; };
+  return static_cast<std::size_t>(std::ranges::upper_bound(open, clients.last, {}, client_of) -
+                                  std::ranges::lower_bound(open, clients.first, {}, client_of));
 }
 
 federation_view view_of(self_pointer self) {
@@ -295,11 +290,11 @@ federation_view view_of(self_pointer self) {
   federation_view view{state.machine->state(), *state.who, now, state.machine->in_flight(),
                        state.covered,          {},         {},  state.keeper->counts()};
   const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
-  const auto busy = state.machine->at_work();
+  const auto open = state.machine->open_tasks();
   for (const auto& [number, branch] : state.branches) {
     view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});
     for (const auto& [first, node] : branch.nodes)
-      view.nodes.push_back({node.clients, node.name, number, seconds_since(node.since), tasks_of(node.clients, busy)});
+      view.nodes.push_back({node.clients, node.name, number, seconds_since(node.since), tasks_of(node.clients, open)});
   }
   return view;
 }
@@ -325,7 +320,7 @@ void on_tick(self_pointer self) {
     perform(self, nothing);
     perform_all(self, {});
   } else if (stopping && !std::exchange(state.settled_to_stop, true)) {
-    state.machine->stop();
+    perform_all(self, state.machine->on_stop(now(self)));
   }
   if (state.evaluation && now(self) > state.evaluation->last_heard + evaluation_patience) {
     finish_evaluation(self);

@@ -3,9 +3,11 @@
 
 #include <future>
 
+#include "actors/effect_queue.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/directory.hpp"
+#include "federated/protocol/server_machine.hpp"
 #include "federated/round.hpp"
 #include "federated/stopwatch.hpp"
 
@@ -28,9 +30,10 @@ struct coordinator_state {
   };
   /// An evaluation that nodes compute.
   struct scoring {
-    scoring(const federated::experiment& e, const protocol::server_state& state)
-        : model(std::make_shared<const federated::broadcast>(federated::make_broadcast(e, state))),
-          scores(e, model->model, nullptr, state.version, state.ledger.get()) {}
+    scoring(const federated::experiment& e, const protocol::server_machine& of)
+        : model(
+              std::make_shared<const federated::broadcast>(federated::make_broadcast(e, of.state(), of.under_test()))),
+          scores(e, model->model, nullptr, model->version, of.state().ledger.get()) {}
     federated::broadcast_ptr model;
     federated::evaluation scores;
     std::map<std::pair<federated::group, std::uint32_t>, std::uint32_t> awaited;  ///< and by which branch
@@ -50,7 +53,7 @@ struct coordinator_state {
   bool settled_to_stop = false;
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint
   std::map<std::uint32_t, branch> branches;
-  std::vector<protocol::server_effect> effects;
+  effect_queue effects;
   std::optional<scoring> evaluation;
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;

@@ -32,12 +32,13 @@ void forget(self_pointer self, session_number number, protocol::gateway_effects&
   state.machine->on_session_lost(number, steady_now(), out);
 }
 
+/// `for_good`: it will not be let in however often it comes back.
 void refuse(self_pointer self, session_number number, turned_away reason, const std::string& why,
-            protocol::gateway_effects& out) {
+            protocol::gateway_effects& out, bool for_good = false) {
   const auto at = self->state.sessions.find(number);
   if (at == self->state.sessions.end()) return;
   self->state.options.keeper->sent_away(at->second.channel->other(), reason, why);
-  send(at->second, protocol::farewell{why, false});
+  send(at->second, protocol::farewell{why, for_good, for_good});
   forget(self, number, out);
 }
 
@@ -71,7 +72,7 @@ void perform(self_pointer self, protocol::end_session& effect) {
 void perform(self_pointer self, protocol::tell_parent& effect) {
   if (auto* here = std::get_if<protocol::attached>(&effect.content))
     for (const auto& [number, node] : self->state.sessions)
-      if (node.hello.clients == here->clients) here->node = node.channel->other().name;
+      if (node.open && node.hello.clients == here->clients) here->node = node.channel->other().name;
   std::visit([&](auto& what) { tell(self, std::move(what)); }, effect.content);
 }
 
@@ -90,12 +91,20 @@ void perform_all(self_pointer self, protocol::gateway_effects& effects) {
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
-/// Takes the node in.
-void admit(self_pointer self, session_number number, protocol::gateway_effects& out) {
+void admit(session& node, const protocol::welcome& content) {
+  node.welcomed = true;
+  node.covered = content.covered;
+  send(node, content);
+}
+
+/// Takes the node in. Not before: it may find that it cannot work on this run, and somebody else may have its clients.
+void on_ready(self_pointer self, session_number number, const protocol::ready& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
+  if (!node.welcomed || node.open || got.run != state.welcome.run)
+    return refuse(self, number, turned_away::out_of_turn, "said that it is ready, and was not asked", out);
   node.open = true;
-  send(node, state.welcome);
+  if (node.covered != state.welcome.covered) send(node, protocol::checkpointed{state.welcome.covered});
   spdlog::info("node {}: clients {} to {} are here", node.channel->other().name, node.hello.clients.first,
                node.hello.clients.last);
   state.machine->on_hello(number, node.hello, steady_now(), out);
@@ -111,13 +120,13 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
       return refuse(self, number, turned_away::not_its_clients,
                     "its certificate does not allow it to host clients " + std::to_string(got.clients.first) + " to " +
                         std::to_string(got.clients.last),
-                    out);
+                    out, true);
   }
   if (got.clients.last >= state.run->welcome.facts.clients)
     return refuse(self, number, turned_away::not_its_clients,
                   "there is no client " + std::to_string(got.clients.last) + ": they are numbered from 0 to " +
                       std::to_string(state.run->welcome.facts.clients - 1),
-                  out);
+                  out, true);
   for (const auto& id : got.holding)
     if (!got.clients.contains(id.client))
       return refuse(self, number, turned_away::not_its_clients,
@@ -125,7 +134,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
   node.hello = std::move(got);
   // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
   if (node.trusted)
-    admit(self, number, out);
+    admit(node, state.welcome);
   else
     self->send(state.parent, node_arrived{number, node.hello.avoid});
 }
@@ -133,7 +142,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
 void on_placed(self_pointer self, const node_placed& where, protocol::gateway_effects& out) {
   const auto at = self->state.sessions.find(where.session);
   if (at == self->state.sessions.end()) return;
-  if (where.address.empty()) return admit(self, where.session, out);
+  if (where.address.empty()) return admit(at->second, self->state.welcome);
   send(at->second, protocol::redirect{where.address});
   forget(self, where.session, out);
 }
@@ -153,8 +162,9 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
   auto& state = self->state;
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
   if (std::get_if<protocol::farewell>(&got) != nullptr) return forget(self, number, out);
+  if (const auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
   if (!state.sessions.at(number).open)
-    return refuse(self, number, turned_away::out_of_turn, "did not say hello first", out);
+    return refuse(self, number, turned_away::out_of_turn, "did not say first that it is ready", out);
   if (const auto* failed = std::get_if<protocol::task_failures>(&got))
     return state.machine->on_failures(number, *failed, steady_now(), out);
   if (auto* scores = std::get_if<protocol::evaluation_scores>(&got))
@@ -176,7 +186,8 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
   auto message = state.decoder->decode(got.frame->bytes());
   if (!message) return refuse_frame(self, got.session, message.error(), out);
   if (!std::holds_alternative<wire::update_view>(*message)) return on_control(self, got.session, *message, out);
-  if (!at->second.open) return refuse(self, got.session, turned_away::out_of_turn, "did not say hello first", out);
+  if (!at->second.open)
+    return refuse(self, got.session, turned_away::out_of_turn, "did not say first that it is ready", out);
   if (auto copied = state.decoder->decode_update(got.frame->bytes(), state.update); !copied)
     return refuse_frame(self, got.session, copied.error(), out);
   const auto before = state.machine->unasked();
@@ -240,6 +251,17 @@ void obey(self_pointer self, const evaluation_down& what, protocol::gateway_effe
     send(*node, std::move(request));
   }
   if (!none.each.empty()) tell(self, std::move(none));
+}
+
+void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {
+  auto& state = self->state;
+  const auto at = std::ranges::find_if(
+      state.sessions, [&](const auto& of) { return of.second.open && of.second.hello.instance == what.instance; });
+  if (at == state.sessions.end()) return;
+  const std::string why = "another session of these clients began";
+  spdlog::info("node {}: {}", at->second.channel->other().name, why);
+  send(at->second, protocol::farewell{why, true, true});
+  forget(self, at->first, out);
 }
 
 void obey(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {

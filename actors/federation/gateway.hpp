@@ -29,7 +29,9 @@ struct gateway_state {
     net::channel_ptr channel;
     bool trusted = false;  ///< came in at the operator port: any clients are believed
     bool greeted = false;
-    bool open = false;  ///< said hello, and stays here
+    bool welcomed = false;      ///< said hello, and stays here
+    bool open = false;          ///< is ready: its clients are reached here
+    std::uint64_t covered = 0;  ///< checkpoint that it was told of with its welcome
     protocol::hello hello;
     std::deque<std::uint64_t> models;                              ///< versions that the node has, oldest first
     std::set<std::pair<federated::group, std::uint32_t>> scoring;  ///< clients whose scores are awaited

@@ -38,10 +38,15 @@ std::size_t largest_share(const federated::experiment& e) {
   return static_cast<std::size_t>(std::ceil(how.per_round * how.over_selection));
 }
 
+/// Entries of the longest list: clients, or of settled tasks their distances.
+std::size_t longest_list_of(const federated::experiment& e, std::size_t clients) {
+  return std::max<std::size_t>(clients, 1) * (e.settings.evaluation.attention ? e.parts.shared->count() : 1);
+}
+
 }  // namespace
 
 std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t clients) {
-  const auto lists = wire::largest_control(std::max<std::size_t>(clients, 1));
+  const auto lists = wire::largest_control(longest_list_of(e, clients));
   const auto longest =
       std::max<std::uint64_t>({wire::largest_update(*e.parts.shared), wire::largest_broadcast(*e.parts.shared), lists});
   return std::min(longest, e.settings.network.max_message);
@@ -50,7 +55,7 @@ std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t cli
 result<void> check_max_message(const federated::experiment& e, std::size_t clients, bool aggregators) {
   std::vector<sized> all{{"the model", bytes_of_model(e)},
                          {"an update", bytes_of_update(e)},
-                         {"a list of all clients", wire::largest_control(std::max<std::size_t>(clients, 1))}};
+                         {"a list of all clients", wire::largest_control(longest_list_of(e, clients))}};
   if (aggregators) all.push_back({"a partial aggregate", wire::largest_partial(*e.parts.shared, largest_share(e))});
   const auto longest = *std::ranges::max_element(all, {}, &sized::bytes);
   const auto bound = e.settings.network.max_message;

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/model_frames.hpp"
+#include "actors/federation/nonce.hpp"
 #include "actors/federation/run_log.hpp"
 #include "actors/federation/worker.hpp"
 
@@ -93,6 +94,10 @@ void perform(self_pointer self, protocol::open_run& effect) {
   between_waves(self, [self, content = std::move(effect.content)] { open(self, content); });
 }
 
+void perform(self_pointer self, protocol::say_ready& effect) {
+  if (self->state.channel) send_control(*self->state.channel, protocol::ready{effect.run});
+}
+
 void perform(self_pointer self, protocol::train& effect) { self->state.tasks.push_back(std::move(effect)); }
 
 void perform(self_pointer self, protocol::send_update& effect) {
@@ -114,8 +119,10 @@ void perform(self_pointer self, protocol::release& effect) {
   state.held.erase(at);
   if (!effect.in_model) return;
   between_waves(self, [self, task = effect.task, value, run = state.run] {
-    if (auto kept = run->store->commit(task.client, task.version, *value); !kept)
-      spdlog::error("client {}: {}", task.client, kept.error().text());
+    auto kept = run->store->commit(task.client, task.version, *value);
+    if (kept) return;
+    if (kept.error().what == error::kind::runtime) return finish(self, "its store failed", kept.error());
+    spdlog::error("client {}: {}", task.client, kept.error().text());
   });
 }
 
@@ -134,7 +141,10 @@ void perform(self_pointer self, protocol::hang_up&) {
 
 void perform(self_pointer self, protocol::stop_node& effect) {
   std::optional<error> failure;
-  if (effect.unwanted)
+  if (effect.refused)
+    failure = error{error::kind::usage, "the gateway does not let this node in", effect.why,
+                    "correct --clients, --server or --tls"};
+  else if (effect.unwanted)
     failure = error{error::kind::runtime, "the gateway ended the session for good", effect.why,
                     "host every client on one node only"};
   finish(self, effect.why, std::move(failure));
@@ -163,6 +173,9 @@ void end_wave(self_pointer self) {
   state.given = 0;
   auto done = std::exchange(state.done, {});
   if (done.empty()) return;
+  // No client here can work any more: its tasks are not failures of clients, and the server hears no more of them.
+  for (const auto& one : done)
+    if (one.what->store_failed) return finish(self, "its store failed", *one.what->failure);
   if (federated::is_stateful(state.run->e.settings.algorithm))
     if (auto synced = state.run->store->sync(); !synced) return finish(self, "its store failed", synced.error());
   protocol::node_effects effects;
@@ -241,22 +254,6 @@ void on_scoring(self_pointer self, protocol::evaluation_request& got) {
          std::make_shared<const std::vector<std::pair<federated::group, std::uint32_t>>>(at(first), at(last))});
   }
   go_on(self);
-}
-
-const char* word(protocol::verdict_kind what) {
-  switch (what) {
-    case protocol::verdict_kind::durable: return "durable";
-    case protocol::verdict_kind::unwanted: return "unwanted";
-    case protocol::verdict_kind::rejected: return "rejected";
-  }
-  return "?";
-}
-
-void log_verdicts(const protocol::verdicts& some) {
-  for (const auto& [task, what, why] : some.each)
-    spdlog::debug("version {} client {} attempt {}: {}{}{}", task.version, task.client, task.attempt, word(what),
-                  what == protocol::verdict_kind::rejected ? ", " : "",
-                  what == protocol::verdict_kind::rejected ? federated::to_string(why) : "");
 }
 
 /// A gateway that breaks the protocol is left; the next one may do better.
@@ -356,7 +353,7 @@ node_actor::behavior_type node_behavior(self_pointer self, std::string home, std
   state.pause.emplace(std::move(pause));
   state.home = home;
   state.alone_since = steady_now();
-  state.machine.emplace(std::move(home), std::move(software), clients);
+  state.machine.emplace(std::move(home), std::move(software), clients, fresh_nonce());
   for (std::size_t i = 0; i < workers; ++i)
     state.workers.push_back(self->spawn<caf::linked>(worker_behavior, node_actor(self)));
   state.idle = state.workers;

@@ -26,7 +26,7 @@ void refuse_node(const net::channel_ptr& channel) {
   spdlog::warn("refused a node {} at {}: it came to the operator port", other.name, other.address);
   send_control(*channel, protocol::farewell{"nodes do not join at this port: join where nodes do, or set network.trust "
                                             "= \"operator\" in the scenario",
-                                            true});
+                                            true, true});
   channel->close();
 }
 

@@ -131,6 +131,7 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (auto* what = std::get_if<protocol::withdrawal>(&*got)) return pass_on(self, std::move(*what));
   if (auto* what = std::get_if<protocol::verdicts>(&*got)) return pass_on(self, std::move(*what));
   if (const auto* what = std::get_if<protocol::checkpointed>(&*got)) return pass_on(self, *what);
+  if (const auto* what = std::get_if<protocol::displaced>(&*got)) return pass_on(self, *what);
   if (auto* what = std::get_if<protocol::evaluation_request>(&*got)) {
     auto from = model_of(self, what->version);
     if (!from) return break_off(self, "asked for scores on a model that it had not sent");

@@ -64,16 +64,29 @@ struct server_setup {
   std::size_t upload_room = std::size_t{64} << 20U;  ///< most bytes of updates on their way in at once
 };
 
-/// Whether a run can be served so; run_server() asks as well. Errors (usage): network.max_message is too small for it;
-/// network.trust needs an operator port.
-[[nodiscard]] result<void> check_setup(const federated::experiment& e, const server_setup& setup);
+/// A server that listens, and lets nobody in before it runs: whether it can listen is known before anything of the run
+/// is written.
+class server {
+ public:
+  /// @param e must outlive the server
+  /// Errors as of net::can_listen(); usage: network.max_message is too small for the run; network.trust needs an
+  /// operator port.
+  [[nodiscard]] static result<std::unique_ptr<server>> open(const federated::experiment& e, server_setup setup);
+  ~server();
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
 
-/// Drives a run over whoever comes, until it is over or `stop` is set: then it ends after the round under way.
-[[nodiscard]] result<federated::run_outcome> run_server(const federated::experiment& e,
-                                                        federated::protocol::server_state start,
-                                                        const federated::run_observer& observer,
-                                                        const server_watcher& watcher, const std::atomic<bool>& stop,
-                                                        const server_setup& setup);
+  /// Drives a run over whoever comes, until it is over or `stop` is set: then it ends after the round under way. Once.
+  [[nodiscard]] result<federated::run_outcome> run(federated::protocol::server_state start,
+                                                   const federated::run_observer& observer,
+                                                   const server_watcher& watcher, const std::atomic<bool>& stop);
+
+ private:
+  struct parts;
+  explicit server(std::unique_ptr<parts> opened);
+
+  std::unique_ptr<parts> parts_;
+};
 
 struct aggregator_setup {
   std::string name;

@@ -2,6 +2,7 @@
 
 #include "actors/federation/branch_link.hpp"
 #include "actors/federation/operator_entrance.hpp"
+#include "actors/operator/connect.hpp"
 
 namespace furlong::actors::federation {
 
@@ -17,6 +18,30 @@ net::channel_events events_for(const session_events& to, protocol::session_numbe
           [to, number](const error& why) {
             caf::anon_send(to, session_closed{number, why.text()});
           }};
+}
+
+void open_link(caf::actor_system& system, const session_events& to, const net::host_port& at,
+               protocol::session_number attempt, std::uint64_t max_message) {
+  links::link_options options;
+  options.max_message = max_message;
+  links::operator_connect(
+      system, {at.host, at.port}, options,
+      [to, attempt](const net::channel_ptr& channel) {
+        caf::anon_send(to, session_opened{attempt, channel});
+        return events_for(to, attempt);
+      },
+      [to, attempt](const error& why) {
+        caf::anon_send(to, session_closed{attempt, why.text()});
+      });
+}
+
+over_hook keep(std::promise<result<std::string>>& over) {
+  return [&over](const std::string& why, const std::optional<error>& failure) {
+    if (failure)
+      over.set_value(tl::unexpected(*failure));
+    else
+      over.set_value(why);
+  };
 }
 
 net::channel_events gateway_door::open(const net::channel_ptr& channel, bool trusted) {
@@ -90,9 +115,7 @@ net::listener_settings listener_settings_of(const net::channel_settings& channel
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
                                                     const std::shared_ptr<gate>& keeper,
-                                                    const net::channel_settings& settings, std::size_t room,
-                                                    gateway_door& door) {
-  const auto how = listener_settings_of(settings, room);
+                                                    const net::listener_settings& how, gateway_door& door) {
   std::optional<net::tls_context> context;
   if (credentials) {
     const auto& tier = credentials->gateway;

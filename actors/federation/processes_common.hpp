@@ -56,6 +56,15 @@ result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_
 /// Events of a channel that go to an actor under a number.
 net::channel_events events_for(const session_events& to, protocol::session_number number);
 
+/// Opens a link to an operator port; `to` is told under the number of the attempt.
+void open_link(caf::actor_system& system, const session_events& to, const net::host_port& at,
+               protocol::session_number attempt, std::uint64_t max_message);
+
+/// Told how a process ended: why, or by which error.
+using over_hook = std::function<void(const std::string& why, const std::optional<error>& failure)>;
+/// Keeps the promise, which must outlive it, with what it is told.
+over_hook keep(std::promise<result<std::string>>& over);
+
 /// Times and limits of node channels.
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message);
 
@@ -69,8 +78,7 @@ result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_creden
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
                                                     const std::shared_ptr<gate>& keeper,
-                                                    const net::channel_settings& settings, std::size_t room,
-                                                    gateway_door& door);
+                                                    const net::listener_settings& how, gateway_door& door);
 
 /// A line in the log, at the end.
 void log_turned_away(const gate& keeper);

@@ -2,7 +2,6 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/parent_link.hpp"
 #include "actors/federation/processes_common.hpp"
-#include "actors/operator/connect.hpp"
 
 namespace furlong::actors::federation {
 
@@ -39,22 +38,6 @@ std::string advertised(const std::string& given, const std::string& host, std::u
   return given.empty() ? net::host_port{host, port}.text() : given;
 }
 
-void open_link(caf::actor_system& system, const session_events& to, const net::host_port& at,
-               protocol::session_number attempt, std::uint64_t max_message) {
-  links::operator_target target{at.host, at.port};
-  links::link_options options;
-  options.max_message = max_message;
-  links::operator_connect(
-      system, target, options,
-      [to, attempt](const net::channel_ptr& channel) {
-        caf::anon_send(to, session_opened{attempt, channel});
-        return events_for(to, attempt);
-      },
-      [to, attempt](const error& why) {
-        caf::anon_send(to, session_closed{attempt, why.text()});
-      });
-}
-
 }  // namespace
 
 result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup) {
@@ -66,9 +49,9 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   caf::actor_system system(config);
   gateway_door door(*keeper);
   net::transport transport;
-  auto listener =
-      open_gateway(transport, setup.listen, setup.tls, *keeper,
-                   channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room, door);
+  const auto how =
+      listener_settings_of(channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room);
+  auto listener = open_gateway(transport, setup.listen, setup.tls, *keeper, how, door);
   if (!listener) return tl::unexpected(listener.error());
   branch_door branches(door);
   std::unique_ptr<links::operator_listener> operators;
@@ -109,12 +92,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
     door.set({});
     branches.shut();
   };
-  hooks.on_over = [&](const std::string& why, const std::optional<error>& failure) {
-    if (failure)
-      over.set_value(tl::unexpected(*failure));
-    else
-      over.set_value(why);
-  };
+  hooks.on_over = keep(over);
   net::backoff pause(models::random_stream(std::hash<std::string>{}(setup.name), models::purpose::reconnect, 0, port));
   system.spawn(parent_link_behavior, std::move(hooks), std::move(pause));
   auto why = ended.get();

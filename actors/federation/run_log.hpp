@@ -1,15 +1,35 @@
-// Lines of a log say of which run they are.
+// What the logs of processes have in common: their lines say of which run they are.
 #pragma once
 
 #include <cstdint>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
+#include "federated/protocol/messages.hpp"
+
 namespace furlong::actors::federation {
 
 /// From now on the process' log names this run: "[time] [run 0123456789abcdef] [level] text". Thread-safe.
 inline void log_run(std::uint64_t run) {
   spdlog::set_pattern(fmt::format("[%Y-%m-%d %H:%M:%S.%e] [run {:016x}] [%^%l%$] %v", run));
+}
+
+/// The word of a verdict.
+inline const char* word(federated::protocol::verdict_kind what) {
+  switch (what) {
+    case federated::protocol::verdict_kind::durable: return "durable";
+    case federated::protocol::verdict_kind::unwanted: return "unwanted";
+    case federated::protocol::verdict_kind::rejected: return "rejected";
+  }
+  return "?";
+}
+
+/// A line each, at level debug.
+inline void log_verdicts(const federated::protocol::verdicts& some) {
+  for (const auto& [task, what, why] : some.each)
+    spdlog::debug("version {} client {} attempt {}: {}{}{}", task.version, task.client, task.attempt, word(what),
+                  what == federated::protocol::verdict_kind::rejected ? ", " : "",
+                  what == federated::protocol::verdict_kind::rejected ? federated::to_string(why) : "");
 }
 
 }  // namespace furlong::actors::federation

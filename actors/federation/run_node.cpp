@@ -1,7 +1,6 @@
 #include "actors/federation/node.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "actors/net/connector.hpp"
-#include "actors/operator/connect.hpp"
 
 namespace furlong::actors::federation {
 
@@ -43,17 +42,7 @@ open_session_to by_operator_port(caf::actor_system& system, std::uint64_t max_me
       [&system, max_message](const session_events& to, const std::string& address, protocol::session_number attempt) {
         const auto at = net::parse_address(address);
         if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
-        links::link_options options;
-        options.max_message = max_message;
-        links::operator_connect(
-            system, {at->host, at->port}, options,
-            [to, attempt](const net::channel_ptr& channel) {
-              caf::anon_send(to, session_opened{attempt, channel});
-              return events_for(to, attempt);
-            },
-            [to, attempt](const error& why) {
-              caf::anon_send(to, session_closed{attempt, why.text()});
-            });
+        open_link(system, to, *at, attempt, max_message);
       };
 }
 
@@ -85,12 +74,7 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   hooks.open = setup.at_operator_port ? by_operator_port(system, setup.max_message)
                                       : by_gateway(transport, std::move(context), settings);
   hooks.prepare = [&](const protocol::welcome& got) { return make_run(setup, got); };
-  hooks.on_over = [&](const std::string& why, const std::optional<error>& failure) {
-    if (failure)
-      over.set_value(tl::unexpected(*failure));
-    else
-      over.set_value(why);
-  };
+  hooks.on_over = keep(over);
   net::backoff pause(models::random_stream(setup.clients.first, models::purpose::reconnect, 0, setup.clients.last));
   system.spawn(node_behavior, setup.server.text(), std::string("furlong"), setup.clients, setup.threads,
                std::move(pause), std::move(hooks));

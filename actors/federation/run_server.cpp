@@ -14,14 +14,14 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   made->welcome.run = e.run;
   made->welcome.scenario = setup.scenario;
   made->welcome.facts = e.clients->facts();
+  made->welcome.start_id = start.start_id;
   made->welcome.history = start.history;
   made->welcome.covered = start.history.life() > 0 ? start.version : 0;
   made->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing_of(e.settings.network));
   return made;
 }
 
-}  // namespace
-
+/// Whether the run can be served so.
 result<void> check_setup(const federated::experiment& e, const server_setup& setup) {
   if (e.settings.network.operator_trust && !setup.operators)
     return fail(error::kind::usage, "network.trust", "lets nodes in at the operator port, and there is none",
@@ -29,51 +29,91 @@ result<void> check_setup(const federated::experiment& e, const server_setup& set
   return check_max_message(e, e.clients->facts().clients, setup.operators.has_value());
 }
 
-result<federated::run_outcome> run_server(const federated::experiment& e, protocol::server_state start,
-                                          const federated::run_observer& observer, const server_watcher& watcher,
-                                          const std::atomic<bool>& stop, const server_setup& setup) {
-  const auto& network = e.settings.network;
-  if (auto fit = check_setup(e, setup); !fit) return tl::unexpected(fit.error());
-  const auto keeper = make_gate(setup.tls);
-  if (!keeper) return tl::unexpected(keeper.error());
+}  // namespace
+
+/// In the order in which they are needed: what comes later ends first.
+struct server::parts {
+  const federated::experiment& e;
+  server_setup setup;
+  std::shared_ptr<gate> keeper;
+  gateway_door door{keeper};
+  branch_door branches{door};
   caf::actor_system_config config;
+  std::optional<caf::actor_system> system;
+  net::transport transport;
+  net::listener_settings how;
+  std::unique_ptr<net::listener> listener;
+  std::unique_ptr<links::operator_listener> operators;
+
+  parts(const federated::experiment& of, server_setup with, std::shared_ptr<gate> by)
+      : e(of), setup(std::move(with)), keeper(std::move(by)) {}
+  result<void> open();
+  result<federated::run_outcome> run(protocol::server_state start, const federated::run_observer& observer,
+                                     const server_watcher& watcher, const std::atomic<bool>& stop);
+  void shut();
+};
+
+result<void> server::parts::open() {
+  const auto& network = e.settings.network;
   if (auto done = configure_system(config, setup.threads, setup.tls, setup.operators.has_value(), network.heartbeat,
                                    network.timeout);
       !done)
-    return tl::unexpected(done.error());
-  caf::actor_system system(config);
-  const auto run = make_context(e, setup, start);
+    return done;
+  system.emplace(config);
+  how = listener_settings_of(
+      channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e, e.clients->facts().clients)),
+      upload_room(e, setup.upload_room));
+  auto closed = how;
+  closed.limits.handshakes = 0;
+  auto gateway = open_gateway(transport, setup.listen, setup.tls, keeper, closed, door);
+  if (!gateway) return tl::unexpected(gateway.error());
+  listener = std::move(*gateway);
+  if (!setup.operators) return {};
+  auto port = open_operator_port(*system, *setup.operators, branches);
+  if (!port) return tl::unexpected(port.error());
+  operators = std::move(*port);
+  return {};
+}
 
-  gateway_door door(*keeper);
-  branch_door branches(door);
-  net::transport transport;
+void server::parts::shut() {
+  door.set({});
+  branches.shut();
+  listener.reset();
+  operators.reset();  // its actor would be waited for
+}
+
+server::server(std::unique_ptr<parts> opened) : parts_(std::move(opened)) {}
+server::~server() = default;
+
+result<std::unique_ptr<server>> server::open(const federated::experiment& e, server_setup setup) {
+  if (auto fit = check_setup(e, setup); !fit) return tl::unexpected(fit.error());
+  auto keeper = make_gate(setup.tls);
+  if (!keeper) return tl::unexpected(keeper.error());
+  auto made = std::make_unique<parts>(e, std::move(setup), std::move(*keeper));
+  if (auto opened = made->open(); !opened) return tl::unexpected(opened.error());
+  return std::unique_ptr<server>(new server(std::move(made)));
+}
+
+result<federated::run_outcome> server::run(protocol::server_state start, const federated::run_observer& observer,
+                                           const server_watcher& watcher, const std::atomic<bool>& stop) {
+  return parts_->run(std::move(start), observer, watcher, stop);
+}
+
+result<federated::run_outcome> server::parts::run(protocol::server_state start, const federated::run_observer& observer,
+                                                  const server_watcher& watcher, const std::atomic<bool>& stop) {
+  const auto run = make_context(e, setup, start);
   std::shared_ptr<result<federated::run_outcome>> outcome;
   {
-    caf::scoped_actor self(system);
+    caf::scoped_actor self(*system);
     auto opened = std::make_shared<std::promise<gateway_actor>>();
     auto gateway = opened->get_future();
     const auto coordinator =
         self->spawn(coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer,
-                    &watcher, &stop, clients_by_certificate(setup.tls.has_value()), *keeper, opened);
+                    &watcher, &stop, clients_by_certificate(setup.tls.has_value()), keeper, opened);
     door.set(gateway.get());
-    const auto end = [&] {
-      self->send_exit(coordinator, caf::exit_reason::user_shutdown);
-      door.set({});
-    };
-    auto listener = open_gateway(
-        transport, setup.listen, setup.tls, *keeper,
-        channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e, e.clients->facts().clients)),
-        upload_room(e, setup.upload_room), door);
-    if (!listener) return end(), tl::unexpected(listener.error());
-    std::unique_ptr<links::operator_listener> operators;
-    if (setup.operators) {
-      branches.set(run, coordinator);
-      auto port = open_operator_port(system, *setup.operators, branches);
-      if (!port) return end(), tl::unexpected(port.error());
-      operators = std::move(*port);
-    }
-    if (watcher.on_listening)
-      watcher.on_listening((*listener)->port(), operators ? operators->port() : std::uint16_t{0});
+    branches.set(run, coordinator);
+    static_cast<void>(listener->use(how));  // which open() had checked
+    if (watcher.on_listening) watcher.on_listening(listener->port(), operators ? operators->port() : std::uint16_t{0});
     // A request would wait for ever for an actor that an exception ended.
     self->monitor(coordinator);
     self->send(coordinator, run_request{});
@@ -82,11 +122,10 @@ result<federated::run_outcome> run_server(const federated::experiment& e, protoc
                     outcome = std::make_shared<result<federated::run_outcome>>(fail(
                         error::kind::runtime, "the server", "its coordinator ended: " + caf::to_string(down.reason)));
                   });
-    door.set({});
-    branches.shut();
+    shut();
   }
-  log_turned_away(**keeper);
-  system.await_all_actors_done();
+  log_turned_away(*keeper);
+  system->await_all_actors_done();
   return std::move(*outcome);
 }
 

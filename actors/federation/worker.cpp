@@ -1,5 +1,7 @@
 #include "actors/federation/worker.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include "actors/client.hpp"
 #include "federated/client_scorer.hpp"
 
@@ -31,11 +33,17 @@ void score(const worker_actor::pointer self, const node_actor& parent, const nod
   auto scores = std::make_shared<protocol::evaluation_scores>();
   scores->version = given.from->version;
   const federated::client_scorer scorer(given.run->e, given.from->model, given.run->store.get());
+  std::size_t no_numbers = 0;
   for (const auto& [in, client] : *given.clients) {
     auto score = scorer.score(in, client, thread_workspace());
-    // One that cannot be scored counts as one without examples.
-    scores->each.push_back({in, client, score ? std::move(*score) : federated::client_score{}});
+    // One that cannot be scored counts as one without examples. So does one with a score that no server takes.
+    const bool tells = score && federated::is_finite(*score);
+    no_numbers += score && !tells ? 1 : 0;
+    scores->each.push_back({in, client, tells ? std::move(*score) : federated::client_score{}});
   }
+  if (no_numbers > 0)
+    spdlog::warn("version {}: the scores of {} clients are not numbers and are not sent; training diverged",
+                 scores->version, no_numbers);
   self->send(parent, node_scored{std::move(scores)});
 }
 

@@ -33,7 +33,10 @@ result<host_port> parse_address(std::string_view text) {
                 "write HOST:PORT, as in localhost:7000, 10.0.0.1:7000 or [::]:7000");
   };
   const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return wrong("has no port");
+  if (colon == std::string_view::npos) {
+    const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+    return wrong(number ? "has no host" : "has no port");
+  }
   auto host = text.substr(0, colon);
   const auto digits = text.substr(colon + 1);
   const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';

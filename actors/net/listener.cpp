@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "actors/net/detail/bind.hpp"
 #include "actors/net/detail/session.hpp"
 
 namespace furlong::actors::net {
@@ -44,8 +45,7 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
         settings_(std::move(settings)),
         events_(std::make_shared<const listener_events>(std::move(events))) {}
 
-  /// The port, or what the system says against it.
-  std::uint16_t bind(const tcp::endpoint& at, error_code& failed);
+  result<std::uint16_t> bind(const host_port& at) { return detail::bind_socket(socket_, at); }
   bool start();
   void use(const listener_settings& settings);
   void abort() override;
@@ -72,18 +72,6 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
   bool accepting_ = false;
   bool ended_ = false;
 };
-
-std::uint16_t listener::acceptor::bind(const tcp::endpoint& at, error_code& failed) {
-  const auto ok = [&](auto call) {
-    if (!failed) call();
-  };
-  ok([&] { socket_.open(at.protocol(), failed); });
-  ok([&] { socket_.set_option(tcp::acceptor::reuse_address(true), failed); });
-  if (at.address().is_v6()) ok([&] { socket_.set_option(boost::asio::ip::v6_only(false), failed); });
-  ok([&] { socket_.bind(at, failed); });
-  ok([&] { socket_.listen(boost::asio::socket_base::max_listen_connections, failed); });
-  return failed ? std::uint16_t{0} : socket_.local_endpoint(failed).port();
-}
 
 bool listener::acceptor::start() {
   if (!core_->add(shared_from_this())) return false;
@@ -193,20 +181,12 @@ detail::session_hooks listener::acceptor::hooks_for(const std::string& address) 
 
 result<std::unique_ptr<listener>> listener::open(transport& on, const host_port& at, std::optional<tls_context> tls,
                                                  const listener_settings& settings, listener_events events) {
-  const auto wrong = [&](const std::string& why, const std::string& mend = "") {
-    return fail(error::kind::usage, at.text(), why, mend);
-  };
   if (auto fit = check(settings, at.text()); !fit) return tl::unexpected(fit.error());
-  error_code failed;
-  tcp::resolver resolver(on.core()->context());
-  const auto found = resolver.resolve(at.host, std::to_string(at.port), tcp::resolver::passive, failed);
-  if (failed || found.empty()) return wrong("no address has this name: " + failed.message());
   auto inner = std::make_shared<acceptor>(on.core(), std::move(tls), settings, std::move(events));
-  const auto port = inner->bind(*found.begin(), failed);
-  if (failed)
-    return wrong("cannot listen there: " + failed.message(), "choose an address of this machine and a free port");
-  if (!inner->start()) return wrong("the transport has ended");
-  return std::unique_ptr<listener>(new listener(std::move(inner), port));
+  const auto port = inner->bind(at);
+  if (!port) return tl::unexpected(port.error());
+  if (!inner->start()) return fail(error::kind::runtime, at.text(), "the transport has ended");
+  return std::unique_ptr<listener>(new listener(std::move(inner), *port));
 }
 
 listener::~listener() { inner_->abort(); }

@@ -21,7 +21,7 @@ namespace furlong::actors::net {
 struct listener_limits {
   std::size_t connections = 4096;  ///< in all; further ones are closed at once
   std::size_t per_address = 1024;  ///< likewise, from one address
-  std::size_t handshakes = 64;     ///< at once; further connections wait in the system's queue
+  std::size_t handshakes = 64;     ///< at once; further connections wait in the system's queue; 0: all of them
 };
 
 struct listener_settings {
@@ -45,8 +45,7 @@ class listener {
  public:
   /// @param at  port 0: the system chooses one; "[::]" also takes IPv4
   /// @param tls a server's; nothing: plain TCP, for trusted machines only
-  /// Errors of kind usage: an address that is none, or not of this machine, or taken; limits or a budget below
-  /// max_message.
+  /// Errors as of can_listen(); usage: limits or a budget below max_message.
   [[nodiscard]] static result<std::unique_ptr<listener>> open(transport& on, const host_port& at,
                                                               std::optional<tls_context> tls,
                                                               const listener_settings& settings,

@@ -4,6 +4,7 @@
 #include <caf/openssl/all.hpp>
 #include <utility>
 
+#include "actors/net/listening.hpp"
 #include "actors/operator/acceptor.hpp"
 #include "actors/operator/configure.hpp"
 
@@ -49,9 +50,10 @@ result<std::unique_ptr<operator_listener>> operator_listener::open(caf::actor_sy
                                             : system.middleman().publish(acceptor, port, host.c_str(), reuse);
   if (!bound) {
     caf::anon_send_exit(acceptor, caf::exit_reason::user_shutdown);
-    return fail(error::kind::runtime, host + ":" + std::to_string(port),
-                "the operator port cannot be opened: " + system.render(bound.error()),
-                "see whether another process has it, and whether this machine has that address");
+    const net::host_port at{host, port};
+    if (auto possible = net::can_listen(at); !possible) return tl::unexpected(possible.error());
+    return fail(error::kind::runtime, at.text(), "cannot listen there: " + system.render(bound.error()),
+                "choose an address of this machine and a free port");
   }
   return std::unique_ptr<operator_listener>(
       new operator_listener(std::make_unique<state>(std::move(acceptor), std::move(gate), *bound)));

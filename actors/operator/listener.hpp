@@ -19,7 +19,7 @@ class operator_listener {
   /// @param host an address of this machine, or a name of one
   /// @param port 0: one that is free
   /// @param on_open called for one link at a time
-  /// Errors (runtime): the port is taken, or is not this user's to open; the host is no address of this machine.
+  /// Errors as of net::can_listen().
   [[nodiscard]] static result<std::unique_ptr<operator_listener>> open(caf::actor_system& system,
                                                                        const std::string& host, std::uint16_t port,
                                                                        const link_options& options,

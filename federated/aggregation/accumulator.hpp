@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "federated/settings.hpp"
@@ -40,6 +41,8 @@ class accumulator {
   /// Adds an update that validate() has passed, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
   /// it shortens the step, and leaves the update's share as it is); or says why this rule cannot. Then it is unchanged.
   [[nodiscard]] virtual std::optional<rejection> fold(const client_update& update, double freshness = 1.0) = 0;
+  /// Of the update folded last: how far it moved each tensor, where the rule weighs updates by that; else empty.
+  [[nodiscard]] virtual std::span<const double> distances() const { return {}; }
   /// The result of the round. Leaves the accumulator empty.
   [[nodiscard]] virtual aggregate report() = 0;
 

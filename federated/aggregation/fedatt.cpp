@@ -1,12 +1,15 @@
 // FedAtt (Ji et al., "Learning private neural language modeling with attentive aggregation", 2019), streamed.
 //
-// Per tensor: s_k = ||d_k||, alpha_k = exp(s_k) / sum_j exp(s_j), change = eps sum_k alpha_k d_k. The softmax does not
-// change when a constant is subtracted from every s, so exp(s_k - c) is summed with a c that is fixed before the round
-// and travels in the broadcast: then no update needs to wait for another. c follows the last round's mean distance.
+// Per tensor: s_k = ||d_k||, by choice the spectral norm (spectral_norm.hpp), alpha_k = exp(s_k) / sum_j exp(s_j),
+// change = eps sum_k alpha_k d_k. The softmax does not change when a constant is subtracted from every s, so exp(s_k -
+// c) is summed with a c that is fixed before the round and travels in the broadcast: then no update needs to wait for
+// another. c follows the last round's mean distance; in the first round it is what noise alone would move a tensor by.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "federated/aggregation/rules.hpp"
+#include "federated/aggregation/spectral_norm.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -23,6 +26,9 @@ constexpr double distance_unit = 0x1p-20;
 // Below this mean attention the fixed-point grid is too coarse for the values.
 constexpr double least_attention = 0x1p-24;
 
+/// The c of a round in which clients move by about this much.
+double reference_for(double distance) { return std::max(0.0, distance - reference_margin); }
+
 class fedatt_accumulator final : public accumulator {
  public:
   fedatt_accumulator(const aggregation_settings& settings, models::layout_ptr shared, std::vector<double> reference)
@@ -30,6 +36,7 @@ class fedatt_accumulator final : public accumulator {
         shared_(std::move(shared)),
         reference_(std::move(reference)),
         eps_(settings.eps),
+        norm_(settings.norm),
         scale_(std::ldexp(
             1.0, 50 - exponent_bits - static_cast<int>(std::ceil(std::log2(std::max(settings.max_norm, 1.0)))))) {
     reference_.resize(shared_->count(), 0.0);
@@ -41,8 +48,7 @@ class fedatt_accumulator final : public accumulator {
     if (update.weight == 0) return std::nullopt;  // the client had nothing to say
     if (!has_room(update.weight)) return rejection::weight_bound;
     for (std::size_t t = 0; t < shared_->count(); ++t) {
-      const auto values = update.change.values_of(t);
-      distance_[t] = std::sqrt(models::kernels().norm_squared(values.data(), values.size()));
+      distance_[t] = distance_of(t, update.change);
       const double exponent = distance_[t] - reference_[t];
       if (std::abs(exponent) > largest_exponent) return rejection::attention_range;
       // To 24 bits, so that the products below are exact: the same sums whichever kernels fold them.
@@ -52,6 +58,8 @@ class fedatt_accumulator final : public accumulator {
     count_update(update);
     return std::nullopt;
   }
+
+  std::span<const double> distances() const override { return distance_; }
 
   aggregate report() override {
     aggregate out;
@@ -69,6 +77,24 @@ class fedatt_accumulator final : public accumulator {
     return words_.data() + header_words + 3 * shared_->count() + shared_->offset(t);
   }
   std::int64_t* fine(std::size_t t) { return coarse(t) + shared_->size(); }
+
+  double distance_of(std::size_t t, const models::delta& change) {
+    const auto values = change.values_of(t);
+    if (norm_ == fedatt_norm::frobenius) return std::sqrt(models::kernels().norm_squared(values.data(), values.size()));
+    const std::size_t cols = (*shared_)[t].cols;
+    if (!change.pieces[t].by_rows) return spectral_norm(values, cols);
+    // In ascending order, so that the norm has the bits of the dense copy's.
+    const auto rows = change.rows_of(t);
+    order_.resize(rows.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::ranges::sort(order_, {}, [&](std::size_t i) { return rows[i]; });
+    sorted_.clear();
+    for (const auto i : order_) {
+      const auto row = values.subspan(i * cols, cols);
+      sorted_.insert(sorted_.end(), row.begin(), row.end());
+    }
+    return spectral_norm(sorted_, cols);
+  }
 
   void fold_tensor(std::size_t t, const models::delta& change, double freshness) {
     const auto& fold_wide = models::kernels().fold_wide;
@@ -101,7 +127,7 @@ class fedatt_accumulator final : public accumulator {
     }
     const auto count = static_cast<double>(out.count);
     const double mean_distance = static_cast<double>(attention_words(t)[2]) * distance_unit / count;
-    out.reference.push_back(std::max(0.0, mean_distance - reference_margin));
+    out.reference.push_back(reference_for(mean_distance));
     const double total = wide(attention_words(t)[0], attention_words(t)[1]);
     if (total < least_attention * scale_ * count) {
       out.usable = false;
@@ -115,12 +141,32 @@ class fedatt_accumulator final : public accumulator {
   models::layout_ptr shared_;
   std::vector<double> reference_;
   double eps_;
+  fedatt_norm norm_;
   double scale_;
   std::vector<double> attention_;
   std::vector<double> distance_;
+  std::vector<std::size_t> order_;  // of an update's rows
+  std::vector<float> sorted_;
 };
 
+/// How far noise alone moves a tensor: the norm of a matrix of normal numbers, which for the spectral norm is at most
+/// sqrt(rows) + sqrt(cols) on average (Davidson and Szarek, "Local operator theory, random matrices and Banach spaces",
+/// 2001).
+double distance_of_noise(const aggregation_settings& settings, const models::tensor_spec& spec) {
+  if (settings.noise_at != noise_place::client) return 0.0;
+  const bool vector = spec.rows == 1 || spec.cols == 1;
+  const auto root = [](std::size_t n) { return std::sqrt(static_cast<double>(n)); };
+  if (settings.norm == fedatt_norm::frobenius || vector) return settings.noise * root(spec.size());
+  return settings.noise * (root(spec.rows) + root(spec.cols));
+}
+
 }  // namespace
+
+std::vector<double> first_fedatt_reference(const aggregation_settings& settings, const models::layout& shared) {
+  std::vector<double> reference;
+  for (const auto& spec : shared.tensors()) reference.push_back(reference_for(distance_of_noise(settings, spec)));
+  return reference;
+}
 
 std::unique_ptr<accumulator> make_fedatt(const aggregation_settings& settings, const models::layout_ptr& shared,
                                          const std::vector<double>& reference) {

@@ -10,13 +10,15 @@ struct rule_entry {
   rule_kind kind;
   std::unique_ptr<accumulator> (*make)(const aggregation_settings&, const models::layout_ptr&,
                                        const std::vector<double>&);
-  bool has_reference;  ///< needs one constant per tensor in the broadcast, zero at first
+  std::vector<double> (*first_reference)(const aggregation_settings&, const models::layout&);
 };
 
+std::vector<double> no_reference(const aggregation_settings&, const models::layout&) { return {}; }
+
 constexpr std::array<rule_entry, 3> rules = {{
-    {rule_kind::mean, make_mean, false},
-    {rule_kind::uniform_mean, make_mean, false},
-    {rule_kind::fedatt, make_fedatt, true},
+    {rule_kind::mean, make_mean, no_reference},
+    {rule_kind::uniform_mean, make_mean, no_reference},
+    {rule_kind::fedatt, make_fedatt, first_fedatt_reference},
 }};
 
 const rule_entry& entry_of(rule_kind kind) {
@@ -33,7 +35,7 @@ std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settin
 }
 
 std::vector<double> first_reference(const aggregation_settings& settings, const models::layout_ptr& shared) {
-  return entry_of(settings.rule).has_reference ? std::vector<double>(shared->count(), 0.0) : std::vector<double>();
+  return entry_of(settings.rule).first_reference(settings, *shared);
 }
 
 }  // namespace furlong::federated

@@ -14,5 +14,8 @@ namespace furlong::federated {
 /// eps * sum_k alpha_k d_k per tensor, alpha = softmax of the distances (FedAtt; Ji et al. 2019, eqs. 2-4).
 [[nodiscard]] std::unique_ptr<accumulator> make_fedatt(const aggregation_settings&, const models::layout_ptr& shared,
                                                        const std::vector<double>& reference);
+/// One constant per tensor, for the first round.
+[[nodiscard]] std::vector<double> first_fedatt_reference(const aggregation_settings& settings,
+                                                         const models::layout& shared);
 
 }  // namespace furlong::federated

@@ -107,6 +107,8 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
     refused = try_fold(update);
     what.what = refused ? outcome::rejected : outcome::folded;
     if (refused) what.why = *refused;
+    if (!refused && e_.settings.evaluation.attention && update.weight > 0)
+      what.distances.assign(sum_->distances().begin(), sum_->distances().end());
   }
   settle(*task, what, out);
   return refused;
@@ -172,7 +174,7 @@ void aggregator_machine::settle(known_task& task, settlement what, aggregator_ef
   } else if (what.what == outcome::rejected) {
     partial_.refused.push_back({who, what.why});
   }
-  settled_.push_back(what);
+  settled_.push_back(std::move(what));
   if (task.closed && !is_async()) {
     --open_before_;
     tasks_.erase(task.id.client);

@@ -22,7 +22,8 @@ struct evaluation_down {
   broadcast_ptr from;
   std::vector<std::pair<group, std::uint32_t>> clients;
 };
-using downward = std::variant<share_down, close_request, withdrawal, verdicts, checkpointed, evaluation_down, farewell>;
+using downward =
+    std::variant<share_down, close_request, withdrawal, verdicts, checkpointed, evaluation_down, displaced, farewell>;
 using upward = std::variant<attached, detached, settled, send_partial, withdrawn, tasks_lost, evaluation_scores>;
 
 /// Send to the parent.

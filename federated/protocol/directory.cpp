@@ -45,12 +45,22 @@ void directory::remove_aggregator(std::uint32_t number) {
     if (through_[client] == number) let_go(client);
 }
 
-bool directory::attach(std::uint32_t aggregator, client_range clients) {
+bool directory::attach(std::uint32_t aggregator, client_range clients, std::uint64_t instance) {
   if (clients.first > clients.last || clients.last >= through_.size() || !aggregators_.contains(aggregator))
     return false;
-  aggregators_.at(aggregator).here.push_back({clients, ++told_});
+  aggregators_.at(aggregator).here.push_back({clients, ++told_, instance});
   for (auto client = clients.first; client <= clients.last; ++client) move(client, aggregator);
   return true;
+}
+
+std::vector<node_place> directory::others_with(const client_range& clients, std::uint64_t instance) const {
+  std::vector<node_place> found;
+  if (instance == 0) return found;
+  for (const auto& [number, one] : aggregators_)
+    for (const auto& of : one.here)
+      if (of.instance != 0 && of.instance != instance && of.clients.overlaps(clients))
+        found.push_back({number, of.instance});
+  return found;
 }
 
 void directory::detach(std::uint32_t aggregator, client_range clients) {

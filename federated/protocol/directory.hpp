@@ -16,6 +16,13 @@ struct aggregator_place {
   std::string elsewhere;  ///< if not: the operator port to go to; empty: there is none
 };
 
+/// A node (hello::instance), and where it was attached.
+struct node_place {
+  std::uint32_t aggregator = 0;
+  std::uint64_t instance = 0;
+  friend auto operator<=>(const node_place&, const node_place&) = default;
+};
+
 /// The server's roster under the real clock, and what an aggregator knows of those below it. One thread at a time.
 class directory final : public roster {
  public:
@@ -30,7 +37,12 @@ class directory final : public roster {
   /// It is gone, and with it the way to its clients.
   void remove_aggregator(std::uint32_t number);
   /// These clients are reached there now, wherever they were before. False when there are none of these numbers.
-  [[nodiscard]] bool attach(std::uint32_t aggregator, client_range clients);
+  /// `instance`: of their node, or 0.
+  [[nodiscard]] bool attach(std::uint32_t aggregator, client_range clients, std::uint64_t instance = 0);
+  /// Nodes that are attached and not detached and have some of these clients: one that takes them over displaces these.
+  /// Not itself: it may have gone from one gateway to another, and these tell of it in any order. Nor nodes of unknown
+  /// instance; and none, if its own is not known.
+  [[nodiscard]] std::vector<node_place> others_with(const client_range& clients, std::uint64_t instance) const;
   /// They are not, unless they are reached elsewhere: what is told of a node by two aggregators may come in any order,
   /// so the way that was told of last before this one is taken again.
   void detach(std::uint32_t aggregator, client_range clients);
@@ -67,6 +79,7 @@ class directory final : public roster {
   struct claim {
     client_range clients;
     std::uint64_t order = 0;  ///< of being told
+    std::uint64_t instance = 0;
   };
   struct known_aggregator {
     std::string gateway;

@@ -4,11 +4,13 @@
 //
 //   node --hello--> gateway                          aggregator --branch_hello--> parent
 //   node <--welcome or redirect-- gateway            aggregator <--welcome-- parent
+//   node --ready--> gateway
 //   node <--broadcast, assignment-- gateway          aggregator --attached, detached--> parent
 //   node --update, task_failures--> gateway          aggregator <--broadcast, assignment, close_request-- parent
 //   node <--verdicts, checkpointed-- gateway         aggregator --settled, partial, withdrawn--> parent
 //   node <--evaluation_request-- gateway             aggregator <--withdrawal, verdicts, checkpointed-- parent
 //   node --evaluation_scores--> gateway              aggregator --tasks_lost--> parent
+//                                                    aggregator <--displaced-- parent
 //                                                    and redirects and evaluations as for a node
 //   either side --farewell--> the other
 #pragma once
@@ -42,6 +44,7 @@ struct hello {
   std::uint64_t run = 0;         ///< the run that it knows from an earlier session; 0: none
   std::vector<task_id> holding;  ///< tasks at work, or done and not acknowledged, by client
   std::string avoid;             ///< "host:port" of a gateway that it could not reach or lost; may be empty
+  std::uint64_t instance = 0;    ///< drawn by the node's process: tells it from others of these clients; 0: unknown
 };
 
 /// An aggregator begins a session.
@@ -60,6 +63,13 @@ struct welcome {
   std::uint64_t covered = 0;     ///< version of the last durable checkpoint
   models::data_facts facts;      ///< of the whole population: with the scenario they give the model's shapes
   std::uint32_t aggregator = 0;  ///< the number of the aggregator that is welcome; to a node, of its gateway
+  std::uint64_t start_id = 0;    ///< of the run: another one is a run that began anew from nothing, with the same id
+};
+
+/// A node has made ready for the run that it was welcomed to: its clients can be reached from now on, wherever they
+/// were before.
+struct ready {
+  std::uint64_t run = 0;
 };
 
 /// Go on at another gateway, or, to an aggregator, at another operator port: "host:port".
@@ -116,11 +126,17 @@ struct evaluation_scores {
 struct attached {
   client_range clients;
   std::vector<task_id> holding;
-  std::string node = {};  ///< its name, for those who watch; may be empty
+  std::string node = {};       ///< its name, for those who watch; may be empty
+  std::uint64_t instance = 0;  ///< as its hello said
 };
 /// They cannot any more.
 struct detached {
   client_range clients;
+};
+
+/// Another node took the place of this one (hello::instance): it is to be told and to end, if it is still there.
+struct displaced {
+  std::uint64_t instance = 0;
 };
 
 /// Close the share of this version (close_share of the server machine).
@@ -148,7 +164,7 @@ struct settled {
 };
 
 /// The session is over, for good when `final`: the run is over or, when `unwanted`, the other side is not wanted here
-/// any more though the run goes on.
+/// (any more) though the run goes on.
 struct farewell {
   std::string why;
   bool final = false;

@@ -10,8 +10,8 @@ constexpr std::size_t most_models = 4;  // of a session, beside those that tasks
 
 }  // namespace
 
-node_machine::node_machine(std::string home, std::string software, client_range clients)
-    : home_(std::move(home)), software_(std::move(software)), clients_(clients) {}
+node_machine::node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance)
+    : home_(std::move(home)), software_(std::move(software)), clients_(clients), instance_(instance) {}
 
 node_effects node_machine::start() { return reconnect(home_); }
 
@@ -22,7 +22,7 @@ node_effects node_machine::reconnect(const std::string& address) {
 
 node_effects node_machine::on_connected() {
   connected_ = true;
-  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_};
+  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_, instance_};
   for (const auto& [id, task] : tasks_) content.holding.push_back(id);
   std::ranges::sort(content.holding, {}, [](const task_id& id) { return std::pair(id.client, id); });
   return {say_hello{std::move(content)}};
@@ -55,12 +55,14 @@ node_effects node_machine::on_redirect(const redirect& to) {
 node_effects node_machine::on_welcome(const welcome& got) {
   node_effects effects;
   avoid_.clear();
-  const bool same = run_ && run_->run == got.run && run_->history == got.history && run_->scenario == got.scenario;
+  const bool same = run_ && run_->run == got.run && run_->start_id == got.start_id && run_->history == got.history &&
+                    run_->scenario == got.scenario;
   if (!same) drop_other_lives(got, effects);
   run_ = got;
   welcomed_ = true;
   if (same) {
     effects.emplace_back(cover{got.covered});
+    if (opening_ == 0) effects.emplace_back(say_ready{got.run});
   } else {
     ++opening_;
     effects.emplace_back(open_run{got});
@@ -70,9 +72,10 @@ node_effects node_machine::on_welcome(const welcome& got) {
 
 /// Updates of another run, or of a life of this one that was cut off before them.
 void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
-  const auto life = run_ && run_->run == got.run ? run_->history.life() : 0;
+  const bool same_start = run_ && run_->run == got.run && run_->start_id == got.start_id;
+  const auto life = same_start ? run_->history.life() : 0;
   for (auto at = tasks_.begin(); at != tasks_.end();) {
-    const bool counts = run_ && at->first.run == got.run && got.history.contains(life, at->first.version);
+    const bool counts = same_start && at->first.run == got.run && got.history.contains(life, at->first.version);
     if (counts) {
       ++at;
       continue;
@@ -86,6 +89,7 @@ void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
 node_effects node_machine::on_run_opened() {
   node_effects effects;
   if (--opening_ > 0) return effects;  // another life of the run is being opened
+  if (welcomed_) effects.emplace_back(say_ready{run_->run});
   for (const auto& [id, task] : std::map(tasks_)) start_next(id.client, effects);
   return effects;
 }
@@ -194,7 +198,7 @@ node_effects node_machine::on_checkpointed(std::uint64_t version) {
 node_effects node_machine::on_farewell(const farewell& said) {
   if (!said.final) return {};  // the session will end
   stopped_ = true;
-  return {hang_up{}, stop_node{said.why, said.unwanted}};
+  return {hang_up{}, stop_node{said.why, said.unwanted, said.unwanted && !welcomed_}};
 }
 
 bool node_machine::counts(const task_id& task) const {

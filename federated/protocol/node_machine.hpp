@@ -5,6 +5,7 @@
 //   2. Say which clients are here, and which tasks they hold                  -> say_hello       <- on_welcome,
 //      or be sent to another gateway                                          -> connect         <- on_redirect
 //   3. A run that is new: make ready for it                                   -> open_run        <- on_run_opened
+//      and tell: until then other nodes may have these clients                -> say_ready
 //   4. Tasks come, after the models that they start from                      <- on_broadcast, on_assignment
 //   5. Train                                                                  -> train           <- on_trained,
 //   on_failed
@@ -41,6 +42,10 @@ struct say_hello {
 struct open_run {
   welcome content;
 };
+/// Tell the gateway that the clients can be reached.
+struct say_ready {
+  std::uint64_t run = 0;
+};
 /// Work on this task; call on_trained() or on_failed(). Tasks of one client come one after the other. With commit =
 /// "after-training" the private values are kept before on_trained(), if counts() says so.
 struct train {
@@ -66,19 +71,21 @@ struct cover {
 };
 /// Close the session.
 struct hang_up {};
-/// There is nothing more to do here; `unwanted`: the run goes on without this node.
+/// There is nothing more to do here. `unwanted`: the run goes on without this node; `refused`: it was never let in.
 struct stop_node {
   std::string why;
   bool unwanted = false;
+  bool refused = false;
 };
-using node_effect =
-    std::variant<connect, say_hello, open_run, train, send_update, send_failure, release, cover, hang_up, stop_node>;
+using node_effect = std::variant<connect, say_hello, open_run, say_ready, train, send_update, send_failure, release,
+                                 cover, hang_up, stop_node>;
 using node_effects = std::vector<node_effect>;
 
 class node_machine {
  public:
   /// @param home the server's gateway, "host:port"
-  node_machine(std::string home, std::string software, client_range clients);
+  /// @param instance that no other node has, or 0
+  node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance = 0);
 
   [[nodiscard]] node_effects start();
   [[nodiscard]] node_effects on_connected();
@@ -131,6 +138,7 @@ class node_machine {
   std::string avoid_;  ///< gateway that failed last
   std::string software_;
   client_range clients_;
+  std::uint64_t instance_;
   std::optional<welcome> run_;
   bool connected_ = false;
   bool welcomed_ = false;

@@ -318,6 +318,11 @@ result<void> relay_machine::hear(std::uint32_t child, evaluation_scores& what, r
   return {};
 }
 
+/// The gateway that has the node knows it.
+void relay_machine::obey(const displaced& what, relay_effects& out) {
+  for (const auto& [child, share] : children_) out.emplace_back(tell_child{child, what});
+}
+
 void relay_machine::obey(const farewell& what, relay_effects& out) {
   for (const auto& [child, share] : children_) out.emplace_back(tell_child{child, what});
 }

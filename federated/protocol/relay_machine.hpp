@@ -92,6 +92,7 @@ class relay_machine {
   void obey(const verdicts& what, relay_effects& out);
   void obey(const checkpointed& what, relay_effects& out);
   void obey(const evaluation_down& what, relay_effects& out);
+  void obey(const displaced& what, relay_effects& out);
   void obey(const farewell& what, relay_effects& out);
 
   void begin(const broadcast_ptr& from, relay_effects& out);

@@ -68,6 +68,18 @@ void server_machine::give_up() {
   folded_.clear();
 }
 
+/// What the updates that went into the round weighed, from what the aggregators told of them.
+std::optional<attention_weights> server_machine::weigh_updates() const {
+  std::vector<client_distances> all;
+  for (const auto& of_one : told_)
+    for (const auto& one : of_one)
+      if (one.distances.size() == e_.parts.shared->count() && std::ranges::binary_search(folded_, one.id))
+        all.push_back({one.id.client, one.distances});
+  if (all.empty()) return std::nullopt;
+  std::ranges::sort(all, {}, &client_distances::client);
+  return attention_of(*e_.parts.shared, all);
+}
+
 /// Ends the round with what was merged.
 void server_machine::conclude(server_effects& out) {
   const std::size_t fewest = is_async() ? 1 : std::max<std::size_t>(how().min_reports, 1);
@@ -100,6 +112,7 @@ void server_machine::conclude(server_effects& out) {
   report_.ended_at = state_.now;
   report_.in_flight = open_.size();
   std::ranges::sort(folded_);
+  report_.attention = weigh_updates();
   if (is_async() && how().async == async_kind::model && round.usable) mix_in_base(round);
   if (routed_) report_.members = folded_;
   if (routed_)
@@ -117,6 +130,8 @@ void server_machine::conclude(server_effects& out) {
   for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});
   std::ranges::sort(report_.spans, {},
                     [](const task_span& s) { return std::tuple(s.ended_at, s.started_at, s.client); });
+  reported_ = state_.counts;
+  ended_since_.clear();
   out.emplace_back(round_closed{std::exchange(report_, {})});  // what ends before the next round begins is of that one
   const auto every = e_.settings.evaluation.every;
   if (is_over() || (every != 0 && state_.version % every == 0)) {
@@ -134,14 +149,10 @@ server_effects server_machine::after_evaluation() {
 }
 
 server_effects server_machine::on_evaluated(const evaluation_report& figures) {
-  const auto& target = e_.settings.evaluation.target;
-  if (!target.metric.empty() && !state_.target_reached) {
-    const auto value = metric_of(figures, target.metric);
-    if (value && (target.at_most ? *value <= target.value : *value >= target.value)) {
-      state_.target_reached = state_.now;
-      state_.target_version = state_.version;
-    }
-  }
+  if (std::exchange(reviewing_, false)) return after_evaluation();
+  note_evaluation(e_, state_, figures);
+  reviewing_ = is_over() && state_.chosen().version != state_.version;
+  if (reviewing_) return {evaluate{}};
   return after_evaluation();
 }
 

@@ -22,8 +22,10 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
       state_(std::move(state)),
       who_(who),
       optimizer_(e.settings.server, e.parts.shared),
-      routed_(who != nullptr && who->routes()) {
+      routed_(who != nullptr && who->routes()),
+      reported_(state_.counts) {
   optimizer_.restore(state_.optimizer);
+  if (!e.settings.evaluation.keep_best) state_.best.reset();  // of a life in which it was asked for
   policy_ = make_policy(e, *state_.ledger);
   for (auto& [version, model] : std::exchange(state_.started_from, {}))
     broadcasts_[version].from = std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(model), {}});
@@ -36,10 +38,22 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   }
 }
 
+std::vector<open_task> server_machine::open_tasks() const {
+  std::vector<open_task> tasks;
+  tasks.reserve(open_.size());
+  for (const auto& [client, task] : open_) tasks.push_back(task);
+  std::ranges::sort(tasks, {}, [](const open_task& task) { return task.id.client; });
+  return tasks;
+}
+
 server_state server_machine::snapshot() const {
   auto copy = state_;
   copy.optimizer = optimizer_.state();
-  for (const auto& [client, task] : open_) copy.open.push_back(task);
+  copy.open = open_tasks();
+  if (routed_) {
+    copy.counts = reported_;
+    copy.open.insert(copy.open.end(), ended_since_.begin(), ended_since_.end());
+  }
   std::ranges::sort(copy.open, {}, [](const open_task& task) { return task.id.client; });
   for (const auto& task : copy.open)
     if (!copy.started_from.contains(task.id.version))
@@ -62,9 +76,15 @@ server_effects server_machine::start() {
 /// The newest model is the one to work on. Earlier ones stay while open tasks started from them.
 void server_machine::show_model() {
   if (current_) unused_.push_back(current_->version);
-  for (const auto version : std::exchange(unused_, {}))
-    if (const auto at = broadcasts_.find(version); at != broadcasts_.end() && at->second.open == 0)
+  for (const auto version : std::exchange(unused_, {})) {
+    const auto at = broadcasts_.find(version);
+    if (at == broadcasts_.end() || at->second.open > 0) continue;
+    if (std::ranges::find(ended_since_, version, [](const open_task& task) { return task.id.version; }) !=
+        ended_since_.end())
+      unused_.push_back(version);  // snapshot() shows the task as open
+    else
       broadcasts_.erase(at);
+  }
   current_ = std::make_shared<const broadcast>(make_broadcast(e_, state_));
   task_bytes_ = sent_bytes(e_, *current_);
   broadcasts_[state_.version].from = current_;

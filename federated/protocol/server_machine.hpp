@@ -90,7 +90,7 @@ struct note {
 struct round_closed {
   round_report report;
 };
-/// Evaluate state().model, then call on_evaluated().
+/// Evaluate under_test(), then call on_evaluated().
 struct evaluate {};
 /// Make private values and state() durable, then call on_checkpointed().
 struct checkpoint {};
@@ -154,6 +154,8 @@ class server_machine {
   [[nodiscard]] server_effects on_proceed(virtual_time now = 0);
   /// Asks to stop after the round under way.
   void stop() { stopping_ = true; }
+  /// The same where clients are routed, at any time: a round that has nobody at work does not wait for more to come.
+  [[nodiscard]] server_effects on_stop(virtual_time now);
   /// Asks for a checkpoint after the round under way.
   void want_checkpoint() { checkpoint_wanted_ = true; }
   /// Something happened that is to be written down with the round's other events.
@@ -163,13 +165,17 @@ class server_machine {
   /// A client kept the private values that it trained from `version` at that time.
   void on_kept(std::uint32_t client, std::uint64_t version, virtual_time when);
 
-  /// The state as of the last closed round; what other members know is copied in by snapshot().
+  /// The state of now; what other members know is copied in by snapshot().
   [[nodiscard]] const server_state& state() const { return state_; }
+  /// What is to be evaluated: the last model; at the end of a run, once more the best one where another is that.
+  [[nodiscard]] model_version under_test() const { return reviewing_ ? state_.chosen() : state_.last(); }
+  /// As of the last closed round, between rounds. Where clients are routed tasks may have ended since: they are open in
+  /// it, for no round has reported their ends.
   [[nodiscard]] server_state snapshot() const;
   /// Tasks of which nothing is known yet.
   [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
-  /// Their clients, ascending.
-  [[nodiscard]] std::vector<std::uint32_t> at_work() const;
+  /// Those tasks, by client.
+  [[nodiscard]] std::vector<open_task> open_tasks() const;
   /// Tasks whose updates were folded in this round: in no model yet.
   [[nodiscard]] std::size_t folding() const { return folded_.size(); }
 
@@ -218,6 +224,7 @@ class server_machine {
   void conclude(server_effects& out);
   void give_up();
   void mix_in_base(aggregate& round) const;
+  [[nodiscard]] std::optional<attention_weights> weigh_updates() const;
   [[nodiscard]] server_effects after_evaluation();
 
   const experiment& e_;
@@ -253,12 +260,15 @@ class server_machine {
   std::set<task_id> in_model_;           ///< folded, and in no durable checkpoint yet
   std::vector<task_id> over_;            ///< ended, and nobody told their clients
   std::vector<task_id> superseded_;      ///< of clients with later tasks in in_model_: over when that is durable
+  accounting reported_;                  ///< counts as of the last closed round
+  std::vector<open_task> ended_since_;   ///< since then, and not folded
   virtual_time next_look_ = never;       ///< the timer that counts; others are void
   bool waits_for_adrift_ = false;        ///< a timer is running
   round_report report_;
   std::vector<run_event> events_;  ///< of this round
   bool stopping_ = false;
   bool checkpoint_wanted_ = false;
+  bool reviewing_ = false;  ///< the run is over, and the best of its models is evaluated
 };
 
 }  // namespace furlong::federated::protocol

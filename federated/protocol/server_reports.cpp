@@ -19,14 +19,6 @@ server_effects server_machine::on_settled(std::uint32_t aggregator, const std::v
   return effects;
 }
 
-std::vector<std::uint32_t> server_machine::at_work() const {
-  std::vector<std::uint32_t> clients;
-  clients.reserve(open_.size());
-  for (const auto& [client, task] : open_) clients.push_back(client);
-  std::ranges::sort(clients);
-  return clients;
-}
-
 void server_machine::tell_over(server_effects& out) {
   if (!over_.empty()) out.emplace_back(decline{std::exchange(over_, {})});
 }
@@ -37,6 +29,7 @@ void server_machine::after_settling(server_effects& out) {
   // Aggregators that are routed to do not know when their share is over: more tasks may come.
   const bool all_ended = !is_async() && open_in_round_ == 0;
   if (all_ended ? routed_ : folded_.size() >= goal_) return close_shares(true, out);
+  if (is_async() && routed_ && stopping_ && open_.empty()) return close_shares(true, out);
   // When it has looked before, a timer is running.
   if (is_async() && !refill(out) && looks_ == 0) look_again(out, never);
 }
@@ -53,6 +46,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   auto& counts = state_.counts;
   auto& of = state_.ledger->touch(one.id.client);
   of.ended_at = state_.now;
+  if (routed_ && one.what != outcome::folded) ended_since_.push_back(task);
   if (one.what == outcome::folded || one.what == outcome::rejected)
     of.reported_version = static_cast<std::uint32_t>(state_.version + 1);
   switch (one.what) {
@@ -125,6 +119,18 @@ void server_machine::close_shares(bool enough, server_effects& out) {
   if (pending_ == 0) conclude(out);  // all that had shares are gone
 }
 
+server_effects server_machine::on_stop(virtual_time now) {
+  stopping_ = true;
+  state_.now = std::max(state_.now, now);
+  if (!is_async() && next_look_ != never) {  // it waits for clients, and whoever is routed to may never come
+    next_look_ = never;
+    return {checkpoint{}};
+  }
+  server_effects effects;
+  after_settling(effects);
+  return effects;
+}
+
 server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   server_effects effects;
   if (which.what == timer_kind::adrift) {
@@ -142,8 +148,6 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     if (dealt_out_) close_shares(false, effects);
     return effects;
   }
-  // Whoever is routed to may never come: asked to stop, the server need not wait.
-  if (routed_ && stopping_ && !dealt_out_) return {checkpoint{}};
   if (!is_async()) {
     look(effects);
     return effects;

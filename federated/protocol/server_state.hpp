@@ -56,11 +56,27 @@ struct simulation_state {
   friend bool operator==(const simulation_state&, const simulation_state&) = default;
 };
 
+/// The model of an evaluation with evaluation.select = "best".
+struct best_model {
+  std::string metric;         ///< that it was chosen by
+  double figure = 0.0;        ///< and its value
+  std::uint64_t version = 0;  ///< that made it
+  models::shared_parameters model;
+};
+
+/// A model, and the version that made it. Looks into a server_state.
+struct model_version {
+  std::uint64_t version = 0;
+  const models::shared_parameters& model;
+};
+
 /// The content of a checkpoint. Random streams are keyed, so none are stored.
 struct server_state {
-  std::uint64_t run = 0;      ///< the run's id: a checkpoint of another scenario is refused
-  std::uint64_t version = 0;  ///< rounds done
-  virtual_time now = 0;       ///< the run's clock; stands still under the real clock
+  std::uint64_t run = 0;       ///< the run's id: a checkpoint of another scenario is refused
+  std::uint64_t start_id = 0;  ///< drawn when the run began from nothing, where nodes must tell its starts apart; or 0
+  std::string data_sha256;     ///< of the files that the data were read from; empty: unknown, or there are none
+  std::uint64_t version = 0;   ///< rounds done
+  virtual_time now = 0;        ///< the run's clock; stands still under the real clock
   models::shared_parameters model;
   optimizer_state optimizer;
   std::vector<double> reference;  ///< the aggregation rule's constants for the next round
@@ -71,6 +87,7 @@ struct server_state {
   simulation_state simulation;
   std::optional<virtual_time> target_reached;  ///< when evaluation.target was first reached
   std::uint64_t target_version = 0;            ///< and the version that did
+  std::shared_ptr<const best_model> best;      ///< of all evaluations so far; null: none, or not asked for
   run_history history;
   std::string kernel_level;   ///< of a checkpoint that was read: of the kernels that computed it; empty: unknown
   double wall_seconds = 0.0;  ///< spent in all lives up to here
@@ -78,6 +95,10 @@ struct server_state {
   double train_seconds = 0.0;                         ///< of these, in rounds: evaluation and checkpoints apart
   double train_cpu_seconds = 0.0;                     ///< processor time of the same
   std::map<std::string, std::uint64_t> output_bytes;  ///< length of each output file at this moment, by file name
+
+  [[nodiscard]] model_version last() const { return {version, model}; }
+  /// What a run that ends here has learned: the best model where that is asked for, else the last.
+  [[nodiscard]] model_version chosen() const { return best ? model_version{best->version, best->model} : last(); }
 };
 
 }  // namespace furlong::federated::protocol

@@ -39,8 +39,8 @@ class serial_run {
   }
 
   result<void> evaluate() {
-    const auto& now = line_.state();
-    evaluation scores(e_, now.model, &store_, now.version, now.ledger.get());
+    const auto of = line_.under_test();
+    evaluation scores(e_, of.model, &store_, of.version, line_.state().ledger.get());
     scores.leave_out(line_.leaving());
     for (std::size_t i = 0; i < scores.size(); ++i)
       if (auto done = scores.score(i, use_); !done) return done;

@@ -40,7 +40,7 @@ void perform(const experiment& e, private_store& store, training_job& job, works
 /// What a timeline needs before it can go on.
 enum class timeline_needs : std::uint8_t {
   training,    ///< the result of a job that was handed out
-  evaluation,  ///< of state().model, then on_evaluated()
+  evaluation,  ///< of under_test(), then on_evaluated()
   checkpoint,  ///< of snapshot(), then on_checkpointed()
   nothing,     ///< the run is over
 };
@@ -70,6 +70,7 @@ class timeline final : public protocol::roster {
   void stop_when(const std::atomic<bool>& flag) { stop_ = &flag; }
 
   [[nodiscard]] const protocol::server_state& state() const { return server_.state(); }
+  [[nodiscard]] protocol::model_version under_test() const { return server_.under_test(); }
   [[nodiscard]] protocol::server_state snapshot() const;
   /// Clients whose private values are erased once the next checkpoint is durable.
   [[nodiscard]] const std::vector<std::uint32_t>& leaving() const { return past_.erasures; }

@@ -4,6 +4,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "models/kernels/levels.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace furlong::models {
 
 namespace base {
@@ -20,45 +26,62 @@ extern const kernel_table table;
 
 namespace {
 
-bool runs_here([[maybe_unused]] const kernel_table& level) {
 #if defined(__x86_64__)
-  if (&level == &v4::table)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-  if (&level == &v3::table)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+constexpr const kernel_table* levels[] = {&base::table, &v3::table, &v4::table};
+
+/// For features whose names clang 14 does not know in __builtin_cpu_supports().
+bool has_all_in_ecx(unsigned leaf, unsigned bits) {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(leaf, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bits) == bits;
+}
+
+/// The builtin also asks whether the operating system keeps the wide registers.
+bool has_v3() {
+  return __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
+         __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("avx") &&
+         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("fma") && has_all_in_ecx(1, bit_CMPXCHG16B | bit_MOVBE | bit_F16C) &&
+         has_all_in_ecx(0x80000001U, bit_LAHF_LM | bit_LZCNT);
+}
+
+bool has_v4() {
+  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+std::size_t count_supported() { return has_v4() ? 3 : has_v3() ? 2 : 1; }
+#else
+constexpr const kernel_table* levels[] = {&base::table};
+
+std::size_t count_supported() { return 1; }
 #endif
-  return true;
+
+const kernel_table& pinned_level(const std::string& name) {
+  for (const auto* level : supported_kernels())
+    if (name == level->level) return *level;
+  std::string known;
+  for (const auto* level : levels) {
+    if (name == level->level)
+      throw std::runtime_error("FURLONG_KERNEL_LEVEL=" + name + " needs instructions that this processor lacks");
+    known = level->level + (known.empty() ? "" : ", " + known);
+  }
+  throw std::runtime_error("FURLONG_KERNEL_LEVEL=" + name + " is not a level; choose one of " + known);
 }
 
 const kernel_table& choose() {
-  const kernel_table* const levels[] = {
-#if defined(__x86_64__)
-    &v4::table,
-    &v3::table,
-#endif
-    &base::table
-  };
   const char* pinned = std::getenv("FURLONG_KERNEL_LEVEL");
-  std::string known;
-  for (const auto* level : levels) {
-    if (pinned == nullptr || *pinned == '\0') {
-      if (runs_here(*level)) return *level;
-      continue;
-    }
-    if (std::string(pinned) == level->level) {
-      if (runs_here(*level)) return *level;
-      throw std::runtime_error("FURLONG_KERNEL_LEVEL=" + std::string(pinned) +
-                               " needs instructions that this processor lacks");
-    }
-    known += (known.empty() ? "" : ", ") + std::string(level->level);
-  }
-  throw std::runtime_error("FURLONG_KERNEL_LEVEL=" + std::string(pinned == nullptr ? "" : pinned) +
-                           " is not a level; choose one of " + known);
+  return pinned == nullptr || *pinned == '\0' ? *supported_kernels().back() : pinned_level(pinned);
 }
 
 }  // namespace
+
+std::span<const kernel_table* const> supported_kernels() {
+  static const std::size_t count = count_supported();
+  return std::span(levels).first(count);
+}
 
 const kernel_table& kernels() {
   static const kernel_table& chosen = choose();

@@ -2,8 +2,8 @@
 //
 // Plain C-like signatures: a kernel unit must not instantiate templates that other units share, or the linker would
 // merge code for one level into another. All pointers are non-null and do not overlap unless said; no alignment is
-// assumed. Kernels are pure and thread-safe. Results may differ in the last bits between levels, never between runs or
-// threads of one level.
+// assumed. Kernels are pure and thread-safe: of multiply() a thread keeps only the memory that it packs operands in.
+// Results may differ in the last bits between levels, never between runs or threads of one level.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +42,81 @@ struct mf_gradient {
   bool mark_users;
 };
 
+/// c = op(a) op(b), or c += that; all row-major, op(a) m x k, op(b) k x n, c m x n. Strides are in floats from one row
+/// to the next, as the matrices lie in memory (before they are transposed).
+struct matrix_product {
+  const float* a;
+  std::size_t a_stride;
+  bool a_transposed;
+  const float* b;
+  std::size_t b_stride;
+  bool b_transposed;
+  float* c;
+  std::size_t c_stride;
+  std::size_t m;
+  std::size_t n;
+  std::size_t k;
+  bool accumulate;
+};
+
+/// c = op(a) b, or c += that, with a `b` that pack_right() has packed; best where it is small or serves many products.
+struct packed_product {
+  const float* a;  ///< op(a) is m x k
+  std::size_t a_stride;
+  bool a_transposed;
+  const float* packed;  ///< k x n
+  float* c;             ///< m x n
+  std::size_t c_stride;
+  std::size_t m;
+  std::size_t n;
+  std::size_t k;
+  bool accumulate;
+};
+/// Room that pack_right() needs for k x n, in floats.
+constexpr std::size_t packed_floats(std::size_t k, std::size_t n) { return (n + 31) / 32 * 32 * k; }
+
+/// One time step of a gated recurrent unit over `rows` sequences (models/layers/gru.hpp has the equations). Matrices
+/// are dense; those of 3 hidden columns hold what belongs to r, z and n side by side.
+struct gru_step {
+  float* gates;                 ///< rows x 3 hidden: forward reads the products of the input here, and leaves r, z, n
+  const float* recurrent;       ///< rows x 3 hidden: the products of the state before; not read backward
+  const float* bias_input;      ///< 3 hidden: added to those of the input; not read backward
+  const float* bias_recurrent;  ///< 3 hidden: added to those of the state; not read backward
+  const float* before;          ///< rows x hidden: the state before
+  float* candidate;             ///< rows x hidden: what r multiplies, left by forward
+  float* after;                 ///< rows x hidden: the new state, written by forward
+  std::size_t rows;
+  std::size_t hidden;
+};
+/// What its backward pass reads and writes beside the step; `gates` become the gradient of the products of the input.
+struct gru_step_gradient {
+  const float* after;  ///< rows x hidden
+  float* recurrent;    ///< rows x 3 hidden: of the products of the state before
+  float* before;       ///< rows x hidden: added to, what passes the gate z by; null: not wanted
+};
+
+/// Logits of `rows` predictions among `classes`, and the classes that are right.
+struct softmax_rows {
+  float* logits;  ///< rows x classes
+  std::size_t rows;
+  std::size_t classes;
+  const float* bias;             ///< `classes`, added to each row first; null: none
+  const std::uint32_t* targets;  ///< `rows`, each below `classes`
+};
+
+/// One time step of long short-term memory over `rows` sequences (models/layers/lstm.hpp has the equations). Matrices
+/// are dense; `gates` holds what belongs to i, f, g and o side by side.
+struct lstm_step {
+  float* gates;         ///< rows x 4 hidden: forward reads W x + U h here, and leaves i, f, g, o
+  const float* bias;    ///< 4 hidden
+  const float* before;  ///< rows x hidden: the cells before
+  float* cell;          ///< rows x hidden: the new cells, written by forward
+  float* squashed;      ///< rows x hidden: tanh of them, left by forward
+  float* after;         ///< rows x hidden: the new state, written by forward; not used backward
+  std::size_t rows;
+  std::size_t hidden;
+};
+
 struct kernel_table {
   const char* level;  ///< "x86-64", "x86-64-v3", "x86-64-v4", or "generic" on other machines
 
@@ -68,6 +143,30 @@ struct kernel_table {
   void (*add_fixed)(std::int64_t* to, const std::int64_t* from, std::size_t n);
   /// to = from * unit, from set to zero
   void (*drain_fixed)(float* to, std::int64_t* from, std::size_t n, double unit);
+
+  /// Allocates only where this thread has not yet had to pack as much (a few MB at most, by the caches' sizes), or
+  /// where m or n is 1 and the vectors are longer than 32,768.
+  void (*multiply)(const matrix_product&);
+  /// Lays op(b), k x n, out for multiply_packed() of the same level.
+  void (*pack_right)(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n,
+                     float* packed);
+  void (*multiply_packed)(const packed_product&);
+  /// to += each row of `from`, rows x cols
+  void (*add_rows)(float* to, const float* from, std::size_t rows, std::size_t cols);
+
+  void (*gru_forward)(const gru_step&);
+  void (*gru_backward)(const gru_step&, const gru_step_gradient&);
+
+  /// Returns the sum of -log softmax(logits + bias)[target] and leaves its gradient times `scale` in place of the
+  /// logits; its sum over the rows is added to bias_gradient unless that is null.
+  double (*softmax_gradient)(const softmax_rows&, float scale, float* bias_gradient);
+  /// Returns the same sum and writes each row's likeliest class (of equals the first). The logits are spent.
+  double (*softmax_score)(const softmax_rows&, std::uint32_t* likeliest);
+
+  void (*lstm_forward)(const lstm_step&);
+  /// From d_after = dL/dh' and d_cell = dL/dc', both rows x hidden: gates become the gradient of W x + U h + b, and
+  /// d_cell that of the cells before.
+  void (*lstm_backward)(const lstm_step&, const float* d_after, float* d_cell);
 
   /// Solves (X'X + ridge I) w = X'y; X is n x p row-major. False when the matrix is not positive definite.
   bool (*ridge_solve)(const float* x, const float* y, std::size_t n, std::size_t p, float ridge, float* w);

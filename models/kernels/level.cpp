@@ -6,21 +6,14 @@
 #include <cstdint>
 #include <cstring>
 
+#include "models/kernels/detail/level_parts.hpp"
+#include "models/kernels/detail/simd.hpp"
 #include "models/kernels/kernels.hpp"
 #include "models/model.hpp"
 
 namespace furlong::models::FURLONG_LEVEL {
 
 namespace {
-
-// Rows are walked a register at a time, and what is left one by one: written out because a compiler adds up the lanes
-// of a reduction one after the other, which takes longer than the products of a row of 50.
-using pack = Eigen::internal::packet_traits<float>::type;
-constexpr std::uint32_t lanes = sizeof(pack) / sizeof(float);
-
-inline pack load(const float* from) { return Eigen::internal::ploadu<pack>(from); }
-inline pack all(float value) { return Eigen::internal::pset1<pack>(value); }
-inline void store(float* to, pack value) { Eigen::internal::pstoreu(to, value); }
 
 inline float dot_f(const float* a, const float* b, std::uint32_t n) {
   pack sum = all(0.0F);
@@ -261,7 +254,29 @@ bool ridge_solve(const float* x, const float* y, std::size_t n, std::size_t p, f
 
 extern const kernel_table table;
 const kernel_table table = {
-    FURLONG_LEVEL_NAME, mf_gradient_step, mf_predict, descend,   descend_momentum, subtract,   dot,
-    norm_squared,       fold_fixed,       fold_wide,  add_fixed, drain_fixed,      ridge_solve};
+    .level = FURLONG_LEVEL_NAME,
+    .mf_gradient_step = mf_gradient_step,
+    .mf_predict = mf_predict,
+    .descend = descend,
+    .descend_momentum = descend_momentum,
+    .subtract = subtract,
+    .dot = dot,
+    .norm_squared = norm_squared,
+    .fold_fixed = fold_fixed,
+    .fold_wide = fold_wide,
+    .add_fixed = add_fixed,
+    .drain_fixed = drain_fixed,
+    .multiply = multiply,
+    .pack_right = pack_right,
+    .multiply_packed = multiply_packed,
+    .add_rows = add_rows,
+    .gru_forward = gru_forward,
+    .gru_backward = gru_backward,
+    .softmax_gradient = softmax_gradient,
+    .softmax_score = softmax_score,
+    .lstm_forward = lstm_forward,
+    .lstm_backward = lstm_backward,
+    .ridge_solve = ridge_solve,
+};
 
 }  // namespace furlong::models::FURLONG_LEVEL

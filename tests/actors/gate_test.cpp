@@ -2,12 +2,12 @@
 #include "actors/federation/gate.hpp"
 
 #include <boost/test/unit_test.hpp>
-#include <filesystem>
 #include <fstream>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 #include <sstream>
-#include <stdlib.h>
+
+#include "tests/support/temporary_folder.hpp"
 
 using namespace furlong;
 using namespace furlong::actors::federation;
@@ -20,23 +20,14 @@ const net::peer rack{"rack/0-9/1", "10.0.0.1:4000"};
 /// A deny list in a file.
 class list_file {
  public:
-  list_file() {
-    auto name = (std::filesystem::temp_directory_path() / "furlong-gate-XXXXXX").string();
-    BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-    folder_ = name;
-    write("");
-  }
-  ~list_file() { std::filesystem::remove_all(folder_); }
-  list_file(const list_file&) = delete;
-  list_file& operator=(const list_file&) = delete;
-
+  list_file() { write(""); }
   void write(const std::string& text) const { std::ofstream(folder_ / "deny.txt") << text; }
   [[nodiscard]] std::shared_ptr<actors::tls::deny_list> load() const {
     return actors::tls::deny_list::load(folder_ / "deny.txt").value();
   }
 
  private:
-  std::filesystem::path folder_;
+  tests::temporary_folder folder_;
 };
 
 /// What is logged while it lives.

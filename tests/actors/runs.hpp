@@ -52,6 +52,8 @@ struct scenario {
       {"fedrecon", base(algorithm_kind::fedrecon), {}, {"user"}},
       {"fedrecon, least squares", base(algorithm_kind::fedrecon), {{"user_bias", true}}, {"user", "user_bias"}},
       {"fedatt", base(algorithm_kind::fedavg), {}, {}},
+      {"fedatt, spectral", base(algorithm_kind::fedavg), {}, {}},
+      {"best", base(algorithm_kind::fedavg), {}, {}},
       {"centralized", base(algorithm_kind::centralized), {{"user_table", true}}, {}},
   };
   all[0].settings.evaluation.reconstruct.clear();
@@ -63,7 +65,12 @@ struct scenario {
   all[5].settings.reconstruction.solver = federated::solver_kind::least_squares;
   all[6].settings.aggregation.rule = federated::rule_kind::fedatt;
   all[6].settings.aggregation.noise = 0.001;
-  all[7].settings.participation.per_round = 1;
+  all[7].settings.aggregation.rule = federated::rule_kind::fedatt;
+  all[7].settings.aggregation.norm = federated::fedatt_norm::spectral;
+  all[7].settings.evaluation.attention = true;
+  all[8].settings.client.lr = 0.6F;  // too long steps: the last model is not the best
+  all[8].settings.evaluation.keep_best = true;
+  all[9].settings.participation.per_round = 1;
   return all;
 }
 
@@ -97,13 +104,14 @@ inline void check_same(const std::optional<federated::group_metrics>& a,
 
 /// Model, optimizer, constants, accounts and evaluation: all that a run computes.
 inline void check_same(const federated::run_outcome& a, const federated::run_outcome& b) {
-  BOOST_TEST(federated::hex(federated::model_sha256(a.state.model)) ==
-             federated::hex(federated::model_sha256(b.state.model)));
+  BOOST_TEST(federated::hex(federated::model_sha256(a.state.chosen().model)) ==
+             federated::hex(federated::model_sha256(b.state.chosen().model)));
   BOOST_TEST(a.state.version == b.state.version);
   BOOST_TEST((a.state.optimizer == b.state.optimizer));
   BOOST_TEST(a.state.reference == b.state.reference);
   BOOST_TEST((a.state.counts == b.state.counts));
   BOOST_TEST(a.interrupted == b.interrupted);
+  BOOST_TEST(a.state.chosen().version == b.state.chosen().version);
   BOOST_TEST(a.evaluation.version == b.evaluation.version);
   check_same(a.evaluation.validation, b.evaluation.validation);
   check_same(a.evaluation.seen, b.evaluation.seen);

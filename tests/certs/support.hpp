@@ -8,8 +8,8 @@
 #include <iterator>
 #include <string>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "tests/support/temporary_folder.hpp"
 #include "tools/certs/pki.hpp"
 
 namespace furlong::tests {
@@ -17,25 +17,6 @@ namespace furlong::tests {
 namespace fs = std::filesystem;
 namespace certs = tools::certs;
 namespace tls = actors::tls;
-
-/// A folder that lives as long as this object.
-class temporary_folder {
- public:
-  temporary_folder() {
-    static std::atomic<int> count = 0;
-    path_ = fs::temp_directory_path() / ("furlong-certs-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~temporary_folder() { fs::remove_all(path_); }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  [[nodiscard]] fs::path operator/(const std::string& name) const { return path_ / name; }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

@@ -113,10 +113,8 @@ std::map<std::string, metric> read(const status_board& board) {
 BOOST_AUTO_TEST_SUITE(metrics_suite)
 
 BOOST_AUTO_TEST_CASE(names_types_and_units_follow_the_conventions) {
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 140, sample_now, false);
-  const auto found = read(board);
+  const sample_board filled(140);
+  const auto found = read(filled.board);
   BOOST_TEST(found.size() > 30);
   for (const auto& [name, one] : found) {
     BOOST_TEST(name.starts_with("furlong_"), name);
@@ -129,10 +127,8 @@ BOOST_AUTO_TEST_CASE(names_types_and_units_follow_the_conventions) {
 }
 
 BOOST_AUTO_TEST_CASE(values_are_those_of_the_status) {
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 140, sample_now, false);
-  auto found = read(board);
+  const sample_board filled(140);
+  auto found = read(filled.board);
   const auto value = [&](const std::string& name, const label_set& of = {}) {
     return found.at("furlong_" + name).series.at(of);
   };
@@ -159,10 +155,8 @@ BOOST_AUTO_TEST_CASE(all_of_them_are_documented) {
   std::ifstream file("docs/operation.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   BOOST_REQUIRE(!page.empty());
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 140, sample_now, false);
-  for (const auto& [name, one] : read(board)) {
+  const sample_board filled(140);
+  for (const auto& [name, one] : read(filled.board)) {
     const auto quoted = "`" + name.substr(std::string("furlong_").size()) + "`";
     BOOST_TEST((page.find(quoted) != std::string::npos), quoted << " is not in docs/operation.md");
     for (const auto& [labels, value] : one.series)
@@ -179,10 +173,8 @@ BOOST_AUTO_TEST_CASE(a_board_that_knows_nothing_has_metrics) {
 }
 
 BOOST_AUTO_TEST_CASE(hostile_names_stay_labels) {
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 5, sample_now, true);
-  auto found = read(board);
+  const sample_board filled(5, true);
+  auto found = read(filled.board);
   BOOST_TEST(found.at("furlong_node_tasks").series.contains({{"node", hostile_name}, {"clients", "50-74"}}));
   const std::string mended = "caf\xC3\xA9 \uFFFD\uFFFD broken \x1B[2J";
   BOOST_TEST(found.at("furlong_node_tasks").series.contains({{"node", mended}, {"clients", "75-99"}}));

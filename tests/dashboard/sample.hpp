@@ -25,4 +25,11 @@ inline constexpr const char* hostile_name = "<script>document.title='owned'</scr
 /// Rounds, evaluations and events of `rounds` rounds, and the state after them.
 void fill_sample(tools::dashboard::status_board& board, std::uint64_t rounds, double now, bool hostile);
 
+/// A board with so many rounds of the sample, by clocks that stand still.
+struct sample_board {
+  explicit sample_board(std::uint64_t rounds, bool hostile = false) { fill_sample(board, rounds, sample_now, hostile); }
+  still_clocks time;
+  tools::dashboard::status_board board{time.clocks()};
+};
+
 }  // namespace furlong::tests

@@ -72,13 +72,10 @@ answer split(const std::string& text) {
 }
 
 /// A dashboard with sample data on a port of the kernel's choice.
-struct served {
-  still_clocks time;
-  status_board board{time.clocks()};
+struct served : sample_board {
   std::unique_ptr<dashboard_server> server;
 
-  explicit served(dashboard_settings settings = {}) {
-    fill_sample(board, 140, sample_now, true);
+  explicit served(dashboard_settings settings = {}) : sample_board(140, true) {
     auto started = dashboard_server::start(board, std::move(settings));
     if (!started) BOOST_FAIL(started.error().text());
     server = std::move(*started);

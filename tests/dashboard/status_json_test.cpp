@@ -30,10 +30,8 @@ BOOST_AUTO_TEST_CASE(a_board_that_knows_nothing_has_an_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(everything_is_there) {
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 140, sample_now, false);
-  const auto got = answer(board);
+  const sample_board filled(140);
+  const auto got = answer(filled.board);
   BOOST_TEST(got.at("scenario") == "films-furl");
   BOOST_TEST(got.at("phase") == "training");
   BOOST_TEST(got.at("round") == 141);
@@ -57,10 +55,8 @@ BOOST_AUTO_TEST_CASE(everything_is_there) {
 }
 
 BOOST_AUTO_TEST_CASE(tasks_add_up) {
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 10, sample_now, false);
-  const auto tasks = answer(board).at("tasks");
+  const sample_board filled(10);
+  const auto tasks = answer(filled.board).at("tasks");
   std::uint64_t ended = 0;
   for (const char* key : {"folded", "late", "surplus", "abandoned", "in_flight"})
     ended += tasks.at(key).get<std::uint64_t>();
@@ -70,10 +66,8 @@ BOOST_AUTO_TEST_CASE(tasks_add_up) {
 }
 
 BOOST_AUTO_TEST_CASE(names_come_out_as_they_are_and_broken_bytes_replaced) {
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 10, sample_now, true);
-  const auto got = answer(board);
+  const sample_board filled(10, true);
+  const auto got = answer(filled.board);
   BOOST_TEST(got.at("nodes").at(2).at("name") == hostile_name);
   BOOST_TEST(got.at("nodes").at(3).at("name") == "caf\xC3\xA9 \uFFFD\uFFFD broken \x1B[2J");
   BOOST_TEST(got.at("refused_connections").contains("<b>bold\"\n"));

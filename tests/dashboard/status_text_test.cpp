@@ -24,10 +24,8 @@ std::string text_for(const status_board& board) {
 BOOST_AUTO_TEST_SUITE(status_text_suite)
 
 BOOST_AUTO_TEST_CASE(a_terminal_shows_what_the_page_shows) {
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 140, sample_now, false);
-  const auto text = text_for(board);
+  sample_board filled(140);
+  const auto text = text_for(filled.board);
   for (const char* part :
        {"films-furl", "training, round 141 of 200", "335 of 360 reached: 58 at work, 277 idle; 6 adrift, 19 away",
         "8460 selected: 7911 folded, 14 rejected, 131 late", "not-finite 9, norm-bound 5",
@@ -36,8 +34,8 @@ BOOST_AUTO_TEST_CASE(a_terminal_shows_what_the_page_shows) {
         "node lost, round 140", "148 MB, peak 171 MB"})
     BOOST_TEST(has(text, part), part << " is not in:\n" << text);
   BOOST_TEST(!has(text, "may hang"));
-  time.steady = 45;
-  BOOST_TEST(has(text_for(board), "its state is 45 s old: the federation may hang"));
+  filled.time.steady = 45;
+  BOOST_TEST(has(text_for(filled.board), "its state is 45 s old: the federation may hang"));
 }
 
 BOOST_AUTO_TEST_CASE(a_federation_that_has_not_begun_can_be_shown) {
@@ -46,10 +44,8 @@ BOOST_AUTO_TEST_CASE(a_federation_that_has_not_begun_can_be_shown) {
 }
 
 BOOST_AUTO_TEST_CASE(names_cannot_steer_the_terminal) {
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 20, sample_now, true);
-  const auto text = text_for(board);
+  const sample_board filled(20, true);
+  const auto text = text_for(filled.board);
   for (const char c : text) BOOST_REQUIRE((c == '\n' || static_cast<unsigned char>(c) >= 0x20));
   BOOST_TEST(has(text, "caf\xC3\xA9 \uFFFD\uFFFD broken ?[2J"));
 }
@@ -67,11 +63,9 @@ BOOST_AUTO_TEST_CASE(an_answer_that_lacks_something_is_an_error) {
   const auto missing = status_text(json{{"furlong", "9.9"}});
   BOOST_REQUIRE(!missing);
   BOOST_TEST((missing.error().what == error::kind::data));
-  still_clocks time;
-  status_board board(time.clocks());
-  fill_sample(board, 5, sample_now, false);
+  const sample_board filled(5);
   for (const char* key : {"clients", "nodes", "tasks", "events", "checkpoint"}) {
-    auto broken = status_json(board.snapshot());
+    auto broken = status_json(filled.board.snapshot());
     broken[key] = "nonsense";
     BOOST_TEST(!status_text(broken), key);
   }

@@ -3,11 +3,12 @@
 
 usage: run_commands.py FURLONG ROOT
 
-Commands are the lines of fenced blocks marked `sh`. `furlong` stands for the built command. Long scenarios run at smoke
-size (a few rounds); those on MovieLens run when the data is there and must otherwise say where to get it. `./dev ...`
-lines are only checked to be commands that ./dev knows: what they do is what runs this. A line that ends in `&` runs
-beside the others of its page; `wait` waits until all of these have ended, and each must have ended well. The ports
-74NN of a page are replaced by free ones.
+Commands are the lines of fenced blocks marked `sh`. `furlong` stands for the built command; scripts are those of
+tools/. Long scenarios run at smoke size (a few rounds, or a sweep's --smoke); those on real data run when it is there
+and must otherwise say what is missing (of MovieLens: where to get it). `./dev ...` lines are only checked to be
+commands that ./dev knows: what they do is what runs this. A line that ends in `&` runs beside the others of its page;
+`wait` waits until all of these have ended, and each must have ended well. The ports 74NN of a page are replaced by free
+ones.
 """
 import os
 import re
@@ -87,17 +88,24 @@ def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
     if words[0] == "./dev":
         known = subprocess.run([root / "dev", "help"], capture_output=True, text=True, check=True).stdout
         return "" if re.search(rf"^  {re.escape(words[1])}\b", known, re.M) else "./dev does not know it"
-    if words[0] != "furlong":
-        return "neither furlong nor ./dev"
+    script = words[0] == "python3" and words[1].startswith("tools/")
+    if words[0] != "furlong" and not script:
+        return "neither furlong, nor a script of tools/, nor ./dev"
     movielens = any("movielens" in word for word in words)
-    line = [furlong, *words[1:], *(SMOKE if movielens else [])]
+    on_texts = r"(scenarios|runs)/(furl-|nwp-|ptb-|quickstart-texts)"
+    texts = script or any(re.match(on_texts, word) for word in words)
+    small = SMOKE if movielens else ["--smoke"] if texts and words[1] == "sweep" else []
+    line = [sys.executable if script else furlong, *words[1:], *small]
     environment = dict(os.environ)
     if "FURLONG_DATA" not in environment and (root / "../shared/data/ml-1m").exists():
         environment["FURLONG_DATA"] = str((root / "../shared/data").resolve())
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     if done.returncode == 0:
         return ""
-    if movielens and done.returncode == MISSING_DATA and "grouplens.org" in done.stderr:
+    # A report of text runs that could not run misses these.
+    absent = "there is no such file or folder|holds neither summary.json"
+    told = r"grouplens\.org" if movielens else absent if texts else ""
+    if told and done.returncode == MISSING_DATA and re.search(told, done.stdout + done.stderr):
         return ""
     return f"exit {done.returncode}: {done.stderr.strip()}"
 
@@ -108,7 +116,8 @@ def main() -> int:
     for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            (folder / "scenarios").symlink_to(root / "scenarios")
+            for name in ("scenarios", "tools"):
+                (folder / name).symlink_to(root / name)
             ports, beside = Ports(page.read_text()), Background()
             for number, command in commands(page):
                 words = shlex.split(ports.replace(command))

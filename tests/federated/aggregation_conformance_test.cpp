@@ -21,8 +21,9 @@ struct bench {
   std::vector<double> reference;
   std::vector<federated::client_update> updates = tests::random_updates(5, 40, shape);
 
-  explicit bench(rule_kind rule) {
+  explicit bench(rule_kind rule, federated::fedatt_norm norm = federated::fedatt_norm::frobenius) {
     settings.rule = rule;
+    settings.norm = norm;
     settings.max_norm = 64.0;
     reference = federated::first_reference(settings, shape);
     for (auto& constant : reference) constant += 0.37;
@@ -42,6 +43,9 @@ void for_every_rule(const Work& work) {
   for (const auto rule : rules) BOOST_TEST_CONTEXT("rule " << static_cast<int>(rule)) {
       work(bench(rule));
     }
+  BOOST_TEST_CONTEXT("fedatt by the spectral norm") {
+    work(bench(rule_kind::fedatt, federated::fedatt_norm::spectral));
+  }
 }
 
 /// Folds updates[first, last) along a random binary tree; each leaf saves and restores in mid-stream.
@@ -160,7 +164,7 @@ BOOST_AUTO_TEST_CASE(words_that_do_not_fit_or_claim_too_much_are_refused_unmerge
     auto other = before;
     other.words.pop_back();
     BOOST_TEST(!sum->merge(other));
-    for (const std::size_t word : {0, 1}) {
+    for (const std::size_t word : {0U, 1U}) {
       for (const auto claim : {std::int64_t{-1}, INT64_MAX, INT64_MIN}) {
         other = before;
         other.words[word] = claim;

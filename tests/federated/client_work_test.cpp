@@ -234,12 +234,12 @@ BOOST_AUTO_TEST_CASE(clipping_scales_the_whole_update_to_its_bound_and_leaves_sm
   BOOST_TEST(same_bits(wide.update.change.values, free.update.change.values));
 }
 
-BOOST_AUTO_TEST_CASE(fedatt_noise_is_normal_on_every_element_and_keyed) {
+void check_noise(federated::rule_kind rule) {
   auto shape = tests::ratings_shape{};
   shape.items = 4000;
   const auto many = tests::make_ratings(9, shape);
   auto settings = plain(algorithm_kind::fedavg);
-  settings.aggregation.rule = federated::rule_kind::fedatt;
+  settings.aggregation.rule = rule;
   const outcome quiet(tests::make_experiment(settings, many, {}, {}), 9, 2);
   settings.aggregation.noise = 0.01;
   const auto e = tests::make_experiment(settings, many, {}, {});
@@ -258,14 +258,18 @@ BOOST_AUTO_TEST_CASE(fedatt_noise_is_normal_on_every_element_and_keyed) {
   BOOST_TEST(std::abs(squares / n / 1e-4 - 1) < 5 * std::sqrt(2 / n));
   BOOST_TEST(same_bits(noisy.update.change.values, outcome(e, 9, 2).update.change.values));
   BOOST_TEST(!same_bits(noisy.update.change.values, outcome(e, 9, 3).update.change.values));
-  settings.aggregation.noise_at = federated::fedatt_noise::server;
+  settings.aggregation.noise_at = federated::noise_place::server;
   const outcome at_server(tests::make_experiment(settings, many, {}, {}), 9, 2);
   BOOST_TEST(same_bits(at_server.update.change.values, quiet.update.change.values));
 }
 
-BOOST_AUTO_TEST_CASE(server_noise_has_the_deviation_that_privacy_states) {
-  auto settings = plain(algorithm_kind::fedavg);
-  settings.privacy = {.clip = 0.5, .noise = 1.2};
+BOOST_AUTO_TEST_CASE(noise_is_normal_on_every_element_and_keyed) {
+  check_noise(federated::rule_kind::mean);
+  check_noise(federated::rule_kind::fedatt);
+}
+
+/// Of a round with eight updates of nothing.
+void check_server_noise(const federated::run_settings& settings, double deviation) {
   auto shape = tests::ratings_shape{};
   shape.items = 4000;
   const auto e = tests::make_experiment(settings, tests::make_ratings(9, shape), {}, {});
@@ -285,14 +289,25 @@ BOOST_AUTO_TEST_CASE(server_noise_has_the_deviation_that_privacy_states) {
   double squares = 0.0;
   for (const double value : model.values()) squares += value * value;
   const auto n = static_cast<double>(model.values().size());
-  const double deviation = 1.2 * 0.5 / 8;
   BOOST_TEST(std::abs(squares / n / (deviation * deviation) - 1) < 5 * std::sqrt(2 / n));
   const auto again = draw(3, 8);
   const auto other = draw(4, 8);
-  const auto nobody = draw(3, 0);
   BOOST_TEST(same_bits(model.values(), again.values()));
   BOOST_TEST(!same_bits(model.values(), other.values()));
+  if (settings.aggregation.noise > 0) return;
+  const auto nobody = draw(3, 0);
   for (const double value : nobody.values()) BOOST_TEST(value == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(server_noise_has_the_deviation_that_the_settings_state) {
+  auto settings = plain(algorithm_kind::fedavg);
+  settings.privacy = {.clip = 0.5, .noise = 1.2};
+  check_server_noise(settings, 1.2 * 0.5 / 8);
+  settings.aggregation.noise = 0.1;
+  settings.aggregation.noise_at = federated::noise_place::server;
+  check_server_noise(settings, std::hypot(0.1, 1.2 * 0.5 / 8));
+  settings.privacy = {};
+  check_server_noise(settings, 0.1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

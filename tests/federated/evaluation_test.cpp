@@ -1,18 +1,17 @@
+// What an evaluation scores, with which parameters, and the metrics' definitions.
 #include "federated/evaluation.hpp"
 
 #include <algorithm>
-#include <array>
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <numeric>
-#include <set>
 
 #include "storage/memory_store.hpp"
-#include "tests/support/experiments.hpp"
-#include "tests/support/ratings_population.hpp"
+#include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
 using federated::algorithm_kind;
+using tests::experiment_of;
+using tests::report_of;
 
 namespace {
 
@@ -31,18 +30,6 @@ std::shared_ptr<tests::table_population> tiny() {
   return made;
 }
 
-federated::experiment experiment_of(algorithm_kind kind, const std::vector<std::string>& reconstruct,
-                                    const std::shared_ptr<const federated::population>& clients = tiny()) {
-  federated::run_settings settings;
-  settings.algorithm = kind;
-  settings.client.batch_size = 1;
-  settings.reconstruction = {.solver = federated::solver_kind::least_squares, .ridge = 0.5F};
-  settings.evaluation.reconstruct = reconstruct;
-  const std::vector<std::string> own =
-      kind == algorithm_kind::fedavg ? std::vector<std::string>{} : std::vector<std::string>{"user"};
-  return tests::make_experiment(settings, clients, {{"rank", std::int64_t{1}}}, own);
-}
-
 /// Item i has the vector i + 1; a user's vector, where it is shared, is 0.5.
 models::shared_parameters model_of(const federated::experiment& e) {
   models::shared_parameters model(e.parts.shared);
@@ -54,15 +41,6 @@ models::shared_parameters model_of(const federated::experiment& e) {
       std::ranges::fill(values, 0.5F);
   }
   return model;
-}
-
-federated::evaluation_report report_of(const federated::experiment& e, const models::shared_parameters& model,
-                                       federated::private_store* store = nullptr, bool backwards = false) {
-  federated::evaluation scores(e, model, store, 7);
-  federated::workspace use;
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    BOOST_REQUIRE(scores.score(backwards ? scores.size() - 1 - i : i, use));
-  return scores.report();
 }
 
 struct rating {
@@ -104,7 +82,7 @@ double ridge(const std::vector<std::pair<int, double>>& support) {
 BOOST_AUTO_TEST_SUITE(evaluations)
 
 BOOST_AUTO_TEST_CASE(the_shared_model_is_scored_as_it_is_on_seen_clients_test_parts) {
-  const auto e = experiment_of(algorithm_kind::fedavg, {});
+  const auto e = experiment_of(algorithm_kind::fedavg, {}, tiny());
   const auto got = report_of(e, model_of(e));
   BOOST_TEST(got.version == 7U);
   check(got.seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
@@ -115,7 +93,7 @@ BOOST_AUTO_TEST_CASE(the_shared_model_is_scored_as_it_is_on_seen_clients_test_pa
 
 BOOST_AUTO_TEST_CASE(unseen_clients_are_reconstructed_on_support_and_scored_on_query) {
   for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::fedrecon}) {
-    const auto e = experiment_of(kind, {"user"});
+    const auto e = experiment_of(kind, {"user"}, tiny());
     const auto got = report_of(e, model_of(e));
     const double user = ridge({{3, 5}, {1, 3}, {1, 1}});
     check(got.unseen, 1, {{3 * user, 4}, {user, 2}});
@@ -123,21 +101,37 @@ BOOST_AUTO_TEST_CASE(unseen_clients_are_reconstructed_on_support_and_scored_on_q
   }
 }
 
+// Fine-tuning: one SGD step on the first support batch, of w by -lr 2 (guess - label) x, from what was broadcast.
+BOOST_AUTO_TEST_CASE(shared_tensors_are_fine_tuned_from_the_models_values) {
+  auto clients = tiny();
+  clients->tables[3] = {{{1, 1}, {}, {}, {5, 4}, {}}, {}, {}};  // support and query, both of the item of value 2
+  const double step = 0.1 * 2 * (0.5 * 2 - 5);
+  for (const auto& [tensors, guess] : {std::pair(std::vector<std::string>{"user"}, (0.5 - step * 2) * 2),
+                                       {{"item"}, 0.5 * (2 - step * 0.5)},
+                                       {{"user", "item"}, (0.5 - step * 2) * (2 - step * 0.5)}}) {
+    auto e = experiment_of(algorithm_kind::fedavg, tensors, clients);
+    e.settings.reconstruction = {.lr = 0.1F, .epochs = 0};
+    check(report_of(e, model_of(e)).unseen, 1, {{1.0, 4}});  // as it is
+    e.settings.reconstruction.epochs = 1;
+    check(report_of(e, model_of(e)).unseen, 1, {{guess, 4}});
+  }
+}
+
 BOOST_AUTO_TEST_CASE(batches_of_evaluation_can_have_a_size_of_their_own) {
-  auto e = experiment_of(algorithm_kind::fedrecon, {"user"});
+  auto e = experiment_of(algorithm_kind::fedrecon, {"user"}, tiny());
   e.settings.evaluation.batch_size = 2;  // of five: 0, 1 and 4 support, 2 and 3 query
   const double user = ridge({{3, 5}, {2, 4}, {1, 1}});
   check(report_of(e, model_of(e)).unseen, 1, {{2 * user, 3}, {user, 2}});
 }
 
 BOOST_AUTO_TEST_CASE(fedrecon_reconstructs_seen_clients_on_their_whole_train_part) {
-  const auto e = experiment_of(algorithm_kind::fedrecon, {"user"});
+  const auto e = experiment_of(algorithm_kind::fedrecon, {"user"}, tiny());
   const double first = ridge({{0, 3}, {1, 4}});
   check(report_of(e, model_of(e)).seen, 2, {{2 * first, 4}, {4 * first, 1}, {ridge({{2, 5}}), 2}});
 }
 
 BOOST_AUTO_TEST_CASE(furl_scores_seen_clients_with_what_they_stored) {
-  auto e = experiment_of(algorithm_kind::furl, {"user"});
+  auto e = experiment_of(algorithm_kind::furl, {"user"}, tiny());
   storage::memory_store store(e.parts.private_);
   models::private_parameters own(e.parts.private_);
   own.values()[0] = 1.5F;
@@ -164,7 +158,7 @@ BOOST_AUTO_TEST_CASE(without_unseen_validation_clients_the_seen_ones_validation_
 }
 
 BOOST_AUTO_TEST_CASE(predictions_are_clipped_only_when_asked) {
-  auto e = experiment_of(algorithm_kind::fedavg, {});
+  auto e = experiment_of(algorithm_kind::fedavg, {}, tiny());
   auto model = model_of(e);
   for (auto& value : model.tensor(e.parts.shared->find("user").value())) value = 2.0F;
   check(report_of(e, model).seen, 2, {{4.0, 4}, {8.0, 1}, {2.0, 2}});
@@ -203,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_fails_is_told) {
       return {};
     }
   } store;
-  const auto e = experiment_of(algorithm_kind::furl, {});
+  const auto e = experiment_of(algorithm_kind::furl, {}, tiny());
   const auto model = model_of(e);
   federated::evaluation scores(e, model, &store, 0);
   federated::workspace use;
@@ -261,194 +255,42 @@ BOOST_AUTO_TEST_CASE(the_auc_is_the_share_of_pairs_ranked_rightly) {
   }
 }
 
-namespace {
-
-/// Another population, and whose examples were loaded from it.
-class watched final : public federated::population {
- public:
-  using load_record = std::pair<std::uint32_t, federated::part>;
-
-  explicit watched(std::shared_ptr<const federated::population> of) : of_(std::move(of)) {}
-
-  [[nodiscard]] models::data_facts facts() const override { return of_->facts(); }
-  [[nodiscard]] std::span<const std::uint32_t> training() const override { return of_->training(); }
-  [[nodiscard]] std::span<const std::uint32_t> unseen_validation() const override { return of_->unseen_validation(); }
-  [[nodiscard]] std::span<const std::uint32_t> unseen_test() const override { return of_->unseen_test(); }
-  [[nodiscard]] models::examples_view load(std::uint32_t client, federated::part which,
-                                           models::examples& scratch) const override {
-    loaded_.emplace(client, which);
-    return of_->load(client, which, scratch);
-  }
-  [[nodiscard]] std::string client_name(std::uint32_t client) const override { return of_->client_name(client); }
-  [[nodiscard]] std::string feature_name(std::uint32_t feature) const override { return of_->feature_name(feature); }
-
-  [[nodiscard]] std::set<load_record> take_loaded() const { return std::exchange(loaded_, {}); }
-
- private:
-  std::shared_ptr<const federated::population> of_;
-  mutable std::set<load_record> loaded_;
-};
-
-std::vector<std::uint32_t> loaded_of(const std::set<watched::load_record>& all, federated::part which) {
-  std::vector<std::uint32_t> clients;
-  for (const auto& [client, part] : all)
-    if (part == which) clients.push_back(client);
-  return clients;
-}
-
-constexpr tests::ratings_shape crowd = {.clients = 400, .unseen_validation = 60, .unseen_test = 80, .empty = 0};
-
-/// Scores with a ledger in which client c was folded folded[c] times.
-federated::evaluation_report report_with(const federated::experiment& e, const std::vector<std::uint32_t>& folded) {
-  federated::participation_ledger ledger(folded.size());
-  for (std::uint32_t client = 0; client < folded.size(); ++client) ledger.touch(client).folded = folded[client];
-  const auto model = federated::initial_model(e);
-  federated::evaluation scores(e, model, nullptr, 1, &ledger);
-  ledger = federated::participation_ledger();  // read when the evaluation began, not when it ends
-  federated::workspace use;
-  for (std::size_t i = 0; i < scores.size(); ++i) BOOST_REQUIRE(scores.score(i, use));
-  return scores.report();
-}
-
-using range = std::array<std::uint64_t, 3>;  // least, most, clients
-
-std::vector<range> ranges_of(const federated::evaluation_report& report) {
-  std::vector<range> all;
-  for (const auto& bin : report.by_participation) all.push_back({bin.least, bin.most, bin.clients});
-  return all;
-}
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(a_sample_of_each_group_is_scored_the_same_in_every_evaluation) {
-  const auto clients = std::make_shared<watched>(tests::make_ratings(5, crowd));
-  auto e = experiment_of(algorithm_kind::fedavg, {}, clients);
-  e.settings.evaluation.clients = 25;
-  const auto model = federated::initial_model(e);
-  (void)clients->take_loaded();
-  const auto first = report_of(e, model);
-  const auto loaded = clients->take_loaded();
-  for (const auto& group : {first.validation, first.seen, first.unseen}) BOOST_TEST(group.value().clients == 25U);
-  const auto seen = loaded_of(loaded, federated::part::test);
-  BOOST_TEST(seen.size() == 25U);
-  BOOST_TEST(std::ranges::includes(clients->training(), seen));
-  const auto unseen = loaded_of(loaded, federated::part::train);  // both groups
-  BOOST_TEST(unseen.size() == 50U);
-  BOOST_TEST(std::ranges::count_if(unseen, [&](auto c) { return std::ranges::count(clients->unseen_test(), c); }) ==
-             25);
-  const auto again = report_of(e, model);
-  BOOST_TEST((clients->take_loaded() == loaded));
-  BOOST_TEST(again.seen->loss == first.seen->loss);
-  e.settings.seed += 1;
-  (void)report_of(e, model);
-  const auto other = clients->take_loaded();
-  BOOST_TEST((loaded_of(other, federated::part::test) != seen));
-  BOOST_TEST((loaded_of(other, federated::part::train) != unseen));
-}
-
-BOOST_AUTO_TEST_CASE(seen_clients_validation_parts_have_a_sample_of_their_own) {
-  auto table = tests::make_ratings(5, crowd);
-  table->held_out_validation.clear();
-  const auto clients = std::make_shared<watched>(table);
-  auto e = experiment_of(algorithm_kind::fedavg, {}, clients);
-  e.settings.evaluation.clients = 25;
-  const auto model = federated::initial_model(e);
-  (void)clients->take_loaded();
-  (void)report_of(e, model);
-  const auto loaded = clients->take_loaded();
-  const auto validation = loaded_of(loaded, federated::part::validation);
-  BOOST_TEST(validation.size() == 25U);
-  BOOST_TEST((validation != loaded_of(loaded, federated::part::test)));
-}
-
-BOOST_AUTO_TEST_CASE(a_sample_as_large_as_the_group_is_the_group) {
-  auto e = experiment_of(algorithm_kind::fedavg, {}, tests::make_ratings(5, crowd));
-  const auto model = federated::initial_model(e);
-  const auto all = report_of(e, model);
-  e.settings.evaluation.clients = 60;
-  const auto most = report_of(e, model);
-  BOOST_TEST(most.validation->loss == all.validation->loss);
-  BOOST_TEST(most.unseen->clients == 60U);
-  e.settings.evaluation.clients = 5000;
-  const auto larger = report_of(e, model);
-  BOOST_TEST(larger.seen->loss == all.seen->loss);
-  BOOST_TEST(larger.unseen->loss == all.unseen->loss);
-  BOOST_TEST(all.by_participation.empty());
-}
-
-// 12 clients. Four never trained; eight others, fewer than the nine parts left, so each count has its own bin.
-BOOST_AUTO_TEST_CASE(bins_of_a_few_clients_are_their_counts) {
-  const auto e = experiment_of(algorithm_kind::fedavg, {}, tests::make_ratings(5, {.clients = 19}));
-  std::vector<std::uint32_t> folded = {0, 7, 0, 2, 2, 0, 9, 1, 0, 2, 30, 1};
-  folded.resize(19, 99);  // unseen clients do not matter
-  const std::vector<range> expected = {{0, 0, 4}, {1, 1, 2}, {2, 2, 3}, {7, 7, 1}, {9, 9, 1}, {30, 30, 1}};
-  BOOST_TEST((ranges_of(report_with(e, folded)) == expected));
-  BOOST_TEST((ranges_of(report_with(e, std::vector<std::uint32_t>(19, 0))) == std::vector<range>{{0, 0, 12}}));
-  BOOST_TEST((ranges_of(report_with(e, std::vector<std::uint32_t>(19, 3))) == std::vector<range>{{3, 3, 12}}));
-}
-
-// 260 clients with different counts make ten bins of 26; with a tie at a border the bin before takes all of it.
-BOOST_AUTO_TEST_CASE(bins_are_deciles_and_do_not_split_equal_counts) {
-  const auto e = experiment_of(algorithm_kind::fedavg, {}, tests::make_ratings(5, crowd));
-  std::vector<std::uint32_t> folded(crowd.clients);
-  for (std::uint32_t client = 0; client < crowd.clients; ++client) folded[client] = 1 + (client * 37) % 260;
-  auto got = ranges_of(report_with(e, folded));
-  BOOST_REQUIRE(got.size() == 10U);
-  for (std::uint32_t i = 0; i < 10; ++i) BOOST_TEST((got[i] == range{26 * i + 1, 26 * i + 26, 26}));
-  for (auto& count : folded)
-    if (count >= 25 && count <= 30) count = 26;
-  got = ranges_of(report_with(e, folded));
-  BOOST_REQUIRE(got.size() == 10U);
-  BOOST_TEST((got[0] == range{1, 26, 30}));
-  BOOST_TEST((got[1] == range{31, 52, 22}));
-}
-
-// Each bin's figures are those of an evaluation in which its clients are all the seen ones.
-BOOST_AUTO_TEST_CASE(a_bin_has_the_figures_of_its_clients) {
-  for (std::uint64_t trial = 0; trial < 6; ++trial) {
-    const auto clients = trial % 2 == 0 ? tests::make_ratings(trial, crowd) : tests::make_classes(trial, crowd);
-    clients->tables[3].test = {};  // nothing to score
-    auto e = experiment_of(algorithm_kind::fedavg, {}, clients);
-    e.settings.evaluation.clients = trial < 3 ? 0 : 90;
-    models::random_stream stream(trial, models::purpose::test, 3);
-    std::vector<std::uint32_t> folded(crowd.clients);
-    for (auto& count : folded) count = stream.below(1 + stream.below(12));
-    const auto report = report_with(e, folded);
-    BOOST_REQUIRE(report.by_participation.size() > 2U);
-    BOOST_TEST(report.by_participation.size() <= 10U);
-    BOOST_TEST(report.by_participation.front().most == 0U);
-    std::uint64_t scored = 0;
-    for (std::size_t i = 0; i < report.by_participation.size(); ++i) {
-      const auto& bin = report.by_participation[i];
-      BOOST_TEST((i == 0 || bin.least > report.by_participation[i - 1].most));
-      BOOST_TEST(bin.clients == bin.metrics.clients);
-      scored += bin.clients;
-      if (e.settings.evaluation.clients > 0) continue;
-      auto some = std::make_shared<tests::table_population>(*clients);
-      std::erase_if(some->seen, [&](auto c) { return folded[c] < bin.least || folded[c] > bin.most; });
-      auto alone = e;
-      alone.clients = some;
-      const auto expected = report_of(alone, federated::initial_model(e)).seen.value();
-      BOOST_TEST(bin.clients == expected.clients);
-      BOOST_TEST(bin.metrics.examples == expected.examples);
-      BOOST_TEST(bin.metrics.accuracy == expected.accuracy);
-      BOOST_TEST(std::abs(bin.metrics.loss - expected.loss) < 1e-12 * expected.loss);
-      BOOST_TEST(bin.metrics.rmse.has_value() == expected.rmse.has_value());
-      if (expected.rmse) BOOST_TEST(std::abs(*bin.metrics.rmse - *expected.rmse) < 1e-12 * *expected.rmse);
-      BOOST_TEST((bin.metrics.auc == expected.auc));
-    }
-    BOOST_TEST(scored == report.seen->clients);
-  }
+// Steps of reconstruction that are too long end there, and an evaluation must end all the same.
+BOOST_AUTO_TEST_CASE(predictions_that_are_no_numbers_have_no_auc) {
+  auto clients = std::make_shared<tests::table_population>();
+  clients->what = {1, 1, models::objective::logistic};
+  clients->seen = {0};
+  clients->tables.resize(1);
+  auto& test = clients->tables[0].test;
+  test.features = {0, 0, 0};
+  test.values = {1.0F, NAN, 2.0F};
+  test.labels = {0.0F, 1.0F, 1.0F};
+  const auto e = tests::make_experiment({}, clients, {}, {});
+  const auto seen = report_of(e, models::shared_parameters(e.parts.shared)).seen.value();
+  BOOST_TEST(seen.examples == 3U);
+  BOOST_TEST(std::isnan(seen.loss));
+  BOOST_TEST(!seen.auc.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(figures_are_found_by_name) {
   federated::evaluation_report report;
-  report.seen = {.clients = 1, .examples = 2, .loss = 0.3, .accuracy = 0.4, .rmse = 0.5, .auc = {}};
-  report.unseen = {.clients = 1, .examples = 2, .loss = 0.6, .accuracy = 0.7, .rmse = {}, .auc = 0.8};
+  federated::group_metrics figures;
+  figures.loss = 0.3;
+  figures.accuracy = 0.4;
+  figures.rmse = 0.5;
+  report.seen = figures;
+  figures = {};
+  figures.loss = 0.6;
+  figures.accuracy = 0.7;
+  figures.auc = 0.8;
+  figures.perplexity = 9.0;
+  figures.accuracy_words = 0.2;
+  report.unseen = figures;
   const std::pair<const char*, std::optional<double>> expected[] = {
-      {"seen.loss", 0.3},      {"seen.accuracy", 0.4}, {"seen.rmse", 0.5},  {"seen.auc", {}},
-      {"unseen.loss", 0.6},    {"unseen.auc", 0.8},    {"unseen.rmse", {}}, {"unseen.accuracy", 0.7},
-      {"validation.loss", {}}, {"validation.rmse", {}}};
+      {"seen.loss", 0.3},      {"seen.accuracy", 0.4},  {"seen.rmse", 0.5},         {"seen.auc", {}},
+      {"unseen.loss", 0.6},    {"unseen.auc", 0.8},     {"unseen.rmse", {}},        {"unseen.accuracy", 0.7},
+      {"validation.loss", {}}, {"validation.rmse", {}}, {"unseen.perplexity", 9.0}, {"unseen.accuracy_words", 0.2},
+      {"seen.perplexity", {}}};
   for (const auto& [name, value] : expected) {
     BOOST_TEST((federated::metric_of(report, name) == value), name);
     BOOST_TEST(federated::valid_metric(name), name);
@@ -458,6 +300,16 @@ BOOST_AUTO_TEST_CASE(figures_are_found_by_name) {
     BOOST_TEST(!federated::valid_metric(name), name);
     BOOST_TEST(!federated::metric_of(report, name).has_value(), name);
   }
+  using models::objective;
+  BOOST_TEST(federated::valid_metric("seen.perplexity", objective::next_token));
+  for (const auto other : {objective::squared_error, objective::logistic, objective::categorical}) {
+    BOOST_TEST(!federated::valid_metric("seen.perplexity", other));
+    BOOST_TEST(!federated::valid_metric("seen.accuracy_words", other));
+    BOOST_TEST(federated::valid_metric("seen.auc", other) == (other == objective::logistic));
+    BOOST_TEST(federated::valid_metric("seen.rmse", other) == (other == objective::squared_error));
+    BOOST_TEST(federated::valid_metric("seen.loss", other));
+  }
+  BOOST_TEST(federated::figure_names(objective::categorical) == "accuracy or loss");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -145,4 +145,30 @@ BOOST_AUTO_TEST_CASE(a_cohort_that_falls_below_the_grid_is_not_applied) {
   BOOST_TEST(report_of(settings, {of_size(shape, 1.0F)}, {17.0}).usable);   // exp(-16) > 2^-24
 }
 
+/// As every client's update is in the first round when nothing else moves it.
+federated::client_update of_noise(const models::layout_ptr& shape, float deviation, std::uint32_t client) {
+  federated::client_update update;
+  update.weight = 1;
+  update.change = {shape, {{false, 0, 0, 0}}, {}, std::vector<float>(shape->size())};
+  models::random_stream stream(1, models::purpose::test, 0, client);
+  for (auto& value : update.change.values) value = deviation * stream.normal();
+  return update;
+}
+
+BOOST_AUTO_TEST_CASE(noise_of_any_scale_is_within_the_range_of_the_first_round) {
+  const auto shape = std::make_shared<models::layout>(std::vector<models::tensor_spec>{{"matrix", 800, 500}});
+  auto settings = fedatt();
+  settings.noise = 0.08;  // moves the matrix by 50 in all, and by 4 in its widest direction
+  for (const auto norm : {federated::fedatt_norm::frobenius, federated::fedatt_norm::spectral}) {
+    settings.norm = norm;
+    const auto first = federated::first_reference(settings, shape);
+    const auto sum = federated::make_accumulator(settings, shape, first);
+    for (std::uint32_t client = 0; client < 3; ++client) BOOST_TEST(!sum->fold(of_noise(shape, 0.08F, client)));
+    // What was expected is what came: the next constant is close to the first.
+    BOOST_TEST(std::abs(sum->report().reference.front() - first.front()) < 1.0);
+  }
+  settings.noise_at = federated::noise_place::server;
+  BOOST_TEST(federated::first_reference(settings, shape).front() == 0.0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

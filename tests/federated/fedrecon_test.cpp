@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(least_squares_gives_the_exact_ridge_solution_on_the_support
     std::vector<double> residual(user.size());
     const double ridge = per_example ? 0.2 * 6 : 0.2;
     for (std::size_t c = 0; c < user.size(); ++c) residual[c] = ridge * static_cast<double>(user[c]);
-    for (const std::size_t item : {0, 1, 4, 5, 8, 9}) {
+    for (const std::size_t item : {0U, 1U, 4U, 5U, 8U, 9U}) {
       const auto row = model.tensor(0).subspan(item * user.size(), user.size());
       double error = -static_cast<double>(labels[item]);
       for (std::size_t c = 0; c < user.size(); ++c) error += static_cast<double>(row[c]) * user[c];

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(whole_runs_in_any_order_equal_the_reference_loop) {
     for (const std::uint32_t aggregators : {1U, 3U, 20U}) {  // 20: more than the cohort has clients
       const auto e = experiment_of(settings_of(aggregators, rule));
       const auto expected = reference(e);
-      for (const std::size_t window : {1, 2, 50}) {
+      for (const std::size_t window : {1U, 2U, 50U}) {
         federation all(e, federated::initial_state(e), window, window);
         all.run();
         const auto state = all.server().snapshot();

@@ -17,7 +17,7 @@ task_id task(std::uint64_t version, std::uint32_t client, std::uint32_t attempt 
 
 /// Hosts clients 3 to 5.
 struct node {
-  node_machine machine{"server:1", "test", {3, 5}};
+  node_machine machine{"server:1", "test", {3, 5}, 4711};
 
   node() { BOOST_REQUIRE(std::get<connect>(machine.start().at(0)).address == "server:1"); }
   node_effects welcome_to(std::vector<std::uint64_t> lives = {}) {
@@ -29,7 +29,9 @@ struct node {
   }
   void enter() {
     BOOST_REQUIRE(std::holds_alternative<open_run>(welcome_to().at(0)));
-    BOOST_REQUIRE(machine.on_run_opened().empty());
+    const auto opened = machine.on_run_opened();
+    BOOST_REQUIRE(opened.size() == 1U);
+    BOOST_TEST(std::get<say_ready>(opened[0]).run == run);
   }
   node_effects assign(std::uint64_t version, std::vector<federated::member> tasks, bool with_model = true) {
     if (with_model)
@@ -72,8 +74,34 @@ BOOST_AUTO_TEST_CASE(a_final_farewell_ends_the_node_and_says_whether_the_run_goe
     BOOST_TEST(std::holds_alternative<hang_up>(effects[0]));
     BOOST_TEST(std::get<stop_node>(effects[1]).why == "enough");
     BOOST_TEST(std::get<stop_node>(effects[1]).unwanted == unwanted);
+    BOOST_TEST(!std::get<stop_node>(effects[1]).refused);
     BOOST_TEST(one.machine.on_disconnected().empty());  // and does not come back
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_farewell_for_good_before_the_welcome_is_a_refusal) {
+  for (const bool unwanted : {false, true}) {
+    node one;
+    static_cast<void>(one.machine.on_connected());
+    const auto effects = one.machine.on_farewell({"not here", true, unwanted});
+    BOOST_REQUIRE(effects.size() == 2U);
+    BOOST_TEST(std::get<stop_node>(effects[1]).refused == unwanted);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_node_says_that_it_is_ready_once_in_each_session_and_not_before_it_is) {
+  node one;
+  one.enter();
+  static_cast<void>(one.machine.on_disconnected());
+  const auto same = one.welcome_to();  // the run is open already
+  BOOST_REQUIRE(same.size() == 2U);
+  BOOST_TEST(std::holds_alternative<cover>(same[0]));
+  BOOST_TEST(std::get<say_ready>(same[1]).run == run);
+  static_cast<void>(one.machine.on_disconnected());
+  BOOST_TEST(std::holds_alternative<open_run>(one.welcome_to({1}).at(0)));
+  static_cast<void>(one.machine.on_disconnected());
+  BOOST_TEST(one.machine.on_run_opened().empty());  // nobody is there to be told
+  BOOST_TEST(std::holds_alternative<say_ready>(one.welcome_to({1}).at(1)));
 }
 
 BOOST_AUTO_TEST_CASE(the_hello_lists_what_is_held_and_a_task_given_again_is_sent_again) {
@@ -84,6 +112,7 @@ BOOST_AUTO_TEST_CASE(the_hello_lists_what_is_held_and_a_task_given_again_is_sent
   BOOST_TEST(only<connect>(one.machine.on_disconnected()).address == "server:1");
   const auto said = one.machine.on_connected();
   BOOST_TEST((only<say_hello>(said).content.holding == std::vector{task(0, 4)}));
+  BOOST_TEST(only<say_hello>(said).content.instance == 4711U);
   static_cast<void>(one.welcome_to());
   BOOST_TEST((only<send_update>(one.assign(0, {{4, 0}}, false)).task == task(0, 4)));
 }
@@ -113,7 +142,10 @@ BOOST_AUTO_TEST_CASE(no_work_begins_before_the_newest_life_of_the_run_is_opened)
   static_cast<void>(one.machine.on_disconnected());
   BOOST_TEST(std::holds_alternative<open_run>(one.welcome_to({1}).at(0)));
   BOOST_TEST(one.machine.on_run_opened().empty());  // the first
-  BOOST_TEST((only<train>(one.machine.on_run_opened()).task == task(0, 4)));
+  const auto opened = one.machine.on_run_opened();
+  BOOST_REQUIRE(opened.size() == 2U);
+  BOOST_TEST(std::holds_alternative<say_ready>(opened[0]));
+  BOOST_TEST((std::get<train>(opened[1]).task == task(0, 4)));
 }
 
 BOOST_AUTO_TEST_CASE(a_task_that_waited_for_another_of_its_client_begins_whether_connected_or_not) {
@@ -123,6 +155,23 @@ BOOST_AUTO_TEST_CASE(a_task_that_waited_for_another_of_its_client_begins_whether
   BOOST_TEST(one.assign(1, {{4, 0}}).empty());
   static_cast<void>(one.machine.on_disconnected());
   BOOST_TEST((only<train>(one.machine.on_trained(task(0, 4))).task == task(1, 4)));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_held_of_an_earlier_start_of_the_run_is_forgotten) {
+  node one;
+  one.enter();
+  static_cast<void>(one.assign(0, {{4, 0}}));
+  static_cast<void>(one.machine.on_trained(task(0, 4)));
+  static_cast<void>(one.machine.on_disconnected());
+  static_cast<void>(one.machine.on_connected());
+  welcome again;
+  again.run = run;
+  again.start_id = 4711;
+  const auto effects = one.machine.on_welcome(again);
+  BOOST_REQUIRE(effects.size() == 2U);
+  BOOST_TEST((std::get<release>(effects[0]).task == task(0, 4)));
+  BOOST_TEST(!std::get<release>(effects[0]).in_model);
+  BOOST_TEST(std::get<open_run>(effects[1]).content.start_id == 4711U);
 }
 
 BOOST_AUTO_TEST_CASE(work_of_a_life_that_is_over_does_not_count) {

@@ -353,6 +353,8 @@ BOOST_AUTO_TEST_CASE(verdicts_go_by_the_way_and_checkpoints_to_all) {
   BOOST_TEST(judged.at(1).at(0).each.size() == 1U);
   one.machine.on_order(checkpointed{4}, one.out);
   BOOST_TEST(one.down<checkpointed>().size() == 3U);
+  one.machine.on_order(displaced{4711}, one.out);
+  BOOST_TEST(one.down<displaced>().size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(there_is_room_for_fan_in_aggregators_and_others_are_sent_on_in_turn) {

@@ -36,12 +36,13 @@ std::vector<Effect> all(const server_effects& effects) {
 
 /// A server with aggregators 0 (clients 0 to 9) and 1 (10 to 23), and a round under way on all 17 that train.
 struct routed {
-  federated::experiment e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
+  federated::experiment e;
   directory who{24, e.participants->training()};
   server_machine server{e, federated::initial_state(e), &who};
   std::map<std::uint32_t, gateway_machine> gateways;  ///< what would be folded there
 
-  routed() {
+  explicit routed(const federated::run_settings& settings = settings_of_two())
+      : e(tests::make_experiment(settings, tests::make_ratings(12), {}, {})) {
     for (const client_range clients : {client_range{0, 9}, client_range{10, 23}}) {
       const auto number = who.add_aggregator("");
       BOOST_REQUIRE(who.attach(number, clients));
@@ -123,6 +124,24 @@ BOOST_AUTO_TEST_CASE(the_directory_knows_the_way_that_was_told_last) {
   BOOST_TEST(!who.route(2));
   BOOST_TEST(who.reached() == 0U);
   BOOST_TEST(who.add_aggregator("c:1") == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(the_directory_knows_whose_clients_a_node_takes_over) {
+  const std::vector<std::uint32_t> training{0, 1, 2};
+  directory who(24, training);
+  const auto east = who.add_aggregator("");
+  const auto west = who.add_aggregator("west:1");
+  BOOST_REQUIRE(who.attach(east, {0, 9}, 4711));
+  BOOST_REQUIRE(who.attach(west, {10, 19}, 4712));
+  BOOST_REQUIRE(who.attach(west, {20, 23}));  // of unknown instance
+  BOOST_TEST((who.others_with({5, 12}, 1) == std::vector<node_place>{{east, 4711}, {west, 4712}}));
+  BOOST_TEST((who.others_with({0, 9}, 1) == std::vector<node_place>{{east, 4711}}));
+  BOOST_TEST(who.others_with({0, 9}, 4711).empty());  // the node itself, at another gateway
+  BOOST_TEST(who.others_with({0, 9}, 0).empty());
+  BOOST_TEST(who.others_with({20, 23}, 1).empty());
+  who.detach(east, {0, 9});
+  who.remove_aggregator(west);
+  BOOST_TEST(who.others_with({0, 23}, 1).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_task_follows_its_client) {
@@ -250,6 +269,35 @@ BOOST_AUTO_TEST_CASE(an_earlier_update_is_not_declined_before_the_later_one_is_d
   BOOST_TEST((all<decline>(after).at(0).tasks == std::vector{durable}));
 }
 
+// No round has reported such an end, and a resumed run begins its books where the last report left them.
+BOOST_AUTO_TEST_CASE(what_ended_since_the_last_round_is_open_in_a_checkpoint) {
+  auto settings = settings_of_two();
+  settings.evaluation.every = 1;
+  settings.participation.deadline = 10;
+  routed world(settings);
+  const auto task = world.task(9);
+  for (std::uint32_t client = 0; client < 17; ++client)
+    if (client != 9) static_cast<void>(world.report(client < 10 ? 0 : 1, client));
+  server_effects last;
+  for (const auto& one : all<close_share>(world.server.on_timer({timer_kind::deadline, 0, 10 * second}, 10 * second)))
+    last = world.close(one);
+  BOOST_REQUIRE(all<evaluate>(last).size() == 1U);
+  BOOST_TEST(all<round_closed>(last).at(0).report.in_flight == 1U);
+  federated::settlement late;
+  late.id = task;
+  late.what = outcome::late;
+  static_cast<void>(world.server.on_settled(0, {late}, 10 * second));
+  BOOST_TEST(world.server.in_flight() == 0U);
+  BOOST_TEST(world.server.state().counts.late == 1U);
+
+  const auto saved = world.server.snapshot();
+  BOOST_TEST(saved.counts.late == 0U);
+  BOOST_TEST(saved.counts.in_flight() == 1U);
+  BOOST_REQUIRE(saved.open.size() == 1U);
+  BOOST_TEST((saved.open[0].id == task));
+  BOOST_TEST(saved.started_from.contains(0));
+}
+
 BOOST_AUTO_TEST_CASE(a_server_that_waits_for_clients_looks_when_some_come) {
   const auto e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
   directory who(24, e.participants->training());
@@ -262,6 +310,36 @@ BOOST_AUTO_TEST_CASE(a_server_that_waits_for_clients_looks_when_some_come) {
   BOOST_TEST(all<assign>(server.on_attached(number, 0, 23, {}, second)).size() == 1U);
   BOOST_TEST(server.on_timer(first[0], first[0].at).empty());  // void now
   BOOST_TEST(server.in_flight() == 17U);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_waits_for_clients_stops_when_it_is_asked_to) {
+  const auto e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
+  directory who(24, e.participants->training());
+  server_machine server(e, federated::initial_state(e), &who);
+  static_cast<void>(server.start());
+  const auto waits = all<timer>(server.on_proceed());
+  BOOST_TEST(all<checkpoint>(server.on_stop(second)).size() == 1U);
+  BOOST_TEST(server.on_timer(waits.at(0), waits[0].at).empty());
+  BOOST_TEST(all<finish>(server.on_checkpointed()).at(0).interrupted);
+}
+
+BOOST_AUTO_TEST_CASE(an_asynchronous_server_stops_when_everybody_at_work_is_gone) {
+  auto settings = settings_of_two();
+  settings.participation.mode = federated::participation_mode::async;
+  settings.participation.buffer = settings.participation.concurrency = 4;
+  for (const bool asked_first : {true, false}) {
+    routed world(settings);
+    if (asked_first) BOOST_TEST(world.server.on_stop(0).empty());  // the round goes on
+    for (const std::uint32_t aggregator : {0U, 1U}) {
+      world.who.remove_aggregator(aggregator);
+      static_cast<void>(world.server.on_aggregator_lost(aggregator, 0));
+    }
+    const auto dropped = world.server.on_timer({timer_kind::adrift, 0, patience}, patience);
+    BOOST_TEST(world.server.in_flight() == 0U);
+    const auto ends = asked_first ? dropped : world.server.on_stop(patience);
+    BOOST_TEST(all<round_closed>(ends).size() == 1U);
+    BOOST_TEST(all<checkpoint>(ends).size() == 1U);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_time_that_a_checkpoint_takes_is_not_taken_from_the_next_rounds_deadline) {

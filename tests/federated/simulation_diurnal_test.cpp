@@ -48,7 +48,8 @@ BOOST_AUTO_TEST_CASE(zones_are_an_hour_apart_and_hold_as_many_clients_each) {
     const auto some = make_diurnal({.rate = 0.4, .swing = 9.0, .peak_hour = 20.0, .zones = zones, .trace = {}}, 1, {});
     for (const int h : {0, 7, 13, 22}) {
       double expected = 0;
-      for (std::uint32_t zone = 0; zone < zones; ++zone) expected += wave(0.4, 9, 20, h + zone) / zones;
+      for (std::uint32_t zone = 0; zone < zones; ++zone)
+        expected += wave(0.4, 9, 20, h + static_cast<int>(zone)) / zones;
       BOOST_TEST(tests::share_fits(share_at(*some, (h + 48) * hour), expected, clients));
     }
   }

@@ -136,7 +136,6 @@ BOOST_AUTO_TEST_CASE(where_spells_would_be_shorter_than_a_slot_the_share_holds) 
   // Offline spells of 2/9 of a slot cannot be: they last one slot, and available ones nine.
   const auto model = make_markov({.rate = 0.9, .mean_online = 120, .step = 60, .trace = {}}, 1, {});
   double on = 0;
-  tests::moments offline;
   constexpr std::uint32_t clients = 20'000;
   for (std::uint32_t client = 0; client < clients; ++client) {
     if (model->available(client, 5000 * step, 0)) {

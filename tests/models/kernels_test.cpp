@@ -6,11 +6,11 @@
 #include <limits>
 #include <string>
 
+#include "models/kernels/levels.hpp"
 #include "models/random.hpp"
-#include "tests/models/levels.hpp"
 
 using namespace furlong;
-using furlong::tests::levels_here;
+using furlong::models::supported_kernels;
 
 namespace {
 
@@ -48,7 +48,7 @@ int128 exact_fixed(float value, std::uint32_t weight, int power) {
 
 template <class Work>
 void at_every_level(const Work& work) {
-  for (const auto* level : levels_here())
+  for (const auto* level : supported_kernels())
     for (const auto n : sizes) BOOST_TEST_CONTEXT(level->level << ", " << n << " elements") {
         work(*level, n);
       }
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_SUITE(kernels)
 
 BOOST_AUTO_TEST_CASE(the_table_in_use_is_one_of_the_levels) {
   bool found = false;
-  for (const auto* level : levels_here()) found = found || level == &models::kernels();
+  for (const auto* level : supported_kernels()) found = found || level == &models::kernels();
   BOOST_TEST(found);
 }
 
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(descend_momentum_keeps_its_velocity) {
 
 // An element's result must not depend on its place in the array: compact rows and whole tensors must agree.
 BOOST_AUTO_TEST_CASE(an_element_moves_the_same_wherever_it_stands) {
-  for (const auto* level : levels_here()) {
+  for (const auto* level : supported_kernels()) {
     const auto w = draw(200, 1);
     const auto g = draw(200, 2);
     auto whole = w;
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(fold_wide_is_fold_fixed_on_a_grid_2_to_the_48_finer) {
 
 // FedAtt's weights are no integers, but have 24 bits: products with them are exact, fused with an addition or not.
 BOOST_AUTO_TEST_CASE(integer_sums_are_the_same_at_every_level_at_scales_of_24_bits) {
-  const auto& base = *levels_here().front();
+  const auto& base = *supported_kernels().front();
   at_every_level([&](const models::kernel_table& k, std::size_t n) {
     const auto values = draw(n, 1, -900.0F, 900.0F);
     for (const float scale : {std::exp(3.3F), 1.0F / 3.0F, std::exp(-20.0F), std::exp(29.0F) * 0x1p-13F}) {
@@ -217,9 +217,9 @@ BOOST_AUTO_TEST_CASE(drain_fixed_rounds_once_and_leaves_zeros) {
 }
 
 BOOST_AUTO_TEST_CASE(ridge_solve_satisfies_the_normal_equations) {
-  for (const auto* level : levels_here())
-    for (const std::size_t p : {1, 2, 9, 20})
-      for (const std::size_t n : {1, 8, 60}) {
+  for (const auto* level : supported_kernels())
+    for (const std::size_t p : {1U, 2U, 9U, 20U})
+      for (const std::size_t n : {1U, 8U, 60U}) {
         BOOST_TEST_CONTEXT(level->level << ", " << n << " x " << p) {
           const auto x = draw(n * p, 1);
           const auto y = draw(n, 2);
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(ridge_solve_satisfies_the_normal_equations) {
 BOOST_AUTO_TEST_CASE(ridge_solve_refuses_what_has_no_single_solution) {
   const std::vector<float> x = {1, 0, 2, 0};  // the second column is empty
   const std::vector<float> y = {1, 2};
-  for (const auto* level : levels_here()) {
+  for (const auto* level : supported_kernels()) {
     std::vector<float> w = {7, 8};
     BOOST_TEST(!level->ridge_solve(x.data(), y.data(), 2, 2, 0.0F, w.data()));
     BOOST_TEST(w == (std::vector<float>{7, 8}), boost::test_tools::per_element());
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(the_environment_pins_the_level) {
   const char* pinned = std::getenv("FURLONG_KERNEL_LEVEL");
   const std::string level = models::kernels().level;
   if (pinned == nullptr || *pinned == '\0')
-    BOOST_TEST(level == levels_here().back()->level);
+    BOOST_TEST(level == supported_kernels().back()->level);
   else
     BOOST_TEST(level == pinned);
 }

@@ -9,8 +9,10 @@ namespace {
 constexpr std::uint32_t features = 6;
 constexpr std::uint32_t clients = 4;
 constexpr std::uint32_t count = 12;
+constexpr std::uint32_t classes = 3;
 
-/// Every combination of the boolean options, each with and without l2 where there is such an option.
+/// Every combination of the boolean options, each with and without l2 where there is such an option; every other
+/// choice, and a second layer, by itself. Widths are small, and such that tensors may be tied.
 std::vector<std::pair<std::string, models::option_values>> combinations(const models::model_entry& entry) {
   std::vector<std::pair<std::string, models::option_values>> all = {{entry.kind, models::defaults(entry.options)}};
   const auto branch = [&](const std::string& name, const models::option_value& value) {
@@ -20,15 +22,26 @@ std::vector<std::pair<std::string, models::option_values>> combinations(const mo
       all.emplace_back(text + " +" + name, values);
     }
   };
+  for (const auto& option : entry.options)
+    for (const char* width : {"rank", "embedding", "hidden", "projection", "mlp"})
+      if (option.name == width) all.front().second.set(width, std::int64_t{3});
   for (const auto& option : entry.options) {
-    if (option.name == "rank")
-      for (auto& [text, values] : all) values.set("rank", std::int64_t{3});
     if (option.type == models::option_type::boolean) branch(option.name, true);
     if (option.name == "l2") {
       const std::size_t before = all.size();
       branch("l2", 0.15);
       for (std::size_t i = before; i < all.size(); ++i) all[i].second.set("l2_bias", 0.07);  // read where there is one
     }
+  }
+  const auto plain = all.front();
+  const auto alone = [&](const std::string& name, const models::option_value& value, const std::string& text) {
+    all.emplace_back(plain.first + " +" + text, plain.second).second.set(name, value);
+  };
+  for (const auto& option : entry.options) {
+    for (const auto& choice : option.choices)
+      if (option.name != "size" && models::option_value(choice) != option.fallback)
+        alone(option.name, choice, option.name + "=" + choice);
+    if (option.name == "layers") alone("layers", std::int64_t{2}, "layers");
   }
   return all;
 }
@@ -45,7 +58,7 @@ models::examples ratings(models::random_stream& stream, bool one_client) {
 }
 
 /// Classes on sparse vectors: one empty, one that names a feature twice.
-models::examples classes(models::random_stream& stream, bool valued) {
+models::examples sets(models::random_stream& stream, bool valued) {
   models::examples data;
   data.offsets.push_back(0);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -67,6 +80,59 @@ models::examples classes_of_one_feature(models::random_stream& stream) {
   return data;
 }
 
+/// Ragged sequences of tokens below `bound`, each beginning with a start token and ending with an end token.
+models::examples sentences(models::random_stream& stream, std::uint32_t bound) {
+  models::examples data;
+  data.offsets.push_back(0);
+  for (const std::uint32_t inner : {3U, 0U, 5U, 1U, 3U}) {
+    data.features.push_back(models::start_token);
+    for (std::uint32_t i = 0; i < inner; ++i)
+      data.features.push_back(i == 2 ? bound - 1 : models::unknown_token + stream.below(bound - models::unknown_token));
+    data.features.push_back(models::end_token);
+    data.offsets.push_back(static_cast<std::uint32_t>(data.features.size()));
+    data.labels.push_back(0.0F);
+  }
+  return data;
+}
+
+/// Ragged texts of several users, labelled.
+models::examples texts(models::random_stream& stream, std::uint32_t labels, bool one_client) {
+  models::examples data;
+  data.offsets.push_back(0);
+  for (const std::uint32_t length : {4U, 1U, 6U, 2U, 4U}) {
+    for (std::uint32_t i = 0; i < length; ++i) data.features.push_back(stream.below(vocabulary));
+    data.offsets.push_back(static_cast<std::uint32_t>(data.features.size()));
+    data.labels.push_back(static_cast<float>(stream.below(labels)));
+    data.owners.push_back(one_client ? 0 : stream.below(clients - 1));
+  }
+  return data;
+}
+
+struct table {
+  std::string name;
+  models::data_facts facts;
+  models::examples data;
+};
+
+/// What models may be built for and trained on.
+std::vector<table> tables(models::random_stream& stream, bool one_client) {
+  using models::objective;
+  const std::uint32_t users = one_client ? 1 : clients;
+  const models::data_facts rated{features, users, objective::squared_error};
+  const models::data_facts binary{features, users, objective::logistic};
+  return {
+      {"", rated, ratings(stream, one_client)},
+      {" one feature", binary, classes_of_one_feature(stream)},
+      {" sets", binary, sets(stream, false)},
+      {" sparse vectors", binary, sets(stream, true)},
+      {" texts", {vocabulary, users, objective::logistic, 0, vocabulary}, texts(stream, 2, one_client)},
+      {" classes",
+       {vocabulary, users, objective::categorical, classes, vocabulary},
+       texts(stream, classes, one_client)},
+      {" sentences", {vocabulary, users, objective::next_token, 0, vocabulary}, sentences(stream, vocabulary)},
+      {" buckets", {vocabulary + 2, users, objective::next_token, 0, vocabulary}, sentences(stream, vocabulary + 2)}};
+}
+
 }  // namespace
 
 std::vector<models::tensor_view> model_case::views(std::vector<float>& values) const {
@@ -81,22 +147,13 @@ std::vector<model_case> model_cases(bool one_client) {
   std::vector<model_case> cases;
   models::random_stream stream(21, models::purpose::test);
   for (const auto& entry : models::registered_models())
-    for (const auto labels : {models::objective::squared_error, models::objective::logistic})
+    for (const auto& one : tables(stream, one_client))
       for (const auto& [name, options] : combinations(entry)) {
-        auto built = entry.build(options, {features, one_client ? 1 : clients, labels});
-        if (!built) continue;  // the other kind of labels
-        const auto add = [&, text = name](models::examples data, const std::string& with) {
-          std::vector<float> weights((*built)->tensors()->size());
-          for (auto& weight : weights) weight = stream.uniform(-0.8F, 0.8F);
-          cases.push_back({text + with, *built, std::move(data), std::move(weights)});
-        };
-        if (labels == models::objective::squared_error) {
-          add(ratings(stream, one_client), "");
-        } else {
-          add(classes_of_one_feature(stream), " one feature");
-          add(classes(stream, false), " sets");
-          add(classes(stream, true), " sparse vectors");
-        }
+        const auto built = entry.build(options, one.facts);
+        if (!built) continue;  // a model for other data
+        std::vector<float> weights((*built)->tensors()->size());
+        for (auto& weight : weights) weight = stream.uniform(-0.8F, 0.8F);
+        cases.push_back({name + one.name, *built, one.data, std::move(weights)});
       }
   return cases;
 }
@@ -108,8 +165,8 @@ written_gradient gradient_of(const model_case& of, std::vector<float>& weights, 
   std::vector<float*> targets;
   for (std::size_t t = 0; t < shape.count(); ++t)
     targets.push_back(frozen[t] ? nullptr : buffer.data() + shape.offset(t));
-  std::uint32_t stamps[2][features + clients] = {};
-  std::uint32_t touched[2][features + clients] = {};
+  std::uint32_t stamps[2][vocabulary + clients] = {};
+  std::uint32_t touched[2][vocabulary + clients] = {};
   models::gradient_views out{targets, {stamps[0], touched[0], 1, 0}, {stamps[1], touched[1], 1, 0}};
   written_gradient result;
   result.loss = of.model->gradient(of.views(weights), of.data.view(), out);

@@ -9,6 +9,9 @@
 
 namespace furlong::tests {
 
+/// Words of the cases with token sequences; with buckets of unknown words, two more features.
+inline constexpr std::uint32_t vocabulary = 7;
+
 struct model_case {
   std::string name;  ///< kind and options, for messages
   std::shared_ptr<const models::model> model;

@@ -23,8 +23,10 @@ BOOST_AUTO_TEST_CASE(refuses_the_rest) {
     BOOST_TEST(!read, "took '" << text << "'");
     if (!read) BOOST_TEST(!read.error().mend.empty());
   }
-  BOOST_TEST(!parse_address(std::string(254, 'a') + ":1"));
-  BOOST_TEST(parse_address(std::string(253, 'a') + ":1").has_value());
+  BOOST_TEST(parse_address("8080").error().reason == "has no host");
+  BOOST_TEST(parse_address("localhost").error().reason == "has no port");
+  BOOST_TEST(!parse_address(std::string(254, 'a').append(":1")));
+  BOOST_TEST(parse_address(std::string(253, 'a').append(":1")).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "models/random.hpp"
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 
@@ -12,23 +11,34 @@ using namespace furlong::tests;
 
 namespace {
 
-void check_serves(gateway& to, const net::tls_context& tls) {
-  net::transport on;
-  const auto node = connect_to(on, to.address(), tls);
-  BOOST_REQUIRE(node->wait_open());
-  node->channel->send(make_frame(100'000));
-  BOOST_REQUIRE(eventually([&] {
-    for (std::size_t i = 0; i < to.channels(); ++i)
-      if (to.wait_channel(i)->byte_count >= 100'000) return true;
-    return false;
-  }));
-}
+/// A gateway that strangers attack, and what makes a peer one of its nodes.
+struct besieged {
+  explicit besieged(const gateway_options& options = {}) : to(pki, options) {}
 
-bytes noise(models::random_stream& random, std::size_t most) {
-  bytes made(1 + random.below(static_cast<std::uint32_t>(most)));
-  for (auto& byte : made) byte = static_cast<std::byte>(random());
-  return made;
-}
+  /// The channel of `peer`, the gateway's `number`th, after the handshake.
+  [[nodiscard]] std::shared_ptr<witness> let_in(raw_peer& peer, std::size_t number) {
+    BOOST_REQUIRE(peer.secure(tls));
+    const auto there = to.wait_channel(number);
+    BOOST_REQUIRE(there != nullptr);
+    return there;
+  }
+
+  void check_serves() {
+    net::transport on;
+    const auto node = connect_to(on, to.address(), tls);
+    BOOST_REQUIRE(node->wait_open());
+    node->channel->send(make_frame(100'000));
+    BOOST_REQUIRE(eventually([&] {
+      for (std::size_t i = 0; i < to.channels(); ++i)
+        if (to.wait_channel(i)->byte_count >= 100'000) return true;
+      return false;
+    }));
+  }
+
+  test_pki pki;
+  gateway to;
+  net::tls_context tls = client_context(pki.node());
+};
 
 /// Lowers the limit of open files of this process while it lives.
 class few_files {
@@ -50,10 +60,7 @@ class few_files {
 
 BOOST_AUTO_TEST_SUITE(hostile)
 
-BOOST_AUTO_TEST_CASE(random_bytes_instead_of_a_handshake) {
-  test_pki pki;
-  gateway to(pki);
-  const auto tls = client_context(pki.node());
+BOOST_FIXTURE_TEST_CASE(random_bytes_instead_of_a_handshake, besieged) {
   models::random_stream random(5, models::purpose::test);
   constexpr std::size_t many = 200;
   for (std::size_t i = 0; i < many; ++i) {
@@ -66,57 +73,42 @@ BOOST_AUTO_TEST_CASE(random_bytes_instead_of_a_handshake) {
   }
   BOOST_TEST(to.wait_refusal(many - 1).has_value());
   BOOST_TEST(eventually([&] { return to.listening().connections() == 0; }));
-  check_serves(to, tls);
+  check_serves();
 }
 
-BOOST_AUTO_TEST_CASE(random_bytes_after_the_handshake) {
-  test_pki pki;
-  gateway to(pki);
-  const auto tls = client_context(pki.node());
+BOOST_FIXTURE_TEST_CASE(random_bytes_after_the_handshake, besieged) {
   models::random_stream random(6, models::purpose::test);
   for (std::size_t i = 0; i < 50; ++i) {
     raw_peer peer(to.port());
-    BOOST_REQUIRE(peer.secure(tls));
+    const auto there = let_in(peer, i);
     peer.send(heartbeat() + noise(random, 2000));
-    const auto there = to.wait_channel(i);
-    BOOST_REQUIRE(there != nullptr);
     peer.close();
     BOOST_TEST(there->wait_closed().has_value());
     BOOST_TEST(there->closings == 1);
   }
-  check_serves(to, tls);
+  check_serves();
 }
 
-BOOST_AUTO_TEST_CASE(random_bytes_inside_the_records_of_tls) {
-  test_pki pki;
-  gateway to(pki);
-  const auto tls = client_context(pki.node());
+BOOST_FIXTURE_TEST_CASE(random_bytes_inside_the_records_of_tls, besieged) {
   models::random_stream random(7, models::purpose::test);
   for (std::size_t i = 0; i < 20; ++i) {
     raw_peer peer(to.port());
-    BOOST_REQUIRE(peer.secure(tls));
-    const auto there = to.wait_channel(i);
-    BOOST_REQUIRE(there != nullptr);
+    const auto there = let_in(peer, i);
     // Past OpenSSL, right into the socket.
     const bytes record{std::byte{23}, std::byte{3}, std::byte{3}, std::byte{0}, std::byte{64}};
     const auto forged = record + bytes(64, static_cast<std::byte>(random()));
     ::send(peer.socket(), forged.data(), forged.size(), MSG_NOSIGNAL);
     BOOST_TEST(there->wait_closed().has_value());
   }
-  check_serves(to, tls);
+  check_serves();
 }
 
-BOOST_AUTO_TEST_CASE(giant_lengths) {
-  test_pki pki;
-  gateway to(pki);
-  const auto tls = client_context(pki.node());
+BOOST_FIXTURE_TEST_CASE(giant_lengths, besieged) {
   std::size_t n = 0;
   for (const std::uint64_t total : {std::uint64_t{(64 << 20) + 1}, std::uint64_t{1} << 32, ~std::uint64_t{0}}) {
     raw_peer peer(to.port());
-    BOOST_REQUIRE(peer.secure(tls));
+    const auto there = let_in(peer, n++);
     peer.send(announcement(total));
-    const auto there = to.wait_channel(n++);
-    BOOST_REQUIRE(there != nullptr);
     const auto why = there->wait_closed();
     BOOST_REQUIRE(why);
     BOOST_TEST(why->find(std::to_string(total)) != std::string::npos, *why);
@@ -126,23 +118,22 @@ BOOST_AUTO_TEST_CASE(giant_lengths) {
     const std::string text(reinterpret_cast<const char*>(all.data()), all.size());
     BOOST_TEST(text.find(std::to_string(total)) != std::string::npos);
   }
-  check_serves(to, tls);
+  check_serves();
 }
 
 BOOST_AUTO_TEST_CASE(a_slow_loris_in_the_handshake) {
-  test_pki pki;
   gateway_options options;
   options.settings.channel.opening = milliseconds(400);
   options.settings.limits.handshakes = 4;
-  gateway to(pki, options);
+  besieged all(options);
   std::vector<raw_peer> slow;
   for (int i = 0; i < 12; ++i) {
-    slow.emplace_back(to.port());
+    slow.emplace_back(all.to.port());
     slow.back().send(bytes{std::byte{22}, std::byte{3}});
   }
   // Three batches of four: each gives its place up after its time.
-  check_serves(to, client_context(pki.node()));
-  const auto refused = to.wait_refusal(11);
+  all.check_serves();
+  const auto refused = all.to.wait_refusal(11);
   BOOST_REQUIRE(refused);
   BOOST_TEST(refused->what.reason == "no answer within 0.4 s");
   BOOST_TEST((refused->cause == net::failure_cause::timed_out));
@@ -182,11 +173,14 @@ BOOST_AUTO_TEST_CASE(no_file_descriptors_left) {
   {
     // The peer's own socket gets the last number; the gateway's accept() finds none.
     const int next = ::dup(0);
-    ::close(next);
     const few_files limit(static_cast<rlim_t>(next) + 1);
+    std::vector<int> between;  // numbers that others gave back
+    for (int one = ::dup(0); one >= 0; one = ::dup(0)) between.push_back(one);
+    ::close(next);
     waiting = std::make_unique<raw_peer>(to.port());
     std::this_thread::sleep_for(milliseconds(250));
     BOOST_TEST(to.channels() == 0U);
+    for (const int one : between) ::close(one);
   }
   const auto there = to.wait_channel(0);
   BOOST_REQUIRE(there != nullptr);

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "actors/net/listening.hpp"
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(certificates_of_nodes) {
   BOOST_TEST(try_node(to, pki.issue(request)).gateway == "expired");
 
   request = {};
-  request.server = true;  // a gateway's, which is not for nodes
+  request.use = "serverAuth";  // a gateway's, which is not for nodes
   BOOST_TEST(try_node(to, pki.issue(request)).gateway == "untrusted");
 
   request = {};
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(certificates_of_gateways) {
     return word(node->wait_failed());
   };
   certificate_request request;
-  request.server = true;
+  request.use = "serverAuth";
   request.names = {"IP:127.0.0.1"};
   BOOST_TEST(try_gateway(request) == "none");
   auto other = request;
@@ -168,14 +169,14 @@ BOOST_AUTO_TEST_CASE(certificates_of_gateways) {
   other.ends = -1;
   BOOST_TEST(try_gateway(other) == "expired");
   other = request;
-  other.server = false;  // a node's certificate
+  other.use = "clientAuth";  // a node's
   BOOST_TEST(try_gateway(other) == "untrusted");
 }
 
 BOOST_AUTO_TEST_CASE(a_host_name_that_the_certificate_does_not_have) {
   test_pki pki;
   certificate_request request;
-  request.server = true;
+  request.use = "serverAuth";
   request.names = {"DNS:gateway.example", "IP:127.0.0.1"};
   net::transport on;
   net::listener_events events;
@@ -308,10 +309,18 @@ BOOST_AUTO_TEST_CASE(addresses_that_cannot_be_listened_on) {
   BOOST_REQUIRE(first.has_value());
   const auto second = open({"127.0.0.1", (*first)->port()});
   BOOST_REQUIRE(!second);
-  BOOST_TEST((second.error().what == error::kind::usage));
+  BOOST_TEST((second.error().what == error::kind::runtime));
   BOOST_TEST(second.error().text().find("in use") != std::string::npos, second.error().text());
-  BOOST_TEST(!open({"no-such-host.invalid", 0}));
-  BOOST_TEST(!open({"192.0.2.1", 0}), "an address of documentation, not of this machine");
+  const auto possible = net::can_listen({"127.0.0.1", (*first)->port()});
+  BOOST_REQUIRE(!possible);
+  BOOST_TEST(possible.error().text() == second.error().text());
+  BOOST_TEST(net::can_listen({"127.0.0.1", 0}).has_value());
+  const auto nowhere = open({"no-such-host.invalid", 0});
+  BOOST_REQUIRE(!nowhere);
+  BOOST_TEST((nowhere.error().what == error::kind::usage));
+  const auto foreign = open({"192.0.2.1", 0});
+  BOOST_REQUIRE_MESSAGE(!foreign, "an address of documentation, not of this machine");
+  BOOST_TEST((foreign.error().what == error::kind::runtime));
   net::listener_settings tight;
   tight.room = net::budget::make(tight.channel.max_message - 1);
   BOOST_TEST(!open({"127.0.0.1", 0}, tight));

@@ -6,7 +6,6 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdexcept>
-#include <stdlib.h>
 
 namespace furlong::tests {
 
@@ -88,31 +87,32 @@ std::string joined(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-test_pki::test_pki() {
-  auto name = (std::filesystem::temp_directory_path() / "furlong-pki-XXXXXX").string();
-  must(::mkdtemp(name.data()) != nullptr, "no temporary folder");
-  folder_ = name;
+std::filesystem::path test_pki::certificate_of(const std::string& authority) const {
+  return folder_ / (authority + ".pem");
 }
-test_pki::~test_pki() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+std::filesystem::path test_pki::key_of(const std::string& authority) const {
+  return folder_ / (authority + "-key.pem");
+}
+
+void test_pki::adopt(const std::filesystem::path& tier, const std::string& name) {
+  std::filesystem::copy_file(tier / "authority.pem", certificate_of(name));
+  std::filesystem::copy_file(tier / "authority-key.pem", key_of(name));
 }
 
 actors::net::tls_paths test_pki::issue(const certificate_request& request) {
   for (const auto& name : {request.authority, request.trusts})
-    if (!std::filesystem::exists(folder_ / (name + ".pem")))
-      make_authority(folder_ / (name + ".pem"), folder_ / (name + "-key.pem"), name);
-  const auto issuer = read_certificate(folder_ / (request.authority + ".pem"));
-  const auto issuer_key = read_key(folder_ / (request.authority + "-key.pem"));
+    if (!std::filesystem::exists(certificate_of(name))) make_authority(certificate_of(name), key_of(name), name);
+  const auto issuer = read_certificate(certificate_of(request.authority));
+  const auto issuer_key = read_key(key_of(request.authority));
   const key_ptr key(EVP_EC_gen("P-256"));
   const auto made = blank(request.common_name, key.get(), request.begins, request.ends, ++issued_ + 1);
   X509_set_issuer_name(made.get(), X509_get_subject_name(issuer.get()));
-  extend(made.get(), issuer.get(), NID_ext_key_usage, request.server ? "serverAuth" : "clientAuth");
+  extend(made.get(), issuer.get(), NID_ext_key_usage, request.use);
   if (!request.names.empty()) extend(made.get(), issuer.get(), NID_subject_alt_name, joined(request.names));
   must(X509_sign(made.get(), issuer_key.get(), EVP_sha256()) > 0, "not signed");
   const auto stem = "issued-" + std::to_string(issued_);
   actors::net::tls_paths paths{folder_ / (stem + ".pem"), folder_ / (stem + "-key.pem"),
-                               folder_ / (request.trusts + ".pem")};
+                               certificate_of(request.trusts)};
   write_certificate(paths.certificate, made.get());
   write_key(paths.key, key.get());
   return paths;
@@ -126,7 +126,7 @@ actors::net::tls_paths test_pki::node(const std::string& common_name) {
 actors::net::tls_paths test_pki::gateway() {
   certificate_request request;
   request.common_name = "gateway";
-  request.server = true;
+  request.use = "serverAuth";
   request.names = {"DNS:localhost", "IP:127.0.0.1"};
   return issue(request);
 }

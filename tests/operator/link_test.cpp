@@ -7,15 +7,17 @@
 
 #include "tests/operator/raw_frames.hpp"
 #include "tests/operator/sites.hpp"
-#include "tests/operator/test_pki.hpp"
+#include "tests/operator/test_authority.hpp"
 
 using namespace furlong;
 using namespace furlong::tests;
 
-/// CAF 0.17 loses its broker, once per actor system, when it gave up a connection that was still in its handshake.
+/// CAF 0.17 loses its broker, once per actor system, when it gave up a connection that was still in its handshake; with
+/// TLS the connection too.
 /// Called by AddressSanitizer, where that is on.
 extern "C" const char* __lsan_default_suppressions() {
-  return "leak:caf::io::\nleak:libcaf_io\nleak:caf::make_node_id\nleak:std::vector<caf::behavior\n";
+  return "leak:caf::io::\nleak:libcaf_io\nleak:libcaf_openssl\n"
+         "leak:caf::make_node_id\nleak:std::vector<caf::behavior\n";
 }
 
 namespace {

@@ -8,7 +8,7 @@
 #include "tests/operator/peer_process.hpp"
 #include "tests/operator/raw_frames.hpp"
 #include "tests/operator/sites.hpp"
-#include "tests/operator/test_pki.hpp"
+#include "tests/operator/test_authority.hpp"
 
 using namespace furlong;
 using namespace furlong::tests;
@@ -20,7 +20,7 @@ struct federation {
   explicit federation(bool with_tls, std::chrono::milliseconds heartbeat = 500ms,
                       std::chrono::milliseconds timeout = 4000ms)
       : tls(with_tls), heartbeat_(heartbeat), timeout_(timeout), here(network("here")) {}
-  [[nodiscard]] links::operator_network network(const std::string& name) const {
+  [[nodiscard]] links::operator_network network(const std::string& name) {
     return {tls ? std::optional(authority.issue(name)) : std::nullopt, heartbeat_, timeout_};
   }
   test_authority authority;

@@ -34,11 +34,11 @@ inline wire::encoded raw_frame(std::size_t words, std::uint64_t seed = 0) {
 }
 
 /// A frame of these bytes, a multiple of 8.
-inline wire::encoded raw_frame(std::span<const std::byte> bytes) {
+inline wire::encoded raw_frame(std::span<const std::byte> data) {
   auto frame = wire::encoder::encode(federated::task_id{});
-  const auto content = std::make_shared<std::uint64_t[]>(bytes.size() / 8 + 1);
-  if (!bytes.empty()) std::memcpy(content.get(), bytes.data(), bytes.size());
-  detail::refill(frame, content, bytes.size() / 8);
+  const auto content = std::make_shared<std::uint64_t[]>(data.size() / 8 + 1);
+  if (!data.empty()) std::memcpy(content.get(), data.data(), data.size());
+  detail::refill(frame, content, data.size() / 8);
   return frame;
 }
 

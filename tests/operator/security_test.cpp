@@ -1,13 +1,11 @@
 // Who is not of the operator is turned away by name, while those who are go on; and what is wrong is named.
-#include <arpa/inet.h>
 #include <boost/test/unit_test.hpp>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "actors/operator/link_messages.hpp"
+#include "tests/net/raw_peer.hpp"
 #include "tests/operator/raw_frames.hpp"
 #include "tests/operator/sites.hpp"
-#include "tests/operator/test_pki.hpp"
+#include "tests/operator/test_authority.hpp"
 
 using namespace furlong;
 using namespace furlong::tests;
@@ -54,47 +52,6 @@ error refusal(guarded& to, const links::operator_network& network) {
   return *who->failure();
 }
 
-class raw_socket {
- public:
-  explicit raw_socket(std::uint16_t port) : number_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    BOOST_REQUIRE(::connect(number_, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0);
-  }
-  ~raw_socket() { ::close(number_); }
-  raw_socket(const raw_socket&) = delete;
-  raw_socket& operator=(const raw_socket&) = delete;
-  void send(const std::string& bytes) const { (void)::send(number_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
-
- private:
-  int number_;
-};
-
-/// A socket that listens and never says anything.
-class mute_listener {
- public:
-  mute_listener() : number_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    BOOST_REQUIRE(::bind(number_, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0);
-    BOOST_REQUIRE(::listen(number_, 10) == 0);
-    socklen_t size = sizeof(at);
-    BOOST_REQUIRE(::getsockname(number_, reinterpret_cast<sockaddr*>(&at), &size) == 0);
-    port_ = ntohs(at.sin_port);
-  }
-  ~mute_listener() { ::close(number_); }
-  mute_listener(const mute_listener&) = delete;
-  mute_listener& operator=(const mute_listener&) = delete;
-  [[nodiscard]] std::uint16_t port() const { return port_; }
-
- private:
-  int number_;
-  std::uint16_t port_ = 0;
-};
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(operator_security)
@@ -119,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_foreign_certificate_that_trusts_our_authority_is_refused)
 
 BOOST_AUTO_TEST_CASE(an_expired_certificate_is_refused) {
   guarded all;
-  const auto why = refusal(all, {all.authority.issue("late", -1), beat, silence});
+  const auto why = refusal(all, {all.authority.issue("late", -60), beat, silence});
   BOOST_TEST(why.reason == "the connection ended in the handshake: refused by the other side: certificate expired");
   all.check_that_it_goes_on();
 }
@@ -166,22 +123,21 @@ BOOST_AUTO_TEST_CASE(with_tls_nobody_enters_a_port_without) {
 
 BOOST_AUTO_TEST_CASE(noise_before_the_handshake_harms_nobody) {
   guarded all;
-  std::string noise(3000, '\0');
-  std::uint64_t state = 1;
+  models::random_stream random(8, models::purpose::test);
+  const bytes record{std::byte{22}, std::byte{3}, std::byte{1}, std::byte{0x0b}, std::byte{0xb3}};
   for (int i = 0; i < 200; ++i) {
-    for (auto& byte : noise)
-      byte = static_cast<char>((state = state * 6364136223846793005U + 1442695040888963407U) >> 56);
+    auto sent = noise(random, 2600);
     // As a TLS record with a handshake, every other time.
-    if (i % 2 == 0) noise.replace(0, 5, std::string("\x16\x03\x01\x0b\xb3", 5));
-    raw_socket(all.listening.number()).send(noise.substr(0, static_cast<std::size_t>(1 + i * 13)));
+    if (i % 2 == 0) sent = record + sent;
+    raw_peer(all.listening.number()).send(sent);
   }
   all.check_that_it_goes_on();
 }
 
 BOOST_AUTO_TEST_CASE(silent_connections_harm_nobody_and_a_valid_one_gets_in) {
   guarded all;
-  std::vector<std::unique_ptr<raw_socket>> silent;
-  for (int i = 0; i < 150; ++i) silent.push_back(std::make_unique<raw_socket>(all.listening.number()));
+  std::vector<raw_peer> silent;
+  for (int i = 0; i < 150; ++i) silent.emplace_back(all.listening.number());
   all.check_that_it_goes_on();
   site another({all.authority.issue("another"), beat, silence});
   // Among so many it may have to try again.
@@ -193,8 +149,8 @@ BOOST_AUTO_TEST_CASE(silent_connections_harm_nobody_and_a_valid_one_gets_in) {
   BOOST_TEST(in);
 }
 
-BOOST_AUTO_TEST_CASE(a_mute_listener_is_given_up_in_time) {
-  mute_listener mute;
+BOOST_AUTO_TEST_CASE(a_raw_listener_is_given_up_in_time) {
+  raw_listener mute;
   test_authority authority;
   site lower({authority.issue("lower"), 200ms, 600ms});
   for (int i = 0; i < 2; ++i) {
@@ -233,7 +189,7 @@ BOOST_AUTO_TEST_CASE(addresses_that_lead_nowhere_are_named) {
 
   std::uint16_t closed = 0;
   {
-    mute_listener once;
+    raw_listener once;
     closed = once.port();
   }
   const auto refused = connect(lower, closed);
@@ -242,11 +198,16 @@ BOOST_AUTO_TEST_CASE(addresses_that_lead_nowhere_are_named) {
 }
 
 BOOST_AUTO_TEST_CASE(a_port_that_is_taken_is_named) {
-  mute_listener taken;
+  raw_listener taken;
   site upper({std::nullopt, beat, silence});
   const auto opened = links::operator_listener::open(upper.system(), "127.0.0.1", taken.port(), {}, nullptr);
   BOOST_REQUIRE(!opened);
-  BOOST_TEST(opened.error().place == "127.0.0.1:" + std::to_string(taken.port()));
+  BOOST_TEST(opened.error().text() == "127.0.0.1:" + std::to_string(taken.port()) +
+                                          ": cannot listen there: Address already in use; choose an address of this "
+                                          "machine and a free port");
+  const auto nowhere = links::operator_listener::open(upper.system(), "no-such-host.invalid", 0, {}, nullptr);
+  BOOST_REQUIRE(!nowhere);
+  BOOST_TEST((nowhere.error().what == error::kind::usage));
 }
 
 BOOST_AUTO_TEST_CASE(a_configuration_without_its_files_is_refused) {

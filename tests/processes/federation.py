@@ -13,17 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 from pathlib import Path
 
 # Waits end as soon as what they wait for is there: the bounds only decide when a test gives up.
 PATIENCE = float(os.environ.get("FURLONG_TEST_PATIENCE", "60"))
 DONE, USAGE, MISSING, FAILURE, INTERRUPTED = 0, 2, 3, 4, 5
 
-SCENARIO = """
-[scenario]
-name = "small"
-rounds = 10
+SYNTHETIC_RATINGS = """
 [data]
 source = "synthetic-ratings"
 users = 200
@@ -32,6 +28,12 @@ rank = 2
 ratings_per_user = 20
 split = [0.8, 0.1, 0.1]
 unseen_users = {validation = 0.1, test = 0.1}
+"""
+SCENARIO = """
+[scenario]
+name = "small"
+rounds = 10
+""" + SYNTHETIC_RATINGS + """
 [model]
 kind = "matrix-factorization"
 rank = 4
@@ -381,17 +383,3 @@ def acknowledged(log: str) -> set[tuple[int, int, int]]:
     """(base version, client, attempt) that a node was told are durable."""
     return {tuple(map(int, found)) for found in
             re.findall(r"version (\d+) client (\d+) attempt (\d+): durable", log)}
-
-
-class Case(unittest.TestCase):
-    """A test with a federation."""
-    furlong = ""
-
-    def federation(self, **more) -> Federation:
-        return Federation(self.furlong, **more)
-
-
-def main() -> None:
-    """Runs the tests of a script: SCRIPT.py FURLONG [TEST...]."""
-    Case.furlong = str(Path(sys.argv[1]).resolve())
-    unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)

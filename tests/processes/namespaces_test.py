@@ -6,13 +6,11 @@ usage: namespaces_test.py FURLONG [TEST...]
 import re
 import unittest
 
-from federation import Case, accounted, folded_tasks, main, twice, unbalanced_rounds, wait_until
+from case import QUICK, Case, main
+from federation import wait_until
 from namespaces import Network, permitted
 
 SITES = ["server", "aggregator0", "aggregator1", "node0", "node1", "node2", "node3"]
-# Rounds that wait for nobody longer than 2.5 s, as many as it takes.
-QUICK = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.heartbeat": 0.5, "network.timeout": 2.0,
-         "network.start": 0.7}
 WHY_NOT = permitted()
 
 
@@ -22,20 +20,6 @@ class Namespaces(Case):
         network = Network(SITES)
         f.prefix_of, f.host_of = network.prefix, network.address
         return network
-
-    def takes_part(self, f, number: int, after: int) -> None:
-        """Clients of node `number` are in a version after `after`."""
-        def look():
-            return any(line["version"] > after and any(task[1] // 50 == number for task in line["folded"])
-                       for line in f.lines(f.ledger) if "version" in line)
-        wait_until(f"node{number} takes part after version {after}", look)
-
-    def check_books(self, f, summary: dict) -> None:
-        self.assertEqual(accounted(summary), summary["selected"])
-        self.assertEqual(unbalanced_rounds(f.lines(f.out / "metrics.jsonl")), [])
-        tasks = folded_tasks(f.lines(f.ledger))
-        self.assertEqual(twice(tasks), [])
-        self.assertEqual(len(tasks), summary["folded"])
 
     def test_parity(self):
         """Over a network that is slow and loses packets the run ends as in one process."""

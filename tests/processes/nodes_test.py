@@ -4,41 +4,31 @@
 usage: nodes_test.py FURLONG [TEST...]
 """
 import re
+import subprocess
+import tempfile
 import time
+import unittest
+from pathlib import Path
 
-from federation import INTERRUPTED, Case, accounted, folded_tasks, main, twice, unbalanced_rounds, wait_until
+from case import QUICK, Case, main
+from federation import FAILURE, INTERRUPTED, wait_until
 from proxy import Proxy
 
-# Rounds that wait for nobody longer than 2.5 s, as many as it takes.
-QUICK = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.heartbeat": 0.5, "network.timeout": 2.0,
-         "network.start": 0.7}
 SILENCE = QUICK["network.heartbeat"] + QUICK["network.timeout"]
 
 
-def stalls(f) -> int:
-    """The version at which the run stands still, waiting for somebody."""
-    def look():
-        before = f.version()
-        time.sleep(0.6)
-        return before if f.version() == before else 0
-    return wait_until("the run stands still", look)
+def small_disk(folder: Path) -> list[str]:
+    """What stands before a command whose `folder` is a disk of its own; it becomes that command."""
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+            f'mkdir -p {folder} && mount -t tmpfs -o size=16m none {folder} && exec "$@"', "sh"]
+
+
+def may_mount() -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run([*small_disk(Path(folder)), "true"], capture_output=True).returncode == 0
 
 
 class Nodes(Case):
-    def takes_part(self, f, number: int, after: int) -> None:
-        """Clients of node `number` are in a version after `after`."""
-        def look():
-            return any(line["version"] > after and any(task[1] // 50 == number for task in line["folded"])
-                       for line in f.lines(f.ledger) if "version" in line)
-        wait_until(f"node{number} takes part after version {after}", look)
-
-    def check_books(self, f, summary: dict) -> None:
-        self.assertEqual(accounted(summary), summary["selected"])
-        self.assertEqual(unbalanced_rounds(f.lines(f.out / "metrics.jsonl")), [])
-        tasks = folded_tasks(f.lines(f.ledger))
-        self.assertEqual(twice(tasks), [])
-        self.assertEqual(len(tasks), summary["folded"])
-
     def test_late(self):
         """The run begins without the fourth node, which takes part once it is there."""
         with self.federation(settings=QUICK) as f:
@@ -67,7 +57,7 @@ class Nodes(Case):
             f.wait_for_version(3)
             node, aggregator = f.processes["node1"], f.processes["aggregator0"]
             node.stop()  # so that it is killed with tasks at work
-            at = stalls(f)
+            at = self.stands_still(f)
             told = len(aggregator.text())
             begun = time.monotonic()
             node.kill()
@@ -100,6 +90,29 @@ class Nodes(Case):
             node.resume()
             self.takes_part(f, 1, after=f.version())
             self.check_books(f, f.finish())
+
+    @unittest.skipUnless(may_mount(), "needs the right to mount")
+    def test_disk_full(self):
+        """A node whose store cannot be written stops with one error; the others go on without it."""
+        with self.federation(settings=QUICK) as f:
+            f.prefix_of = lambda name: small_disk(f.store(1)) if name == "node1" else []
+            f.start(aggregators=0)
+            f.wait_for_version(3)
+            node = f.processes.pop("node1")
+            # Its disk, seen from here.
+            filler = Path(f"/proc/{node.process.pid}/root{f.store(1)}/filler")
+            with self.assertRaises(OSError), filler.open("wb") as file:
+                while True:
+                    file.write(bytes(1 << 20))
+                    file.flush()
+            self.assertEqual(node.wait(), FAILURE)
+            full = [line for line in node.text().splitlines() if "No space left on device" in line]
+            self.assertEqual(len(full), 1, full[:3])
+            self.assertRegex(full[0], "^furlong: private store .*; check the disk and its free space$")
+            f.wait_for_version(f.version() + 2)
+            summary = f.finish(start=0.6)
+            self.check_books(f, summary)
+            self.assertEqual(summary["rejected"].get("client-failed", 0), 0)
 
     def test_cut_off(self):
         """A cable that is cut, and mended: as if the node had frozen, on both sides."""

@@ -8,8 +8,10 @@ import json
 import os
 import re
 import urllib.request
+from http.client import HTTPException
 
-from federation import DONE, Case, accounted, folded_tasks, main, twice, unbalanced_rounds, wait_until
+from case import Case, main
+from federation import DONE, accounted, folded_tasks, twice, unbalanced_rounds, wait_until
 
 ROUNDS = 240
 SETTINGS = {"scenario.rounds": ROUNDS, "evaluation.every": 12, "algorithm.aggregation.max_norm": 100.0,
@@ -75,7 +77,7 @@ class Rejection(Case):
             try:
                 with urllib.request.urlopen(page.rstrip("/") + "/api/status", timeout=10) as answer:
                     last.update(json.load(answer))
-            except OSError:
+            except (OSError, HTTPException):  # the server ends, perhaps in the middle of an answer
                 pass
             return not f.processes["server"].running
         wait_until("the end of the run", look, 120)

@@ -6,6 +6,7 @@
 // list, and ends the task with a failure where the attack does not end it. --well-behaved: failures only, which is what
 // a run with attacks must come to. At the end of the run a JSON object on stdout says how often each attack was made,
 // and what the gateway answered.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <limits>
@@ -15,11 +16,10 @@
 #include <thread>
 
 #include "actors/tls/credentials.hpp"
-#include "scenarios/node_scenario.hpp"
 #include "tests/operator/raw_frames.hpp"
-#include "tests/processes/frame_session.hpp"
+#include "tests/processes/node_answers.hpp"
+#include "tests/support/updates.hpp"
 #include "tests/wire/forged_update.hpp"
-#include "tools/session.hpp"
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
 
@@ -109,6 +109,7 @@ class rogue {
         count("farewells", bye->why);
       } else if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
         learn(*welcome);
+        with.send(protocol::ready{welcome->run});
       } else if (const auto* given = std::get_if<protocol::assignment>(&got)) {
         for (const auto& one : given->tasks)
           if (!answer(with, *given, {given->run, given->version, one.client, one.attempt})) break;
@@ -119,16 +120,13 @@ class rogue {
           else
             count("verdicts", one.what == protocol::verdict_kind::durable ? "durable" : "unwanted");
       } else if (const auto* wanted = std::get_if<protocol::evaluation_request>(&got)) {
-        protocol::evaluation_scores none{wanted->version, {}};
-        for (const auto& [in, client] : wanted->clients) none.each.push_back({in, client, {}});
-        with.send(none);
+        with.send(tests::no_scores(*wanted));
       }
     }
   }
 
   void learn(const protocol::welcome& got) {
-    const auto scenario = must(scenarios::parse_node_scenario(got.scenario));
-    const auto e = must(tools::open_without_data(scenario, got.facts));
+    const auto e = tests::experiment_of(got);
     shape_ = e.parts.shared;
     bounds_ = e.settings.aggregation;
     decoder_ = wire::decoder(shape_);
@@ -150,9 +148,8 @@ class rogue {
 
   /// An update that would be folded: it would move the model far.
   [[nodiscard]] static client_update fine(const task_id& id, const models::layout_ptr& shape) {
-    client_update update{id, 1, 1, 0.5, {shape, {}, {}, {}}};
-    for (std::size_t i = 0; i < shape->count(); ++i) update.change.pieces.push_back({false, 0, 0, shape->offset(i)});
-    update.change.values.assign(shape->size(), 3.0F);
+    auto update = tests::dense_update(id, shape);
+    std::ranges::fill(update.change.values, 3.0F);
     return update;
   }
 

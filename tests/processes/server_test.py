@@ -4,20 +4,17 @@
 usage: server_test.py FURLONG [TEST...]
 """
 import signal
+import socket
 
-from federation import (INTERRUPTED, Case, accounted, acknowledged, folded_tasks, main, twice, unbalanced_rounds)
-
-LONG = {"scenario.rounds": 60, "evaluation.every": 0, "checkpoint.every": 4}
+from case import LONG, Case, main
+from federation import FAILURE, INTERRUPTED, USAGE, acknowledged, folded_tasks
 
 
 class Server(Case):
     def check_books(self, f, summary: dict) -> None:
-        self.assertEqual(accounted(summary), summary["selected"])
-        self.assertEqual(unbalanced_rounds(f.lines(f.out / "metrics.jsonl")), [])
-        tasks = folded_tasks(f.lines(f.ledger))
-        self.assertEqual(twice(tasks), [])
-        self.assertEqual(len(tasks), summary["folded"])
-        durable = {(base, client, attempt) for _, base, client, attempt in tasks}
+        """Besides, what a node was told is durable is in a version, and the nodes' stores are whole."""
+        super().check_books(f, summary)
+        durable = {(base, client, attempt) for _, base, client, attempt in folded_tasks(f.lines(f.ledger))}
         for number in range(4):
             lost = acknowledged(f.processes[f"node{number}"].log.read_text()) - durable
             self.assertEqual(lost, set(), f"acknowledged to node{number} and in no version")
@@ -101,6 +98,36 @@ class Server(Case):
             f.join(3)
             again.wait_for("clients 150 to 199 are here")
             self.check_books(f, f.finish())
+
+    def test_ports_that_cannot_be_opened(self):
+        """One line and an exit code, whichever port it is; and a server leaves no folder."""
+        with self.federation() as f, socket.create_server(("127.0.0.1", 0)) as busy:
+            taken = f"127.0.0.1:{busy.getsockname()[1]}"
+            in_use = "cannot listen there: Address already in use; choose an address of this machine and a free port"
+            nosuch = 64 * "x"  # longer than a label may be: nobody is asked for it
+            serve = ["serve", f.scenario, "--out", f.out, *f.trust("server", "server")]
+            aggregate = ["aggregate", "--server", "127.0.0.1:1", *f.trust("aggregator", "west")]
+            free = ["--listen", "127.0.0.1:0"]
+            for words, code, why in (
+                    ([*serve, "--listen", taken], FAILURE, f"{taken}: {in_use}"),
+                    ([*serve, *free, "--operator", taken], FAILURE, f"{taken}: {in_use}"),
+                    ([*serve, *free, "--dashboard", taken], FAILURE, f"--dashboard: {taken}: {in_use}"),
+                    ([*aggregate, "--listen", taken], FAILURE, f"{taken}: {in_use}"),
+                    ([*aggregate, *free, "--operator", taken], FAILURE, f"{taken}: {in_use}"),
+                    ([*serve, *free, "--dashboard", "8080"], USAGE, "--dashboard: 8080: has no host"),
+                    ([*aggregate, "--listen", "0.0.0.0:0"], USAGE, "--advertise: is missing: others would be sent to"),
+                    ([*aggregate, "--listen", "[::]:0", "--advertise", "west"], USAGE, "--advertise: west: has no port"),
+                    ([*aggregate, *free, "--operator", "0.0.0.0:0"], USAGE, "--advertise-operator: is missing"),
+                    ([*serve, "--listen", "192.0.2.1:7400"], FAILURE, "192.0.2.1:7400: cannot listen there: "),
+                    ([*serve, "--listen", f"{nosuch}:7400"], USAGE, f"{nosuch}:7400: no address has this name"),
+                    ([*serve, *free, "--operator", f"{nosuch}:7401"], USAGE, f"{nosuch}:7401: no address has"),
+                    ([*serve, *free, "--dashboard", f"{nosuch}:8080"], USAGE,
+                     f"--dashboard: {nosuch}:8080: no address has"),
+                    ([*serve, *free, "--dashboard", "nowhere"], USAGE, "--dashboard: nowhere")):
+                done = f.run(*words, expect=code)
+                self.assertIn(f"furlong: {why}", done.stderr)
+                self.assertEqual([line for line in done.stderr.splitlines() if line.startswith("furlong: ")][1:], [])
+                self.assertFalse(f.out.exists(), why)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,11 @@
 usage: tree_test.py FURLONG [TEST...]
 """
 import re
-import time
 
-from federation import Case, accounted, folded_tasks, main, twice, unbalanced_rounds, wait_until
+from case import LONG, Case, main
+from federation import wait_until
 
 TREE = {"topology.fan_in": 2}
-LONG = TREE | {"scenario.rounds": 60, "evaluation.every": 0, "checkpoint.every": 4}
 NODES, EACH = 8, 25
 
 
@@ -32,13 +31,6 @@ class Tree(Case):
         """Numbers of the nodes that came to this aggregator."""
         return [int(first) // EACH for first in re.findall(r"clients (\d+) to \d+ are here", f.processes[name].text())]
 
-    def check_books(self, f, summary: dict) -> None:
-        self.assertEqual(accounted(summary), summary["selected"])
-        self.assertEqual(unbalanced_rounds(f.lines(f.out / "metrics.jsonl")), [])
-        tasks = folded_tasks(f.lines(f.ledger))
-        self.assertEqual(twice(tasks), [])
-        self.assertEqual(len(tasks), summary["folded"])
-
     def test_parity(self):
         """The model is that of one process, however deep the tree."""
         with self.federation(settings=TREE) as f:
@@ -57,7 +49,7 @@ class Tree(Case):
 
     def test_killed_below(self):
         """kill -9 of an aggregator below another one, with tasks at work: its nodes go on elsewhere."""
-        with self.federation(settings=LONG) as f:
+        with self.federation(settings=TREE | LONG) as f:
             below = self.grow(f)[0]
             f.wait_for_version(5)
             node = self.hosts(f, below)[0]
@@ -73,7 +65,7 @@ class Tree(Case):
 
     def test_killed_above(self):
         """kill -9 of an aggregator with others below it: they come back at the server, and so do the nodes of all."""
-        with self.federation(settings=LONG) as f:
+        with self.federation(settings=TREE | LONG) as f:
             sent_on = self.grow(f)
             f.wait_for_version(5)
             above = next(name for name in f.processes if name.startswith("aggregator") and name not in sent_on)
@@ -82,14 +74,6 @@ class Tree(Case):
             self.check_books(f, summary)
             again = [name for name in sent_on if f.processes[name].text().count("took this aggregator in") > 1]
             self.assertEqual(len(again), 2)
-
-    def stands_still(self, f) -> int:
-        """The version at which the run waits for somebody."""
-        def look():
-            before = f.version()
-            time.sleep(0.6)
-            return before if f.version() == before else 0
-        return wait_until("the run stands still", look)
 
 
 if __name__ == "__main__":

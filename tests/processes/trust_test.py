@@ -7,7 +7,8 @@ usage: trust_test.py FURLONG [TEST...]
 import shutil
 import time
 
-from federation import DONE, FAILURE, MISSING, USAGE, Case, accounted, main, wait_until
+from case import Case, main
+from federation import FAILURE, MISSING, USAGE, accounted, wait_until
 
 LONG = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.timeout": 1.5, "network.start": 0.7}
 
@@ -96,7 +97,38 @@ class Trust(Case):
             f.start()
             f.wait_for_version(2)
             node = self.intrude(f, f.issue("node", "node0"), "0-99")
-            node.wait_for("its certificate does not allow it to host clients 0 to 99")
+            self.assertEqual(node.wait(), USAGE)
+            self.assertIn("--clients: 0-99 are not all of the certificate in", node.text())
+            self.assertNotIn("intruder", f.log())
+            self.finish(f, node)
+
+    def test_refused_for_good(self):
+        """A node that asks for clients that there are not is told, and does not come back."""
+        with self.federation(settings=LONG) as f:
+            f.start()
+            f.wait_for_version(2)
+            node = self.intrude(f, f.issue("node", "greedy", "200-249"), "200-249")
+            self.assertEqual(node.wait(), USAGE)
+            self.assertIn("furlong: the gateway does not let this node in: there is no client 249", node.text())
+            self.finish(f, node)
+            self.assertNotIn("another session of these clients", f.processes["node3"].text())
+
+    def test_not_ready(self):
+        """A node that finds that it cannot work on the run takes nobody's place."""
+        with self.federation(settings=LONG) as f:
+            f.start()
+            f.wait_for_version(2)
+            for more, code, why in ((("--data", str(f.folder)), USAGE, "which reads no files"),
+                                    (("--data", str(f.folder / "none")), MISSING, "none: there is no such folder"),
+                                    (("--store", str(f.store(3))), FAILURE, "another process is using this store")):
+                node = f.process("intruder")
+                words = [f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149", *more]
+                if "--store" not in more:
+                    words += ["--store", str(f.folder / "store-intruder")]
+                node.start([*words, *f.trust("node", "node2", "100-149")], f.environment)
+                self.assertEqual(node.wait(), code, node.text())
+                self.assertIn(why, node.text())
+            self.assertTrue(f.processes["node2"].running)
             self.finish(f, node)
 
     def test_operator_port(self):
@@ -106,7 +138,7 @@ class Trust(Case):
             f.wait_for_version(2)
             f.processes["node1"].kill()
             node = f.join_as_operator(1)
-            self.assertEqual(node.wait(), DONE)
+            self.assertEqual(node.wait(), USAGE)
             self.assertIn("set network.trust = \"operator\"", node.text())
             self.assertIn("it came to the operator port", f.log())
             f.join(1).wait_for("took this node in")
@@ -133,6 +165,29 @@ class Trust(Case):
                           first.text())
             f.processes.pop("node2")
             f.wait_for_version(f.version() + 3)
+            summary = f.finish()
+            self.assertEqual(accounted(summary), summary["selected"])
+
+    def test_replaced_elsewhere(self):
+        """The same at two gateways: the first node hears of it from its own. The second then moves, and goes on."""
+        with self.federation(settings=LONG) as f:
+            f.serve()
+            for i in range(4):
+                f.join(i)
+            f.wait_for_version(2)
+            aggregator = f.aggregate("aggregator0")
+            aggregator.wait_for("took this aggregator in")
+            second = f.process("second")
+            second.start([f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149", "--store",
+                          str(f.folder / "store-second"), *f.trust("node", "node2", "100-149")], f.environment)
+            aggregator.wait_for("clients 100 to 149 are here")
+            first = f.processes.pop("node2")
+            self.assertEqual(first.wait(), FAILURE)
+            self.assertIn("furlong: the gateway ended the session for good: another session of these clients began",
+                          first.text())
+            aggregator.kill()  # the second goes on at the server
+            f.wait_for_version(f.version() + 3)
+            self.assertTrue(second.running)
             summary = f.finish()
             self.assertEqual(accounted(summary), summary["selected"])
 

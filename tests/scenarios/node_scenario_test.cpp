@@ -108,6 +108,25 @@ BOOST_AUTO_TEST_CASE(absurd_sizes_are_refused_before_anything_is_made) {
   BOOST_TEST(size_problem(truth, facts) == "");
 }
 
+BOOST_AUTO_TEST_CASE(texts_are_read_from_the_nodes_own_files_and_generated_within_limits) {
+  const auto texts = [](const std::string& data) {
+    return "[scenario]\nname = \"texts\"\nrounds = 1\n[data]\n" + data +
+           "[model]\nkind = \"logistic-regression\"\n[algorithm]\nkind = \"fedavg\"\n[participation]\nper_round = 1\n";
+  };
+  const std::string labelled = "source = \"labelled-text\"\npositive = \"1\"\n";
+  BOOST_TEST(refusal(texts(labelled + "path = \"/etc/passwd\"\n")).find("names a file of this machine in data.path") !=
+             std::string::npos);
+  const auto got = believed(texts(labelled));
+  BOOST_TEST(testing::text_of(own_settings(got, "", "")).starts_with("--data: is missing: "));
+  BOOST_TEST(own_settings(got, "/mine/texts.tsv", "").has_value());
+  const models::data_facts words{100, 50, models::objective::logistic, 0, 100};
+  BOOST_TEST(check_size(got, words).has_value());
+  const std::string generated = "source = \"synthetic-texts\"\nclasses = 2\n";
+  BOOST_TEST(size_problem(texts(generated), words) == "");
+  BOOST_TEST(size_problem(texts(generated + "users = 10000000\ntexts_per_user = 1000000\nlength = 10000\n"), words)
+                 .find("its data would take 711") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_model_of_a_terabyte_is_refused) {
   auto wide = hosted();
   wide.replace(wide.find("rank = 4"), 8, "rank = 4096");

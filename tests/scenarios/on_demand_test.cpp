@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(taste_is_the_persons_own_offset) {
 BOOST_AUTO_TEST_CASE(threads_make_the_same_ratings) {
   synthetic_settings truth;
   truth.users = 400;
-  split_settings split;
+  rating_settings split;
   split.test = 0.2;
   const auto made = synthesize_on_demand(truth, split);
   const auto sums = [&] {

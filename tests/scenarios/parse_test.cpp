@@ -51,6 +51,7 @@ BOOST_AUTO_TEST_CASE(defaults_are_those_of_the_settings) {
   BOOST_TEST(read.name == "valid");
   BOOST_TEST(read.settings.seed == 1U);
   BOOST_TEST((read.settings.algorithm == federated::algorithm_kind::furl));
+  BOOST_TEST(read.records.empty());
   BOOST_TEST(read.settings.client.lr == fresh.client.lr);
   BOOST_TEST(read.settings.client.batch_size == fresh.client.batch_size);
   BOOST_TEST(read.settings.server.beta2 == fresh.server.beta2);
@@ -78,6 +79,8 @@ BOOST_AUTO_TEST_CASE(every_key_of_the_settings_reaches_them_and_survives_the_rou
     auto overrides = std::vector<setting_override>{{name, other}};
     if (name == "privacy.noise")  // legal only so
       overrides.insert(overrides.end(), {{"privacy.clip", "1.0"}, {"algorithm.aggregation.rule", "uniform-mean"}});
+    if (name == "evaluation.select") overrides.push_back({"data.split", "[0.8, 0.1, 0.1]"});
+    if (name == "evaluation.attention") overrides.push_back({"algorithm.aggregation.rule", "fedatt"});
     if (name == "model.user_table") overrides.push_back({"algorithm.kind", "fedavg"});
     BOOST_TEST_CONTEXT(name << " = " << other) {
       const auto after = parsed(overrides);
@@ -128,7 +131,7 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
   BOOST_TEST((s.server.optimizer == federated::optimizer_kind::yogi));
   BOOST_TEST(s.server.eps == 1e-4);
   BOOST_TEST((s.aggregation.rule == federated::rule_kind::fedatt));
-  BOOST_TEST((s.aggregation.noise_at == federated::fedatt_noise::server));
+  BOOST_TEST((s.aggregation.noise_at == federated::noise_place::server));
   BOOST_TEST((s.own.cold_start == federated::cold_start_kind::reconstruct));
   BOOST_TEST(s.aggregators == 3U);
   BOOST_TEST(s.fan_in == 5U);
@@ -155,6 +158,11 @@ BOOST_AUTO_TEST_CASE(rounding_is_part_of_the_identity_and_zstd_is_not) {
   BOOST_TEST(id("int8", "sparse") != id("int8"));  // numbers share scales as they travel
 }
 
+BOOST_AUTO_TEST_CASE(a_star_stands_for_all_tensors) {
+  const auto all = parsed({{"algorithm.kind", "fedavg"}, {"evaluation.reconstruct", "['*']"}});
+  BOOST_TEST((all.settings.evaluation.reconstruct == std::vector<std::string>{"user", "item"}));
+}
+
 BOOST_AUTO_TEST_CASE(one_line_selects_the_algorithm) {
   using federated::algorithm_kind;
   const auto furl = parsed();
@@ -169,6 +177,8 @@ BOOST_AUTO_TEST_CASE(one_line_selects_the_algorithm) {
   const auto fedatt = parsed({{"algorithm.kind", "fedatt"}});
   BOOST_TEST((fedatt.settings.algorithm == algorithm_kind::fedavg));
   BOOST_TEST((fedatt.settings.aggregation.rule == federated::rule_kind::fedatt));
+  BOOST_REQUIRE(fedatt.notes.size() == 1);
+  BOOST_TEST(fedatt.notes[0] == "model.private has no effect: fedatt shares all tensors");
   const auto centralized = parsed({{"algorithm.kind", "centralized"}, {"model.user_table", "true"}});
   BOOST_TEST((centralized.settings.evaluation.reconstruct == std::vector<std::string>{"user"}));
   BOOST_TEST((centralized.settings.aggregation.rule == federated::rule_kind::uniform_mean));
@@ -260,10 +270,10 @@ BOOST_AUTO_TEST_CASE(fitting_to_the_data_settles_rounds_and_cohorts) {
 }
 
 BOOST_AUTO_TEST_CASE(classes_need_a_threshold_and_then_work) {
-  BOOST_TEST(
-      problems_with({{"data.binarize", "4"}}) ==
-      "valid.toml:12:8: model.kind: matrix-factorization needs ratings, the data has classes; choose a classifier or a "
-      "dataset of ratings");
+  BOOST_TEST(problems_with({{"data.binarize", "4"}}) ==
+             "valid.toml:12:8: model.kind: matrix-factorization needs ratings, and the data has none; choose a "
+             "classifier or a "
+             "dataset of ratings");
   auto logistic = valid_scenario();
   logistic.replace(logistic.find("kind = \"matrix-factorization\"\nrank = 4"), 38, "kind = \"logistic-regression\"");
   logistic.replace(logistic.find("private = [\"user\"]"), 18, "user_bias = true\nprivate = [\"user_bias\"]");
@@ -288,7 +298,9 @@ BOOST_AUTO_TEST_CASE(the_committed_scenarios_are_valid) {
     BOOST_TEST_CONTEXT(entry.path().string()) {
       BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
       BOOST_TEST(read->name == entry.path().stem().string());
-      for (const auto& note : read->notes) BOOST_TEST(note.find("one table over all clients") != std::string::npos);
+      for (const auto& note : read->notes)
+        BOOST_TEST(
+            (note.find("one table over all clients") != std::string::npos || note.find("2018") != std::string::npos));
       const auto small = parse_scenario(entry.path(), {}, variant::smoke);
       BOOST_REQUIRE_MESSAGE(small.has_value(), testing::text_of(small));
       BOOST_TEST(small->has_smoke);

@@ -44,8 +44,8 @@ std::vector<std::uint32_t> features_of(const federated::population& from, std::u
 
 std::vector<std::uint32_t> as_vector(std::span<const std::uint32_t> from) { return {from.begin(), from.end()}; }
 
-split_settings usual() {
-  split_settings settings;
+rating_settings usual() {
+  rating_settings settings;
   settings.seed = 5;
   settings.validation = 0.1;
   settings.test = 0.1;
@@ -125,13 +125,13 @@ BOOST_AUTO_TEST_CASE(the_seed_decides_and_nothing_else) {
   auto fewer = sample();
   fewer.user_ids.resize(100);
   fewer.offsets.resize(101);
-  split_settings plain;
+  rating_settings plain;
   BOOST_TEST((features_of(*split_ratings(fewer, plain), 99, part::train) ==
               features_of(*split_ratings(sample(), plain), 99, part::train)));
 }
 
 BOOST_AUTO_TEST_CASE(shuffling_mixes_and_the_cap_keeps_its_beginning) {
-  split_settings settings;
+  rating_settings settings;
   const auto all = features_of(*split_ratings(sample(), settings), 150, part::train);
   BOOST_TEST(!std::ranges::is_sorted(all));
   settings.max_examples = 40;
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(by_time_the_newest_are_tested_and_order_can_be_time_too) {
 }
 
 BOOST_AUTO_TEST_CASE(binarized_labels_are_zero_and_one) {
-  split_settings settings;
+  rating_settings settings;
   settings.binarize = 4.0;
   const auto all = split_ratings(sample(), settings);
   BOOST_TEST((all->facts().labels == models::objective::logistic));
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(taste_is_the_normal_score_of_the_mean_label_by_rank) {
     }
     table.offsets.push_back(table.features.size());
   }
-  split_settings settings;
+  rating_settings settings;
   settings.test = 0.5;  // every part counts
   const auto all = split_ratings(table, settings);
   // Means 3, 5, 2.5, 3, 2: ranks 2, 4, 1, 3 (a tie: the later client above), 0; Phi^-1 of (rank + 1/2) / 5.

@@ -34,6 +34,8 @@ server_state make_state(std::uint64_t seed) {
   state.counts.examples = draws();
   state.counts.bytes_up = draws();
   state.counts.bytes_down = draws();
+  state.start_id = draws();
+  if (seed % 2 == 0) state.data_sha256 = "digest " + std::to_string(seed);
   for (unsigned i = 0; i < seed % 5; ++i) state.history.resumed_at.push_back(draws());
   state.wall_seconds = draws.uniform();
   state.cpu_seconds = draws.uniform();
@@ -58,6 +60,12 @@ server_state make_state(std::uint64_t seed) {
   for (unsigned i = 0; i < seed % 3; ++i) state.simulation.erasures.push_back(draws());
   if (seed % 3 == 1) state.target_reached = draws();
   state.target_version = draws();
+  if (seed % 4 == 1) {
+    auto best = state.model;
+    for (auto& x : best.values()) x = draws.normal();
+    state.best = std::make_shared<const federated::protocol::best_model>(
+        federated::protocol::best_model{"validation.loss", draws.normal(), draws(), std::move(best)});
+  }
   if (seed % 2 == 1) state.output_bytes = {{"metrics.jsonl", draws()}, {"events.jsonl", 0}};
   return state;
 }
@@ -71,6 +79,8 @@ void check_same(const server_state& a, const server_state& b) {
   BOOST_TEST(a.reference == b.reference, boost::test_tools::per_element());
   BOOST_TEST((a.counts == b.counts));
   BOOST_TEST((a.history == b.history));
+  BOOST_TEST(a.start_id == b.start_id);
+  BOOST_TEST(a.data_sha256 == b.data_sha256);
   BOOST_TEST(a.wall_seconds == b.wall_seconds);
   BOOST_TEST(a.cpu_seconds == b.cpu_seconds);
   BOOST_TEST(a.train_seconds == b.train_seconds);
@@ -81,6 +91,13 @@ void check_same(const server_state& a, const server_state& b) {
   BOOST_TEST((a.simulation == b.simulation));
   BOOST_TEST((a.target_reached == b.target_reached));
   BOOST_TEST(a.target_version == b.target_version);
+  BOOST_REQUIRE((a.best != nullptr) == (b.best != nullptr));
+  if (a.best) {
+    BOOST_TEST(a.best->metric == b.best->metric);
+    BOOST_TEST(a.best->figure == b.best->figure);
+    BOOST_TEST(a.best->version == b.best->version);
+    BOOST_TEST(std::ranges::equal(a.best->model.values(), b.best->model.values()));
+  }
   BOOST_REQUIRE(a.started_from.size() == b.started_from.size());
   for (const auto& [version, model] : a.started_from)
     BOOST_TEST(std::ranges::equal(model.values(), b.started_from.at(version).values()));
@@ -130,10 +147,19 @@ BOOST_AUTO_TEST_CASE(a_missing_checkpoint_says_so) {
 BOOST_AUTO_TEST_CASE(a_checkpoint_of_another_layout_is_refused) {
   const temporary_folder folder;
   must(storage::write_checkpoint(folder.path(), make_state(1)));
-  const auto other = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{{"items", 9, 5}});
-  const auto why = must_fail(storage::read_checkpoint(folder.path(), other));
-  BOOST_TEST(contains(why, "another shared layout"));
-  BOOST_TEST(contains(why, "items 9 4"));
+  const auto refusal = [&](std::vector<models::tensor_spec> asked) {
+    const auto other = std::make_shared<const models::layout>(std::move(asked));
+    return must_fail(storage::read_checkpoint(folder.path(), other));
+  };
+  const auto why = refusal({{"items", 9, 5}, {"another", 1, 1}});
+  BOOST_TEST(
+      contains(why, "it has \"items 9 4\" (name, rows, columns) where the scenario's model has \"items 9 5\"; use"));
+  BOOST_TEST(!contains(why, "\n"));
+  const auto shared = shared_layout();
+  std::vector<models::tensor_spec> longer(shared->tensors().begin(), shared->tensors().end());
+  longer.push_back({"more", 2, 3});
+  const auto grown = refusal(longer);
+  BOOST_TEST(contains(grown, "has no tensor (name, rows, columns) where the scenario's model has \"more 2 3\""), grown);
 }
 
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {

@@ -1,42 +1,22 @@
 // What the tests of storage/ have in common.
 #pragma once
 
-#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "models/parameters.hpp"
 #include "models/random.hpp"
 #include "models/result.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace furlong::tests {
 
 namespace fs = std::filesystem;
-
-/// A folder that lives as long as this object.
-class temporary_folder {
- public:
-  temporary_folder() {
-    static std::atomic<int> count = 0;
-    path_ =
-        fs::temp_directory_path() / ("furlong-storage-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~temporary_folder() { fs::remove_all(path_); }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// The private part of a small matrix factorization.
 inline models::layout_ptr small_layout(std::uint32_t rank = 50) {

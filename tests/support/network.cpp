@@ -118,7 +118,7 @@ class world_under_fire {
     if (ended == 0) {
       checks.wrong("the run does not end");
       if (server_)
-        for (const auto& task : server_->machine().snapshot().open)
+        for (const auto& task : server_->machine().open_tasks())
           checks.note("open: " + text_of(task.id) + " at " + std::to_string(task.aggregator) +
                       (task.closed ? " closed" : ""));
       for (const auto& node : nodes_)
@@ -127,7 +127,7 @@ class world_under_fire {
       check_nodes();
     }
     const auto& state = saved_.state;
-    seen.model = federated::hex(federated::model_sha256(state.model));
+    seen.model = federated::hex(federated::model_sha256(state.chosen().model));
     seen.version = state.version;
     seen.counts = state.counts;
     seen.history = state.history;
@@ -143,7 +143,7 @@ class world_under_fire {
   /// The run is over: what is left with the nodes that know it?
   void check_nodes() {
     std::set<federated::task_id> open;
-    for (const auto& task : server_->machine().snapshot().open) open.insert(task.id);
+    for (const auto& task : server_->machine().open_tasks()) open.insert(task.id);
     bool all_stopped = true;
     for (const auto& node : nodes_) {
       if (!node || !node->stopped()) {

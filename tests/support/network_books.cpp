@@ -63,6 +63,9 @@ void books::begin_life(const saved_life& from) {
   optimizer_.emplace(e_.settings.server, e_.parts.shared);
   optimizer_->restore(shadow_.optimizer);
   folded_ = durable_ = from.folded;
+  in_flight_ = from.in_flight;
+  if (from.state.counts.in_flight() != in_flight_ || from.state.open.size() != in_flight_)
+    wrong("a checkpoint has other tasks in flight than the last round's report");
   in_round_.clear();
   models_ = from.state.started_from;
   models_[shadow_.version] = shadow_.model;
@@ -74,6 +77,17 @@ void books::check_counts(const federated::protocol::server_machine& server) {
   if (counts.selected != counts.settled() + server.folding() + server.in_flight())
     wrong("selected " + std::to_string(counts.selected) + ", settled " + std::to_string(counts.settled()) +
           ", folding " + std::to_string(server.folding()) + ", in flight " + std::to_string(server.in_flight()));
+}
+
+/// What was in flight before a round and what was given out in it has ended in it, or is in flight after it.
+void books::check_round(const federated::round_report& report) {
+  auto ended = report.folded + report.rejected + report.late + report.surplus + report.abandoned;
+  for (const auto dropped : report.dropped) ended += dropped;
+  if (in_flight_ + report.selected != ended + report.in_flight)
+    wrong("round " + std::to_string(report.version) + ": " + std::to_string(in_flight_) + " in flight and " +
+          std::to_string(report.selected) + " given out, " + std::to_string(ended) + " ended and " +
+          std::to_string(report.in_flight) + " in flight");
+  in_flight_ = report.in_flight;
 }
 
 void books::merged(const partial_with_members& partial) {
@@ -97,6 +111,7 @@ void books::mix_in_base(federated::aggregate& round) const {
 }
 
 void books::closed(const federated::round_report& report, const federated::protocol::server_machine& server) {
+  check_round(report);
   const auto& how = e_.settings.participation;
   const bool async = how.mode == federated::participation_mode::async;
   auto sum = federated::make_accumulator(e_.settings.aggregation, e_.parts.shared, shadow_.reference);

@@ -53,6 +53,7 @@ class history_store {
 struct saved_life {
   federated::protocol::server_state state;
   std::set<federated::task_id> folded;
+  std::uint64_t in_flight = 0;  ///< as its last round reported
 };
 
 class books {
@@ -65,6 +66,9 @@ class books {
   void merged(const partial_with_members& partial);
   void closed(const federated::round_report& report, const federated::protocol::server_machine& server);
   [[nodiscard]] const std::set<federated::task_id>& folded() const { return folded_; }
+  [[nodiscard]] saved_life life(federated::protocol::server_state state) const {
+    return {std::move(state), folded_, in_flight_};
+  }
   void durable(const saved_life& what) { durable_ = what.folded; }
 
   // Nodes. `history`: as the node knows it.
@@ -85,12 +89,14 @@ class books {
 
  private:
   void mix_in_base(federated::aggregate& round) const;
+  void check_round(const federated::round_report& report);
 
   const federated::experiment& e_;
   federated::protocol::server_state shadow_;
   std::optional<federated::server_optimizer> optimizer_;
   std::map<std::uint64_t, models::shared_parameters> models_;
   std::map<federated::task_id, update_ptr> in_round_;
+  std::uint64_t in_flight_ = 0;           ///< after the last round
   std::set<federated::task_id> folded_;   ///< by the life under way
   std::set<federated::task_id> durable_;  ///< in the last durable checkpoint
   std::set<std::pair<std::uint32_t, federated::task_id>> told_unwanted_;

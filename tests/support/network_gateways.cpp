@@ -18,10 +18,9 @@ void gateway_shell::admit(const link_ptr& through, const protocol::hello& from) 
     machine_.on_session_lost(number, in_.net.clock.now(), out);
     perform(std::move(out));
   };
+  node.hello = from;
+  node.covered = welcome_.covered;
   node.to.send(welcome_);
-  protocol::gateway_effects out;
-  machine_.on_hello(number, from, in_.net.clock.now(), out);
-  perform(std::move(out));
 }
 
 void gateway_shell::hear(session_number from, message&& what) {
@@ -32,6 +31,13 @@ void gateway_shell::hear(session_number from, message&& what) {
     machine_.on_update(from, **update, now, out);
   } else if (const auto* failed = std::get_if<protocol::task_failures>(&what)) {
     machine_.on_failures(from, *failed, now, out);
+  } else if (std::holds_alternative<protocol::ready>(what)) {
+    const auto at = sessions_.find(from);
+    if (at == sessions_.end()) return;  // it was ended from here
+    auto& node = at->second;
+    if (std::exchange(node.ready, true)) in_.checks.wrong("a node said twice that it is ready");
+    if (node.covered != welcome_.covered) node.to.send(protocol::checkpointed{welcome_.covered});
+    machine_.on_hello(from, node.hello, now, out);
   } else {
     in_.checks.wrong("a gateway was sent something that is not for it");
   }
@@ -57,7 +63,8 @@ void gateway_shell::obey(message&& what) {
     machine_.on_verdicts(*judged, out);
   } else if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) {
     welcome_.covered = durable->version;
-    for (auto& [number, node] : sessions_) node.to.send(*durable);
+    for (auto& [number, node] : sessions_)
+      if (node.ready) node.to.send(*durable);
   } else {
     in_.checks.wrong("a gateway's parent said something strange");
   }

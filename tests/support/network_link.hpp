@@ -69,8 +69,8 @@ namespace protocol = federated::protocol;
 using message = std::variant<protocol::hello, protocol::branch_hello, protocol::welcome, protocol::redirect,
                              protocol::assignment, protocol::task_failures, protocol::verdicts, protocol::checkpointed,
                              protocol::attached, protocol::detached, protocol::close_request, protocol::withdrawal,
-                             protocol::withdrawn, protocol::settled, protocol::tasks_lost, protocol::farewell,
-                             federated::broadcast_ptr, update_ptr, partial_ptr>;
+                             protocol::withdrawn, protocol::settled, protocol::tasks_lost, protocol::ready,
+                             protocol::farewell, federated::broadcast_ptr, update_ptr, partial_ptr>;
 
 class fabric;
 

@@ -26,6 +26,7 @@ class drawing {
     if (chance(5)) s.aggregation.max_norm = 0.05;
     s.own.commit = chance(2) ? federated::commit_kind::after_ack : federated::commit_kind::after_training;
     s.checkpoint_every = 1 + below(5);
+    s.evaluation.every = below(4);
     s.server.optimizer = chance(3) ? federated::optimizer_kind::adam : federated::optimizer_kind::sgd;
     s.network.heartbeat = 2.0;
     s.network.timeout = 3.0;

@@ -116,6 +116,9 @@ class gateway_shell {
   using session_number = federated::protocol::session_number;
   struct session {
     port to;
+    federated::protocol::hello hello;
+    bool ready = false;                       ///< its clients are reached here
+    std::uint64_t covered = 0;                ///< checkpoint that it was told of with its welcome
     std::uint64_t model = ~std::uint64_t{0};  ///< version that was sent last
   };
   void hear(session_number from, message&& what);

@@ -169,7 +169,8 @@ void server_process::perform_one(federated::protocol::server_effect&& effect) {
     in_.checks.note(tests::text_of(round->report));
     return in_.checks.closed(round->report, *machine_);
   }
-  if (std::holds_alternative<evaluate>(effect)) return perform(machine_->on_evaluated({}));
+  if (std::holds_alternative<evaluate>(effect))
+    return after(in_.net.between(0, 300 * millisecond), [this] { perform(machine_->on_evaluated({})); });
   if (std::holds_alternative<checkpoint>(effect)) return save();
   if (std::holds_alternative<proceed>(effect)) return perform(machine_->on_proceed(run_now()));
   finish();
@@ -177,7 +178,7 @@ void server_process::perform_one(federated::protocol::server_effect&& effect) {
 
 /// Durable after a while; a crash before that leaves the one before.
 void server_process::save() {
-  auto made = std::make_shared<saved_life>(saved_life{deep_copy(machine_->snapshot()), in_.checks.folded()});
+  auto made = std::make_shared<saved_life>(in_.checks.life(deep_copy(machine_->snapshot())));
   after(in_.net.between(0, 300 * millisecond), [this, made] {
     saved_ = *made;
     covered_ = saved_.state.version;

@@ -20,6 +20,14 @@ namespace furlong::tests {
                                                                            {"mean"}});
 }
 
+/// An update of one example whose tensors are all dense: zeros, until they are filled.
+[[nodiscard]] inline federated::client_update dense_update(const federated::task_id& id,
+                                                           const models::layout_ptr& shape) {
+  federated::client_update update{id, 1, 1, 0.5, {shape, {}, {}, std::vector<float>(shape->size())}};
+  for (std::size_t t = 0; t < shape->count(); ++t) update.change.pieces.push_back({false, 0, 0, shape->offset(t)});
+  return update;
+}
+
 /// An update of values in (-size, size); each tensor dense or by rows as the stream says.
 [[nodiscard]] inline federated::client_update random_update(models::random_stream& stream,
                                                             const models::layout_ptr& shape, float size = 1.0F) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/test/unit_test.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -91,7 +92,7 @@ class recorder {
     trace.events.resize(kept_events_);
   }
   void finish(const federated::run_outcome& outcome, federated::private_store& store) {
-    trace.model = federated::hex(federated::model_sha256(outcome.state.model));
+    trace.model = federated::hex(federated::model_sha256(outcome.state.chosen().model));
     trace.counts = outcome.state.counts;
     trace.ended = outcome.state.now;
     trace.ledger.assign(outcome.state.ledger->records().begin(), outcome.state.ledger->records().end());
@@ -132,6 +133,21 @@ inline void check_same(const trace_of_run& a, const trace_of_run& b) {
   BOOST_REQUIRE_MESSAGE(outcome.has_value(), (outcome.has_value() ? std::string() : outcome.error().text()));
   made.finish(*outcome, store);
   return made;
+}
+
+/// FURL without faults: 8 of 17 clients a round.
+[[nodiscard]] inline federated::run_settings plain_settings() {
+  federated::run_settings s;
+  s.seed = 5;
+  s.rounds = 5;
+  s.algorithm = federated::algorithm_kind::furl;
+  s.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
+  s.participation.per_round = 8;
+  return s;
+}
+
+[[nodiscard]] std::uint64_t total(const auto& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
 /// Settings under which a lot goes wrong, drawn from a seed.

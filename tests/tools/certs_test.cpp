@@ -41,6 +41,19 @@ std::string state_of(const nlohmann::json& shown, const std::string& name) {
 
 BOOST_AUTO_TEST_SUITE(command_certs)
 
+BOOST_AUTO_TEST_CASE(what_the_command_line_gets_wrong_is_named) {
+  const authorities all;
+  const auto boss = all.issue("boss", "head");
+  BOOST_TEST(boss.code == 2);
+  BOOST_TEST(boss.err.starts_with("furlong: --role: \"boss\" is none of these: aggregator, node, server\n"), boss.err);
+  const auto number = all.issue("1", "head");
+  BOOST_TEST(number.code == 2);
+  const auto range = all.issue("node", "rack", {"--clients", "9-1"});
+  BOOST_TEST(range.code == 2);
+  BOOST_TEST(range.err.starts_with("furlong: --clients: "), range.err);
+  BOOST_TEST(all.run({"issue"}).err.starts_with("furlong: "));
+}
+
 BOOST_AUTO_TEST_CASE(certificates_are_made_shown_and_denied) {
   const authorities all;
   const auto head =

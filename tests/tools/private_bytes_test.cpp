@@ -64,29 +64,30 @@ bool holds_secret(std::span<const std::byte> bytes, const std::unordered_set<pat
   return false;
 }
 
-}  // namespace
+/// Everything that a run encodes, and every private value that it ever stored.
+struct watched_run {
+  std::vector<std::vector<std::byte>> emitted;
+  std::unordered_set<pattern> secrets;
+  int refused = 0;  ///< by an encoder or the sum
+};
 
-BOOST_AUTO_TEST_SUITE(private_bytes)
-
-BOOST_AUTO_TEST_CASE(none_in_anything_that_a_furl_run_encodes) {
-  const tests::scratch_folder folder;
-  auto scenario = scenarios::parse_scenario(tests::small_scenario(folder, "furl", 10));
-  BOOST_REQUIRE(scenario.has_value());
-  auto ready = tools::open_session(std::move(*scenario));
+watched_run watch(scenarios::scenario scenario) {
+  auto ready = tools::open_session(std::move(scenario));
   BOOST_REQUIRE(ready.has_value());
   auto& e = ready->experiment;
   e.settings.checkpoint_every = 1;
   const wire::encoder encode(e.parts.shared);
   watching_store store(e.parts.private_);
   std::mutex lock;
-  std::vector<std::vector<std::byte>> emitted;
-  int refused = 0;
-  const auto keep_bytes = [&](std::span<const std::byte> bytes) { emitted.emplace_back(bytes.begin(), bytes.end()); };
+  watched_run seen;
+  const auto keep_bytes = [&](std::span<const std::byte> bytes) {
+    seen.emitted.emplace_back(bytes.begin(), bytes.end());
+  };
   const auto keep = [&](const result<wire::encoded>& frame) {
     if (frame)
       keep_bytes(frame->bytes());
     else
-      ++refused;
+      ++seen.refused;
   };
   const auto sum = federated::make_accumulator(e.settings.aggregation, e.parts.shared, {});
   // Every update passes here on its way from the client: its task, itself in both formats, and the sums that it is in.
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(none_in_anything_that_a_furl_run_encodes) {
     keep(wire::encoder::encode(update.id));
     keep(encode.encode(update, wire::update_format::dense));
     keep(encode.encode(update, wire::update_format::sparse));
-    refused += sum->fold(update) ? 1 : 0;
+    seen.refused += sum->fold(update) ? 1 : 0;
     federated::partial_aggregate partial;
     partial.folded = {{update.id.client, 0}};
     partial.sums = sum->save();
@@ -118,17 +119,59 @@ BOOST_AUTO_TEST_CASE(none_in_anything_that_a_furl_run_encodes) {
   const std::atomic<bool> stop = false;
   const auto outcome = actors::run_actors(e, federated::initial_state(e), store, observer, stop, {2});
   BOOST_REQUIRE(outcome.has_value());
+  seen.secrets = std::move(store.secrets);
+  return seen;
+}
 
-  BOOST_TEST(refused == 0);
-  BOOST_TEST(store.secrets.size() > 400U);
-  BOOST_TEST(emitted.size() == 200U * 4 + 10 + 10);  // ten rounds of twenty clients
-  for (const auto& bytes : emitted) BOOST_REQUIRE(!holds_secret(bytes, store.secrets));
+/// @param tasks of all rounds
+void check(const watched_run& run, std::size_t rounds, std::size_t tasks, std::size_t least_secrets) {
+  BOOST_TEST(run.refused == 0);
+  BOOST_TEST(run.secrets.size() > least_secrets);
+  BOOST_TEST(run.emitted.size() == tasks * 4 + 2 * rounds);
+  for (const auto& bytes : run.emitted) BOOST_REQUIRE(!holds_secret(bytes, run.secrets));
 
   // The search finds what is there.
-  auto planted = emitted[1];
-  const pattern secret = *store.secrets.begin();
+  auto planted = run.emitted[1];
+  const pattern secret = *run.secrets.begin();
   std::memcpy(planted.data() + planted.size() / 2 + 1, &secret, sizeof secret);
-  BOOST_TEST(holds_secret(planted, store.secrets));
+  BOOST_TEST(holds_secret(planted, run.secrets));
+}
+
+/// FURL on generated texts, three rounds of five of twenty users.
+watched_run watch_texts(const std::string& data, const std::string& model) {
+  auto scenario = scenarios::parse_scenario_text(
+      "[scenario]\nname = \"t\"\nrounds = 3\n[data]\nsource = \"synthetic-texts\"\nusers = 20\ntexts_per_user = 10\n"
+      "words = 20\nlength = 5\n" +
+          data + "[model]\n" + model +
+          "[algorithm]\nkind = \"furl\"\nclient = {lr = 0.3, batch_size = 4}\n[participation]\nper_round = 5\n",
+      "t.toml");
+  BOOST_REQUIRE(scenario.has_value());
+  return watch(std::move(*scenario));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(private_bytes)
+
+BOOST_AUTO_TEST_CASE(none_in_anything_that_a_furl_run_encodes) {
+  const tests::scratch_folder folder;
+  auto scenario = scenarios::parse_scenario(tests::small_scenario(folder, "furl", 10));
+  BOOST_REQUIRE(scenario.has_value());
+  check(watch(std::move(*scenario)), 10, 200, 400);
+}
+
+BOOST_AUTO_TEST_CASE(none_of_a_text_classifiers_user_vectors) {
+  check(watch_texts("classes = 4\n",
+                    "kind = \"doc-classifier\"\nembedding = 4\nhidden = 4\nmlp = 6\nuser_embedding = 8\n"
+                    "private = [\"user\"]\n"),
+        3, 15, 60);
+}
+
+BOOST_AUTO_TEST_CASE(none_of_the_embeddings_of_unknown_words) {
+  check(watch_texts("task = \"next-word\"\nclasses = 2\nown_words = 3\nown_share = 0.4\nbuckets = 8\n",
+                    "kind = \"lstm-nwp\"\nembedding = 6\nhidden = 4\nprojection = 6\nprivate = "
+                    "[\"oov_embedding\"]\n"),
+        3, 15, 200);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,64 +3,22 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <fstream>
 #include <sstream>
-#include <unistd.h>
 #include <vector>
 
+#include "tests/tools/reports.hpp"
+
 using namespace furlong;
+using namespace furlong::tests;
 using namespace furlong::tools;
-namespace fs = std::filesystem;
 
 namespace {
-
-const fs::path golden = "tests/tools/report_runs";
-
-// A run directory of its own, removed at the end.
-struct scratch {
-  fs::path at = fs::temp_directory_path() / ("furlong-report-" + std::to_string(::getpid()));
-
-  scratch() {
-    fs::remove_all(at);
-    fs::create_directories(at);
-  }
-  ~scratch() { fs::remove_all(at); }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(at / name, std::ios::binary) << text;
-  }
-  [[nodiscard]] std::string problem() const {
-    const auto run = read_run(at);
-    return run ? "" : run.error().text();
-  }
-};
-
-run_record read(const fs::path& folder) {
-  auto run = read_run(folder);
-  if (!run) throw std::runtime_error(run.error().text());
-  return *run;
-}
-
-std::vector<run_record> both() { return {read(golden / "furl"), read(golden / "fedavg")}; }
-
-std::string page(const run_record& run) { return report_html({&run, 1}); }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
-  return found;
-}
 
 std::string contents(const fs::path& file) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();
   return text.str();
 }
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(reading)
@@ -199,6 +157,18 @@ BOOST_AUTO_TEST_CASE(names_tell_runs_apart_and_cannot_steer_the_terminal) {
   runs[0].directory = runs[1].directory;
   BOOST_TEST(has(comparison_table(runs), "#2"));
   BOOST_TEST(comparison_table({}) == "");
+}
+
+// Nothing is sent in a centralized run: that is no merit beside the others.
+BOOST_AUTO_TEST_CASE(bytes_that_were_never_sent_are_not_the_best) {
+  auto runs = both();
+  runs.push_back(runs[1]);
+  runs[2].algorithm = "centralized";
+  runs[2].summary->bytes_up = runs[2].summary->bytes_down = 0;
+  const auto text = comparison_table(runs);
+  BOOST_TEST(has(text, "0.100*"));
+  BOOST_TEST(!has(text, " 0*"));
+  BOOST_TEST(count(report_html(runs), "<td class=\"num\">\u2013</td>") >= 2U);
 }
 
 BOOST_AUTO_TEST_CASE(classes_have_an_auc_and_a_loss) {

@@ -1,6 +1,7 @@
 // A run that is killed, or stopped, and resumed ends with the bits of a run that was not.
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -75,6 +76,7 @@ BOOST_AUTO_TEST_CASE(an_interrupt_stops_cleanly_and_can_be_resumed) {
   const int code = process.wait();
   BOOST_TEST(code == 5);
   BOOST_TEST(process.err().find("--resume") != std::string::npos);
+  BOOST_TEST(process.err().find("another Ctrl-C stops at once") != std::string::npos);
   BOOST_TEST(!std::filesystem::exists(stopped.folder / "summary.json"));
   const auto rest = run_furlong(folder, stopped.arguments("2"));
   BOOST_REQUIRE_MESSAGE(rest.code == 0, rest.err);
@@ -89,6 +91,61 @@ BOOST_AUTO_TEST_CASE(another_scenario_cannot_resume_a_run) {
       run_furlong(folder, {"run", small_scenario(folder, "fedrecon").string(), "--out", run.string(), "--resume"});
   BOOST_TEST(other.code == 2);
   BOOST_TEST(other.err.find("another scenario") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_is_not_resumed_to_fewer_rounds_than_it_has_done) {
+  const scratch_folder folder;
+  const resumed_run of{small_scenario(folder, "fedrecon"), folder / "run"};
+  BOOST_REQUIRE(run_furlong(folder, of.arguments("1")).code == 0);  // 20 rounds
+  const auto kept = read_file(of.folder / "scenario.toml");
+  auto fewer = of.arguments("1");
+  fewer.insert(fewer.end(), {"--set", "scenario.rounds=3"});
+  const auto done = run_furlong(folder, fewer);
+  BOOST_TEST(done.code == 2);
+  BOOST_TEST(done.err.find("has done 20 rounds, and is to end after 3; ask for 20 rounds or more") != std::string::npos,
+             done.err);
+  BOOST_TEST(read_file(of.folder / "scenario.toml") == kept);
+  fewer.back() = "scenario.rounds=21";
+  BOOST_TEST(run_furlong(folder, fewer).code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_is_not_resumed_on_other_data) {
+  const scratch_folder folder;
+  const auto words = folder / "words.txt";
+  const auto write = [&](const char* last) {
+    std::ofstream(words) << "the cat sat\nthe dog ran\nthe cat ran\n" << last << '\n';
+  };
+  write("the dog sat");
+  std::ofstream(folder / "scenario.toml") << R"([scenario]
+name = "words"
+rounds = 2
+[data]
+source = "text"
+path = ")" << words.string() << R"("
+clients = 2
+[model]
+kind = "gru-lm"
+embedding = 4
+hidden = 4
+[algorithm]
+kind = "fedavg"
+[participation]
+per_round = 2
+)";
+  const resumed_run of{folder / "scenario.toml", folder / "run"};
+  auto arguments = of.arguments("1");
+  const auto first = run_furlong(folder, arguments);
+  BOOST_REQUIRE_MESSAGE(first.code == 0, first.err);
+  arguments.insert(arguments.end(), {"--set", "scenario.rounds=3"});
+  write("the cat sat");
+  const auto other = run_furlong(folder, arguments);
+  BOOST_TEST(other.code == 3);
+  BOOST_TEST(other.err.find("the data are not those that the run began with: what " + words.string() +
+                            " holds has changed; put the files back") != std::string::npos,
+             other.err);
+  write("the dog sat");
+  const auto same = run_furlong(folder, arguments);
+  BOOST_TEST(same.code == 0, same.err);
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_named) {

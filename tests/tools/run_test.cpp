@@ -251,6 +251,33 @@ BOOST_AUTO_TEST_CASE(a_run_that_learned_nothing_says_so) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_run_of_mostly_refused_updates_says_so) {
+  const scratch_folder folder;
+  const auto out = folder / "run";
+  const auto done =
+      run_furlong(folder, {"run", small_scenario(folder, "fedrecon").string(), "--out", out.string(), "--set",
+                           "algorithm.aggregation.max_norm=0.05", "--set", "participation.per_round=2"});
+  BOOST_TEST(done.code == 0, done.err);
+  const auto summary = summary_of(out);
+  const auto refused = summary["rejected"]["norm-bound"].get<std::uint64_t>();
+  const auto arrived = refused + summary["folded"].get<std::uint64_t>();
+  BOOST_REQUIRE(refused * 2 > arrived);
+  const auto warning = std::to_string(refused) + " of " + std::to_string(arrived) + " updates were refused (" +
+                       std::to_string(refused) + " norm-bound); lower algorithm.client.lr, or raise algorithm.aggre";
+  BOOST_TEST(done.err.find(warning) != std::string::npos, done.err);
+  std::size_t without = 0;
+  std::istringstream lines(read_file(out / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto round = nlohmann::json::parse(line);
+    BOOST_TEST(round.contains("loss") == (round["folded"] > 0), line);
+    without += round.contains("loss") ? 0 : 1;
+  }
+  BOOST_TEST(without > 0U);
+  const auto good =
+      run_furlong(folder, {"run", small_scenario(folder, "fedrecon").string(), "--out", (folder / "good").string()});
+  BOOST_TEST(good.err.find("refused") == std::string::npos, good.err);
+}
+
 BOOST_AUTO_TEST_CASE(a_run_directory_has_one_process_at_a_time) {
   const scratch_folder folder;
   const auto out = folder / "run";
@@ -263,6 +290,40 @@ BOOST_AUTO_TEST_CASE(a_run_directory_has_one_process_at_a_time) {
   BOOST_TEST(first.wait() == 128 + SIGKILL);
   BOOST_TEST(second.code == 2);
   BOOST_TEST(second.err.find("another process") != std::string::npos);
+}
+
+// FedAtt's weights: of each tensor, one for each folded update, as shares of which 1 is an equal one.
+BOOST_AUTO_TEST_CASE(attention_is_written_with_every_round_and_drawn) {
+  const scratch_folder folder;
+  const auto out = folder / "run";
+  const auto done = run_furlong(folder, {"run", small_scenario(folder, "fedatt", 4).string(), "--out", out.string(),
+                                         "--set", "evaluation.attention=true"});
+  BOOST_REQUIRE(done.code == 0);
+  std::istringstream lines(read_file(out / "metrics.jsonl"));
+  std::string line;
+  std::size_t rounds = 0;
+  bool differ = false;
+  while (std::getline(lines, line)) {
+    ++rounds;
+    const auto of = nlohmann::json::parse(line).at("attention");
+    BOOST_TEST(of.at("clients").size() == 20U);
+    BOOST_TEST(of.at("tensors").size() == 5U);
+    for (const auto& tensor : of.at("tensors")) {
+      const auto weights = tensor.at("weights").get<std::vector<double>>();
+      BOOST_REQUIRE(weights.size() == 20U);
+      double sum = 0.0;
+      for (const auto weight : weights) sum += weight;
+      BOOST_TEST(std::abs(sum / 20.0 - 1.0) < 1e-5);
+      BOOST_TEST(tensor.at("min").get<double>() == std::ranges::min(weights));
+      BOOST_TEST(tensor.at("max").get<double>() == std::ranges::max(weights));
+      differ = differ || tensor.at("min") < tensor.at("max");
+    }
+  }
+  BOOST_TEST(rounds == 4U);
+  BOOST_TEST(differ);
+  const auto page = folder / "page.html";
+  BOOST_TEST(run_furlong(folder, {"report", out.string(), "--out", page.string()}).code == 0);
+  BOOST_TEST(read_file(page).find("Weight of an update in item by round") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(stateless_runs_have_no_private_store) {
@@ -284,6 +345,25 @@ BOOST_AUTO_TEST_CASE(validate_says_everything_at_once) {
   const auto json = run_furlong(folder, {"validate", "tests/scenarios/broken/missing-keys.toml", "--format", "json"});
   BOOST_TEST(json.code == 2);
   BOOST_TEST(nlohmann::json::parse(json.out)["problems"].size() >= 5U);
+}
+
+BOOST_AUTO_TEST_CASE(validate_excuses_only_data_that_are_not_there) {
+  const scratch_folder folder;
+  const std::string prefix = "tests/scenarios/broken/";
+  ::setenv("FURLONG_DATA", prefix.c_str(), 1);
+  for (const std::string name : {"misfit-column", "misfit-clients", "misfit-label", "misfit-too-few", "data-text-bytes",
+                                 "data-text-quote", "data-no-ratings"}) {
+    const auto done = run_furlong(folder, {"validate", prefix + name + ".toml"});
+    BOOST_TEST(done.code == 2, name << done.out);
+    BOOST_TEST(done.err.find(prefix + name) == 0U, done.err);
+    BOOST_TEST(done.out.find("valid") == std::string::npos, done.out);
+    const auto tested = run_furlong(folder, {"test", prefix + name + ".toml"});
+    BOOST_TEST(tested.code == 2, name << tested.out << tested.err);  // 3 would be skipped
+  }
+  const auto missing = run_furlong(folder, {"validate", prefix + "data-missing.toml"});
+  ::unsetenv("FURLONG_DATA");
+  BOOST_TEST(missing.code == 0, missing.err);
+  BOOST_TEST(missing.out.starts_with("note: not checked against its data: "), missing.out);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

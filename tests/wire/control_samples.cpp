@@ -64,6 +64,7 @@ federated::settlement any_settlement(random_stream& random) {
   one.examples = any_number(random);
   one.bytes = any_number(random);
   one.loss = any_double(random);
+  for (std::uint32_t i = random.below(3); i > 0; --i) one.distances.push_back(random.normal());
   return one;
 }
 
@@ -73,6 +74,8 @@ federated::scored_client any_score(random_stream& random) {
   one.score.loss = finite_double(random);
   one.score.examples = any_number(random);
   one.score.correct = one.score.examples / 3;
+  one.score.words = one.score.examples / 2;
+  one.score.words_correct = one.score.words / 5;
   for (std::uint32_t i = random.below(4); i > 0; --i)
     one.score.odds.emplace_back(random.normal(), random.below(2) == 1);
   return one;
@@ -87,7 +90,7 @@ std::vector<T> several(random_stream& random, Make make) {
 
 control make(std::type_identity<hello> /*kind*/, random_stream& random) {
   return hello{any_text(random, longest_name), any_range(random), any_number(random), any_tasks(random),
-               any_text(random, longest_name)};
+               any_text(random, longest_name), any_number(random)};
 }
 control make(std::type_identity<branch_hello> /*kind*/, random_stream& random) {
   return branch_hello{any_text(random, longest_name), any_text(random, longest_name), any_text(random, longest_name),
@@ -99,8 +102,10 @@ control make(std::type_identity<welcome> /*kind*/, random_stream& random) {
   message.scenario = any_text(random, longest_scenario) + "\n\tseed = 1\r\n";
   message.history.resumed_at = several<std::uint64_t>(random, any_number);
   message.covered = any_number(random);
-  message.facts = {random(), random(), static_cast<models::objective>(random.below(2))};
+  message.facts = {random(), random(), static_cast<models::objective>(random.below(4)), random.below(1U << 24U), 0};
+  message.facts.words = message.facts.features / 2;
   message.aggregator = random();
+  message.start_id = any_number(random);
   return message;
 }
 control make(std::type_identity<redirect> /*kind*/, random_stream& random) {
@@ -131,7 +136,7 @@ control make(std::type_identity<evaluation_scores> /*kind*/, random_stream& rand
   return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score)};
 }
 control make(std::type_identity<attached> /*kind*/, random_stream& random) {
-  return attached{any_range(random), any_tasks(random), any_text(random, longest_name)};
+  return attached{any_range(random), any_tasks(random), any_text(random, longest_name), any_number(random)};
 }
 control make(std::type_identity<detached> /*kind*/, random_stream& random) { return detached{any_range(random)}; }
 control make(std::type_identity<close_request> /*kind*/, random_stream& random) {
@@ -145,6 +150,8 @@ control make(std::type_identity<settled> /*kind*/, random_stream& random) {
 control make(std::type_identity<tasks_lost> /*kind*/, random_stream& random) {
   return tasks_lost{any_tasks(random), any_tasks(random)};
 }
+control make(std::type_identity<ready> /*kind*/, random_stream& random) { return ready{any_number(random)}; }
+control make(std::type_identity<displaced> /*kind*/, random_stream& random) { return displaced{any_number(random)}; }
 control make(std::type_identity<farewell> /*kind*/, random_stream& random) {
   return farewell{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1};
 }
@@ -183,12 +190,13 @@ class trace {
 };
 
 void tell(trace& to, const hello& m) {
-  to.add(m.software).add(m.clients.first).add(m.clients.last).add(m.run).add(m.holding).add(m.avoid);
+  to.add(m.software).add(m.clients.first).add(m.clients.last).add(m.run).add(m.holding).add(m.avoid).add(m.instance);
 }
 void tell(trace& to, const branch_hello& m) { to.add(m.software).add(m.name).add(m.gateway).add(m.operators); }
 void tell(trace& to, const welcome& m) {
   to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.covered);
-  to.add(m.facts.features).add(m.facts.clients).add(m.facts.labels).add(m.aggregator);
+  to.add(m.facts.features).add(m.facts.clients).add(m.facts.labels).add(m.aggregator).add(m.start_id);
+  to.add(m.facts.classes).add(m.facts.words);
 }
 void tell(trace& to, const redirect& m) { to.add(m.address); }
 void tell(trace& to, const assignment& m) { to.add(m.run).add(m.version).add(m.begins).add(m.tasks); }
@@ -206,19 +214,25 @@ void tell(trace& to, const evaluation_scores& m) {
   for (const auto& each : m.each) {
     to.add(each.in).add(each.client).add(each.score.squared_error).add(each.score.loss);
     to.add(each.score.correct).add(each.score.examples).add(each.score.odds.size());
+    to.add(each.score.words).add(each.score.words_correct);
     for (const auto& [prediction, is_true] : each.score.odds) to.add(prediction).add(is_true);
   }
 }
-void tell(trace& to, const attached& m) { to.add(m.clients.first).add(m.clients.last).add(m.holding).add(m.node); }
+void tell(trace& to, const attached& m) {
+  to.add(m.clients.first).add(m.clients.last).add(m.holding).add(m.node).add(m.instance);
+}
 void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last); }
 void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
 void tell(trace& to, const withdrawal& m) { to.add(m.tasks); }
 void tell(trace& to, const withdrawn& m) { to.add(m.tasks); }
 void tell(trace& to, const tasks_lost& m) { to.add(m.folded).add(m.open); }
+void tell(trace& to, const ready& m) { to.add(m.run); }
+void tell(trace& to, const displaced& m) { to.add(m.instance); }
 void tell(trace& to, const settled& m) {
   for (const auto& each : m.each) {
     to.add(each.id).add(each.what).add(each.why).add(each.stage);
-    to.add(each.examples).add(each.bytes).add(each.loss);
+    to.add(each.examples).add(each.bytes).add(each.loss).add(each.distances.size());
+    for (const auto distance : each.distances) to.add(distance);
   }
 }
 void tell(trace& to, const farewell& m) { to.add(m.why).add(m.final).add(m.unwanted); }
@@ -239,8 +253,13 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
   return {
       {"hello", hello{"furlong 0.1.0", range, task.run, {task, other}, "b.example:4711"}},
       {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711", "west.example:4712"}},
-      {"welcome",
-       welcome{task.run, "[scenario]\nseed = 1\n", {{3, 7}}, 8, {1682, 943, models::objective::logistic}, 2}},
+      {"welcome", welcome{task.run,
+                          "[scenario]\nseed = 1\n",
+                          {{3, 7}},
+                          8,
+                          {1682, 943, models::objective::next_token, 0, 1600},
+                          2,
+                          4711}},
       {"redirect", redirect{"west.example:4711"}},
       {"assignment", assignment{task.run, 9, true, {{5, 1}, {6, 0}, {9, 0}}}},
       {"task-failures", task_failures{{task}}},
@@ -251,18 +270,20 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
       {"evaluation-request", evaluation_request{9, {{federated::group::seen, 5}, {federated::group::unseen, 940}}}},
       {"evaluation-scores",
        evaluation_scores{9,
-                         {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}}},
+                         {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}, 2, 1}},
                           {federated::group::unseen, 940, {}}}}},
-      {"attached", attached{range, {task}}},
+      {"attached", attached{range, {task}, "west", 4711}},
       {"detached", detached{range}},
       {"close-request", close_request{9, true}},
       {"withdrawal", withdrawal{{task, other}}},
       {"withdrawn", withdrawn{{other}}},
-      {"settled", settled{{{task, outcome::folded, {}, {}, 12, 232, 0.5},
+      {"settled", settled{{{task, outcome::folded, {}, {}, 12, 232, 0.5, {0.25F, 1.5F}},
                            {other, outcome::rejected, rejection::not_finite, {}, 7, 232, 2.5},
                            {other, outcome::dropped, {}, federated::drop_stage::upload, 0, 0, 0.0}}}},
       {"farewell", farewell{"the run is over", true}},
       {"tasks-lost", tasks_lost{{task}, {other, task}}},
+      {"ready", ready{task.run}},
+      {"displaced", displaced{4711}},
   };
 }
 

@@ -204,8 +204,12 @@ BOOST_AUTO_TEST_CASE(values_that_mean_nothing) {
   check_refused(settled{{{{}, federated::outcome(6), {}, {}, 0, 0, 0.0}}}, "settled.outcomes: found 6");
   check_refused(settled{{{{}, {}, {}, federated::drop_stage(3), 0, 0, 0.0}}}, "settled.stages: found 3");
   welcome odd;
-  odd.facts.labels = models::objective(2);
-  check_refused(odd, "welcome.labels: found 2, expected less than 2");
+  odd.facts.labels = models::objective(4);
+  check_refused(odd, "welcome.labels: found 4, expected less than 4");
+  odd.facts = {100, 10, models::objective::categorical, (1U << 24U) + 1, 0};
+  check_refused(odd, "welcome.classes: found 16777217, expected less than 16777217");
+  odd.facts = {100, 10, models::objective::next_token, 0, 101};
+  check_refused(odd, "welcome.words: found 101, expected at most the 100 features");
 }
 
 BOOST_AUTO_TEST_CASE(scores_are_finite_and_right_answers_do_not_outnumber_examples) {
@@ -216,6 +220,20 @@ BOOST_AUTO_TEST_CASE(scores_are_finite_and_right_answers_do_not_outnumber_exampl
   check_refused(scores_of({0.0, 0.0, 3, 2, {}}), "evaluation_scores.correct: found 3, expected at most the 2 examples");
   check_refused(scores_of({0.0, 0.0, 0, 1, {{std::numeric_limits<float>::infinity(), true}}}),
                 "evaluation_scores.predictions: found inf");
+  check_refused(scores_of({0.0, 0.0, 0, 2, {}, 3, 0}),
+                "evaluation_scores.words: found 3, expected at most the 2 examples");
+  check_refused(scores_of({0.0, 0.0, 0, 2, {}, 1, 2}),
+                "evaluation_scores.wordsCorrect: found 2, expected at most the 1 words");
+}
+
+BOOST_AUTO_TEST_CASE(distances_are_finite_and_have_a_limit) {
+  federated::settlement one;
+  one.distances = {0.5F, std::numeric_limits<float>::infinity()};
+  check_refused(settled{{one}}, "settled.distances: found inf, expected finite");
+  one.distances.assign(longest_list, 1.0F);
+  BOOST_TEST(frame_of(settled{{one}}).size() <= largest_control());
+  one.distances.push_back(1.0F);
+  check_refused(settled{{one}}, "settled.distances: found 1048577 entries");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

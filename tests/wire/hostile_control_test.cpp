@@ -100,6 +100,14 @@ BOOST_AUTO_TEST_CASE(columns_of_different_lengths) {
   check_refused(forge_settled([](auto to) { to.initExamples(15); }), "settled.examples: found 15 bytes, expected 16");
   check_refused(forge_settled([](auto to) { to.initBytes(8); }), "settled.bytes: found 8 bytes, expected 16");
   check_refused(forge_settled([](auto to) { to.initLosses(24); }), "settled.losses: found 24 bytes, expected 16");
+  check_refused(forge_settled([](auto to) { to.initDistanceCounts(4); }), "settled.distanceCounts: found 4 bytes");
+  check_refused(forge_settled([](auto to) { to.initDistances(6); }), "settled.distances: found 6 bytes");
+  check_refused(forge_settled([](auto to) { to.initDistances(4); }),
+                "settled.distanceCounts: found 0 in all, expected 1");
+  check_refused(forge_settled([](auto to) {
+                  to.setDistanceCounts(data_of(numbers32{UINT32_MAX, 1}));
+                }),
+                "settled.distanceCounts: found 4294967296 in all, expected 0");
   check_refused(forge([](auto root) {
                   auto to = root.initEvaluationRequest();
                   to.initClients(8);
@@ -115,6 +123,10 @@ BOOST_AUTO_TEST_CASE(scores_that_contradict_themselves) {
   check_refused(forge_scores([](auto to) { to.initLosses(0); }), "evaluation_scores.losses: found 0 bytes");
   check_refused(forge_scores([](auto to) { to.initCorrect(4); }), "evaluation_scores.correct: found 4 bytes");
   check_refused(forge_scores([](auto to) { to.initExamples(9); }), "evaluation_scores.examples: found 9 bytes");
+  check_refused(forge_scores([](auto to) { to.initWords(16); }), "evaluation_scores.words: found 16 bytes, expected 8");
+  check_refused(forge_scores([](auto to) { to.initWordsCorrect(1); }), "evaluation_scores.wordsCorrect: found 1 bytes");
+  check_refused(forge_scores([](auto to) { to.setWords(data_of(numbers64{3})); }),
+                "evaluation_scores.words: found 3, expected at most the 2 examples");
   check_refused(forge_scores([](auto to) { to.initOddsCounts(8); }), "evaluation_scores.oddsCounts: found 8 bytes");
   check_refused(forge_scores([](auto to) { to.setOddsCounts(data_of(numbers32{3})); }),
                 "evaluation_scores.oddsCounts: found 3 in all, expected 2");
@@ -145,7 +157,7 @@ BOOST_AUTO_TEST_CASE(values_that_mean_nothing) {
                 }),
                 "evaluation_request.groups: found 3");
   check_refused(forge([](auto root) { root.initWelcome().setLabels(schema::Objective(7)); }),
-                "welcome.labels: found 7, expected less than 2");
+                "welcome.labels: found 7, expected less than 4");
 }
 
 BOOST_AUTO_TEST_CASE(texts_that_are_too_long_or_unprintable) {

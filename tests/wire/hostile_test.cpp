@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(other_protocol_versions) {
 }
 
 BOOST_AUTO_TEST_CASE(kinds) {
-  check_refused(with(sparse_frame(), 18, std::uint16_t{22}), "message: found kind 22, expected 0 to 21");
-  check_refused(with(sparse_frame(), 18, std::uint16_t{UINT16_MAX}), "message: found kind 65535, expected 0 to 21");
+  check_refused(with(sparse_frame(), 18, std::uint16_t{24}), "message: found kind 24, expected 0 to 23");
+  check_refused(with(sparse_frame(), 18, std::uint16_t{UINT16_MAX}), "message: found kind 65535, expected 0 to 23");
   decoder read(samples::small_layout());
   const auto wrong = read.decode_task(sparse_frame());
   BOOST_REQUIRE(!wrong.has_value());

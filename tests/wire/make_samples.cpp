@@ -64,9 +64,10 @@ const std::vector<std::string_view> hello_words = {
     "frame: one segment (0 more), of 18 words",
     "root pointer: Message, 1 word of data, 1 pointer",
     "Message: protocol 1, kind 4 (hello)",
-    "Message.hello: Hello, 2 words of data, 3 pointers",
+    "Message.hello: Hello, 3 words of data, 3 pointers",
     "Hello.first 5, Hello.last 6",
     "Hello.run",
+    "Hello.instance 0: none was drawn",
     "Hello.software: 14 bytes",
     "Hello.holding: 48 bytes",
     "Hello.avoid: 15 bytes",
@@ -97,10 +98,10 @@ const std::vector<std::string_view> assignment_words = {
 };
 
 const std::vector<std::string_view> settled_words = {
-    "frame: one segment (0 more), of 31 words",
+    "frame: one segment (0 more), of 36 words",
     "root pointer: Message, 1 word of data, 1 pointer",
     "Message: protocol 1, kind 19 (settled)",
-    "Message.settled: Settled, no data, 7 pointers",
+    "Message.settled: Settled, no data, 9 pointers",
     "Settled.tasks: 72 bytes",
     "Settled.outcomes: 3 bytes",
     "Settled.reasons: 3 bytes",
@@ -108,6 +109,8 @@ const std::vector<std::string_view> settled_words = {
     "Settled.examples: 24 bytes",
     "Settled.bytes: 24 bytes",
     "Settled.losses: 24 bytes",
+    "Settled.distanceCounts: 12 bytes",
+    "Settled.distances: 8 bytes",
     "tasks[0].run",
     "tasks[0].version 9",
     "tasks[0].client 5, tasks[0].attempt 1",
@@ -129,6 +132,9 @@ const std::vector<std::string_view> settled_words = {
     "losses[0] 0.5",
     "losses[1] 2.5",
     "losses[2] 0",
+    "distanceCounts[0] 2, distanceCounts[1] 0",
+    "distanceCounts[2] 0, padding",
+    "distances of tasks[0]: 0.25, 1.5",
 };
 
 const std::map<std::string_view, std::vector<std::string_view>> control_words = {

@@ -35,7 +35,7 @@ struct dashboard_settings {
 /// the HTTP library does.
 class dashboard_server {
  public:
-  /// `board` must outlive the server. Fails (kind runtime) when it cannot listen there.
+  /// `board` must outlive the server. Fails as net::can_listen() does.
   [[nodiscard]] static result<std::unique_ptr<dashboard_server>> start(const status_board& board,
                                                                        dashboard_settings settings);
   /// Takes a fraction of a second, whatever clients do.

@@ -2,9 +2,9 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <sys/socket.h>
 
+#include "actors/net/listening.hpp"
 #include "tools/dashboard/detail/connection_queue.hpp"
 #include "tools/dashboard/detail/deadline_stream.hpp"
 
@@ -68,12 +68,16 @@ http_server::~http_server() {
 }
 
 result<std::uint16_t> http_server::start(const std::string& host, std::uint16_t port) {
-  errno = 0;
   const int bound = port == 0 ? bind_to_any_port(host) : bind_to_port(host, port) ? port : -1;
-  if (bound <= 0)
-    return fail(error::kind::runtime, "--dashboard " + host + ":" + std::to_string(port),
-                errno == 0 ? "cannot listen there" : std::string("cannot listen there: ") + std::strerror(errno),
-                "choose an address of this machine and a port that is free");
+  if (bound <= 0) {
+    const actors::net::host_port at{host, port};
+    const auto possible = actors::net::can_listen(at);
+    if (possible)
+      return fail(error::kind::runtime, "--dashboard: " + at.text(), "cannot listen there",
+                  "choose an address of this machine and a free port");
+    const auto& why = possible.error();
+    return fail(why.what, "--dashboard: " + at.text(), why.reason, why.mend);
+  }
   const auto chosen = static_cast<std::uint16_t>(bound);
   {
     const signals_blocked inherited;

@@ -148,6 +148,8 @@ void add_evaluation(const federation_status& status, families& out) {
     put("accuracy", of->accuracy);
     if (of->rmse) put("rmse", *of->rmse);
     if (of->auc) put("auc", *of->auc);
+    if (of->accuracy_words) put("accuracy_words", *of->accuracy_words);
+    if (of->perplexity) put("perplexity", *of->perplexity);
   };
   add("validation", last.validation);
   add("seen", last.seen);

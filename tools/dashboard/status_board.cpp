@@ -84,6 +84,8 @@ void status_board::round_ended(const federated::round_report& report, double sec
 
 void status_board::evaluated(const federated::evaluation_report& report) {
   const std::scoped_lock lock(mutex_);
+  // At the end of a run the best of its models may be evaluated again.
+  if (!learning_.empty() && report.version < learning_.back().version) return;
   evaluation_record point{report.version, clocks_.wall(), report.validation, report.seen, report.unseen};
   // The newest is always there; unless it is one of those to keep, the next one takes its place.
   if (evaluations_ > 0 && (evaluations_ - 1) % keep_every_ != 0)

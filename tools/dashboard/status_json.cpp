@@ -1,28 +1,12 @@
 #include "tools/dashboard/status_json.hpp"
 
+#include "tools/figures_json.hpp"
+
 namespace furlong::tools::dashboard {
 
 namespace {
 
-// {"norm-bound": 3}, without zeros.
-template <class Name, std::size_t Count>
-json counts_json(const std::array<std::uint64_t, Count>& counts) {
-  json by_name = json::object();
-  for (std::size_t i = 0; i < Count; ++i)
-    if (counts[i] > 0) by_name[std::string(federated::to_string(static_cast<Name>(i)))] = counts[i];
-  return by_name;
-}
-
-json to_json(const federated::group_metrics& metrics) {
-  json out;
-  if (metrics.rmse) out["rmse"] = *metrics.rmse;
-  out["accuracy"] = metrics.accuracy;
-  if (metrics.auc) out["auc"] = *metrics.auc;
-  out["loss"] = metrics.loss;
-  out["examples"] = metrics.examples;
-  out["clients"] = metrics.clients;
-  return out;
-}
+using tools::to_json;
 
 json to_json(const client_counts& clients) {
   return {{"population", clients.population},

@@ -138,7 +138,7 @@ class page {
     for (const char* group : {"validation", "seen", "unseen"}) {
       if (!last.contains(group)) continue;
       figures += fmt::format("{}{}", figures.empty() ? "" : "; ", group);
-      for (const char* metric : {"rmse", "auc", "accuracy", "loss"})
+      for (const char* metric : {"rmse", "auc", "perplexity", "accuracy", "accuracy_words", "loss"})
         if (last.at(group).contains(metric))
           figures += fmt::format(" {} {}", metric, figure(number(last.at(group), metric)));
     }

@@ -16,29 +16,47 @@ enum class better : std::uint8_t { smaller, larger, neither };
 using figure = std::function<std::optional<double>(const run_record&)>;
 using writer = std::function<std::string(std::optional<double>)>;
 
+// Whether a run's figure competes with the others for the best one.
+using entrant = std::function<bool(const run_record&)>;
+bool everybody(const run_record& /*run*/) { return true; }
+
 void add_column(std::vector<comparison_column>& to, std::span<const run_record> runs, std::string group,
-                std::string title, const figure& value, const writer& text, better when) {
+                std::string title, const figure& value, const writer& text, better when,
+                const entrant& competes = everybody) {
   comparison_column column{std::move(group), std::move(title), {}, {}};
   std::optional<double> best;
+  bool any = false;
   std::size_t figures = 0;
   for (const auto& run : runs) {
     const auto found = value(run);
     column.cells.push_back(text(found));
-    figures += found ? 1 : 0;
-    if (found && !std::isnan(*found) && when != better::neither &&
+    any = any || found;
+    if (!found || !competes(run)) continue;
+    ++figures;
+    if (!std::isnan(*found) && when != better::neither &&
         (!best || (when == better::smaller ? *found < *best : *found > *best)))
       best = found;
   }
-  if (figures == 0) return;
+  if (!any) return;
   // Equal as written is equally good; where all are, or none else has a figure, none is best.
   const auto best_text = best ? text(best) : std::string();
-  for (const auto& cell : column.cells) column.best.push_back(best && figures > 1 && cell == best_text);
-  if (std::all_of(column.best.begin(), column.best.end(), [](bool is) { return is; }))
-    column.best.assign(column.best.size(), false);
+  std::size_t winners = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const bool wins = best && figures > 1 && column.cells[i] == best_text && competes(runs[i]);
+    column.best.push_back(wins);
+    winners += wins ? 1 : 0;
+  }
+  if (winners == figures) column.best.assign(column.best.size(), false);
   to.push_back(std::move(column));
 }
 
+bool all_are_no_language_models(std::span<const run_record> runs) {
+  return std::all_of(runs.begin(), runs.end(), is_no_language_model);
+}
+
 void add_metrics(std::vector<comparison_column>& to, std::span<const run_record> runs) {
+  const bool alike = all_are_no_language_models(runs);
+  const auto competes = [&](const run_record& run) { return alike || !is_no_language_model(run); };
   for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
     for (const auto& which : metrics) {
       const auto value = [&](const run_record& run) -> std::optional<double> {
@@ -48,7 +66,7 @@ void add_metrics(std::vector<comparison_column>& to, std::span<const run_record>
       };
       const auto text = [&](std::optional<double> v) { return written(v, which.style); };
       add_column(to, runs, std::string(evaluation_groups[group]), which.short_title, value, text,
-                 which.smaller_is_better ? better::smaller : better::larger);
+                 which.smaller_is_better ? better::smaller : better::larger, competes);
     }
 }
 
@@ -97,9 +115,11 @@ void add_time_and_fairness(std::vector<comparison_column>& to, std::span<const r
       count, better::smaller);
 }
 
+// A centralized run sends nothing: that is no merit.
+std::optional<double> unless_zero(std::optional<double> bytes) { return bytes == 0.0 ? std::nullopt : bytes; }
+
 std::string megabytes(std::optional<double> bytes) {
   if (!bytes) return written(bytes, number_style::plain);
-  if (*bytes == 0.0) return "0";
   const double mb = *bytes / 1e6;
   return fixed(mb, mb < 0.1 ? 4 : mb < 10 ? 3 : 1);
 }
@@ -119,6 +139,46 @@ std::optional<evaluation_figures> final_evaluation(const run_record& run) {
   const auto last =
       std::find_if(run.rounds.rbegin(), run.rounds.rend(), [](const auto& round) { return round.eval.has_value(); });
   return last == run.rounds.rend() ? std::nullopt : last->eval;
+}
+
+std::string explained_figures(std::span<const run_record> runs) {
+  const auto occurs = [&](const auto& is) {
+    return std::any_of(runs.begin(), runs.end(), [&](const run_record& run) {
+      const auto eval = final_evaluation(run);
+      return eval && is(*eval);
+    });
+  };
+  const auto has_group = [&](std::size_t group) {
+    return occurs([&](const evaluation_figures& eval) { return eval[group].has_value(); });
+  };
+  const auto has_figure = [&](std::optional<double> group_figures::*which) {
+    return occurs([&](const evaluation_figures& eval) {
+      return std::any_of(eval.begin(), eval.end(), [&](const auto& group) { return group && *group.*which; });
+    });
+  };
+  std::string out;
+  const auto say = [&](bool applies, const char* sentence) {
+    if (applies) out += (out.empty() ? "" : " ") + std::string(sentence);
+  };
+  say(has_group(0), "Validation: kept apart for choosing settings.");
+  say(has_group(1), "Seen: clients that may train, on examples of theirs kept for the test.");
+  say(has_group(2), "Unseen: clients never asked to train.");
+  say(has_figure(&group_figures::perplexity),
+      "Perplexity: exp of the mean loss per predicted token; only comparable with the same vocabulary.");
+  say(has_figure(&group_figures::accuracy_words),
+      "Accuracy of words: without the tokens that are unknown or end a sentence.");
+  return out;
+}
+
+bool is_no_language_model(const run_record& run) { return run.protocol == "fedatt-2018"; }
+
+std::string protocol_warning(std::span<const run_record> runs) {
+  if (std::none_of(runs.begin(), runs.end(), is_no_language_model)) return {};
+  const std::string what =
+      "Protocol fedatt-2018: what is called perplexity is not that of a language model, and is for comparison with the "
+      "tables of FedAtt's paper only.";
+  if (all_are_no_language_models(runs)) return what;
+  return what + " Runs of this protocol cannot be compared with the others, and are never marked as best among them.";
 }
 
 std::uint64_t rounds_of(const run_record& run) {
@@ -151,7 +211,9 @@ std::uint64_t wasted_tasks(const run_summary& of) {
   return sum_of(of.rejected) + of.late + of.surplus + sum_of(of.dropped) + of.abandoned;
 }
 
-std::vector<std::string> labels_of(std::span<const run_record> runs) {
+namespace {
+
+std::vector<std::string> plain_labels(std::span<const run_record> runs) {
   const auto is_one = [&](const auto& part) {
     return std::all_of(runs.begin(), runs.end(), [&](const auto& run) { return part(run) == part(runs.front()); });
   };
@@ -174,6 +236,16 @@ std::vector<std::string> labels_of(std::span<const run_record> runs) {
   return labels;
 }
 
+}  // namespace
+
+std::vector<std::string> labels_of(std::span<const run_record> runs) {
+  auto labels = plain_labels(runs);
+  if (!all_are_no_language_models(runs))
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (is_no_language_model(runs[i])) labels[i] += " (" + runs[i].protocol + ")";
+  return labels;
+}
+
 std::vector<comparison_column> compare(std::span<const run_record> runs) {
   std::vector<comparison_column> columns;
   const auto count = [](std::optional<double> v) { return written(v, number_style::count); };
@@ -183,11 +255,11 @@ std::vector<comparison_column> compare(std::span<const run_record> runs) {
   add_metrics(columns, runs);
   add_time_and_fairness(columns, runs);
   add_column(
-      columns, runs, "MB per task", "up", [](const auto& run) { return traffic_of(run).up_per_task; }, megabytes,
-      better::smaller);
+      columns, runs, "MB per task", "up", [](const auto& run) { return unless_zero(traffic_of(run).up_per_task); },
+      megabytes, better::smaller);
   add_column(
-      columns, runs, "MB per task", "down", [](const auto& run) { return traffic_of(run).down_per_task; }, megabytes,
-      better::smaller);
+      columns, runs, "MB per task", "down", [](const auto& run) { return unless_zero(traffic_of(run).down_per_task); },
+      megabytes, better::smaller);
   add_column(
       columns, runs, "clients", "per s",
       [](const auto& run) { return from_summary(run, &run_summary::clients_per_second); }, count, better::larger);

@@ -114,6 +114,7 @@ std::string comparison_table(std::span<const run_record> runs) {
   row([](const printed_column& column) { return std::string(column.width, '-'); });
   for (std::size_t run = 0; run < runs.size(); ++run)
     row([&](const printed_column& column) { return column.cells[run]; });
+  if (const auto warning = protocol_warning(runs); !warning.empty()) out += warning + '\n';
   return out;
 }
 

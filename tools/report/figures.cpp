@@ -1,9 +1,12 @@
 #include "tools/report/detail/figures.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
 #include "tools/report/detail/comparison.hpp"
+#include "tools/report/detail/embedding_figures.hpp"
+#include "tools/report/detail/html.hpp"
 #include "tools/report/detail/outcome_figures.hpp"
 
 namespace furlong::tools {
@@ -96,6 +99,8 @@ figure_group learning(std::span<const run_record> runs, const std::vector<std::s
     for (const auto& line : std::get<chart>(plot).curves)
       if (is_averaged(line, std::get<chart>(plot)))
         group.note = "Training curves are means over a sliding window; the single rounds lie pale behind them.";
+  if (const auto figures = explained_figures(runs); !figures.empty())
+    group.note += (group.note.empty() ? "" : " ") + figures;
   return group;
 }
 
@@ -234,18 +239,54 @@ figure_group participation(std::span<const run_record> runs, const std::vector<s
   return group;
 }
 
+// A plot a tensor: how far the weights of a round's updates lie apart.
+figure_group attention(const run_record& run) {
+  figure_group group{"Attention", "", {}};
+  const auto first =
+      std::find_if(run.rounds.begin(), run.rounds.end(), [](const auto& round) { return !round.attention.empty(); });
+  if (first == run.rounds.end()) return group;
+  for (std::size_t t = 0; t < first->attention.size(); ++t) {
+    const auto curve_of = [&](const char* name, std::size_t colour, double attention_figures::*value) {
+      const auto at = [&](const round_figures& round) -> std::optional<double> {
+        if (t >= round.attention.size()) return std::nullopt;
+        return value == nullptr ? 1.0 : round.attention[t].*value;
+      };
+      return curve{name, colour, over_rounds(run, at), false};
+    };
+    auto plot = by_round("Weight of an update in " + first->attention[t].tensor, number_style::plain);
+    plot.curves.push_back(curve_of("largest", 1, &attention_figures::most));
+    plot.curves.push_back(curve_of("mean", 7, nullptr));
+    plot.curves.push_back(curve_of("smallest", 0, &attention_figures::least));
+    add(group, std::move(plot));
+  }
+  group.note = "An update's attention times the number of updates in its round: 1 is what a plain mean gives to all.";
+  return group;
+}
+
+figure_group user_embeddings(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  figure_group group{"User embeddings", "", {}};
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (auto plot = embedding_picture(runs[i], runs.size() == 1 ? "" : labels[i])) group.plots.emplace_back(*plot);
+  const auto likeness = embedding_likeness(runs, labels);
+  group.note = "These points are made of private values: whoever has this file learns who is like whom." +
+               (likeness.empty() ? "" : " " + escape(likeness));
+  return group;
+}
+
 }  // namespace
 
 std::vector<figure_group> figures_of(std::span<const run_record> runs, const std::vector<std::string>& labels) {
   figure_group quality{"Quality by participation", "", {}};
   figure_group rounds{"Rounds, task by task", "", {}};
+  figure_group weights;
   if (runs.size() == 1) {
+    weights = attention(runs.front());
     add_all(quality, quality_by_participation(runs.front()));
     add_all(rounds, timelines_of(runs.front()));
   }
   std::vector<figure_group> groups;
-  for (auto& group : {learning(runs, labels), learning_in_time(runs, labels), quality, communication(runs, labels),
-                      participation(runs, labels), rounds})
+  for (auto& group : {learning(runs, labels), learning_in_time(runs, labels), weights, quality,
+                      communication(runs, labels), participation(runs, labels), rounds, user_embeddings(runs, labels)})
     if (!group.plots.empty()) groups.push_back(group);
   return groups;
 }

@@ -75,6 +75,14 @@ std::string html_table(std::string_view caption_html, const std::vector<table_he
   return out + "</tbody></table></div>\n";
 }
 
+std::string hint(std::string_view html) {
+  return html.empty() ? "" : "<p class=\"hint\">" + std::string(html) + "</p>\n";
+}
+
+std::string warning(std::string_view text) {
+  return text.empty() ? "" : "<p class=\"note\">" + escape(text) + "</p>\n";
+}
+
 std::string values_table(const std::vector<table_head>& heads, const std::vector<table_row>& rows) {
   return "<details class=\"values\"><summary>Values</summary>" + html_table("", heads, rows) + "</details>";
 }

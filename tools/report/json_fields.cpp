@@ -119,6 +119,7 @@ void json_fields::read(const char* key, std::optional<staleness_figures>& to) {
 void json_fields::read(group_figures& to) {
   read("rmse", to.rmse);
   read("accuracy", to.accuracy);
+  read("accuracy_words", to.accuracy_words);
   read("auc", to.auc);
   read("perplexity", to.perplexity);
   read("loss", to.loss);

@@ -71,6 +71,20 @@ void read_outcomes(json_fields& fields, round_figures& round) {
   });
 }
 
+void read_attention(json_fields& fields, round_figures& round) {
+  fields.each("tensors", [&](json_fields& tensor) {
+    std::optional<double> least;
+    std::optional<double> most;
+    auto& of = round.attention.emplace_back();
+    for (const auto* key : {"tensor", "min", "max"}) tensor.require(key);
+    tensor.read("tensor", of.tensor);
+    tensor.read("min", least);
+    tensor.read("max", most);
+    of.least = least.value_or(0.0);
+    of.most = most.value_or(0.0);
+  });
+}
+
 result<round_figures> read_round(const nlohmann::ordered_json& line, const std::string& place) {
   round_figures round;
   json_fields fields(line, place);
@@ -88,6 +102,7 @@ result<round_figures> read_round(const nlohmann::ordered_json& line, const std::
   fields.read("applied", round.applied);
   fields.read("gave_up", round.gave_up);
   fields.read("eval", round.eval);
+  fields.within("attention", [&](json_fields& inner) { read_attention(inner, round); });
   if (auto good = fields.check(); !good) return tl::unexpected(good.error());
   return round;
 }
@@ -309,6 +324,7 @@ result<run_record> read_run(const path& run_directory) {
   run.scenario = std::move(texts[3]).value_or("");
   name_after_scenario(run);
   run.deadline = deadline_in(run.scenario);
+  run.protocol = scenario_value(run.scenario, "model", "protocol");
   if (!run.summary) run.notes.emplace_back("This run has no summary.json: it was interrupted, or is still going on.");
   if (!texts[1]) run.notes.emplace_back("This run has no metrics.jsonl: there are no curves to draw.");
   return run;

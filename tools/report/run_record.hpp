@@ -10,13 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "models/options.hpp"
+
 namespace furlong::tools {
 
 /// Metrics of one group of clients, pooled over its examples. Only those that the model has are set; one that is not
 /// finite, as after a divergence, is NaN.
 struct group_figures {
   std::optional<double> rmse;
-  std::optional<double> accuracy;  ///< 0 to 1
+  std::optional<double> accuracy;        ///< 0 to 1
+  std::optional<double> accuracy_words;  ///< the same where the target is a word, neither unknown nor the end
   std::optional<double> auc;
   std::optional<double> perplexity;
   std::optional<double> loss;  ///< mean per example
@@ -42,6 +45,13 @@ struct task_figures {
   std::string outcome;  ///< "folded", "late", ...
 };
 
+/// How much the clients' updates weighed in one tensor; 1 is an equal share. Their mean is 1.
+struct attention_figures {
+  std::string tensor;
+  double least = 0.0;
+  double most = 0.0;
+};
+
 /// One line of metrics.jsonl.
 struct round_figures {
   std::uint64_t round = 0;
@@ -58,10 +68,11 @@ struct round_figures {
   std::uint64_t bytes_down = 0;
   std::optional<double> loss;  ///< mean training loss per example
   std::optional<double> change_norm;
-  bool applied = true;                   ///< false: nothing usable was folded, and loss and change_norm say nothing
-  bool gave_up = false;                  ///< the round was abandoned
-  std::vector<std::uint64_t> staleness;  ///< folded updates by staleness: 0, 1, 2, ... versions
-  std::vector<task_figures> spans;       ///< few rounds have them
+  bool applied = true;                       ///< false: nothing usable was folded, and loss and change_norm say nothing
+  bool gave_up = false;                      ///< the round was abandoned
+  std::vector<std::uint64_t> staleness;      ///< folded updates by staleness: 0, 1, 2, ... versions
+  std::vector<task_figures> spans;           ///< few rounds have them
+  std::vector<attention_figures> attention;  ///< by tensor; runs that report it
   std::optional<evaluation_figures> eval;
 };
 
@@ -127,6 +138,22 @@ struct run_summary {
   std::optional<evaluation_figures> eval;
 };
 
+/// What a run knows of its users: a vector for each, of the same clients in all runs of a report with the same data.
+struct embedding_figures {
+  /// What tells data apart: all options of the scenario's [data], its source and how many clients it has.
+  models::option_values data;
+  std::string what;                    ///< names of the tensors
+  std::size_t width = 1;               ///< numbers a client
+  std::vector<std::uint32_t> clients;  ///< ascending
+  std::vector<float> values;           ///< client by client
+  std::vector<float> labels;           ///< a client each: its commonest class, or its mean label
+  bool classes = false;                ///< labels are classes
+};
+
+/// The first thing in which two runs' data differ, such as "split_seed"; empty where they are the same. In other data a
+/// client of the same number is another one.
+[[nodiscard]] std::string data_difference(const models::option_values& a, const models::option_values& b);
+
 /// A run. Without a summary it was interrupted, or is still going on.
 struct run_record {
   std::filesystem::path directory;
@@ -134,12 +161,14 @@ struct run_record {
   std::string algorithm;  ///< may be empty, as may the next two
   std::string model;
   std::string seed;
+  std::string protocol;  ///< of the model's batches, where it has a choice
   std::optional<run_summary> summary;
-  std::vector<round_figures> rounds;  ///< ascending
-  std::vector<event_kind> events;     ///< in order of their first line
-  std::string scenario;               ///< the resolved scenario's text
-  std::optional<double> deadline;     ///< of its rounds, virtual seconds after their begin
-  std::vector<std::string> notes;     ///< what was missing or left out, for people
+  std::vector<round_figures> rounds;            ///< ascending
+  std::vector<event_kind> events;               ///< in order of their first line
+  std::string scenario;                         ///< the resolved scenario's text
+  std::optional<double> deadline;               ///< of its rounds, virtual seconds after their begin
+  std::optional<embedding_figures> embeddings;  ///< private values: only where they were asked for
+  std::vector<std::string> notes;               ///< what was missing or left out, for people
 };
 
 }  // namespace furlong::tools

@@ -142,6 +142,7 @@ std::string about_line(const run_record& run) {
 
 std::string notes_of(const run_record& run) {
   auto notes = run.notes;
+  if (is_no_language_model(run)) notes.push_back(protocol_warning({&run, 1}));
   if (const auto first = first_divergence(run))
     notes.push_back("Training diverged: from round " + grouped(*first) + " on, metrics are not finite.");
   const auto idle = std::count_if(run.rounds.begin(), run.rounds.end(), [](const auto& r) { return !r.applied; });
@@ -149,7 +150,7 @@ std::string notes_of(const run_record& run) {
     notes.push_back("The model stayed as it was in " + counted(static_cast<std::uint64_t>(idle), "round") +
                     ": nothing usable was folded.");
   std::string out;
-  for (const auto& note : notes) out += "<p class=\"note\">" + escape(note) + "</p>\n";
+  for (const auto& note : notes) out += warning(note);
   return out;
 }
 
@@ -208,7 +209,8 @@ std::string final_metrics(const run_record& run) {
     title = "Last evaluation";
     caption = "After round " + grouped(last->round) + ". " + caption;
   }
-  return "<h2>" + title + "</h2>\n" + html_table(caption, heads, rows);
+  return "<h2>" + title + "</h2>\n" + html_table(caption, heads, rows) + warning(protocol_warning({&run, 1})) +
+         hint(explained_figures({&run, 1}));
 }
 
 std::string accounting(const run_record& run) {

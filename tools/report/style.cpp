@@ -7,10 +7,10 @@ namespace furlong::tools {
 std::string_view style_sheet() {
   return R"css(
 :root{color-scheme:light dark;--page:#fbfbf9;--panel:#fff;--ink:#1d2329;--soft:#5a646e;--line:#e3e4df;--grid:#ecece8;
---best:#eaf4ee;--warn:#fdf3e1;--warn-ink:#7a4b00;
+--best:#eaf4ee;--shade:#0003;--warn:#fdf3e1;--warn-ink:#7a4b00;
 --c0:#0072b2;--c1:#d55e00;--c2:#00916b;--c3:#b8578f;--c4:#b37700;--c5:#3d9bd0;--c6:#59636d;--c7:#7a5cc0}
 @media (prefers-color-scheme:dark){:root{--page:#14171a;--panel:#1b1f23;--ink:#e4e7ea;--soft:#9aa4ae;--line:#2d3338;
---grid:#272c31;--best:#1c3329;--warn:#33270f;--warn-ink:#f0c674;
+--grid:#272c31;--best:#1c3329;--shade:#000c;--warn:#33270f;--warn-ink:#f0c674;
 --c0:#56b4e9;--c1:#f58a4b;--c2:#2fc49a;--c3:#e08fbd;--c4:#eab13c;--c5:#8fd0f5;--c6:#a9b3bd;--c7:#b49cf0}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
@@ -73,7 +73,13 @@ svg .whole{fill:none;stroke:var(--ink);stroke-width:1.5;stroke-dasharray:5 3}
 background:var(--panel);box-shadow:0 3px 14px rgb(0 0 0/.16);font-size:.8rem;line-height:1.45;max-width:80%}
 .tip b{display:block}
 .tip i{display:inline-block;width:.6rem;height:.6rem;margin-right:.4rem;border-radius:50%}
-.scroll{overflow-x:auto;border:1px solid var(--line);border-radius:8px;background:var(--panel)}
+.scroll{position:relative;overflow-x:auto;border:1px solid var(--line);border-radius:8px;
+background:linear-gradient(to right,var(--panel) 40%,transparent) 0 0/2.5rem 100% no-repeat local,
+linear-gradient(to left,var(--panel) 40%,transparent) 100% 0/2.5rem 100% no-repeat local,
+linear-gradient(to right,var(--shade),transparent) 0 0/1rem 100% no-repeat scroll,
+linear-gradient(to left,var(--shade),transparent) 100% 0/1rem 100% no-repeat scroll,var(--panel)}
+.scroll::-webkit-scrollbar{width:.7rem;height:.7rem}
+.scroll::-webkit-scrollbar-thumb{border:.2rem solid var(--panel);border-radius:.35rem;background:var(--soft)}
 table{border-collapse:collapse;width:100%;font-size:.92rem}
 caption{padding:.65rem .9rem .35rem;text-align:left;color:var(--soft);font-size:.86rem}
 th,td{padding:.42rem .9rem;text-align:left;font-weight:400;vertical-align:baseline}
@@ -93,10 +99,13 @@ td:not(.num):last-child{min-width:9rem}
 .part{color:var(--soft);font-size:.88rem;border-top-style:dotted}
 .fit{width:fit-content;max-width:100%}
 .fit table{width:auto}
+.runs{width:max-content;min-width:100%;max-width:calc(100vw - 4rem);margin-left:50%;transform:translateX(-50%)}
 .runs table{font-size:.88rem}
-.runs th,.runs td{padding-left:.5rem;padding-right:.75rem;white-space:nowrap}
-.runs tbody th{white-space:normal}
-.runs tbody th,.runs thead tr:last-child th:first-child{position:sticky;left:0;background:var(--panel)}
+.runs th,.runs td{padding-left:.45rem;padding-right:.75rem;white-space:nowrap}
+.runs tbody th,.runs thead tr:last-child th{white-space:normal}
+.runs thead tr:last-child th{vertical-align:bottom}
+.runs tbody th,.runs thead tr:last-child th:first-child{position:sticky;left:0;z-index:1;
+background:var(--panel)}
 .runs th:first-child{padding-left:.9rem}
 .runs th .swatch{margin-right:.5rem;vertical-align:middle}
 .runs tbody th{font-weight:600;min-width:8.5rem}
@@ -123,7 +132,7 @@ footer{margin-top:3rem;padding-top:1rem;border-top:1px solid var(--line);color:v
 table,.runs table{font-size:.85rem}th,td{padding:.4rem .5rem}
 .hashes{grid-template-columns:1fr;gap:0}.hashes dd{margin-bottom:.5rem}}
 @media print{:root{color-scheme:light;--page:#fff;--panel:#fff;--ink:#000;--soft:#444;--line:#ccc;--grid:#e6e6e6;
---best:#eee;--warn:#fff;--warn-ink:#333;
+--best:#eee;--shade:#0000;--warn:#fff;--warn-ink:#333;
 --c0:#0072b2;--c1:#d55e00;--c2:#00916b;--c3:#b8578f;--c4:#b37700;--c5:#3d9bd0;--c6:#59636d;--c7:#7a5cc0}
 body{font-size:10pt}main{max-width:none;padding:0}.plot,.card,tr,.run>header{break-inside:avoid}h2,h3{break-after:avoid}
 .plots{grid-template-columns:1fr 1fr}.scroll{overflow:visible}.tip,.values{display:none}

@@ -38,7 +38,7 @@ std::string figures(std::span<const run_record> runs, const std::vector<std::str
     out += "<h2>" + escape(group.title) + "</h2>\n<div class=\"plots\">\n";
     for (const auto& plot : group.plots) out += std::visit([&](const auto& data) { return render(data, ++id); }, plot);
     out += "</div>\n";
-    if (!group.note.empty()) out += "<p class=\"hint\">" + group.note + "</p>\n";
+    out += hint(group.note);
   }
   return out;
 }
@@ -53,8 +53,7 @@ std::string one_run(const run_record& run) {
   std::string out = "<header><p class=\"over\">Run report</p><h1>" + escape(run.name) + "</h1>\n" + about_line(run) +
                     notes_of(run) + "</header>\n" + cards(run) + final_metrics(run);
   out += figures({&run, 1}, labels_of({&run, 1}));
-  if (run.rounds.size() < 2)
-    out += "<p class=\"hint\">" + counted(run.rounds.size(), "round") + ": there are no curves to draw.</p>\n";
+  if (run.rounds.size() < 2) out += hint(counted(run.rounds.size(), "round") + ": there are no curves to draw.");
   out += pair(accounting(run), rejections(run) + participation_summary(run) + private_state(run)) + events(run) +
          identity(run);
   if (!run.scenario.empty()) out += "<h2>Scenario</h2>\n" + scenario_text(run);
@@ -80,8 +79,8 @@ std::string comparison(std::span<const run_record> runs, const std::vector<std::
     }
     rows.push_back(std::move(row));
   }
-  return "<div class=\"runs\">" + html_table("", heads, rows) + "</div>\n" +
-         (marks ? "<p class=\"hint\">A dot marks the best value of a column.</p>\n" : "");
+  return "<div class=\"runs\">" + html_table("", heads, rows) + "</div>\n" + warning(protocol_warning(runs)) +
+         hint(marks ? "A dot marks the best value of a column." : "") + hint(explained_figures(runs));
 }
 
 std::string run_section(const run_record& run, const std::string& label, std::size_t index) {
@@ -103,10 +102,20 @@ std::string title_of(std::span<const run_record> runs) {
   return one_name ? name + ", " + count : "Comparison of " + count;
 }
 
+// What only the page of a single run draws.
+std::string left_out(std::span<const run_record> runs) {
+  const auto has_attention = [](const run_record& run) {
+    return std::any_of(run.rounds.begin(), run.rounds.end(),
+                       [](const auto& round) { return !round.attention.empty(); });
+  };
+  if (std::none_of(runs.begin(), runs.end(), has_attention)) return {};
+  return hint("Attention, how much each update weighed, is drawn in the report of a single run.");
+}
+
 std::string several_runs(std::span<const run_record> runs) {
   const auto labels = labels_of(runs);
   std::string out = "<header><p class=\"over\">Comparison</p><h1>" + escape(title_of(runs)) + "</h1></header>\n" +
-                    comparison(runs, labels) + figures(runs, labels) + "<h2>Runs</h2>\n";
+                    comparison(runs, labels) + figures(runs, labels) + left_out(runs) + "<h2>Runs</h2>\n";
   for (std::size_t i = 0; i < runs.size(); ++i) out += run_section(runs[i], labels[i], i);
   return out;
 }

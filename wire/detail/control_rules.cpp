@@ -11,7 +11,8 @@ using namespace federated::protocol;
 constexpr std::size_t group_count = 3;
 constexpr std::size_t outcome_count = 6;
 constexpr std::size_t verdict_kind_count = 3;
-constexpr std::size_t objective_count = 2;
+constexpr std::size_t objective_count = 4;
+constexpr std::size_t most_classes = std::size_t{1} << 24U;
 
 template <class Enum>
 std::size_t number(Enum value) {
@@ -32,10 +33,18 @@ void inspect(judge& of, const branch_hello& message) {
   of.line("operators", message.operators, longest_name);
 }
 
+void inspect(judge& of, const models::data_facts& facts) {
+  // Labels are float32: beyond 2^24 they would not tell classes apart.
+  of.below("classes", facts.classes, most_classes + 1);
+  if (facts.words > facts.features)
+    of.complain("words", std::to_string(facts.words), "at most the " + std::to_string(facts.features) + " features");
+}
+
 void inspect(judge& of, const welcome& message) {
   of.document("scenario", message.scenario, longest_scenario);
   of.count("resumedAt", message.history.resumed_at.size());
   of.below("labels", number(message.facts.labels), objective_count);
+  inspect(of, message.facts);
 }
 
 void inspect(judge& of, const redirect& message) {
@@ -48,6 +57,8 @@ void inspect(judge& of, const task_failures& message) { of.count("tasks", messag
 void inspect(judge& of, const withdrawal& message) { of.count("tasks", message.tasks.size()); }
 void inspect(judge& of, const withdrawn& message) { of.count("tasks", message.tasks.size()); }
 void inspect(judge& /*of*/, const checkpointed& /*message*/) {}
+void inspect(judge& /*of*/, const ready& /*message*/) {}
+void inspect(judge& /*of*/, const displaced& /*message*/) {}
 void inspect(judge& /*of*/, const close_request& /*message*/) {}
 void inspect(judge& of, const detached& message) { of.range(message.clients); }
 
@@ -70,6 +81,11 @@ void inspect(judge& of, const federated::client_score& score) {
   if (score.correct > score.examples)
     of.complain("correct", std::to_string(score.correct),
                 "at most the " + std::to_string(score.examples) + " examples");
+  if (score.words > score.examples)
+    of.complain("words", std::to_string(score.words), "at most the " + std::to_string(score.examples) + " examples");
+  if (score.words_correct > score.words)
+    of.complain("wordsCorrect", std::to_string(score.words_correct),
+                "at most the " + std::to_string(score.words) + " words");
   for (const auto& [prediction, is_true] : score.odds) of.finite("predictions", static_cast<double>(prediction));
 }
 
@@ -92,11 +108,15 @@ void inspect(judge& of, const attached& message) {
 
 void inspect(judge& of, const settled& message) {
   of.count("tasks", message.each.size());
+  std::size_t distances = 0;
   for (const auto& each : message.each) {
     of.below("outcomes", number(each.what), outcome_count);
     of.below("reasons", number(each.why), federated::rejection_count);
     of.below("stages", number(each.stage), federated::drop_stage_count);
+    for (const auto distance : each.distances) of.finite("distances", static_cast<double>(distance));
+    distances += each.distances.size();
   }
+  of.count("distances", distances);
 }
 
 void inspect(judge& of, const farewell& message) { of.line("why", message.why, longest_why); }

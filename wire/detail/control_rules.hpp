@@ -45,6 +45,10 @@ template <>
 inline constexpr const char* name_of<federated::protocol::farewell> = "farewell";
 template <>
 inline constexpr const char* name_of<federated::protocol::tasks_lost> = "tasks_lost";
+template <>
+inline constexpr const char* name_of<federated::protocol::ready> = "ready";
+template <>
+inline constexpr const char* name_of<federated::protocol::displaced> = "displaced";
 
 /// Lengths, order of ranges, enumerated values, text, and that scores are finite. Errors name the field.
 [[nodiscard]] result<void> check(const control& message);

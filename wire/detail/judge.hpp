@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "federated/protocol/messages.hpp"
 #include "models/result.hpp"
@@ -54,6 +55,13 @@ class judge {
     if (data.size() != entries * sizeof(T))
       complain(field, std::to_string(data.size()) + " bytes", std::to_string(entries * sizeof(T)));
     return as_values<T>(data);
+  }
+  /// One that was appended to the schema: absent, it is one of zeros.
+  template <class T>
+  std::vector<T> appended(std::string_view field, capnp::Data::Reader data, std::size_t entries) {
+    if (data.size() == 0) return std::vector<T>(entries);
+    const auto values = column<T>(field, data, entries);
+    return {values.begin(), values.end()};
   }
 
  private:

@@ -34,6 +34,7 @@ void read_into(hello& into, judge& of, schema::Hello::Reader from) {
   into.run = from.getRun();
   assign(into.holding, of.column<task_id>("holding", from.getHolding()));
   into.avoid = text_of(from.getAvoid());
+  into.instance = from.getInstance();
 }
 
 void read_into(branch_hello& into, judge& /*of*/, schema::BranchHello::Reader from) {
@@ -47,8 +48,10 @@ void read_into(welcome& into, judge& of, schema::Welcome::Reader from) {
   assign(into.history.resumed_at, of.column<std::uint64_t>("resumedAt", from.getResumedAt()));
   into.covered = from.getCovered();
   // A number that is no objective is found by control_rules.
-  into.facts = {from.getFeatures(), from.getClients(), static_cast<models::objective>(from.getLabels())};
+  into.facts = {from.getFeatures(), from.getClients(), static_cast<models::objective>(from.getLabels()),
+                from.getClasses(), from.getWords()};
   into.aggregator = from.getAggregator();
+  into.start_id = from.getStartId();
 }
 
 void read_into(redirect& into, judge& /*of*/, schema::Redirect::Reader from) {
@@ -85,6 +88,10 @@ void read_into(verdicts& into, judge& of, schema::Verdicts::Reader from) {
 void read_into(checkpointed& into, judge& /*of*/, schema::Checkpointed::Reader from) {
   into.version = from.getVersion();
 }
+
+void read_into(ready& into, judge& /*of*/, schema::Ready::Reader from) { into.run = from.getRun(); }
+
+void read_into(displaced& into, judge& /*of*/, schema::Displaced::Reader from) { into.instance = from.getInstance(); }
 
 void read_into(evaluation_request& into, judge& of, schema::EvaluationRequest::Reader from) {
   into.version = from.getVersion();
@@ -125,10 +132,14 @@ void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
   const auto losses = of.column<double>("losses", from.getLosses(), n);
   const auto correct = of.column<std::uint64_t>("correct", from.getCorrect(), n);
   const auto examples = of.column<std::uint64_t>("examples", from.getExamples(), n);
+  const auto words = of.appended<std::uint64_t>("words", from.getWords(), n);
+  const auto words_correct = of.appended<std::uint64_t>("wordsCorrect", from.getWordsCorrect(), n);
   if (!of.sound()) return;
   into.each.reserve(n);
   for (std::size_t i = 0; i < n; ++i)
-    into.each.push_back({groups[i], clients[i], {squared_errors[i], losses[i], correct[i], examples[i], {}}});
+    into.each.push_back({groups[i],
+                         clients[i],
+                         {squared_errors[i], losses[i], correct[i], examples[i], {}, words[i], words_correct[i]}});
   read_odds(into, of, from);
 }
 
@@ -136,6 +147,7 @@ void read_into(attached& into, judge& of, schema::Attached::Reader from) {
   into.clients = {from.getFirst(), from.getLast()};
   assign(into.holding, of.column<task_id>("holding", from.getHolding()));
   into.node = text_of(from.getNode());
+  into.instance = from.getInstance();
 }
 
 void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {
@@ -144,6 +156,20 @@ void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {
 
 void read_into(close_request& into, judge& /*of*/, schema::CloseRequest::Reader from) {
   into = {from.getVersion(), from.getEnough()};
+}
+
+// Deals the distances of all tasks out to them.
+void read_distances(settled& into, judge& of, schema::Settled::Reader from) {
+  const auto counts = of.appended<std::uint32_t>("distanceCounts", from.getDistanceCounts(), into.each.size());
+  const auto distances = of.column<float>("distances", from.getDistances());
+  if (!of.sound()) return;
+  std::uint64_t total = 0;
+  for (const auto count : counts) total += count;
+  if (total != distances.size())
+    return of.complain("distanceCounts", std::to_string(total) + " in all", std::to_string(distances.size()));
+  auto at = distances.begin();
+  for (std::size_t i = 0; i < counts.size(); at += counts[i++])
+    into.each[i].distances.assign(at, at + static_cast<std::ptrdiff_t>(counts[i]));
 }
 
 void read_into(settled& into, judge& of, schema::Settled::Reader from) {
@@ -159,6 +185,7 @@ void read_into(settled& into, judge& of, schema::Settled::Reader from) {
   into.each.reserve(n);
   for (std::size_t i = 0; i < n; ++i)
     into.each.push_back({tasks[i], outcomes[i], reasons[i], stages[i], examples[i], bytes[i], losses[i]});
+  read_distances(into, of, from);
 }
 
 void read_into(farewell& into, judge& /*of*/, schema::Farewell::Reader from) {
@@ -183,7 +210,7 @@ result<control> read(bool there, Content content) {
 }  // namespace
 
 bool is_control(schema::Message::Which kind) {
-  return kind >= schema::Message::HELLO && kind <= schema::Message::TASKS_LOST;
+  return kind >= schema::Message::HELLO && kind <= schema::Message::DISPLACED;
 }
 
 result<control> read_control(schema::Message::Reader from) {
@@ -211,6 +238,8 @@ result<control> read_control(schema::Message::Reader from) {
     case kind::SETTLED: return read<settled>(from.hasSettled(), [&] { return from.getSettled(); });
     case kind::FAREWELL: return read<farewell>(from.hasFarewell(), [&] { return from.getFarewell(); });
     case kind::TASKS_LOST: return read<tasks_lost>(from.hasTasksLost(), [&] { return from.getTasksLost(); });
+    case kind::READY: return read<ready>(from.hasReady(), [&] { return from.getReady(); });
+    case kind::DISPLACED: return read<displaced>(from.hasDisplaced(), [&] { return from.getDisplaced(); });
     default: break;
   }
   return unexpected_content("message", "kind " + std::to_string(static_cast<unsigned>(from.which())),

@@ -149,7 +149,7 @@ class session final : public channel, public endable, public std::enable_shared_
   std::atomic<bool> closed_{false};
   std::atomic<bool> overflowed_{false};
   std::atomic<std::size_t> queued_{0};
-  std::atomic<std::size_t> max_message_;  // of frames to send; the reader has its own
+  std::atomic<std::size_t> max_message_;  // of frames both ways, for the reader as soon as it reads on
   std::atomic<std::size_t> unread_{0};    // small frames that the consumer holds, with their overhead
   std::atomic<bool> starved_{false};      // reading waits for it to let go
   std::mutex mutex_;                      // of the two below

@@ -84,6 +84,7 @@ void session::wait_in(tcp::socket::wait_type what) {
 /// False when the session does not read on.
 bool session::on_bytes(std::size_t count) {
   auto answer = frame_reader::answer::broken;
+  reader_.limit(max_message_);  // which another thread may have set while this one reads on
   try {
     answer = reader_.filled(count);
   } catch (const std::bad_alloc&) {
@@ -216,10 +217,7 @@ void session::send(wire::encoded frame) {
   later([](session& self) { self.pump_out(); });
 }
 
-void session::limit(std::size_t max_message) {
-  max_message_ = max_message;
-  later([max_message](session& self) { self.reader_.limit(max_message); });
-}
+void session::limit(std::size_t max_message) { max_message_ = max_message; }
 
 void session::take_inbox() {
   std::vector<wire::encoded> came;

@@ -20,11 +20,13 @@ struct metric {
   number_style style;
   bool smaller_is_better;
 };
-inline constexpr std::array<metric, 5> metrics{{
+/// The one that a run is judged by first stands before the others: perplexity, of a language model.
+inline constexpr std::array<metric, 6> metrics{{
     {"RMSE", "RMSE", &group_figures::rmse, number_style::plain, true},
-    {"Accuracy", "acc.", &group_figures::accuracy, number_style::percent, false},
-    {"AUC", "AUC", &group_figures::auc, number_style::plain, false},
     {"Perplexity", "perpl.", &group_figures::perplexity, number_style::plain, true},
+    {"Accuracy", "acc.", &group_figures::accuracy, number_style::percent, false},
+    {"Accuracy of words", "acc. words", &group_figures::accuracy_words, number_style::percent, false},
+    {"AUC", "AUC", &group_figures::auc, number_style::plain, false},
     {"Loss", "loss", &group_figures::loss, number_style::plain, true},
 }};
 /// Squared error is the loss of ratings: the RMSE says the same, and perplexity that of words.
@@ -32,6 +34,14 @@ inline constexpr std::array<metric, 5> metrics{{
 
 /// What the run came to: the summary's evaluation, else the last of its rounds.
 [[nodiscard]] std::optional<evaluation_figures> final_evaluation(const run_record& run);
+/// What the groups of these evaluations are, and the figures whose names do not say it: one text of HTML for all runs,
+/// about what occurs in them; empty without evaluations.
+[[nodiscard]] std::string explained_figures(std::span<const run_record> runs);
+/// Whether a run's perplexity, accuracy and loss are those of FedAtt's published batches (protocol "fedatt-2018"), in
+/// which no word is predicted from its own sentence: not figures of a language model.
+[[nodiscard]] bool is_no_language_model(const run_record& run);
+/// Says so of such runs: plain text, of one run or of a comparison; empty where there is none.
+[[nodiscard]] std::string protocol_warning(std::span<const run_record> runs);
 /// Server versions.
 [[nodiscard]] std::uint64_t rounds_of(const run_record& run);
 
@@ -48,6 +58,7 @@ struct traffic {
 [[nodiscard]] std::uint64_t wasted_tasks(const run_summary& of);
 
 /// A name for each run, no two alike: its scenario, then also its algorithm, seed and folder as far as that is needed.
+/// Beside language models, those that are none say so.
 [[nodiscard]] std::vector<std::string> labels_of(std::span<const run_record> runs);
 
 /// A column that compares runs.
@@ -55,7 +66,9 @@ struct comparison_column {
   std::string group;  ///< "unseen"; empty: stands alone
   std::string title;
   std::vector<std::string> cells;  ///< a run each
-  std::vector<bool> best;  ///< as written, no other is better; nowhere when all are equal or there is one figure
+  /// As written, no other is better; nowhere when all are equal or there is one figure. A figure of the protocol
+  /// "fedatt-2018" is never best beside those of language models.
+  std::vector<bool> best;
 };
 /// The columns in the order they are shown, those that no run has a figure for left out.
 [[nodiscard]] std::vector<comparison_column> compare(std::span<const run_record> runs);

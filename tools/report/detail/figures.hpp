@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "tools/report/detail/bar_chart.hpp"
+#include "tools/report/detail/scatter.hpp"
 #include "tools/report/detail/svg_chart.hpp"
 #include "tools/report/detail/timeline.hpp"
 #include "tools/report/run_record.hpp"
 
 namespace furlong::tools {
 
-using figure_data = std::variant<chart, bar_chart, timeline>;
+using figure_data = std::variant<chart, bar_chart, timeline, scatter>;
 
 /// The plots under one heading; those without anything to show are left out.
 struct figure_group {

@@ -34,6 +34,12 @@ struct table_head {
 [[nodiscard]] std::string html_table(std::string_view caption_html, const std::vector<table_head>& heads,
                                      const std::vector<table_row>& rows);
 
+/// A small paragraph of markup; empty for an empty one.
+[[nodiscard]] std::string hint(std::string_view html);
+
+/// A paragraph of plain text that must not be missed; empty for an empty one.
+[[nodiscard]] std::string warning(std::string_view text);
+
 /// The table of a plot's values, folded away under it.
 [[nodiscard]] std::string values_table(const std::vector<table_head>& heads, const std::vector<table_row>& rows);
 

@@ -1,0 +1,32 @@
+// Effects of the server machine that an actor performs.
+#pragma once
+
+#include <utility>
+#include <variant>
+
+#include "federated/protocol/server_machine.hpp"
+
+namespace furlong::actors {
+
+/// Effects to be performed, in order. Not thread-safe.
+class effect_queue {
+ public:
+  void add(federated::protocol::server_effects effects) {
+    for (auto& effect : effects) effects_.push_back(std::move(effect));
+  }
+  /// Calls perform(effect) for one after the other, those too that it adds, as long as goes_on(); forgets the rest.
+  template <class Perform, class GoesOn>
+  void perform_all(Perform perform, GoesOn goes_on) {
+    for (std::size_t next = 0; next < effects_.size(); ++next) {
+      auto effect = std::move(effects_[next]);  // which adding may move
+      std::visit(perform, effect);
+      if (!goes_on()) break;
+    }
+    effects_.clear();
+  }
+
+ private:
+  federated::protocol::server_effects effects_;
+};
+
+}  // namespace furlong::actors

@@ -1,0 +1,12 @@
+"""Which library PyTorch computes products with."""
+import os
+import pathlib
+
+import torch
+
+
+def blas_in_use():
+    """A reference implementation would be no yardstick."""
+    torch.ones(8, 8) @ torch.ones(8, 8)
+    files = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if "blas" in line}
+    return sorted(os.path.basename(os.path.realpath(file)) for file in files)

@@ -1,0 +1,63 @@
+"""What the benchmarks that compare with PyTorch share: processes that run at once, and PyTorch at its best."""
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+# Equal up to the order in which float32 numbers are added.
+LOSS_TOLERANCE = 1e-5
+
+
+def fail(why):
+    sys.exit(f"{sys.argv[0]}: {why}")
+
+
+def results_of(*commands, **environment):
+    """Runs the commands at once; what each printed, as objects."""
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **environment)
+    running = [subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                text=True, env=environment) for command in commands]
+    printed = [one.communicate()[0] for one in running]
+    if any(one.returncode for one in running):
+        fail(f"{commands[0][0]} {commands[0][1]} failed")
+    return [[json.loads(line) for line in text.splitlines()] for text in printed]
+
+
+def run_torch(command, threads, processes):
+    """Models that train at once, each on `threads` threads: the rates of all together, rates per CPU-second of one.
+    Fails unless they computed what Furlong computes, with a BLAS that is worth comparing with."""
+    # Threads that spin while they wait would take the processor from those that work.
+    settings = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive",
+                "GOMP_SPINCOUNT": "0"}
+    results = [lines[0] for lines in results_of(*[command] * processes, **settings)]
+    for one in results:
+        blas, difference = one.pop("blas"), one.pop("loss_difference")
+        if not any("openblas" in name or "mkl" in name for name in blas):
+            fail(f"PyTorch computes products with {', '.join(blas)}: install libopenblas0-pthread")
+        if difference > LOSS_TOLERANCE:
+            fail(f"PyTorch's losses are off by {difference:.1e} of Furlong's")
+    return {metric: sum(one[metric] for one in results) / (processes if "cpu" in metric else 1)
+            for metric in results[0]}
+
+
+def median_ratio(ours, theirs):
+    """Runs one after the other suffer alike from what else the machine does."""
+    return statistics.median(a / b for a, b in zip(ours, theirs))
+
+
+def tell(bench, case, metric, value, unit, baseline=None, ratio=None, verdict="", data=None):
+    """A JSON line on stdout, a row of the table on stderr. `data`: what was worked on, where that is not always the
+    same."""
+    line = {"bench": bench, "case": case, "metric": metric, "value": value, "unit": unit, "baseline": baseline,
+            "ratio": ratio}
+    print(json.dumps(line if data is None else {**line, "data": data}), flush=True)
+    if ratio is not None:
+        verdict = f"{ratio:9.3g} x {baseline} {verdict}"
+    if data is not None:
+        unit = f"{unit} ({data})"
+    print(f"{bench:10} {case:36} {metric:24} {value:12.4g} {unit:{12 if data is None else 22}} {verdict}", file=sys.stderr)
+
+
+def judged(bar, held):
+    return f"(bar {bar:g}: {'held' if held else 'MISSED'})"

@@ -1,0 +1,115 @@
+// What the timeline does with the effects of its machines.
+#include <algorithm>
+
+#include "federated/simulation/timeline.hpp"
+
+namespace furlong::federated {
+
+using protocol::client_step;
+
+void timeline::perform_all() {
+  while (performed_ < effects_.size() && !failure_) {
+    auto effect = std::move(effects_[performed_++]);
+    std::visit([&](auto& one) { perform(one); }, effect);
+    if (needs_ == timeline_needs::evaluation || needs_ == timeline_needs::checkpoint) paused_ = true;
+    if (paused_) break;  // always the last of its kind
+  }
+  if (performed_ < effects_.size()) return;
+  effects_.clear();
+  performed_ = 0;
+}
+
+void timeline::perform_share(std::uint32_t aggregator) {
+  auto effects = std::exchange(share_effects_, {});
+  for (auto& effect : effects) std::visit([&](auto& one) { perform(aggregator, one); }, effect);
+  if (share_effects_.empty()) {  // keep its capacity
+    effects.clear();
+    share_effects_ = std::move(effects);
+  }
+}
+
+void timeline::perform(protocol::assign& effect) {
+  aggregators_[effect.aggregator].on_assignment(effect.from, effect.tasks, effect.begins, share_effects_);
+  perform_share(effect.aggregator);
+}
+
+void timeline::perform(protocol::close_share& effect) {
+  if (e_.settings.participation.mode == participation_mode::sync)
+    for (auto& [client, task] : tasks_)
+      if (task.aggregator == effect.aggregator) task.closed = true;
+  aggregators_[effect.aggregator].on_close(effect.version, effect.enough, share_effects_);
+  perform_share(effect.aggregator);
+}
+
+void timeline::perform(protocol::timer& effect) {
+  if (effect.at < never)
+    entries_.push({effect.at, entry_kind::timer, static_cast<std::uint32_t>(effect.what), effect.version, 0});
+}
+
+void timeline::perform(protocol::acknowledge& effect) {
+  for (const auto& id : effect.tasks) {
+    const auto at = held_.find(id.client);
+    if (at == held_.end() || at->second.machine.task() != id) continue;
+    auto& values = at->second;
+    if (values.machine.on_acknowledged() != client_step::commit) continue;
+    std::ranges::copy(values.own, values_.values().begin());
+    // The machine has moved on to the next version: these values belong to the one before it.
+    if (auto kept = store_.commit(id.client, effect.version, values_); !kept) return fail_with(kept.error());
+    server_.on_kept(id.client, values.trained_from, values.trained_at);
+  }
+  held_.clear();
+}
+
+void timeline::perform(protocol::note& effect) {
+  if (!observer_.on_event) return;
+  if (auto told = observer_.on_event(effect.event); !told) fail_with(told.error());
+}
+
+void timeline::perform(protocol::round_closed& effect) {
+  if (effect.report.gave_up) held_.clear();
+  if (!observer_.on_round) return;
+  if (auto told = observer_.on_round(effect.report); !told) fail_with(told.error());
+}
+
+void timeline::perform(protocol::proceed&) {
+  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) server_.stop();
+  queue(server_.on_proceed());
+}
+
+void timeline::perform(protocol::finish& effect) {
+  interrupted_ = effect.interrupted;
+  needs_ = timeline_needs::nothing;
+}
+
+void timeline::perform(std::uint32_t aggregator, protocol::start_client& effect) {
+  const auto fate = draw_fate(e_, effect.task, now_);
+  auto task =
+      new_task({effect.task, now_, fate.trained_at, fate.ends_at, fate.dropped}, aggregator, std::move(effect.from));
+  schedule_task(tasks_.insert_or_assign(effect.task.client, std::move(task)).first->second);
+}
+
+void timeline::perform(std::uint32_t aggregator, protocol::report_settled& effect) {
+  queue(server_.on_settled(aggregator, effect.settled, now_));
+}
+
+void timeline::perform(std::uint32_t, protocol::send_partial& effect) {
+  auto next = server_.on_partial(std::move(effect.partial), now_);
+  if (!next) return fail_with(next.error());
+  queue(std::move(*next));
+}
+
+void timeline::on_evaluated(const evaluation_report& figures) {
+  paused_ = false;
+  needs_ = timeline_needs::training;
+  queue(server_.on_evaluated(figures));
+}
+
+result<void> timeline::on_checkpointed() {
+  paused_ = false;
+  needs_ = timeline_needs::training;
+  if (auto erased = erase_those_who_left(); !erased) return erased;
+  queue(server_.on_checkpointed());
+  return {};
+}
+
+}  // namespace furlong::federated

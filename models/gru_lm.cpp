@@ -1,0 +1,319 @@
+#include "models/gru_lm.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/layers/arena.hpp"
+#include "models/layers/dropout.hpp"
+#include "models/layers/embedding.hpp"
+#include "models/layers/gru.hpp"
+#include "models/layers/matrices.hpp"
+#include "models/layers/next_tokens.hpp"
+#include "models/layers/softmax_output.hpp"
+#include "models/sequence_model.hpp"
+
+namespace furlong::models {
+
+namespace {
+
+constexpr std::size_t embedding = 0;
+constexpr std::size_t tensors_per_layer = 4;
+
+/// The first of the tensors of layer l: input, recurrent, bias_input, bias_recurrent.
+constexpr std::size_t first_of(std::size_t l) { return 1 + l * tensors_per_layer; }
+
+/// A layer's input and states, and the mask that the input was dropped by.
+struct layer_pass {
+  tensor_view x;
+  std::span<const float> mask;
+  gru_states states;
+};
+
+/// The activations of a batch, and the room that the next one reuses.
+struct batch_pass {
+  next_tokens tokens;
+  std::vector<std::uint32_t> transposed;
+  std::vector<std::uint32_t> transposed_offsets;
+  std::vector<layer_pass> layers;
+  tensor_view h;  ///< rows x hidden: what the output layer reads
+  std::span<const float> mask;
+  std::vector<std::uint32_t> likeliest;
+};
+
+/// This thread's.
+batch_pass& room() {
+  thread_local batch_pass of_thread;
+  return of_thread;
+}
+
+/// Position t of each sentence in turn, for each t below the length of the shortest: see gru_lm.hpp.
+token_sequences transpose(const token_sequences& sentences, batch_pass& pass) {
+  std::size_t shortest = sentences[0].size();
+  for (std::size_t i = 1; i < sentences.count(); ++i) shortest = std::min(shortest, sentences[i].size());
+  pass.transposed.clear();
+  pass.transposed_offsets.assign(1, 0);
+  for (std::size_t t = 0; t < shortest; ++t) {
+    for (std::size_t i = 0; i < sentences.count(); ++i) pass.transposed.push_back(sentences[i][t]);
+    pass.transposed_offsets.push_back(static_cast<std::uint32_t>(pass.transposed.size()));
+  }
+  return {pass.transposed, pass.transposed_offsets};
+}
+
+struct lm_sizes {
+  std::uint32_t embedding;
+  std::uint32_t hidden;
+};
+
+lm_sizes sizes_of(const option_values& options) {
+  const auto& size = options.text("size");
+  const std::int64_t both = size == "small" ? 300 : size == "medium" ? 650 : 1500;
+  const auto given = [&](const char* name) {
+    const auto own = options.integer(name);
+    return static_cast<std::uint32_t>(own > 0 ? own : both);
+  };
+  return {given("embedding"), given("hidden")};
+}
+
+class gru_lm final : public model {
+ public:
+  gru_lm(const option_values& options, const data_facts& facts)
+      : layers_(static_cast<std::size_t>(options.integer("layers"))),
+        hidden_(sizes_of(options).hidden),
+        words_(facts.words),
+        tied_(options.flag("tied")),
+        dropout_(static_cast<float>(options.number("dropout"))),
+        init_(static_cast<float>(options.number("init"))),
+        transposed_(options.text("protocol") == "fedatt-2018"),
+        score_batch_(static_cast<std::size_t>(options.integer("score_batch"))) {
+    const auto in = sizes_of(options).embedding;
+    std::vector<tensor_spec> specs = {{"embedding", facts.features, in}};
+    for (std::size_t l = 0; l < layers_; ++l) {
+      const auto name = "gru" + std::to_string(l);
+      specs.push_back({name + "_input", 3 * hidden_, l == 0 ? in : hidden_});
+      specs.push_back({name + "_recurrent", 3 * hidden_, hidden_});
+      specs.push_back({name + "_bias_input", 1, 3 * hidden_});
+      specs.push_back({name + "_bias_recurrent", 1, 3 * hidden_});
+    }
+    output_ = tied_ ? embedding : specs.size();
+    if (!tied_) specs.push_back({"output", words_, hidden_});
+    output_bias_ = specs.size();
+    specs.push_back({"output_bias", 1, words_});
+    tensors_ = std::make_shared<layout>(std::move(specs));
+  }
+
+  std::string_view kind() const override { return "gru-lm"; }
+  const layout_ptr& tensors() const override { return tensors_; }
+  models::objective objective() const override { return objective::next_token; }
+
+  void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {
+    float range = 1.0F / std::sqrt(static_cast<float>(hidden_));
+    if (tensor == embedding || tensor == output_) range = init_;
+    if (tensor == output_bias_) range = 0.0F;
+    for (auto& value : values) value = stream.uniform(-range, range);
+  }
+
+  double gradient(std::span<const tensor_view> weights, const examples_view& batch,
+                  gradient_views& out) const override {
+    auto& pass = room();
+    if (!lay_out(sequences_of(batch), pass)) {
+      zero_gradients(weights, out);
+      return 0.0;
+    }
+    forward(weights, pass, out.noise);
+    const auto d_h =
+        any_trained(out, 0, first_of(layers_)) ? make_matrix(step_arena(), pass.h.rows, hidden_) : tensor_view{};
+    const double mean = softmax_output_gradient(output_of(weights), pass.h, pass.tokens.targets,
+                                                {out.data[output_], out.data[output_bias_]}, d_h, step_arena());
+    if (d_h.data != nullptr) backward(weights, pass, d_h, out);
+    return mean * static_cast<double>(batch.size());
+  }
+
+  void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
+    auto& pass = room();
+    for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
+      const auto count = std::min(score_batch_, batch.size() - first);
+      step_arena().clear();
+      pass.tokens.lay_out_inputs(sequences_of(batch.slice(first, first + count)));
+      forward(weights, pass, nullptr);
+      predict_after_last(weights, pass, out.subspan(first, count));
+    }
+  }
+
+  void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
+    auto& pass = room();
+    for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
+      const auto last = std::min(first + score_batch_, batch.size());
+      if (!lay_out(sequences_of(batch.slice(first, last)), pass)) continue;
+      forward(weights, pass, nullptr);
+      pass.likeliest.resize(pass.tokens.targets.size());
+      const double loss =
+          softmax_output_score(output_of(weights), pass.h, pass.tokens.targets, pass.likeliest, step_arena());
+      add_scores(loss, pass.tokens.targets, pass.likeliest, to);
+    }
+  }
+
+ private:
+  /// Begins a step. False when the batch predicts nothing.
+  bool lay_out(const token_sequences& sentences, batch_pass& pass) const {
+    step_arena().clear();
+    pass.tokens.lay_out(transposed_ ? transpose(sentences, pass) : sentences, words_);
+    return !pass.tokens.targets.empty();
+  }
+
+  static gru_weights layer_of(std::span<const tensor_view> weights, std::size_t l) {
+    const auto t = first_of(l);
+    return {weights[t], weights[t + 1], weights[t + 2].data, weights[t + 3].data};
+  }
+
+  dense_weights output_of(std::span<const tensor_view> weights) const {
+    return {weights[output_], weights[output_bias_].data};
+  }
+
+  void forward(std::span<const tensor_view> weights, batch_pass& pass, random_stream* noise) const {
+    auto& memory = step_arena();
+    const auto& tokens = pass.tokens;
+    pass.layers.resize(layers_);
+    auto x = make_matrix(memory, tokens.inputs.size(), weights[embedding].cols);
+    embed(weights[embedding], tokens.inputs, x);
+    for (std::size_t l = 0; l < layers_; ++l) {
+      auto& layer = pass.layers[l];
+      layer.x = x;
+      layer.mask = drop_by(noise, dropout_, x, memory);
+      layer.states = gru_forward(layer_of(weights, l), tokens.packed, x, memory);
+      x = layer.states.after;
+    }
+    pass.h = x;
+    pass.mask = drop_by(noise, dropout_, x, memory);
+  }
+
+  /// From d_h = dL/dh, which is spent: the gradients of all but the output layer.
+  void backward(std::span<const tensor_view> weights, const batch_pass& pass, tensor_view d_h,
+                const gradient_views& out) const {
+    auto& memory = step_arena();
+    drop(pass.mask, d_h.data);
+    for (std::size_t l = layers_; l-- > 0;) {
+      const auto& layer = pass.layers[l];
+      const auto t = first_of(l);
+      const auto d_x = any_trained(out, 0, t) ? make_matrix(memory, layer.x.rows, layer.x.cols) : tensor_view{};
+      gru_backward(layer_of(weights, l), pass.tokens.packed, layer.x, layer.states, d_h,
+                   {out.data[t], out.data[t + 1], out.data[t + 2], out.data[t + 3]}, d_x, memory);
+      if (d_x.data == nullptr) return;
+      drop(layer.mask, d_x.data);
+      d_h = d_x;
+    }
+    // A tied embedding holds what the output layer wrote.
+    if (!tied_) std::fill_n(out.data[embedding], weights[embedding].size(), 0.0F);
+    embed_backward(pass.tokens.inputs, d_h, out.data[embedding]);
+  }
+
+  void predict_after_last(std::span<const tensor_view> weights, batch_pass& pass, std::span<float> out) const {
+    const auto& packed = pass.tokens.packed;
+    const auto last = last_rows(packed, pass.h, step_arena());
+    pass.tokens.targets.assign(packed.count(), unknown_token);  // whose losses nobody reads
+    pass.likeliest.resize(packed.count());
+    softmax_output_score(output_of(weights), last, pass.tokens.targets, pass.likeliest, step_arena());
+    for (std::size_t place = 0; place < out.size(); ++place)
+      out[packed.order[place]] = static_cast<float>(pass.likeliest[place]);
+  }
+
+  std::size_t layers_;
+  std::uint32_t hidden_;
+  std::uint32_t words_;
+  bool tied_;
+  float dropout_;
+  float init_;
+  bool transposed_;
+  std::size_t score_batch_;
+  std::size_t output_ = 0;
+  std::size_t output_bias_ = 0;
+  layout_ptr tensors_;
+};
+
+result<std::shared_ptr<const model>> build(const option_values& options, const data_facts& facts) {
+  if (facts.labels != objective::next_token)
+    return fail(error::kind::usage, "model.kind", "gru-lm needs sentences, the data has labels to predict",
+                "choose a dataset of text, or another model");
+  if (options.flag("tied")) {
+    const auto sizes = sizes_of(options);
+    if (sizes.embedding != sizes.hidden)
+      return fail(error::kind::usage, "model.tied",
+                  "a tied output needs an embedding as wide as the last layer, not " + std::to_string(sizes.embedding) +
+                      " and " + std::to_string(sizes.hidden),
+                  "set model.embedding and model.hidden to the same number");
+    if (facts.features != facts.words)
+      return fail(error::kind::usage, "model.tied",
+                  "a tied output has no classes for the buckets of unknown words, and the data has " +
+                      std::to_string(facts.features - facts.words),
+                  "set model.tied to false, or read the data without buckets");
+  }
+  return std::make_shared<gru_lm>(options, facts);
+}
+
+std::vector<option_spec> options() {
+  return {
+      {.name = "size",
+       .type = option_type::choice,
+       .fallback = std::string("small"),
+       .doc = "Width of embedding and layers: 300, 650 or 1500.",
+       .choices = {"small", "medium", "large"}},
+      {.name = "embedding",
+       .type = option_type::integer,
+       .fallback = std::int64_t{0},
+       .doc = "Width of the embedding; 0: what `size` says.",
+       .at_least = 0,
+       .at_most = 16384},
+      {.name = "hidden",
+       .type = option_type::integer,
+       .fallback = std::int64_t{0},
+       .doc = "Units of each layer; 0: what `size` says.",
+       .at_least = 0,
+       .at_most = 16384},
+      {.name = "layers",
+       .type = option_type::integer,
+       .fallback = std::int64_t{1},
+       .doc = "Recurrent layers.",
+       .at_least = 1,
+       .at_most = 16},
+      {.name = "tied",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc = "The embedding is also the output layer's weight; needs `embedding` equal to `hidden`, and data without "
+              "buckets."},
+      {.name = "dropout",
+       .type = option_type::number,
+       .fallback = 0.0,
+       .doc = "Share of the values dropped before each layer and before the output.",
+       .at_least = 0,
+       .at_most = 0.99},
+      {.name = "init",
+       .type = option_type::number,
+       .fallback = 0.1,
+       .doc =
+           "Embedding and output start uniform in (-init, init); layers in 1 / sqrt(hidden), the output's bias at 0.",
+       .at_least = 0},
+      {.name = "protocol",
+       .type = option_type::choice,
+       .fallback = std::string("language-model"),
+       .doc = "language-model: each token is predicted from those before it. fedatt-2018: the batching of FedAtt's "
+              "published code, no language model, for comparing with its published perplexities only.",
+       .choices = {"language-model", "fedatt-2018"}},
+      {.name = "score_batch",
+       .type = option_type::integer,
+       .fallback = std::int64_t{10},
+       .doc = "Sentences scored at once. Under fedatt-2018 the scores depend on it.",
+       .at_least = 1},
+  };
+}
+
+}  // namespace
+
+model_entry gru_lm_entry() {
+  model_entry entry;
+  entry.kind = "gru-lm";
+  entry.doc = "Language model: embedding, gated recurrent units, softmax over the vocabulary.";
+  entry.options = options();
+  entry.build = build;
+  return entry;
+}
+
+}  // namespace furlong::models

@@ -1,0 +1,22 @@
+// What one level's units give to its table (level.cpp).
+#pragma once
+
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::models::FURLONG_LEVEL {
+
+void multiply(const matrix_product& what);
+void pack_right(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n, float* packed);
+void multiply_packed(const packed_product& what);
+void add_rows(float* to, const float* from, std::size_t rows, std::size_t cols);
+
+void gru_forward(const gru_step& step);
+void gru_backward(const gru_step& step, const gru_step_gradient& gradient);
+
+void lstm_forward(const lstm_step& step);
+void lstm_backward(const lstm_step& step, const float* d_after, float* d_cell);
+
+double softmax_gradient(const softmax_rows& what, float scale, float* bias_gradient);
+double softmax_score(const softmax_rows& what, std::uint32_t* likeliest);
+
+}  // namespace furlong::models::FURLONG_LEVEL

@@ -1,0 +1,55 @@
+#include "models/layers/arena.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace furlong::models {
+
+namespace {
+
+constexpr std::size_t cache_line = 64;
+constexpr std::size_t line_floats = cache_line / sizeof(float);
+constexpr std::size_t smallest_chunk = std::size_t{1} << 16;
+
+}  // namespace
+
+void arena::free_aligned::operator()(float* block) const { ::operator delete (block, std::align_val_t{cache_line}); }
+
+void arena::add_chunk(std::size_t at_least) {
+  const auto size = std::max(at_least, smallest_chunk);
+  auto* block = static_cast<float*>(::operator new (size * sizeof(float), std::align_val_t{cache_line}));
+  chunks_.push_back({std::unique_ptr<float, free_aligned>(block), size, 0});
+}
+
+std::span<float> arena::floats(std::size_t count) {
+  const auto taken = (count + line_floats - 1) / line_floats * line_floats;
+  if (chunks_.empty() || chunks_.back().size - chunks_.back().used < taken) add_chunk(taken);
+  auto& from = chunks_.back();
+  float* begin = from.data.get() + from.used;
+  from.used += taken;
+  return {begin, count};
+}
+
+std::span<float> arena::zeros(std::size_t count) {
+  const auto made = floats(count);
+  std::ranges::fill(made, 0.0F);
+  return made;
+}
+
+void arena::clear() {
+  std::size_t used = 0;
+  for (const auto& each : chunks_) used += each.used;
+  if (chunks_.size() > 1) {  // one that holds all of it next time
+    chunks_.clear();
+    add_chunk(used + used / 4);
+  } else if (!chunks_.empty()) {
+    chunks_.front().used = 0;
+  }
+}
+
+arena& step_arena() {
+  thread_local arena of_thread;
+  return of_thread;
+}
+
+}  // namespace furlong::models

@@ -1,0 +1,39 @@
+// Memory for the activations of one step.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace furlong::models {
+
+/// Hands out arrays that live until the next clear(). It asks the system for memory only in a step that takes
+/// more than any before it, and once more at the clear() after that. One thread at a time.
+class arena {
+ public:
+  /// `count` floats, on a cache line of their own, of no particular value. What was handed out before stays in place.
+  [[nodiscard]] std::span<float> floats(std::size_t count);
+  /// The same, all zero.
+  [[nodiscard]] std::span<float> zeros(std::size_t count);
+  /// Takes everything back.
+  void clear();
+
+ private:
+  struct free_aligned {
+    void operator()(float* block) const;
+  };
+  struct chunk {
+    std::unique_ptr<float, free_aligned> data;
+    std::size_t size = 0;
+    std::size_t used = 0;
+  };
+  void add_chunk(std::size_t at_least);
+
+  std::vector<chunk> chunks_;
+};
+
+/// This thread's arena. Models clear it at the beginning of each call that uses it.
+[[nodiscard]] arena& step_arena();
+
+}  // namespace furlong::models

@@ -1,0 +1,26 @@
+// The last layer of a classifier: logits = h W' + b, softmax and cross-entropy (Bridle 1990), over as many rows at a
+// time as leave their logits in the cache. The logits of a large batch are never all held.
+//
+// Pure; arguments do not overlap. Scratch memory comes from `memory`: one arena per thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "models/layers/arena.hpp"
+#include "models/layers/dense.hpp"
+
+namespace furlong::models {
+
+/// Returns the mean of -log softmax(h W' + b)[target] over the rows of h (rows x in; at least one); W is classes x in,
+/// `targets` one a row, each below classes. Overwrites the gradients of that mean: of the weights, and d_h (rows x in)
+/// unless its data is null.
+double softmax_output_gradient(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
+                               const dense_gradient& to, const tensor_view& d_h, arena& memory);
+
+/// Returns the sum instead (0 of no rows), and writes the likeliest class of each row, of equals the first; `likeliest`
+/// is as long as `targets`.
+double softmax_output_score(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
+                            std::span<std::uint32_t> likeliest, arena& memory);
+
+}  // namespace furlong::models

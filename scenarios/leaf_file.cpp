@@ -1,0 +1,180 @@
+#include "scenarios/leaf_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "scenarios/detail/json_text.hpp"
+#include "scenarios/mapped_file.hpp"
+#include "scenarios/text_options.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* layout = R"(expected {"users": [...], "user_data": {"name": {"x": [...], "y": [...]}}})";
+
+tl::unexpected<error> refuse(const std::string& place, std::string why, std::string mend) {
+  return fail(error::kind::data, place, std::move(why), std::move(mend));
+}
+
+/// The file is good, and the scenario asks for something else.
+tl::unexpected<error> contradict(const std::string& place, std::string why, std::string mend) {
+  return fail(error::kind::usage, place, std::move(why), std::move(mend));
+}
+
+std::vector<fs::path> json_files(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+result<json> parse(const fs::path& file) {
+  const auto mapped = mapped_file::open(file);
+  if (!mapped) return tl::unexpected(mapped.error());
+  const auto bytes = mapped->bytes();
+  try {
+    return json::parse(bytes);
+  } catch (const json::exception& why) {
+    const auto* located = dynamic_cast<const json::parse_error*>(&why);
+    const auto read = located == nullptr ? 0 : std::min(located->byte, bytes.size());
+    const auto line = 1 + std::ranges::count(bytes.substr(0, read), '\n');
+    return refuse(file.string() + ":" + std::to_string(line), "is not JSON in UTF-8", layout);
+  }
+}
+
+/// Takes the samples of one file.
+class leaf_reader {
+ public:
+  leaf_reader(const leaf_settings& settings, bool tested, leaf_data& to)
+      : settings_(settings), tested_(tested), tokens_(settings.tokens), to_(to) {}
+
+  result<void> take_user(const std::string& name, const json& data, const std::string& place) {
+    const auto list = [&](const char* key) -> const json* {
+      const auto at = data.is_object() ? data.find(key) : data.end();
+      return data.is_object() && at != data.end() && at->is_array() ? &*at : nullptr;
+    };
+    const auto* const x = list("x");
+    const auto* const y = list("y");
+    if (x == nullptr || y == nullptr) return refuse(place, "has no lists x and y", layout);
+    if (x->size() != y->size())
+      return refuse(place, "has " + std::to_string(x->size()) + " x and " + std::to_string(y->size()) + " y",
+                    "give every sample both");
+    if (x->empty()) return refuse(place, "has no samples", "remove the user");
+    const auto client = to_.table.clients.add(name);
+    if (client == to_.table.uses.size()) to_.table.uses.push_back(tested_ ? client_use::test : client_use::any);
+    for (std::size_t i = 0; i < x->size(); ++i) {
+      if (auto taken = take((*x)[i], (*y)[i], place + ", sample " + std::to_string(i)); !taken) return taken;
+      to_.table.end_text(client);
+      to_.table.tested.push_back(tested_);
+    }
+    return {};
+  }
+
+ private:
+  result<void> take(const json& x, const json& y, const std::string& place) {
+    switch (settings_.task) {
+      case leaf_task::next_character: return take_sequence(x, y, place);
+      case leaf_task::classes: return take_text(x, y, place);
+      case leaf_task::vectors: return take_vector(x, y, place);
+    }
+    return {};
+  }
+
+  result<void> take_tokens(std::string_view text, const std::string& place) {
+    const auto count = tokens_.append(text, to_.table);
+    if (!count) return not_utf8(place);
+    if (*count == 0) return refuse(place, "has an empty text", "remove the sample");
+    return {};
+  }
+
+  result<void> take_sequence(const json& x, const json& y, const std::string& place) {
+    if (!x.is_string() || !y.is_string())
+      return contradict(place, "x and y are not both texts", "task = \"next-character\" needs texts as in shakespeare");
+    return take_tokens(x.get<std::string>() + y.get<std::string>(), place);
+  }
+
+  result<void> take_text(const json& x, const json& y, const std::string& place) {
+    const bool listed = x.is_array() && settings_.text_field < x.size();
+    const auto& text = listed ? x[settings_.text_field] : x;
+    if (!text.is_string())
+      return contradict(place, "x is neither a text nor a list with a text at " + std::to_string(settings_.text_field),
+                        "set data.text_field, or data.task");
+    const auto label = detail::text_of(y);
+    if (!label) return refuse(place, "y is no label", "expected a text or a whole number");
+    if (auto taken = take_tokens(trimmed(text.get_ref<const std::string&>()), place); !taken) return taken;
+    to_.label_of.push_back(to_.labels.add(*label));
+    return {};
+  }
+
+  /// Elements that are 0 are not kept.
+  result<void> take_vector(const json& x, const json& y, const std::string& place) {
+    if (!x.is_array() || x.empty() || !std::ranges::all_of(x, [](const json& of) { return of.is_number(); }))
+      return contradict(place, "x is no list of numbers", "task = \"vectors\" needs one");
+    if (!y.is_number() || (y != 0 && y != 1))
+      return contradict(place, "y is " + shown(y.dump()) + ", neither 0 nor 1",
+                        "vectors of several classes have no model here");
+    if (to_.dimension == 0) to_.dimension = static_cast<std::uint32_t>(x.size());
+    if (x.size() != to_.dimension)
+      return refuse(place, "has " + std::to_string(x.size()) + " numbers, and others " + std::to_string(to_.dimension),
+                    "give all vectors the same length");
+    for (std::uint32_t i = 0; i < x.size(); ++i) {
+      const auto value = x[i].get<float>();
+      if (!std::isfinite(value))
+        return refuse(place, "has " + shown(x[i].dump()) + " in x, more than a float holds", "scale the vectors");
+      if (value == 0.0F) continue;
+      to_.table.tokens.push_back(i);
+      to_.table.values.push_back(value);
+    }
+    to_.table.labels.push_back(y.get<float>());
+    return {};
+  }
+
+  const leaf_settings& settings_;
+  bool tested_;
+  tokenizer tokens_;
+  leaf_data& to_;
+};
+
+}  // namespace
+
+result<leaf_files> find_leaf_files(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored)) return leaf_files{{path}, {}};
+  auto train = json_files(path / "train");
+  if (!train.empty()) return leaf_files{std::move(train), json_files(path / "test")};
+  auto all = json_files(path);
+  if (all.empty())
+    return refuse(path.string(),
+                  fs::is_directory(path, ignored) ? "has no *.json, and no folder train with any"
+                                                  : "there is no such file or folder",
+                  "name a file that LEAF's scripts wrote, or the folder with them");
+  return leaf_files{std::move(all), {}};
+}
+
+result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool tested, leaf_data& to) {
+  const auto document = parse(file);
+  if (!document) return tl::unexpected(document.error());
+  const auto users = document->is_object() ? document->find("users") : document->end();
+  const auto data = document->is_object() ? document->find("user_data") : document->end();
+  if (!document->is_object() || users == document->end() || data == document->end() || !users->is_array() ||
+      !data->is_object())
+    return refuse(file.string(), "has not the layout of LEAF", layout);
+  leaf_reader reader(settings, tested, to);
+  for (const auto& user : *users) {
+    const auto name = user.is_string() ? user.get<std::string>() : user.dump();
+    const auto place = file.string() + ": user " + shown(name);
+    const auto own = data->find(name);
+    if (own == data->end()) return refuse(place, "has no user_data", layout);
+    if (auto taken = reader.take_user(name, *own, place); !taken) return taken;
+  }
+  if (users->empty()) return refuse(file.string(), "names no users", layout);
+  return {};
+}
+
+}  // namespace furlong::scenarios

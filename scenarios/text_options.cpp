@@ -1,0 +1,103 @@
+#include "scenarios/text_options.hpp"
+
+#include <iterator>
+
+#include "scenarios/text_population.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using models::option_type;
+
+models::option_spec count(const char* name, std::int64_t fallback, const char* doc, double most) {
+  return {.name = name, .type = option_type::integer, .fallback = fallback, .doc = doc, .at_least = 0, .at_most = most};
+}
+
+std::uint32_t number(const models::option_values& options, std::string_view name) {
+  return static_cast<std::uint32_t>(options.integer(name));
+}
+
+}  // namespace
+
+std::vector<models::option_spec> token_options(std::int64_t vocabulary) {
+  return {
+      {.name = "lower_case", .type = option_type::boolean, .fallback = false, .doc = "Make the letters A to Z small."},
+      count("max_tokens", 0, "Cut texts after so many tokens; 0: never.", 1e6),
+      count("vocabulary", vocabulary,
+            "Tokens that the model knows: the most frequent ones of the training texts, start, end and unknown not "
+            "counted. 0: all of the files, those of validation and test too.",
+            1e7),
+      count("buckets", 0,
+            "Numbers that tokens outside the vocabulary are hashed to (FNV-1a): inputs with embeddings, as targets "
+            "unknown. 0: such tokens are unknown as inputs too.",
+            1e7),
+  };
+}
+
+std::vector<option_problem> check_texts(const models::option_values& options) {
+  auto problems = check_split(options);
+  const auto is_zero = [&](const char* name) { return options.has(name) && options.integer(name) == 0; };
+  if (options.has("buckets") && !is_zero("buckets") && is_zero("vocabulary"))
+    problems.push_back({"buckets", "is about tokens outside the vocabulary, and vocabulary = 0 takes all of them in",
+                        "set data.vocabulary to how many of the most frequent tokens the model knows, or remove it"});
+  return problems;
+}
+
+models::option_spec token_kind_option(const char* fallback) {
+  return {.name = "tokens",
+          .type = option_type::choice,
+          .fallback = std::string(fallback),
+          .doc = "What texts are made of: words between blanks, or characters (code points of UTF-8).",
+          .choices = {"words", "characters"}};
+}
+
+std::vector<models::option_spec> user_options() {
+  return {count("min_texts", 0, "Leave users with fewer texts out.", 1e9),
+          count("max_users", 0, "Keep the first so many of the other users, in the order of the files; 0: all.", 1e9)};
+}
+
+token_kind read_token_kind(const models::option_values& options) {
+  return options.text("tokens") == "words" ? token_kind::words : token_kind::characters;
+}
+
+token_settings read_token_settings(const models::option_values& options, token_kind kind) {
+  return {kind, options.flag("lower_case"), number(options, "max_tokens")};
+}
+
+result<void> choose_users(text_table& of, const models::option_values& options, const std::string& place) {
+  choose_clients(of, number(options, "min_texts"), number(options, "max_users"));
+  if (of.clients.size() > 0) return {};
+  return fail(error::kind::usage, place, "no user has " + std::to_string(options.integer("min_texts")) + " texts",
+              "lower data.min_texts");
+}
+
+models::data_facts token_facts(const models::option_values& options, models::objective labels, std::uint32_t classes) {
+  constexpr std::uint32_t some = 100;
+  models::data_facts facts;
+  facts.labels = labels;
+  facts.classes = classes;
+  const auto known = options.has("vocabulary") ? number(options, "vocabulary") : 0;
+  facts.words = models::first_word + (known == 0 ? some : known);
+  facts.features = facts.words + (options.has("buckets") ? number(options, "buckets") : 0);
+  return facts;
+}
+
+std::shared_ptr<const federated::population> settle_texts(const text_table& table, const models::option_values& options,
+                                                          models::objective labels, std::uint32_t classes) {
+  auto split = divide_texts(table, read_split(options));
+  auto words = choose_vocabulary(table.words, count_words(table, split), number(options, "vocabulary"),
+                                 number(options, "buckets"));
+  const auto facts = text_facts(table, words, labels, classes);
+  return make_text_population(table, std::move(split), std::move(words), facts);
+}
+
+void add_options(std::vector<models::option_spec>& to, std::vector<models::option_spec> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+tl::unexpected<error> not_utf8(const std::string& place) {
+  return fail(error::kind::data, place, "is not UTF-8", "convert the file, for example with iconv -t UTF-8");
+}
+
+}  // namespace furlong::scenarios

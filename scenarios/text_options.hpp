@@ -1,0 +1,43 @@
+// The options that sources of texts share.
+#pragma once
+
+#include "scenarios/dataset.hpp"
+#include "scenarios/text_split.hpp"
+#include "scenarios/vocabulary.hpp"
+
+namespace furlong::scenarios {
+
+/// lower_case, max_tokens, vocabulary and buckets.
+/// @param vocabulary its default
+[[nodiscard]] std::vector<models::option_spec> token_options(std::int64_t vocabulary);
+/// What is wrong with these and with the options of the split.
+[[nodiscard]] std::vector<option_problem> check_texts(const models::option_values& options);
+/// tokens: words or characters.
+[[nodiscard]] models::option_spec token_kind_option(const char* fallback);
+/// min_texts and max_users.
+[[nodiscard]] std::vector<models::option_spec> user_options();
+
+[[nodiscard]] token_settings read_token_settings(const models::option_values& options, token_kind kind);
+/// What the option `tokens` says.
+[[nodiscard]] token_kind read_token_kind(const models::option_values& options);
+
+/// Leaves users out as min_texts and max_users say. Fails (kind data) when none is left; `place` stands for the source.
+[[nodiscard]] result<void> choose_users(text_table& of, const models::option_values& options, const std::string& place);
+
+/// What the options say of the tokens (dataset_entry::facts).
+[[nodiscard]] models::data_facts token_facts(const models::option_values& options, models::objective labels,
+                                             std::uint32_t classes = 0);
+
+/// The population that the options make of a table.
+[[nodiscard]] std::shared_ptr<const federated::population> settle_texts(const text_table& table,
+                                                                        const models::option_values& options,
+                                                                        models::objective labels,
+                                                                        std::uint32_t classes = 0);
+
+/// Appends a list of options.
+void add_options(std::vector<models::option_spec>& to, std::vector<models::option_spec> more);
+
+/// The error about a text that is not UTF-8.
+[[nodiscard]] tl::unexpected<error> not_utf8(const std::string& place);
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,16 @@
+// Characters of UTF-8 text.
+#pragma once
+
+#include <string_view>
+
+namespace furlong::scenarios {
+
+/// Takes the first code point off a text that is not empty: its bytes, or nothing where the text is not UTF-8 (RFC
+/// 3629: shortest form, no surrogates, up to U+10FFFF).
+[[nodiscard]] std::string_view next_character(std::string_view& rest);
+/// A file's text without the byte order mark that some editors put before it.
+[[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);
+/// True when a whole text is UTF-8.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,24 @@
+// What a node answers that keeps to the protocol and does not train.
+#pragma once
+
+#include "federated/protocol/messages.hpp"
+#include "scenarios/node_scenario.hpp"
+#include "tests/processes/frame_session.hpp"
+#include "tools/session.hpp"
+
+namespace furlong::tests {
+
+/// The run that a node is welcomed to, without data. Throws std::runtime_error.
+[[nodiscard]] inline federated::experiment experiment_of(const federated::protocol::welcome& got) {
+  return must(tools::open_without_data(must(scenarios::parse_node_scenario(got.scenario)), got.facts));
+}
+
+/// No scores for any of the clients asked for, so that the server waits for none.
+[[nodiscard]] inline federated::protocol::evaluation_scores no_scores(
+    const federated::protocol::evaluation_request& wanted) {
+  federated::protocol::evaluation_scores none{wanted.version, {}};
+  for (const auto& [in, client] : wanted.clients) none.each.push_back({in, client, {}});
+  return none;
+}
+
+}  // namespace furlong::tests

@@ -1,0 +1,290 @@
+// The source "labelled-text".
+#include <cmath>
+#include <set>
+
+#include "scenarios/labelled_file.hpp"
+#include "scenarios/word_list.hpp"
+#include "tests/scenarios/text_support.hpp"
+
+using namespace furlong;
+using namespace furlong::scenarios;
+using federated::part;
+using testing::labels_of;
+using testing::temporary_directory;
+using testing::texts_of;
+using names = std::vector<std::string>;
+using numbers = std::vector<float>;
+
+namespace {
+
+dataset load(const std::vector<setting_override>& options, const std::filesystem::path& root) {
+  return testing::good_data("labelled-text", options, root);
+}
+
+/// The rows of a text as "user|text|label|time", a line each, or what is wrong with it.
+std::string rows_of(std::string_view text, labelled_format format,
+                    const by_column<std::string>& columns = {"user", "text", "label", ""}) {
+  std::string rows;
+  const auto read = read_rows(text, "f", format, columns, [&](const auto& row, const auto& place) -> result<void> {
+    rows += place;
+    for (const auto value : row) rows += "|" + std::string(value);
+    rows += "\n";
+    return {};
+  });
+  return read ? rows : read.error().text();
+}
+
+const std::vector<setting_override> whole = {{"path", "t.tsv"}, {"split", "1,0,0"}, {"order", "time"}};
+
+std::vector<setting_override> with(std::vector<setting_override> more) {
+  more.insert(more.end(), whole.begin(), whole.end());
+  return more;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(labelled_text)
+
+BOOST_AUTO_TEST_CASE(formats_say_the_same) {
+  const std::string rows = "f:2|ann|a b, c|x|\nf:3|bob|d|y|\n";
+  BOOST_TEST(rows_of("label\tuser\ttext\nx\tann\ta b, c\r\ny\tbob\td\n", labelled_format::tsv) == rows);
+  BOOST_TEST(rows_of("\xEF\xBB\xBFlabel,user,text\nx,ann,\"a b, c\"\ny,bob,d", labelled_format::csv) == rows);
+  const auto* const json = R"(
+{"user": "ann", "text": "a b, c", "label": "x", "more": [1]}
+{"label": "y", "text": "d", "user": "bob"})";
+  BOOST_TEST(rows_of(json, labelled_format::json_lines) == rows);
+  BOOST_TEST(rows_of(R"({"user": 7, "text": "d", "label": true, "at": 12})", labelled_format::json_lines,
+                     {"user", "text", "label", "at"}) == "f:1|7|d|true|12\n");
+}
+
+BOOST_AUTO_TEST_CASE(csv_fields_may_stand_in_quotes) {
+  const std::string header = "user,text,label\n";
+  const auto rows = [&](const std::string& text) { return rows_of(header + text, labelled_format::csv); };
+  BOOST_TEST(rows("a,\"he said \"\"no\"\"\",x\n") == "f:2|a|he said \"no\"|x|\n");
+  BOOST_TEST(rows("a,\"two\nlines\",x\nb,one,y\n") == "f:2|a|two\nlines|x|\nf:4|b|one|y|\n");
+  BOOST_TEST(rows("\"a\",\"\",\"x\"\n") == "f:2|a||x|\n");
+  BOOST_TEST(rows("a,6\" pipe,x\n") == "f:2|a|6\" pipe|x|\n");
+  BOOST_TEST(rows("a,,\n") == "f:2|a|||\n");
+  BOOST_TEST(rows("a,b,x\nb,\"open,y\nc,d,z\n") ==
+             "f:3: has a quote that is not closed; close it, or double quotes inside of fields");
+  BOOST_TEST(rows("a,\"b\" c,x\n").starts_with("f:2: has \" c,x\" after a closing quote; "));
+  BOOST_TEST(rows_of("user\ttext\tlabel\na\t\"b\tx\n", labelled_format::tsv) == "f:2|a|\"b|x|\n");  // no quotes there
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
+  BOOST_TEST(rows_of("", labelled_format::tsv) == "f: the file is empty; expected a header and a text a line");
+  BOOST_TEST(rows_of("user,text\n", labelled_format::csv)
+                 .starts_with("f:1: the header \"user,text\" has no column \"label\"; name the columns in data.user"));
+  BOOST_TEST(rows_of("user\ttext\tlabel\na\tb\tc\na\tb\n", labelled_format::tsv) ==
+             "f:3: has 2 fields, and the header 3; give every row one field for each column");
+  for (const char* line : {"[1]", "{\"user\": ", "text", "{\"user\": \"\xFF\"}"})
+    BOOST_TEST(rows_of(line, labelled_format::json_lines).ends_with("expected one JSON object a line, in UTF-8"), line);
+  BOOST_TEST(rows_of("\n{\"user\": \"a\", \"text\": \"b\"}", labelled_format::json_lines)
+                 .starts_with("f:2: has no \"label\"; "));
+  BOOST_TEST(rows_of(R"({"user": "a", "text": ["b"], "label": 1})", labelled_format::json_lines)
+                 .starts_with("f:1: has neither a text nor a whole number in \"text\"; "));
+  BOOST_TEST(testing::text_of(format_of("a/b.txt")) == "a/b.txt: its name does not tell its format; set data.format");
+  BOOST_TEST((*format_of("x.csv") == labelled_format::csv));
+}
+
+BOOST_AUTO_TEST_CASE(texts_of_a_user_are_gathered_and_classes_numbered) {
+  temporary_directory root;
+  root.write("t.tsv", "user\ttext\tlabel\nann\tab\t10\nbob\tb\t9\nann\t\xC3\xA4\t9\nbob\tbaz\tx\n");
+  const auto data = load(whole, root.path());
+  const auto& clients = *data.clients;
+  const auto facts = clients.facts();
+  BOOST_TEST((facts.labels == models::objective::categorical));
+  BOOST_TEST(facts.classes == 3U);
+  BOOST_TEST(facts.clients == 2U);
+  BOOST_TEST(facts.words == models::first_word + 4U);  // b, a, ä, z
+  BOOST_TEST(clients.feature_name(models::first_word) == "b");
+  BOOST_TEST((texts_of(clients, 0, part::train) == names{"a b", "\xC3\xA4"}));
+  BOOST_TEST((labels_of(clients, 0, part::train) == numbers{1.0F, 0.0F}));
+  BOOST_TEST((labels_of(clients, 1, part::train) == numbers{0.0F, 2.0F}));
+  BOOST_TEST(clients.client_name(1) == "bob");
+  BOOST_TEST(clients.taste(1) == 0.0);
+
+  const auto binary = load(with({{"positive", "9"}, {"tokens", "words"}}), root.path());
+  BOOST_TEST((binary.clients->facts().labels == models::objective::logistic));
+  BOOST_TEST(binary.clients->facts().classes == 0U);
+  BOOST_TEST((labels_of(*binary.clients, 0, part::train) == numbers{0.0F, 1.0F}));
+  BOOST_TEST((texts_of(*binary.clients, 0, part::train) == names{"ab", "\xC3\xA4"}));
+  const auto few = load(with({{"vocabulary", "1"}, {"max_tokens", "2"}}), root.path());
+  BOOST_TEST((texts_of(*few.clients, 1, part::train) == names{"b", "b <unknown>"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_has_one_file) {
+  temporary_directory root;
+  root.write("labelled-text/README", "not looked at");
+  BOOST_TEST(testing::text_of(find_labelled_file(root.path() / "labelled-text")).find("has 0 files") !=
+             std::string::npos);
+  root.write("labelled-text/a.csv", "user,text,label\na,b,1\na,c,2\n");
+  BOOST_TEST(load({}, root.path()).clients->facts().classes == 2U);
+  root.write("labelled-text/b.tsv", "");
+  BOOST_TEST(testing::text_of(find_labelled_file(root.path() / "labelled-text")).find("has 2 files") !=
+             std::string::npos);
+  BOOST_TEST(testing::text_of(find_labelled_file(root.path() / "none")).find("there is no such file or folder") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(tastes_follow_binary_labels) {
+  temporary_directory root;
+  root.write("t.tsv", "user\ttext\tlabel\na\tt\tno\nb\tt\tyes\nb\tt\tno\nc\tt\tyes\n");
+  const auto data = load(with({{"positive", "yes"}}), root.path());
+  BOOST_TEST(data.clients->taste(0) < -0.5);
+  BOOST_TEST(std::abs(data.clients->taste(1)) < 1e-6);
+  BOOST_TEST(data.clients->taste(2) > 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(times_order_the_texts_of_a_user) {
+  temporary_directory root;
+  root.write("t.csv", "who,what,kind,when\na,late,1,30\na,early,0,10\na,middle,1,20\n");
+  const auto data = load({{"path", "t.csv"},
+                          {"user_column", "who"},
+                          {"text_column", "what"},
+                          {"label_column", "kind"},
+                          {"time_column", "when"},
+                          {"tokens", "words"},
+                          {"vocabulary", "0"},
+                          {"split", "0.34,0.33,0.33"},
+                          {"split_by", "time"}},
+                         root.path());
+  BOOST_TEST((texts_of(*data.clients, 0, part::train) == names{"early"}));
+  BOOST_TEST((texts_of(*data.clients, 0, part::validation) == names{"middle"}));
+  BOOST_TEST((texts_of(*data.clients, 0, part::test) == names{"late"}));
+}
+
+BOOST_AUTO_TEST_CASE(every_text_is_in_one_part_and_users_may_be_left_out) {
+  temporary_directory root;
+  std::string text = "user\ttext\tlabel\n";
+  for (int user = 0; user < 20; ++user)
+    for (int i = 0; i < 5 + user; ++i)
+      text += "u" + std::to_string(user) + "\t" + std::to_string(user) + "-" + std::to_string(i) + "\t" +
+              std::to_string(i % 3) + "\n";
+  root.write("t.tsv", text);
+  const auto data =
+      load({{"path", "t.tsv"}, {"tokens", "words"}, {"vocabulary", "0"}, {"unseen_users.test", "0.2"}}, root.path());
+  const auto& clients = *data.clients;
+  BOOST_TEST(clients.unseen_test().size() == 4U);
+  for (std::uint32_t client = 0; client < 20; ++client) {
+    names all;
+    for (const auto which : {part::train, part::validation, part::test})
+      for (auto& own : texts_of(clients, client, which)) all.push_back(std::move(own));
+    std::ranges::sort(all);
+    names expected;
+    for (std::uint32_t i = 0; i < 5 + client; ++i) expected.push_back(std::to_string(client) + "-" + std::to_string(i));
+    std::ranges::sort(expected);
+    BOOST_TEST((all == expected));
+    const bool unseen = std::ranges::count(clients.unseen_test(), client) > 0;
+    BOOST_TEST(clients.count(client, part::train) ==
+               (unseen ? 5 + client : static_cast<std::uint32_t>(std::lround(0.8 * (5 + client)))));
+  }
+  const auto some = load(with({{"min_texts", "10"}, {"max_users", "3"}}), root.path());
+  BOOST_TEST(some.clients->facts().clients == 3U);
+  BOOST_TEST(some.clients->client_name(0) == "u5");
+  BOOST_TEST(some.clients->count(2, part::train) == 12U);
+}
+
+BOOST_AUTO_TEST_CASE(the_next_token_needs_no_labels) {
+  temporary_directory root;
+  const std::string texts = "user\ttext\nann\ta b a\nann\tb zeta\nbob\ta c a\nbob\tb c\n";
+  root.write("t.tsv", texts);
+  const auto next = with({{"task", "next-token"}, {"tokens", "words"}, {"vocabulary", "2"}, {"buckets", "50"}});
+  const auto data = load(next, root.path());
+  const auto& clients = *data.clients;
+  const auto facts = clients.facts();
+  BOOST_TEST((facts.labels == models::objective::next_token));
+  BOOST_TEST(facts.classes == 0U);
+  BOOST_TEST(facts.words == models::first_word + 2U);  // a, b
+  BOOST_TEST(facts.features == facts.words + 50U);
+  const auto bucket = [](const char* word) { return "unknown words " + std::to_string(word_hash(word) % 50); };
+  BOOST_TEST(
+      (texts_of(clients, 0, part::train) == names{"<start> a b a <end>", "<start> b " + bucket("zeta") + " <end>"}));
+  BOOST_TEST((texts_of(clients, 1, part::train) ==
+              names{"<start> a " + bucket("c") + " a <end>", "<start> b " + bucket("c") + " <end>"}));
+
+  // The same texts with a label column that is not looked at, even where it is empty.
+  root.write("t.tsv", "user\tlabel\ttext\nann\t\ta b a\nann\t1\tb zeta\n");
+  BOOST_TEST((texts_of(*load(next, root.path()).clients, 0, part::train) == texts_of(clients, 0, part::train)));
+
+  const auto message = [&](const setting_override& option) {
+    return testing::text_of(testing::build_data("labelled-text", with({{"task", "next-token"}, option}), root.path()));
+  };
+  BOOST_TEST(message({"positive", "1"}) == "positive: is about classes, and task = \"next-token\" has none; remove it");
+  BOOST_TEST(message({"label_column", "text"}).starts_with("label_column: is about classes"));
+}
+
+BOOST_AUTO_TEST_CASE(only_texts_to_train_on_make_the_vocabulary) {
+  temporary_directory root;
+  std::string text = "user\ttext\n";
+  for (int user = 0; user < 20; ++user)
+    for (int i = 0; i < 10; ++i) {
+      const auto own = std::to_string(user);
+      text += own + "\tall u" + own + " u" + own + "t" + std::to_string(i) + "\n";
+    }
+  root.write("t.tsv", text);
+  const auto data = load({{"path", "t.tsv"},
+                          {"task", "next-token"},
+                          {"tokens", "words"},
+                          {"vocabulary", "1000"},
+                          {"buckets", "10"},
+                          {"unseen_users.validation", "0.1"},
+                          {"unseen_users.test", "0.2"}},
+                         root.path());
+  const auto& clients = *data.clients;
+  std::set<std::string> known;
+  for (std::uint32_t word = models::first_word; word < clients.facts().words; ++word)
+    known.insert(clients.feature_name(word));
+  std::set<std::string> expected = {"all"};
+  for (const auto user : clients.training()) {
+    expected.insert("u" + clients.client_name(user));
+    for (const auto& sentence : texts_of(clients, user, part::train)) {
+      const auto end = sentence.rfind(" <end>");
+      const auto begin = sentence.rfind(' ', end - 1) + 1;
+      expected.insert(sentence.substr(begin, end - begin));
+    }
+  }
+  BOOST_TEST((clients.training().size() == 14U && clients.unseen_test().size() == 4U));
+  BOOST_TEST(expected.size() == 1U + 14U + 14U * 8U);
+  BOOST_TEST((known == expected));
+}
+
+BOOST_AUTO_TEST_CASE(rows_that_cannot_be_used_are_told) {
+  temporary_directory root;
+  const auto message = [&](const std::string& rows, const std::vector<setting_override>& options = {}) {
+    root.write("t.tsv", "user\ttext\tlabel\n" + rows);
+    const auto all = testing::text_of(testing::build_data("labelled-text", with(options), root.path()));
+    return all.substr(std::min(all.size(), root.path().string().size() + 1));
+  };
+  BOOST_TEST(message("a\tb\t1\n \tb\t1\n").starts_with("t.tsv:3: names no user; remove the row"));
+  BOOST_TEST(message("a\tb\t\n").starts_with("t.tsv:2: has no label; "));
+  BOOST_TEST(message("a\t \t1\n").starts_with("t.tsv:2: has an empty text; "));
+  for (const char* row : {"a\t\xFF\t1\n", "a\xFF\tb\t1\n", "a\tb\t\xFF\n"})
+    BOOST_TEST(message(row).starts_with("t.tsv:2: is not UTF-8; "));
+  BOOST_TEST(message("a\tb\t1\na\tc\t1\n") ==
+             "t.tsv: all texts have the label \"1\"; there must be two classes or more");
+  BOOST_TEST(message("a\tb\t1\na\tc\t2\n", {{"positive", "3"}}).starts_with("t.tsv: no text has the label \"3\"; "));
+  BOOST_TEST(message("") == "t.tsv: has no texts; expected one text a row");
+  BOOST_TEST(message("a\tb\tx\n", {{"time_column", "label"}}).starts_with("t.tsv:2: has the time \"x\"; expected a "));
+}
+
+BOOST_AUTO_TEST_CASE(openstack_has_its_numbers) {
+  const auto root = testing::real_data();
+  if (!root || !std::filesystem::exists(*root / "furl-openstack")) return;
+  const auto data = load({{"path", "furl-openstack"}, {"label_column", "class"}}, *root);
+  const auto& clients = *data.clients;
+  const auto facts = clients.facts();
+  BOOST_TEST(facts.clients == 746U);
+  BOOST_TEST(facts.classes == 49U);
+  BOOST_TEST(facts.words < models::first_word + 256U);
+  std::size_t texts = 0;
+  std::size_t trained = 0;
+  for (std::uint32_t client = 0; client < facts.clients; ++client) {
+    for (const auto which : {part::train, part::validation, part::test}) texts += clients.count(client, which);
+    trained += clients.count(client, part::train);
+  }
+  BOOST_TEST(texts == 117078U);
+  BOOST_TEST(std::abs(static_cast<double>(trained) - 0.8 * 117078.0) < 0.5 * 746.0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

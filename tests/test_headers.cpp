@@ -1,0 +1,1 @@
+// Nothing: its target has the headers that tests share, precompiled.

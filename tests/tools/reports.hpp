@@ -1,0 +1,60 @@
+// What tests of the report share: run directories, and their pages.
+#pragma once
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "tools/report/report.hpp"
+
+namespace furlong::tests {
+
+namespace fs = std::filesystem;
+using tools::run_record;
+
+inline const fs::path golden = "tests/tools/report_runs";
+
+// A run directory of its own, removed at the end.
+struct scratch {
+  fs::path at = fs::temp_directory_path() / ("furlong-report-" + std::to_string(::getpid()));
+
+  scratch() {
+    fs::remove_all(at);
+    fs::create_directories(at);
+  }
+  ~scratch() { fs::remove_all(at); }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(at / name, std::ios::binary) << text;
+  }
+  [[nodiscard]] std::string problem() const {
+    const auto run = tools::read_run(at);
+    return run ? "" : run.error().text();
+  }
+};
+
+inline run_record read(const fs::path& folder) {
+  auto run = tools::read_run(folder);
+  if (!run) throw std::runtime_error(run.error().text());
+  return *run;
+}
+
+inline std::vector<run_record> both() { return {read(golden / "furl"), read(golden / "fedavg")}; }
+
+inline std::string page(const run_record& run) { return tools::report_html({&run, 1}); }
+
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+inline std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+}  // namespace furlong::tests

@@ -1,0 +1,40 @@
+// Figures as JSON, the same in a run's files and on its dashboard.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "federated/evaluation.hpp"
+#include "federated/update.hpp"
+
+namespace furlong::tools {
+
+using json = nlohmann::ordered_json;
+
+/// {"rmse": ..., "accuracy": ..., "auc": ..., "accuracy_words": ..., "perplexity": ..., "loss": ..., "examples": ...,
+/// "clients": ...}, as they apply.
+[[nodiscard]] inline json to_json(const federated::group_metrics& metrics) {
+  json out;
+  if (metrics.rmse) out["rmse"] = *metrics.rmse;
+  out["accuracy"] = metrics.accuracy;
+  if (metrics.auc) out["auc"] = *metrics.auc;
+  if (metrics.accuracy_words) out["accuracy_words"] = *metrics.accuracy_words;
+  if (metrics.perplexity) out["perplexity"] = *metrics.perplexity;
+  out["loss"] = metrics.loss;
+  out["examples"] = metrics.examples;
+  out["clients"] = metrics.clients;
+  return out;
+}
+
+/// Counts by name, without zeros: {"norm-bound": 3}.
+template <class Name, std::size_t Count>
+[[nodiscard]] json counts_json(const std::array<std::uint64_t, Count>& counts) {
+  json by_name = json::object();
+  for (std::size_t i = 0; i < Count; ++i)
+    if (counts[i] > 0) by_name[std::string(federated::to_string(static_cast<Name>(i)))] = counts[i];
+  return by_name;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,25 @@
+#include "tools/trained_run.hpp"
+
+#include "storage/checkpoint.hpp"
+
+namespace furlong::tools {
+
+result<trained_run> open_trained_run(const run_directory& folder) {
+  auto scenario = scenarios::parse_scenario(folder.scenario());
+  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
+  auto ready = open_session(std::move(*scenario));
+  if (!ready) return tl::unexpected(ready.error());
+  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared);
+  if (!state) return tl::unexpected(state.error());
+  trained_run run{std::move(*ready), state->chosen().model, nullptr};
+  if (!std::filesystem::exists(folder.private_store())) return run;
+  if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
+    return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");
+  auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
+                                             run.of.experiment.settings.own.key_file);
+  if (!store) return tl::unexpected(store.error());
+  run.store = std::move(*store);
+  return run;
+}
+
+}  // namespace furlong::tools
