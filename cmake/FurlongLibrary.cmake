@@ -32,17 +32,30 @@ function(furlong_library name)
           FILES_MATCHING PATTERN "*.hpp" PATTERN detail EXCLUDE)
 endfunction()
 
-# furlong_test(NAME SOURCES file... DEPENDS target... [LABELS label...]): one Boost.Test executable under CTest.
+# What is tested is optimized; to optimize the tests takes as long to compile again as they run.
+function(furlong_test_options target)
+  furlong_warnings(${target})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-O0>)
+  # As where CAF is used (FurlongDependencies.cmake): one precompiled header serves all tests, and must agree with each.
+  target_compile_options(${target} PRIVATE -U_GLIBCXX_ASSERTIONS)
+  # GCC 12 warns of the standard library's own strings when their headers come precompiled.
+  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
+endfunction()
+
+# furlong_test(NAME SOURCES file... DEPENDS target... [LABELS label...] [TIMEOUT seconds] [OWN_HEADERS]): one Boost.Test
+# executable under CTest, with the precompiled headers that tests share unless it has its own. TIMEOUT (600) ends what
+# hangs: it has to be far above what the test needs where processors or disks are slow.
 function(furlong_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "OWN_HEADERS" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${arg_DEPENDS} furlong_boost_test)
-  furlong_warnings(test_${name})
-  # What is tested is optimized; to optimize the tests takes as long to compile again as they run.
-  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-O0>)
+  furlong_test_options(test_${name})
+  if(NOT arg_OWN_HEADERS)
+    target_precompile_headers(test_${name} REUSE_FROM furlong_test_headers)
+  endif()
   add_test(NAME ${name} COMMAND test_${name} --log_level=test_suite)
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 600)
   endif()
   if(CMAKE_BUILD_TYPE STREQUAL "Sanitize")
     math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")

@@ -93,6 +93,19 @@ class database {
   rocksdb::WriteBatch batch_;
 };
 
+/// While it lives RocksDB neither makes nor deletes files in the background: what it lists stays there to be read.
+class quiet_files {
+ public:
+  /// Waits for flushes and compactions that are under way.
+  explicit quiet_files(rocksdb::DB& db) : db_(db) { db_.PauseBackgroundWork(); }
+  ~quiet_files() { db_.ContinueBackgroundWork(); }
+  quiet_files(const quiet_files&) = delete;
+  quiet_files& operator=(const quiet_files&) = delete;
+
+ private:
+  rocksdb::DB& db_;
+};
+
 /// Makes the MANIFEST of a database durable, and its logs if asked to.
 [[nodiscard]] result<void> sync_files(const std::filesystem::path& folder, bool logs);
 /// The family names of a database on disk, by family id, without opening it.
@@ -102,7 +115,8 @@ class database {
                                                    const std::vector<std::string>& families, bool& torn);
 /// The same for the MANIFEST in use; nothing else can be read without it.
 [[nodiscard]] std::vector<store_problem> scan_manifest(const environment& env, const database_place& place);
-/// Compares every table file of a database with the checksum that was taken when it was written.
+/// Compares every table file of a database, whose files are quiet, with the checksum that was taken when it was
+/// written.
 [[nodiscard]] std::vector<store_problem> verify_tables(const environment& env, rocksdb::DB& db,
                                                        const database_place& place);
 /// The same for a database that does not open although its logs are sound: a damaged log can keep RocksDB busy for

@@ -180,7 +180,10 @@ result<void> shard::rebuild(std::optional<std::uint32_t> without) {
   auto fresh = database::create(facts_.env, at);
   auto done = fresh ? copy_into(**fresh, without) : result<void>(tl::unexpected(fresh.error()));
   if (done) done = (*fresh)->sync();
-  if (done) done = seal_generation(at.folder);
+  if (done) {
+    const quiet_files quiet((*fresh)->raw());
+    done = seal_generation(at.folder);
+  }
   if (!done) {
     if (fresh) fresh->reset();
     const auto ignored = remove_folder(at.folder);  // the first failure is the one to tell; open() cleans up too

@@ -43,6 +43,8 @@ void shard::verify(std::vector<store_problem>& problems) {
   const std::lock_guard hold(lock_);
   if (!generation_) return;
   const auto at = place(*generation_);
+  std::optional<quiet_files> quiet;
+  if (db_) quiet.emplace(db_->raw());
   const auto add = [&](const std::vector<store_problem>& some) {
     problems.insert(problems.end(), some.begin(), some.end());
     return !some.empty();
@@ -54,6 +56,7 @@ void shard::verify(std::vector<store_problem>& problems) {
   const bool damaged = add(scan_logs(facts_.env, at, *families, torn));
   const auto opened = open();
   if (opened) {
+    if (!quiet) quiet.emplace(db_->raw());  // opening may have begun to move a log to tables
     add(verify_tables(facts_.env, db_->raw(), at));
     verify_records(problems);
   } else if (!damaged && !add(diagnose_tables(facts_.env, at, *families))) {
