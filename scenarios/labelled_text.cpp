@@ -90,7 +90,7 @@ result<std::shared_ptr<const federated::population>> settle(labelled_reader& fro
   }
   for (const auto label : from.label_of) from.table.labels.push_back(labels.of_name[label]);
   if (auto chosen = choose_users(from.table, options, place); !chosen) return tl::unexpected(chosen.error());
-  return settle_texts(from.table, options, labels.labels, labels.classes);
+  return settle_texts(from.table, options, place, labels.labels, labels.classes);
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {

@@ -30,13 +30,13 @@ result<std::shared_ptr<const federated::population>> settle(leaf_data& from, con
   auto& table = from.table;
   if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
   switch (task_of(options)) {
-    case leaf_task::next_character: return settle_texts(table, options, objective::next_token);
+    case leaf_task::next_character: return settle_texts(table, options, place, objective::next_token);
     case leaf_task::classes: {
       const auto positive = options.has("positive") ? options.text("positive") : "";
       const auto labels = number_labels(from.labels, positive, place);
       if (!labels) return tl::unexpected(labels.error());
       for (const auto label : from.label_of) table.labels.push_back(labels->of_name[label]);
-      return settle_texts(table, options, labels->labels, labels->classes);
+      return settle_texts(table, options, place, labels->labels, labels->classes);
     }
     case leaf_task::vectors: break;
   }

@@ -28,11 +28,13 @@ namespace furlong::scenarios {
 [[nodiscard]] models::data_facts token_facts(const models::option_values& options, models::objective labels,
                                              std::uint32_t classes = 0);
 
-/// The population that the options make of a table.
-[[nodiscard]] std::shared_ptr<const federated::population> settle_texts(const text_table& table,
-                                                                        const models::option_values& options,
-                                                                        models::objective labels,
-                                                                        std::uint32_t classes = 0);
+/// The population that the options make of a table. Fails (kind data) when a text whose tokens are to be predicted is
+/// so long that its scores, one per token and word, would not fit into memory; `place` stands for the source.
+[[nodiscard]] result<std::shared_ptr<const federated::population>> settle_texts(const text_table& table,
+                                                                                const models::option_values& options,
+                                                                                const std::string& place,
+                                                                                models::objective labels,
+                                                                                std::uint32_t classes = 0);
 
 /// Appends a list of options.
 void add_options(std::vector<models::option_spec>& to, std::vector<models::option_spec> more);

@@ -84,7 +84,9 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
     if (auto read = read_held_out(*file, lines, options, use, table); !read) return tl::unexpected(read.error());
   if (lines.user_column)
     if (auto chosen = choose_users(table, options, path.string()); !chosen) return tl::unexpected(chosen.error());
-  data.clients = settle_texts(table, options, next_token);
+  auto clients = settle_texts(table, options, path.string(), next_token);
+  if (!clients) return tl::unexpected(clients.error());
+  data.clients = std::move(*clients);
   return data;
 }
 

@@ -101,6 +101,24 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_is_of_the_training_sentences_and_others_go_int
   BOOST_TEST(plain.clients->facts().features == plain.clients->facts().words);
 }
 
+BOOST_AUTO_TEST_CASE(a_text_that_is_too_long_to_predict_is_refused) {
+  temporary_directory root;
+  const auto words = [](std::size_t count) {
+    std::string line;
+    for (std::size_t i = 0; i < count; ++i) line += "a ";
+    return line + '\n';
+  };
+  root.write("book.txt", "a b\n" + words(10'000) + words(10'001));
+  const std::vector<setting_override> options{{"path", "book.txt"}, {"clients", "1"}};
+  const auto why = testing::text_of(testing::build_data("text", options, root.path()));
+  BOOST_TEST(why.ends_with("book.txt: text 3 (of \"shard 0\") has 10001 tokens, and at most 10000 can be predicted one "
+                           "after the other; write a sentence a line, or cut texts with data.max_tokens"),
+             why);
+  auto cut = options;
+  cut.push_back({"max_tokens", "10000"});
+  BOOST_TEST(texts_of(*load(cut, root.path()).clients, 0, part::train).size() == 3U);
+}
+
 // Whether there is anybody to score is known once the files are read.
 BOOST_AUTO_TEST_CASE(a_file_without_parts_has_nobody_to_score) {
   temporary_directory root;
