@@ -8,17 +8,17 @@ namespace furlong::federated {
 
 namespace {
 
-/// The examples given, followed by one example per feature that asks for its prediction.
-models::examples with_questions(const models::examples_view& known, std::uint32_t features) {
+/// One example per feature that asks for its prediction, with the columns that `like` has.
+models::examples all_features(std::uint32_t features, const models::examples_view& like) {
   models::examples all;
-  all.append(known);
-  const std::size_t named = all.features.size();
-  all.features.resize(named + features);
-  std::iota(all.features.begin() + static_cast<std::ptrdiff_t>(named), all.features.end(), 0U);
-  all.labels.resize(all.labels.size() + features, 0.0F);
-  if (!all.values.empty()) all.values.resize(all.features.size(), 1.0F);
-  if (!all.offsets.empty())
-    for (std::uint32_t feature = 0; feature < features; ++feature) all.offsets.push_back(all.offsets.back() + 1);
+  all.features.resize(features);
+  std::iota(all.features.begin(), all.features.end(), 0U);
+  all.labels.resize(features, 0.0F);
+  if (!like.values.empty()) all.values.resize(features, 1.0F);
+  if (!like.offsets.empty()) {
+    all.offsets.resize(features + 1);
+    std::iota(all.offsets.begin(), all.offsets.end(), 0U);
+  }
   return all;
 }
 
@@ -45,9 +45,9 @@ std::string_view to_string(personal_source source) {
   return "unknown";
 }
 
-result<inference> predict_all_features(const experiment& e, const models::shared_parameters& model,
-                                       private_store* store, std::optional<std::uint32_t> client,
-                                       const models::examples_view& known) {
+result<inference> predict_examples(const experiment& e, const models::shared_parameters& model, private_store* store,
+                                   std::optional<std::uint32_t> client, const models::examples_view& known,
+                                   const models::examples_view& questions) {
   const auto id = client.value_or(0);
   workspace use;
   use.own = models::private_parameters(e.parts.private_);
@@ -58,8 +58,9 @@ result<inference> predict_all_features(const experiment& e, const models::shared
     if (!found) return tl::unexpected(found.error());
     if (*found) out.source = personal_source::stored;
   }
-  const auto features = e.clients->facts().features;
-  const auto table = with_questions(known, features);
+  models::examples table;
+  table.append(known);
+  table.append(questions);
   const auto asked = static_cast<std::uint32_t>(known.size());
   use.weights.gather(*e.model, e.parts, model, use.own, table.view(), id);
   if (!client)  // somebody new has no row in a table over clients: theirs is as it was before any training
@@ -76,9 +77,16 @@ result<inference> predict_all_features(const experiment& e, const models::shared
     redraw_personal(e, tensors, id, use.weights);
     reconstruct(*e.model, use.weights, tensors, use.support, e.settings.reconstruction, use.solver);
   }
-  out.predictions.resize(features);
-  e.model->predict(use.weights.weights(), use.weights.data().slice(asked, asked + features), out.predictions);
+  out.predictions.resize(questions.size());
+  e.model->predict(use.weights.weights(), use.weights.data().slice(asked, asked + questions.size()), out.predictions);
   return out;
+}
+
+result<inference> predict_all_features(const experiment& e, const models::shared_parameters& model,
+                                       private_store* store, std::optional<std::uint32_t> client,
+                                       const models::examples_view& known) {
+  const auto questions = all_features(e.clients->facts().features, known);
+  return predict_examples(e, model, store, client, known, questions.view());
 }
 
 }  // namespace furlong::federated

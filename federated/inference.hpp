@@ -18,13 +18,19 @@ enum class personal_source : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(personal_source source);
 
-/// Predicts one value for every feature (item), for somebody with these examples.
-/// @param client whose stored values to use, or nothing for somebody new
-/// @param store may be null: then nothing is stored
 struct inference {
-  std::vector<float> predictions;  ///< one per feature
+  std::vector<float> predictions;  ///< one per question, as models::model::predict() says it
   personal_source source = personal_source::model;
 };
+/// Predicts every question, for somebody with these examples.
+/// @param client whose stored values to use, or nothing for somebody new
+/// @param store may be null: then nothing is stored
+/// @param questions examples like the known ones; their labels are not looked at
+[[nodiscard]] result<inference> predict_examples(const experiment& e, const models::shared_parameters& model,
+                                                 private_store* store, std::optional<std::uint32_t> client,
+                                                 const models::examples_view& known,
+                                                 const models::examples_view& questions);
+/// The same with one question for every feature (item), in their order.
 [[nodiscard]] result<inference> predict_all_features(const experiment& e, const models::shared_parameters& model,
                                                      private_store* store, std::optional<std::uint32_t> client,
                                                      const models::examples_view& known);

@@ -36,8 +36,10 @@ result<numbered_labels> number_labels(const word_list& names, const std::string&
   }
   std::ranges::sort(order, {}, [&](auto name) { return rank_of(names[name]); });
   made.classes = names.size();
-  for (std::uint32_t number = 0; number < order.size(); ++number)
+  for (std::uint32_t number = 0; number < order.size(); ++number) {
     made.of_name[order[number]] = static_cast<float>(number);
+    made.names.emplace_back(names[order[number]]);
+  }
   return made;
 }
 

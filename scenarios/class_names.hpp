@@ -13,7 +13,8 @@ namespace furlong::scenarios {
 /// What labels of texts become.
 struct numbered_labels {
   models::objective labels = models::objective::categorical;
-  std::uint32_t classes = 0;  ///< of categorical ones
+  std::uint32_t classes = 0;       ///< of categorical ones
+  std::vector<std::string> names;  ///< of categorical ones, by number
   std::vector<float> of_name;
 };
 

@@ -17,6 +17,8 @@
 
 namespace furlong::scenarios {
 
+class text_reader;
+
 /// A loaded dataset.
 struct dataset {
   std::shared_ptr<const federated::population> clients;
@@ -24,6 +26,8 @@ struct dataset {
   float label_high = 5.0F;
   std::optional<double> binarize;            ///< labels became 1 at or above this rating, else 0
   std::vector<std::uint32_t> item_ids;       ///< rating data: the original id of each feature, ascending; else empty
+  std::vector<std::string> classes;          ///< names of the classes, where labels are classes that have names
+  std::shared_ptr<const text_reader> texts;  ///< reads further texts as its own; null: it has no texts
   std::vector<std::filesystem::path> files;  ///< that it was read from, in a fixed order; generated data have none
   bool whole = true;                         ///< it has the examples of all clients; else of some, or of none
   std::vector<std::string> notes;            ///< what is worth knowing of it, a line each, for people

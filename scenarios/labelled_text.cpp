@@ -6,6 +6,7 @@
 #include "scenarios/labelled_file.hpp"
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/text_options.hpp"
+#include "scenarios/text_reader.hpp"
 #include "scenarios/utf8.hpp"
 
 namespace furlong::scenarios {
@@ -78,8 +79,7 @@ result<labelled_format> choose_format(const option_values& options, const std::f
 }
 
 /// Numbers the classes, where there are any, and divides the texts.
-result<std::shared_ptr<const federated::population>> settle(labelled_reader& from, const option_values& options,
-                                                            const std::string& place) {
+result<dataset> settle(labelled_reader& from, const option_values& options, const std::string& place) {
   numbered_labels labels;
   if (is_next_token(options)) {
     labels.labels = objective::next_token;
@@ -90,7 +90,14 @@ result<std::shared_ptr<const federated::population>> settle(labelled_reader& fro
   }
   for (const auto label : from.label_of) from.table.labels.push_back(labels.of_name[label]);
   if (auto chosen = choose_users(from.table, options, place); !chosen) return tl::unexpected(chosen.error());
-  return settle_texts(from.table, options, place, labels.labels, labels.classes);
+  auto clients = settle_texts(from.table, options, place, labels.labels, labels.classes);
+  if (!clients) return tl::unexpected(clients.error());
+  dataset data;
+  data.clients = std::move(*clients);
+  data.classes = std::move(labels.names);
+  data.texts =
+      std::make_shared<const text_reader>(data.clients, read_token_settings(options, read_token_kind(options)));
+  return data;
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {
@@ -107,11 +114,8 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   if (!read) return tl::unexpected(read.error());
   if (reader.table.texts() == 0)
     return fail(error::kind::data, path->string(), "has no texts", "expected one text a row");
-  auto clients = settle(reader, options, path->string());
-  if (!clients) return tl::unexpected(clients.error());
-  dataset data;
-  data.clients = std::move(*clients);
-  data.files = {*path};
+  auto data = settle(reader, options, path->string());
+  if (data) data->files = {*path};
   return data;
 }
 

@@ -4,6 +4,7 @@
 #include "scenarios/leaf_file.hpp"
 #include "scenarios/text_options.hpp"
 #include "scenarios/text_population.hpp"
+#include "scenarios/text_reader.hpp"
 
 namespace furlong::scenarios {
 
@@ -24,24 +25,35 @@ leaf_settings read_settings(const option_values& options) {
   return {task, read_token_settings(options, kind), static_cast<std::size_t>(options.integer("text_field"))};
 }
 
-/// Numbers the classes, where there are any, and divides the samples.
-result<std::shared_ptr<const federated::population>> settle(leaf_data& from, const option_values& options,
-                                                            const std::string& place) {
+/// Numbers the classes, where there are any.
+result<numbered_labels> settle_labels(leaf_data& from, const option_values& options, const std::string& place) {
+  numbered_labels labels;
+  labels.labels = objective::next_token;
+  if (task_of(options) != leaf_task::classes) return labels;
+  auto numbered = number_labels(from.labels, options.has("positive") ? options.text("positive") : "", place);
+  if (!numbered) return numbered;
+  for (const auto label : from.label_of) from.table.labels.push_back(numbered->of_name[label]);
+  return numbered;
+}
+
+/// Divides the samples, and numbers the classes.
+result<dataset> settle(leaf_data& from, const option_values& options, const std::string& place) {
   auto& table = from.table;
   if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
-  switch (task_of(options)) {
-    case leaf_task::next_character: return settle_texts(table, options, place, objective::next_token);
-    case leaf_task::classes: {
-      const auto positive = options.has("positive") ? options.text("positive") : "";
-      const auto labels = number_labels(from.labels, positive, place);
-      if (!labels) return tl::unexpected(labels.error());
-      for (const auto label : from.label_of) table.labels.push_back(labels->of_name[label]);
-      return settle_texts(table, options, place, labels->labels, labels->classes);
-    }
-    case leaf_task::vectors: break;
+  dataset data;
+  if (task_of(options) == leaf_task::vectors) {
+    data.clients = make_text_population(table, divide_texts(table, read_split(options)), {},
+                                        {from.dimension, table.clients.size(), objective::logistic});
+    return data;
   }
-  return make_text_population(table, divide_texts(table, read_split(options)), {},
-                              {from.dimension, table.clients.size(), objective::logistic});
+  auto labels = settle_labels(from, options, place);
+  if (!labels) return tl::unexpected(labels.error());
+  auto clients = settle_texts(table, options, place, labels->labels, labels->classes);
+  if (!clients) return tl::unexpected(clients.error());
+  data.clients = std::move(*clients);
+  data.classes = std::move(labels->names);
+  data.texts = std::make_shared<const text_reader>(data.clients, read_settings(options).tokens);
+  return data;
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {
@@ -54,12 +66,10 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
     if (auto done = read_leaf(file, settings, false, read); !done) return tl::unexpected(done.error());
   for (const auto& file : files->test)
     if (auto done = read_leaf(file, settings, true, read); !done) return tl::unexpected(done.error());
-  auto clients = settle(read, options, path.string());
-  if (!clients) return tl::unexpected(clients.error());
-  dataset data;
-  data.clients = std::move(*clients);
-  data.files = files->train;
-  data.files.insert(data.files.end(), files->test.begin(), files->test.end());
+  auto data = settle(read, options, path.string());
+  if (!data) return data;
+  data->files = files->train;
+  data->files.insert(data->files.end(), files->test.begin(), files->test.end());
   return data;
 }
 

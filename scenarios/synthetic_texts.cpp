@@ -6,6 +6,7 @@
 #include "models/random.hpp"
 #include "scenarios/text_options.hpp"
 #include "scenarios/text_population.hpp"
+#include "scenarios/text_reader.hpp"
 
 namespace furlong::scenarios {
 
@@ -121,6 +122,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   const auto facts = text_facts(table, words, labels, labels == objective::categorical ? settings.classes : 0);
   dataset data;
   data.clients = make_text_population(table, divide_texts(table, read_split(options)), std::move(words), facts);
+  data.texts = std::make_shared<const text_reader>(data.clients, token_settings());
   return data;
 }
 

@@ -6,6 +6,7 @@
 #include "models/random.hpp"
 #include "scenarios/text_files.hpp"
 #include "scenarios/text_options.hpp"
+#include "scenarios/text_reader.hpp"
 
 namespace furlong::scenarios {
 
@@ -87,6 +88,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   auto clients = settle_texts(table, options, path.string(), next_token);
   if (!clients) return tl::unexpected(clients.error());
   data.clients = std::move(*clients);
+  data.texts = std::make_shared<const text_reader>(data.clients, lines.tokens);
   return data;
 }
 

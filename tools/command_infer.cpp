@@ -9,6 +9,7 @@
 #include "scenarios/own_ratings.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/infer_text.hpp"
 #include "tools/json.hpp"
 #include "tools/trained_run.hpp"
 
@@ -28,7 +29,7 @@ result<void> check_items(const trained_run& run) {
       facts.labels == models::objective::categorical || facts.labels == models::objective::next_token;
   if (facts.words == 0 && !predicts_classes) return {};
   return fail(error::kind::usage, "furlong infer", "predicts ratings of items, and the run's data are texts",
-              "look at the run's evaluation: furlong report");
+              "give one: --text TEXT");
 }
 
 /// Whom the predictions are for, and the examples known of them.
@@ -41,6 +42,10 @@ struct subject {
 
 result<subject> find_subject(const trained_run& run, const infer_options& options) {
   subject who;
+  if (!options.client && options.ratings.empty()) {
+    who.name = "somebody new";
+    return who;
+  }
   if (!options.client) {
     auto own = scenarios::read_own_ratings(options.ratings, run.of.data);
     if (!own) return tl::unexpected(own.error());
@@ -101,32 +106,49 @@ void print_text(const json& out) {
     fmt::print("{:>7.3f}  {}\n", item["prediction"].get<double>(), item["name"].get<std::string>());
 }
 
+result<json> infer_items(const trained_run& run, const subject& who, std::size_t top) {
+  const auto& e = run.of.experiment;
+  auto inferred = federated::predict_all_features(e, run.model, run.store.get(), who.client, who.known.view());
+  if (!inferred) return tl::unexpected(inferred.error());
+  json out = {{"personal", federated::to_string(inferred->source)}, {"top", json::array()}};
+  if (!who.unknown_items.empty()) out["unknown_items"] = who.unknown_items;
+  if (who.client) out["held_out"] = held_out_json(run, *who.client, inferred->predictions);
+  for (const auto feature : best_features(inferred->predictions, who.known, top))
+    out["top"].push_back({{"feature", feature},
+                          {"name", run.of.data.clients->feature_name(feature)},
+                          {"prediction", inferred->predictions[feature]}});
+  return out;
+}
+
+result<json> infer(const infer_options& options) {
+  if (!options.client && options.ratings.empty() && !options.text)
+    return fail(error::kind::usage, "furlong infer", "predicts for nobody and nothing",
+                "add --client ID, --ratings FILE or --text TEXT");
+  auto run = open_trained_run(run_directory(options.run));
+  if (!run) return tl::unexpected(run.error());
+  if (!options.text)
+    if (auto fits = check_items(*run); !fits) return tl::unexpected(fits.error());
+  auto who = find_subject(*run, options);
+  if (!who) return tl::unexpected(who.error());
+  auto out = options.text ? infer_text(*run, {*options.text, who->client, who->known, options.top})
+                          : infer_items(*run, *who, options.top);
+  if (!out) return out;
+  (*out)["who"] = who->name;
+  (*out)["known"] = who->known.labels.size();
+  return out;
+}
+
 }  // namespace
 
 int infer_command(const infer_options& options) {
-  auto run = open_trained_run(run_directory(options.run));
-  if (!run) return report_failure(run.error());
-  if (auto fits = check_items(*run); !fits) return report_failure(fits.error());
-  auto who = find_subject(*run, options);
-  if (!who) return report_failure(who.error());
-  const auto& e = run->of.experiment;
-  auto inferred = federated::predict_all_features(e, run->model, run->store.get(), who->client, who->known.view());
-  if (!inferred) return report_failure(inferred.error());
-
-  json out = {{"who", who->name},
-              {"known", who->known.labels.size()},
-              {"personal", federated::to_string(inferred->source)},
-              {"top", json::array()}};
-  if (!who->unknown_items.empty()) out["unknown_items"] = who->unknown_items;
-  if (who->client) out["held_out"] = held_out_json(*run, *who->client, inferred->predictions);
-  for (const auto feature : best_features(inferred->predictions, who->known, options.top))
-    out["top"].push_back({{"feature", feature},
-                          {"name", run->of.data.clients->feature_name(feature)},
-                          {"prediction", inferred->predictions[feature]}});
+  const auto out = infer(options);
+  if (!out) return report_failure(out.error());
   if (options.format == output_format::json)
-    std::cout << out.dump(2) << '\n';
+    std::cout << out->dump(2) << '\n';
+  else if (options.text)
+    print_inferred_text(*out);
   else
-    print_text(out);
+    print_text(*out);
   return done;
 }
 

@@ -85,6 +85,7 @@ struct infer_options {
   std::filesystem::path run;
   std::optional<std::uint32_t> client;
   std::filesystem::path ratings;
+  std::optional<std::string> text;
   std::size_t top = 10;
   output_format format = output_format::text;
 };

@@ -57,13 +57,17 @@ void add_validate(CLI::App& app, command& chosen) {
 
 void add_infer(CLI::App& app, command& chosen) {
   auto options = std::make_shared<infer_options>();
-  auto* sub = app.add_subcommand("infer", "predict ratings for a client of a run, or for somebody new");
+  auto* sub = app.add_subcommand("infer", "predict for a client of a run, or for somebody new");
   sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
-  auto* who = sub->add_option_group("who")->require_option(1);
+  auto* who = sub->add_option_group("who")->require_option(0, 1);
   who->add_option("--client", options->client, "a client, by its number")->option_text("ID");
-  who->add_option("--ratings", options->ratings, "a file of one person's ratings, item,rating a line")
-      ->option_text("FILE");
-  sub->add_option("--top", options->top, "how many items to recommend (default 10)")->option_text("N");
+  auto* ratings = who->add_option("--ratings", options->ratings, "a file of one person's ratings, item,rating a line");
+  ratings->option_text("FILE");
+  sub->add_option("--text", options->text, "a text, to classify or to go on with; for somebody new without --client")
+      ->option_text("TEXT")
+      ->excludes(ratings);
+  sub->add_option("--top", options->top, "how many items to recommend, or tokens to go on with (default 10)")
+      ->option_text("N");
   add_format(sub, options->format);
   sub->callback([options, &chosen] { chosen = [options] { return infer_command(*options); }; });
 }

@@ -147,20 +147,90 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_what_a_run_ends_with) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_CASE(infer_says_that_texts_have_no_items) {
-  const scratch_folder folder;
-  const auto file = folder / "texts.tsv";
-  std::ofstream(file) << "user\ttext\tlabel\nann\tgood day\t1\nann\tbad day\t0\nbob\tgood\t1\nbob\tbad\t0\n";
-  const auto scenario = folder / "texts.toml";
-  std::ofstream(scenario) << "[scenario]\nname = \"texts\"\nrounds = 2\n[data]\nsource = \"labelled-text\"\npath = \""
-                          << file.string()
-                          << "\"\npositive = \"1\"\ntokens = \"words\"\nsplit = [1, 0, 0]\n"
-                             "[model]\nkind = \"logistic-regression\"\n[algorithm]\nkind = \"fedavg\"\n"
-                             "[participation]\nper_round = 2\n";
-  const auto run = folder / "run";
-  const auto ran = run_furlong(folder, {"run", scenario.string(), "--out", run.string()});
-  BOOST_REQUIRE_MESSAGE(ran.code == 0, ran.err);
-  const auto refused = run_furlong(folder, {"infer", run.string(), "--client", "0"});
-  BOOST_TEST(refused.code == 2);
-  BOOST_TEST(refused.err.find("predicts ratings of items, and the run's data are texts") != std::string::npos);
+namespace {
+
+/// A run on a table of texts, and what infer says of it.
+struct text_run {
+  text_run(const std::string& rows, const std::string& data, const std::string& more) : run(folder / "run") {
+    const auto file = folder / "texts.tsv";
+    std::ofstream(file) << "user\ttext\tlabel\n" + rows;
+    const auto scenario = folder / "texts.toml";
+    std::ofstream(scenario)
+        << "[scenario]\nname = \"texts\"\nrounds = 40\n[data]\nsource = \"labelled-text\"\npath = \"" << file.string()
+        << "\"\ntokens = \"words\"\nsplit = [1, 0, 0]\n"
+        << data << "[participation]\nper_round = 2\n[evaluation]\nevery = 0\n"
+        << more;
+    const auto ran = run_furlong(folder, {"run", scenario.string(), "--out", run.string()});
+    BOOST_REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  }
+  json ask(std::vector<std::string> words) {
+    words.insert(words.begin(), {"infer", run.string()});
+    words.insert(words.end(), {"--format", "json"});
+    const auto done = run_furlong(folder, words);
+    BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+    return json::parse(done.out);
+  }
+  std::string refusal(std::vector<std::string> words) {
+    words.insert(words.begin(), {"infer", run.string()});
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code == 2);
+    return done.err;
+  }
+  scratch_folder folder;
+  std::filesystem::path run;
+};
+
+constexpr auto opinions = "ann\tgood day\t1\nann\tbad day\t0\nbob\tgood\t1\nbob\tbad\t0\n";
+bool says(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(infer_on_texts)
+
+BOOST_AUTO_TEST_CASE(a_text_has_a_probability) {
+  text_run on(opinions, "positive = \"1\"\n",
+              "[model]\nkind = \"logistic-regression\"\n[algorithm]\nkind = \"fedavg\"\nclient = {lr = 1.0}\n");
+  const auto good = on.ask({"--text", "good  evening"});
+  BOOST_TEST(good["probability"].get<double>() > 0.8);
+  BOOST_TEST(good["tokens"] == 2);
+  BOOST_TEST(good["unknown"] == 1);
+  BOOST_TEST(good["who"] == "somebody new");
+  BOOST_TEST(good["personal"] == "model");
+  const auto bad = on.ask({"--client", "0", "--text", "bad"});
+  BOOST_TEST(bad["probability"].get<double>() < 0.2);
+  BOOST_TEST(bad["who"] == "ann");
+  BOOST_TEST(bad["known"] == 2);
+  BOOST_TEST(says(on.refusal({"--client", "0"}), "the run's data are texts; give one: --text TEXT"));
+  BOOST_TEST(says(on.refusal({"--text", " "}), "--text: is empty"));
+  BOOST_TEST(says(on.refusal({"--text", "\xFF"}), "--text: is not UTF-8"));
+  BOOST_TEST(says(on.refusal({}), "add --client ID, --ratings FILE or --text TEXT"));
+  BOOST_TEST(says(on.refusal({"--text", "good", "--client", "2"}), "2 is not a client"));
+  on.refusal({"--text", "good", "--ratings", "file"});
 }
+
+// The text says nothing: who wrote it decides.
+BOOST_AUTO_TEST_CASE(a_text_has_a_class_that_depends_on_its_user) {
+  text_run on("ann\tsame words\tnews\nbob\tsame words\tsport\n", "",
+              "[model]\nkind = \"doc-classifier\"\nuser_embedding = 4\nprivate = [\"user\"]\n[algorithm]\nkind = "
+              "\"furl\"\nclient = {lr = 0.5, epochs = 2}\n");
+  for (const auto& [client, name] : {std::pair("0", "news"), std::pair("1", "sport")}) {
+    const auto said = on.ask({"--client", client, "--text", "same words"});
+    BOOST_TEST(said["name"] == name);
+    BOOST_TEST(said["personal"] == "stored");
+  }
+  BOOST_TEST(on.ask({"--text", "same words"})["personal"] != "stored");
+}
+
+BOOST_AUTO_TEST_CASE(a_text_goes_on_to_its_end) {
+  text_run on("ann\tone two three four\tx\nbob\tfive six one seven\tx\n", "task = \"next-token\"\n",
+              "[model]\nkind = \"gru-lm\"\nembedding = 12\nhidden = 12\n[algorithm]\nkind = \"fedavg\"\nclient = "
+              "{lr = 2.0, epochs = 5}\n");
+  const auto on_from = [&](const char* text) { return on.ask({"--text", text})["goes_on"]; };
+  BOOST_TEST(on_from("one") == (json{"two", "three", "four"}));
+  BOOST_TEST(on_from("five six") == (json{"one", "seven"}));
+  BOOST_TEST(on.ask({"--text", "one", "--top", "2"})["goes_on"] == (json{"two", "three"}));
+  const auto shown = run_furlong(on.folder, {"infer", on.run.string(), "--text", "five six"});
+  BOOST_TEST(says(shown.out, "five six one seven\n"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

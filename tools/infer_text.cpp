@@ -1,0 +1,92 @@
+#include "tools/infer_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "federated/inference.hpp"
+#include "scenarios/text_reader.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using models::objective;
+
+result<federated::inference> ask(const trained_run& run, const text_question& question, const models::examples& text) {
+  return federated::predict_examples(run.of.experiment, run.model, run.store.get(), question.client,
+                                     question.known.view(), text.view());
+}
+
+std::string class_name(const trained_run& run, std::uint32_t number) {
+  const auto& names = run.of.data.classes;
+  return number < names.size() ? names[number] : std::to_string(number);
+}
+
+/// Adds the likeliest next token until it is the end.
+result<json> go_on(const trained_run& run, const text_question& question, models::examples text) {
+  json tokens = json::array();
+  for (std::size_t i = 0; i < question.most; ++i) {
+    const auto inferred = ask(run, question, text);
+    if (!inferred) return tl::unexpected(inferred.error());
+    const auto next = static_cast<std::uint32_t>(inferred->predictions.front());
+    if (next == models::end_token) break;
+    tokens.push_back(run.of.data.clients->feature_name(next));
+    text.features.push_back(next);
+    ++text.offsets.back();
+  }
+  return tokens;
+}
+
+std::size_t count_unknown(const models::examples& text, const models::data_facts& facts) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text.features, [&](auto token) { return token == models::unknown_token || token >= facts.words; }));
+}
+
+}  // namespace
+
+result<json> infer_text(const trained_run& run, const text_question& question) {
+  if (!run.of.data.texts)
+    return fail(error::kind::usage, "--text", "the run's data are no texts",
+                "name a client (--client ID) or give ratings (--ratings FILE)");
+  const auto text = run.of.data.texts->read(question.text);
+  if (!text) return tl::unexpected(text.error());
+  const auto inferred = ask(run, question, *text);
+  if (!inferred) return tl::unexpected(inferred.error());
+  const auto facts = run.of.data.clients->facts();
+  const bool sequence = facts.labels == objective::next_token;
+  json out = {{"text", question.text},
+              {"tokens", text->features.size() - (sequence ? 1 : 0)},
+              {"unknown", count_unknown(*text, facts)},
+              {"personal", federated::to_string(inferred->source)}};
+  const auto prediction = inferred->predictions.front();
+  if (facts.labels == objective::categorical) {
+    out["class"] = static_cast<std::uint32_t>(prediction);
+    out["name"] = class_name(run, static_cast<std::uint32_t>(prediction));
+  } else if (sequence) {
+    auto tokens = go_on(run, question, *text);
+    if (!tokens) return tokens;
+    out["goes_on"] = std::move(*tokens);
+    out["separator"] = run.of.data.texts->separator();
+  } else {
+    out["probability"] = 1.0 / (1.0 + std::exp(-static_cast<double>(prediction)));
+  }
+  return out;
+}
+
+void print_inferred_text(const json& from) {
+  fmt::print("{}: {} texts known, personal parameters: {}\n", from["who"].get<std::string>(),
+             from["known"].get<std::size_t>(), from["personal"].get<std::string>());
+  if (from["unknown"] != 0)
+    fmt::print("{} of {} tokens are not in the vocabulary\n", from["unknown"].get<std::size_t>(),
+               from["tokens"].get<std::size_t>());
+  if (from.contains("name")) fmt::print("class {}\n", from["name"].get<std::string>());
+  if (from.contains("probability")) fmt::print("probability {:.3f}\n", from["probability"].get<double>());
+  if (!from.contains("goes_on")) return;
+  const auto between = from["separator"].get<std::string>();
+  std::string line = from["text"].get<std::string>();
+  for (const auto& token : from["goes_on"]) line += between + token.get<std::string>();
+  fmt::print("{}\n", line);
+}
+
+}  // namespace furlong::tools
