@@ -100,7 +100,7 @@ synthetic_text_settings read_settings(const option_values& options) {
 vocabulary number_words(const synthetic_text_settings& settings, std::uint32_t buckets) {
   vocabulary made;
   made.buckets = buckets;
-  for (std::uint32_t word = 0; word < settings.words; ++word) made.words.add("word " + std::to_string(word));
+  for (std::uint32_t word = 0; word < settings.words; ++word) made.words.add("w" + std::to_string(word));
   made.token_of.resize(settings.words + std::max(buckets, 1U));
   std::iota(made.token_of.begin(), made.token_of.end(), models::first_word + 0U);
   if (buckets == 0) made.token_of.back() = models::unknown_token;

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(they_are_a_dataset) {
   BOOST_TEST((facts.labels == models::objective::next_token));
   BOOST_TEST(facts.words == models::first_word + 200U);
   BOOST_TEST(facts.features == facts.words + 30U);
-  BOOST_TEST(words->feature_name(facts.words - 1) == "word 199");
+  BOOST_TEST(words->feature_name(facts.words - 1) == "w199");
   BOOST_TEST(words->feature_name(facts.words) == "unknown words 0");
   bool hashed = false;
   bool unknown = false;
