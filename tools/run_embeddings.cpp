@@ -114,11 +114,14 @@ embedding_figures figures_of(const trained_run& run, const run_embeddings& from,
   made.what = from.what;
   made.classes = run.of.experiment.model->objective() == models::objective::categorical;
   made.clients = clients;
+  made.class_names = run.of.data.classes;
+  const bool labelled = run.of.experiment.model->objective() != models::objective::next_token;
   models::examples scratch;
   for (const auto client : clients) {
     const auto& row = from.rows.at(client);
     made.width = row.size();
     made.values.insert(made.values.end(), row.begin(), row.end());
+    if (!labelled) continue;
     const auto data = run.of.experiment.clients->load(client, federated::part::train, scratch);
     made.labels.push_back(main_label(data.labels, made.classes));
   }

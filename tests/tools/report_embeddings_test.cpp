@@ -158,6 +158,10 @@ BOOST_AUTO_TEST_CASE(the_commonest_classes_have_colours_and_the_rest_share_one) 
   BOOST_TEST(plot.groups.size() == 8U);
   BOOST_TEST(plot.groups[0].name == "class 7");
   BOOST_TEST(plot.groups.back().name == "13 other classes");
+  run.embeddings->class_names = {"a", "b", "c", "d", "e", "f", "g", "<nova>"};
+  BOOST_TEST(embedding_picture(run, "").value().groups[0].name == "<nova>");
+  BOOST_TEST(has(report_html({&run, 1}), "&lt;nova&gt;"));
+  BOOST_TEST(!has(report_html({&run, 1}), "<nova>"));
   std::size_t points = 0;
   for (const auto& group : plot.groups) points += group.points.size();
   BOOST_TEST(points == 60U);
@@ -165,6 +169,11 @@ BOOST_AUTO_TEST_CASE(the_commonest_classes_have_colours_and_the_rest_share_one) 
   const auto means = embedding_picture(run, "").value();
   BOOST_TEST(means.groups.size() <= 5U);
   BOOST_TEST(means.groups.front().name.starts_with("mean label 0.00 to"));
+  run.embeddings->labels.clear();  // next tokens
+  const auto alike = embedding_picture(run, "").value();
+  BOOST_TEST(alike.groups.size() == 1U);
+  BOOST_TEST(alike.groups[0].points.size() == 60U);
+  BOOST_TEST(!has(alike.note, "coloured"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

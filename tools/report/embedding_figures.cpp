@@ -17,13 +17,17 @@ constexpr std::size_t neighbours = 10;
 
 vectors vectors_of(const embedding_figures& of) { return {of.values, of.width}; }
 
+std::string class_name(const embedding_figures& of, float label) {
+  const auto number = static_cast<std::size_t>(label);
+  return number < of.class_names.size() ? of.class_names[number] : "class " + std::to_string(number);
+}
+
 /// The commonest classes have a colour each, the others share the last.
-std::vector<scatter_group> by_class(const std::vector<float>& labels, const std::vector<point>& places) {
+std::vector<scatter_group> by_class(const embedding_figures& of, const std::vector<point>& places) {
   std::map<float, std::vector<point>> found;
-  for (std::size_t i = 0; i < labels.size(); ++i) found[labels[i]].push_back(places[i]);
+  for (std::size_t i = 0; i < of.labels.size(); ++i) found[of.labels[i]].push_back(places[i]);
   std::vector<scatter_group> groups;
-  for (auto& [label, points] : found)
-    groups.push_back({"class " + std::to_string(static_cast<std::uint64_t>(label)), 0, std::move(points)});
+  for (auto& [label, points] : found) groups.push_back({class_name(of, label), 0, std::move(points)});
   std::ranges::stable_sort(groups, std::greater{}, [](const scatter_group& one) { return one.points.size(); });
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i].colour = std::min(i, palette - 1);
   if (groups.size() <= palette) return groups;
@@ -86,9 +90,15 @@ std::optional<scatter> embedding_picture(const run_record& run, const std::strin
   const auto& of = *run.embeddings;
   const auto places = tsne(vectors_of(of));
   scatter plot{"User embeddings" + (label.empty() ? "" : ", " + label), {}, {}};
-  plot.groups = of.classes ? by_class(of.labels, places) : by_mean(of.labels, places);
-  plot.note = "t-SNE of " + of.what + " of " + counted(of.clients.size(), "client") + ", coloured by " +
-              (of.classes ? "the commonest label" : "the mean label") + " of their training examples.";
+  plot.note = "t-SNE of " + of.what + " of " + counted(of.clients.size(), "client");
+  if (of.labels.empty()) {
+    plot.groups = {{"clients", 0, places}};
+    plot.note += ".";
+    return plot;
+  }
+  plot.groups = of.classes ? by_class(of, places) : by_mean(of.labels, places);
+  plot.note += std::string(", coloured by ") + (of.classes ? "the commonest label" : "the mean label") +
+               " of their training examples.";
   return plot;
 }
 

@@ -142,12 +142,13 @@ struct run_summary {
 struct embedding_figures {
   /// What tells data apart: all options of the scenario's [data], its source and how many clients it has.
   models::option_values data;
-  std::string what;                    ///< names of the tensors
-  std::size_t width = 1;               ///< numbers a client
-  std::vector<std::uint32_t> clients;  ///< ascending
-  std::vector<float> values;           ///< client by client
-  std::vector<float> labels;           ///< a client each: its commonest class, or its mean label
-  bool classes = false;                ///< labels are classes
+  std::string what;                      ///< names of the tensors
+  std::size_t width = 1;                 ///< numbers a client
+  std::vector<std::uint32_t> clients;    ///< ascending
+  std::vector<float> values;             ///< client by client
+  std::vector<float> labels;             ///< a client each: its commonest class, or its mean label; empty: none has one
+  bool classes = false;                  ///< labels are classes
+  std::vector<std::string> class_names;  ///< by number, or empty
 };
 
 /// The first thing in which two runs' data differ, such as "split_seed"; empty where they are the same. In other data a
