@@ -19,18 +19,17 @@ std::uint32_t number(const models::option_values& options, std::string_view name
   return static_cast<std::uint32_t>(options.integer(name));
 }
 
-/// Next tokens are scored against the whole vocabulary: 10,000 times 10,001 words are 400 MB, and there are batches.
-constexpr std::size_t longest_text = 10'000;
+/// A model of next tokens keeps its states at all of a text's tokens: about 20 kB each with 300 units.
+constexpr std::size_t longest_text = 100'000;
 
-result<void> check_lengths(const text_table& table, const std::string& place) {
-  for (std::uint32_t i = 0; i < table.texts(); ++i) {
-    const auto tokens = table.offsets[i + 1] - table.offsets[i];
-    if (table.owners[i] == nobody || tokens <= longest_text) continue;
+result<void> check_lengths(const text_table& table, const text_split& split, const std::string& place) {
+  for (const auto text : split.texts) {
+    const auto tokens = table.offsets[text + 1] - table.offsets[text];
+    if (tokens <= longest_text) continue;
     return fail(error::kind::data, place,
-                "text " + std::to_string(i + 1) + " (of " + shown(table.clients[table.owners[i]]) + ") has " +
-                    std::to_string(tokens) + " tokens, and at most " + std::to_string(longest_text) +
-                    " can be predicted one after the other",
-                "write a sentence a line, or cut texts with data.max_tokens");
+                "a text of " + shown(table.clients[table.owners[text]]) + " has " + std::to_string(tokens) +
+                    " tokens, and at most " + std::to_string(longest_text) + " can be predicted one after the other",
+                "cut texts with data.max_tokens, or divide that one");
   }
   return {};
 }
@@ -104,9 +103,9 @@ result<std::shared_ptr<const federated::population>> settle_texts(const text_tab
                                                                   const models::option_values& options,
                                                                   const std::string& place, models::objective labels,
                                                                   std::uint32_t classes) {
-  if (labels == models::objective::next_token)
-    if (auto fit = check_lengths(table, place); !fit) return tl::unexpected(fit.error());
   auto split = divide_texts(table, read_split(options));
+  if (labels == models::objective::next_token)
+    if (auto fit = check_lengths(table, split, place); !fit) return tl::unexpected(fit.error());
   auto words = choose_vocabulary(table.words, count_words(table, split), number(options, "vocabulary"),
                                  number(options, "buckets"));
   const auto facts = text_facts(table, words, labels, classes);

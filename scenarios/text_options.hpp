@@ -29,7 +29,7 @@ namespace furlong::scenarios {
                                              std::uint32_t classes = 0);
 
 /// The population that the options make of a table. Fails (kind data) when a text whose tokens are to be predicted is
-/// so long that its scores, one per token and word, would not fit into memory; `place` stands for the source.
+/// so long that a model's states at all of them would not fit into memory; `place` stands for the source.
 [[nodiscard]] result<std::shared_ptr<const federated::population>> settle_texts(const text_table& table,
                                                                                 const models::option_values& options,
                                                                                 const std::string& place,

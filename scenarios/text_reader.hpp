@@ -18,9 +18,9 @@ class text_reader {
   text_reader(std::shared_ptr<const federated::population> clients, const token_settings& how)
       : clients_(std::move(clients)), how_(how) {}
 
-  /// One example with the label 0: the text's tokens, of next tokens with the start before them and no end. Words that
-  /// are not in the vocabulary become what they become in the data. Fails (kind usage) when the text has no tokens or
-  /// is not UTF-8. Takes time that is linear in the vocabulary.
+  /// One example with the label 0: the text's tokens, cut where the data's are. Of next tokens: all of them, with the
+  /// start before and no end. Words that are not in the vocabulary become what they become in the data. Fails (kind
+  /// usage) when the text has no tokens or is not UTF-8. Takes time that is linear in the vocabulary.
   [[nodiscard]] result<models::examples> read(std::string_view text) const;
   /// What stands between two tokens.
   [[nodiscard]] std::string_view separator() const { return how_.kind == token_kind::words ? " " : ""; }

@@ -23,19 +23,25 @@ std::string class_name(const trained_run& run, std::uint32_t number) {
   return number < names.size() ? names[number] : std::to_string(number);
 }
 
-/// Adds the likeliest next token until it is the end.
-result<json> go_on(const trained_run& run, const text_question& question, models::examples text) {
+/// The likeliest next token after each other until it is the end.
+/// @param first prediction of the one after the text
+result<json> go_on(const trained_run& run, const text_question& question, models::examples text, float first) {
   json tokens = json::array();
-  for (std::size_t i = 0; i < question.most; ++i) {
-    const auto inferred = ask(run, question, text);
-    if (!inferred) return tl::unexpected(inferred.error());
-    const auto next = static_cast<std::uint32_t>(inferred->predictions.front());
-    if (next == models::end_token) break;
+  auto next = static_cast<std::uint32_t>(first);
+  while (next != models::end_token && tokens.size() < question.most) {
     tokens.push_back(run.of.data.clients->feature_name(next));
     text.features.push_back(next);
     ++text.offsets.back();
+    const auto inferred = ask(run, question, text);
+    if (!inferred) return tl::unexpected(inferred.error());
+    next = static_cast<std::uint32_t>(inferred->predictions.front());
   }
   return tokens;
+}
+
+/// Whether the model predicts a token from the tokens before it; those of fedatt-2018 do not.
+bool is_language_model(const scenarios::scenario& of) {
+  return !of.model.has("protocol") || of.model.text("protocol") != "fedatt-2018";
 }
 
 std::size_t count_unknown(const models::examples& text, const models::data_facts& facts) {
@@ -48,7 +54,13 @@ std::size_t count_unknown(const models::examples& text, const models::data_facts
 result<json> infer_text(const trained_run& run, const text_question& question) {
   if (!run.of.data.texts)
     return fail(error::kind::usage, "--text", "the run's data are no texts",
-                "name a client (--client ID) or give ratings (--ratings FILE)");
+                "leave it out, and name a client (--client ID) or give ratings (--ratings FILE)");
+  if (!is_language_model(run.of.scenario))
+    return fail(
+        error::kind::usage, "--text",
+        "the run's model.protocol is \"fedatt-2018\", by which no text goes on: it predicts a word from those at "
+        "its place in other texts",
+        "use a run with model.protocol = \"language-model\"");
   const auto text = run.of.data.texts->read(question.text);
   if (!text) return tl::unexpected(text.error());
   const auto inferred = ask(run, question, *text);
@@ -64,7 +76,7 @@ result<json> infer_text(const trained_run& run, const text_question& question) {
     out["class"] = static_cast<std::uint32_t>(prediction);
     out["name"] = class_name(run, static_cast<std::uint32_t>(prediction));
   } else if (sequence) {
-    auto tokens = go_on(run, question, *text);
+    auto tokens = go_on(run, question, *text, prediction);
     if (!tokens) return tokens;
     out["goes_on"] = std::move(*tokens);
     out["separator"] = run.of.data.texts->separator();

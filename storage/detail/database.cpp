@@ -236,8 +236,11 @@ result<void> sync_files(const fs::path& folder, bool logs) {
   for (const auto& entry : fs::directory_iterator(folder, failed)) {
     const auto name = entry.path().filename().string();
     if (name.starts_with("MANIFEST-") || (logs && name.ends_with(".log")))
-      // A log that RocksDB has deleted meanwhile is in tables, which it made durable first.
-      if (auto synced = sync_path(entry.path()); !synced && fs::exists(entry.path(), failed)) return synced;
+      if (auto synced = sync_path(entry.path()); !synced) {
+        // A log that RocksDB has deleted meanwhile is in tables, which it made durable first.
+        const bool deleted = fs::status(entry.path(), failed).type() == fs::file_type::not_found;
+        if (!deleted || !name.ends_with(".log")) return synced;
+      }
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "scenarios/text_reader.hpp"
 #include "scenarios/word_list.hpp"
 #include "tests/scenarios/text_support.hpp"
 
@@ -101,6 +102,32 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_is_of_the_training_sentences_and_others_go_int
   BOOST_TEST(plain.clients->facts().features == plain.clients->facts().words);
 }
 
+BOOST_AUTO_TEST_CASE(a_typed_text_is_read_as_those_of_the_data) {
+  const small_ptb root;
+  const auto data = load({{"clients", "2"}, {"vocabulary", "1"}, {"buckets", "4"}, {"max_tokens", "2"}}, root.path());
+  const auto facts = data.clients->facts();
+  const auto bucket = [&](const char* word) { return facts.words + static_cast<std::uint32_t>(word_hash(word) % 4); };
+  const auto read = data.texts->read(" common new  <unk> Common");  // to go on with: not cut
+  BOOST_REQUIRE(read.has_value());
+  BOOST_TEST((read->features == std::vector<std::uint32_t>{models::start_token, models::first_word, bucket("new"),
+                                                           models::unknown_token, bucket("Common")}));
+  BOOST_TEST((read->offsets == std::vector<std::uint32_t>{0, 5}));
+  BOOST_TEST(read->labels.size() == 1U);
+  const auto lower = load({{"clients", "2"}, {"lower_case", "true"}}, root.path());
+  BOOST_TEST(lower.clients->feature_name(lower.texts->read("COMMON")->features[1]) == "common");
+
+  temporary_directory table;
+  table.write("t.tsv", "user\ttext\tlabel\nu\tab\tx\nu\tba\ty\n");
+  const auto letters = testing::good_data(
+      "labelled-text", {{"path", "t.tsv"}, {"tokens", "characters"}, {"max_tokens", "2"}}, table.path());
+  BOOST_TEST((letters.classes == names{"x", "y"}));
+  const auto cut = letters.texts->read("  abc ");  // as the data are
+  BOOST_REQUIRE(cut.has_value());
+  BOOST_TEST(cut->features.size() == 2U);
+  BOOST_TEST(letters.clients->feature_name(cut->features[1]) == "b");
+  BOOST_TEST(!letters.texts->read("  ").has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_text_that_is_too_long_to_predict_is_refused) {
   temporary_directory root;
   const auto words = [](std::size_t count) {
@@ -108,14 +135,14 @@ BOOST_AUTO_TEST_CASE(a_text_that_is_too_long_to_predict_is_refused) {
     for (std::size_t i = 0; i < count; ++i) line += "a ";
     return line + '\n';
   };
-  root.write("book.txt", "a b\n" + words(10'000) + words(10'001));
+  root.write("book.txt", "a b\n" + words(100'000) + words(100'001));
   const std::vector<setting_override> options{{"path", "book.txt"}, {"clients", "1"}};
   const auto why = testing::text_of(testing::build_data("text", options, root.path()));
-  BOOST_TEST(why.ends_with("book.txt: text 3 (of \"shard 0\") has 10001 tokens, and at most 10000 can be predicted one "
-                           "after the other; write a sentence a line, or cut texts with data.max_tokens"),
+  BOOST_TEST(why.ends_with("book.txt: a text of \"shard 0\" has 100001 tokens, and at most 100000 can be predicted one "
+                           "after the other; cut texts with data.max_tokens, or divide that one"),
              why);
   auto cut = options;
-  cut.push_back({"max_tokens", "10000"});
+  cut.push_back({"max_tokens", "100000"});
   BOOST_TEST(texts_of(*load(cut, root.path()).clients, 0, part::train).size() == 3U);
 }
 

@@ -233,4 +233,14 @@ BOOST_AUTO_TEST_CASE(a_text_goes_on_to_its_end) {
   BOOST_TEST(says(shown.out, "five six one seven\n"));
 }
 
+BOOST_AUTO_TEST_CASE(what_does_not_read_in_order_does_not_go_on) {
+  std::string rows;
+  for (const auto* user : {"ann", "bob"})
+    for (int i = 0; i < 12; ++i) rows += std::string(user) + "\tone two three four\tx\n";
+  text_run on(rows, "task = \"next-token\"\n",
+              "[model]\nkind = \"gru-lm\"\nembedding = 4\nhidden = 4\nprotocol = \"fedatt-2018\"\n[algorithm]\nkind = "
+              "\"fedavg\"\nclient = {lr = 0.1}\n");
+  BOOST_TEST(says(on.refusal({"--text", "one"}), "is \"fedatt-2018\", by which no text goes on"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

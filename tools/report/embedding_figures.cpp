@@ -19,7 +19,9 @@ vectors vectors_of(const embedding_figures& of) { return {of.values, of.width}; 
 
 std::string class_name(const embedding_figures& of, float label) {
   const auto number = static_cast<std::size_t>(label);
-  return number < of.class_names.size() ? of.class_names[number] : "class " + std::to_string(number);
+  const auto name = number < of.class_names.size() ? of.class_names[number] : std::to_string(number);
+  const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? "class " + name : name;
 }
 
 /// The commonest classes have a colour each, the others share the last.
