@@ -115,7 +115,7 @@ void clip(models::delta& change, double bound) {
   for (auto& value : change.values) value *= factor;
 }
 
-/// FedAtt eqs. 5 and 6: beta N(0, 1) on every element, so that the update becomes dense.
+/// FedAtt eq. 6: beta N(0, 1) on every element, so that the update becomes dense.
 void add_client_noise(const job& work) {
   auto& change = work.out.change;
   change = models::to_dense(change);

@@ -77,7 +77,7 @@ struct aggregation_settings {
   std::uint32_t max_updates = 4096;  ///< most updates of a round; raised to the cohort's size when a run is assembled
   double eps = 1.0;                  ///< FedAtt: step size
   fedatt_norm norm = fedatt_norm::frobenius;  ///< FedAtt: of the distances
-  double noise = 0.0;  ///< beta, standard deviation of the normal noise on every element (FedAtt, eqs. 5 and 6)
+  double noise = 0.0;  ///< beta, standard deviation of the normal noise on every element (FedAtt, eq. 6)
   noise_place noise_at = noise_place::client;  ///< per client inside the sum (paper), or once after it (its code)
 };
 

@@ -6,11 +6,14 @@
 #include <numeric>
 #include <optional>
 
+#include "scenarios/detail/file_errors.hpp"
 #include "scenarios/mapped_file.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
+
+using detail::refuse;
 
 constexpr std::string_view short_header = "user,item,rating";
 constexpr std::string_view long_header = "user,item,rating,timestamp";
@@ -52,10 +55,6 @@ std::string number(float value) {
   std::array<char, 32> text{};
   const auto [end, why] = std::to_chars(text.data(), text.data() + text.size(), value);
   return {text.data(), end};
-}
-
-tl::unexpected<error> refuse(const std::string& place, std::string why, std::string mend) {
-  return fail(error::kind::data, place, std::move(why), std::move(mend));
 }
 
 bool fits(const line_values& of, const hosted_bounds& bounds) {

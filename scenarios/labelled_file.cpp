@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "scenarios/detail/file_errors.hpp"
 #include "scenarios/detail/json_text.hpp"
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/text_table.hpp"
@@ -13,16 +14,9 @@ namespace furlong::scenarios {
 
 namespace {
 
+using detail::contradict;
+using detail::refuse;
 using nlohmann::json;
-
-tl::unexpected<error> refuse(const std::string& place, std::string why, std::string mend) {
-  return fail(error::kind::data, place, std::move(why), std::move(mend));
-}
-
-/// The file is good, and the scenario asks for something else.
-tl::unexpected<error> contradict(const std::string& place, std::string why, std::string mend) {
-  return fail(error::kind::usage, place, std::move(why), std::move(mend));
-}
 
 std::string place_of(const std::string& name, std::uint64_t line) { return name + ":" + std::to_string(line); }
 

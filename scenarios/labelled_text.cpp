@@ -90,10 +90,9 @@ result<dataset> settle(labelled_reader& from, const option_values& options, cons
   }
   for (const auto label : from.label_of) from.table.labels.push_back(labels.of_name[label]);
   if (auto chosen = choose_users(from.table, options, place); !chosen) return tl::unexpected(chosen.error());
-  auto clients = settle_texts(from.table, options, place, labels.labels, labels.classes);
-  if (!clients) return tl::unexpected(clients.error());
   dataset data;
-  data.clients = std::move(*clients);
+  auto settled = settle_texts(from.table, options, place, labels.labels, labels.classes, data);
+  if (!settled) return tl::unexpected(settled.error());
   data.classes = std::move(labels.names);
   data.texts =
       std::make_shared<const text_reader>(data.clients, read_token_settings(options, read_token_kind(options)));
@@ -176,7 +175,7 @@ dataset_entry labelled_text_entry() {
       column_option("label_column", default_label, "Column of the label; classes."),
       {.name = "time_column",
        .type = option_type::text,
-       .doc = "Column of the time, a whole number; absent: a user's texts are in order of time."},
+       .doc = "Column of the time, a whole number below 2^32; absent: a user's texts are in order of time."},
       positive_option(),
       token_kind_option("characters"),
   };

@@ -48,9 +48,8 @@ result<dataset> settle(leaf_data& from, const option_values& options, const std:
   }
   auto labels = settle_labels(from, options, place);
   if (!labels) return tl::unexpected(labels.error());
-  auto clients = settle_texts(table, options, place, labels->labels, labels->classes);
-  if (!clients) return tl::unexpected(clients.error());
-  data.clients = std::move(*clients);
+  auto settled = settle_texts(table, options, place, labels->labels, labels->classes, data);
+  if (!settled) return tl::unexpected(settled.error());
   data.classes = std::move(labels->names);
   data.texts = std::make_shared<const text_reader>(data.clients, read_settings(options).tokens);
   return data;

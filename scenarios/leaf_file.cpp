@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scenarios/detail/file_errors.hpp"
 #include "scenarios/detail/json_text.hpp"
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/text_options.hpp"
@@ -11,19 +12,12 @@ namespace furlong::scenarios {
 
 namespace {
 
+using detail::contradict;
+using detail::refuse;
 namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* layout = R"(expected {"users": [...], "user_data": {"name": {"x": [...], "y": [...]}}})";
-
-tl::unexpected<error> refuse(const std::string& place, std::string why, std::string mend) {
-  return fail(error::kind::data, place, std::move(why), std::move(mend));
-}
-
-/// The file is good, and the scenario asks for something else.
-tl::unexpected<error> contradict(const std::string& place, std::string why, std::string mend) {
-  return fail(error::kind::usage, place, std::move(why), std::move(mend));
-}
 
 std::vector<fs::path> json_files(const fs::path& folder) {
   std::error_code ignored;

@@ -34,6 +34,26 @@ result<void> check_lengths(const text_table& table, const text_split& split, con
   return {};
 }
 
+/// Says how much a vocabulary has of the texts that are trained on, unless that is all.
+/// @param counts of each word of the list that it was chosen from
+void note_left_out(const vocabulary& words, const word_list& list, std::span<const std::uint32_t> counts,
+                   std::vector<std::string>& notes) {
+  std::uint64_t different = 0;
+  std::uint64_t all = 0;
+  std::uint64_t known = 0;
+  for (std::uint32_t word = 0; word < list.size(); ++word) {
+    const auto token = words.token_of[word];
+    if (list[word] != unknown_word && counts[word] > 0) ++different;
+    all += counts[word];
+    if (token >= models::first_word && token < words.known()) known += counts[word];
+  }
+  if (words.words.size() >= different) return;
+  const auto thousandths = (1000 * known + all / 2) / all;
+  notes.push_back("the vocabulary has " + std::to_string(words.words.size()) + " of " + std::to_string(different) +
+                  " different tokens: " + std::to_string(thousandths / 10) + "." + std::to_string(thousandths % 10) +
+                  " % of those trained on");
+}
+
 }  // namespace
 
 std::vector<models::option_spec> token_options(std::int64_t vocabulary) {
@@ -99,17 +119,17 @@ models::data_facts token_facts(const models::option_values& options, models::obj
   return facts;
 }
 
-result<std::shared_ptr<const federated::population>> settle_texts(const text_table& table,
-                                                                  const models::option_values& options,
-                                                                  const std::string& place, models::objective labels,
-                                                                  std::uint32_t classes) {
+result<void> settle_texts(const text_table& table, const models::option_values& options, const std::string& place,
+                          models::objective labels, std::uint32_t classes, dataset& to) {
   auto split = divide_texts(table, read_split(options));
   if (labels == models::objective::next_token)
-    if (auto fit = check_lengths(table, split, place); !fit) return tl::unexpected(fit.error());
-  auto words = choose_vocabulary(table.words, count_words(table, split), number(options, "vocabulary"),
-                                 number(options, "buckets"));
+    if (auto fit = check_lengths(table, split, place); !fit) return fit;
+  const auto counts = count_words(table, split);
+  auto words = choose_vocabulary(table.words, counts, number(options, "vocabulary"), number(options, "buckets"));
+  note_left_out(words, table.words, counts, to.notes);
   const auto facts = text_facts(table, words, labels, classes);
-  return make_text_population(table, std::move(split), std::move(words), facts);
+  to.clients = make_text_population(table, std::move(split), std::move(words), facts);
+  return {};
 }
 
 void add_options(std::vector<models::option_spec>& to, std::vector<models::option_spec> more) {

@@ -28,13 +28,12 @@ namespace furlong::scenarios {
 [[nodiscard]] models::data_facts token_facts(const models::option_values& options, models::objective labels,
                                              std::uint32_t classes = 0);
 
-/// The population that the options make of a table. Fails (kind data) when a text whose tokens are to be predicted is
-/// so long that a model's states at all of them would not fit into memory; `place` stands for the source.
-[[nodiscard]] result<std::shared_ptr<const federated::population>> settle_texts(const text_table& table,
-                                                                                const models::option_values& options,
-                                                                                const std::string& place,
-                                                                                models::objective labels,
-                                                                                std::uint32_t classes = 0);
+/// Gives `to` the population that the options make of a table, and notes what its vocabulary leaves out. Fails (kind
+/// data) when a text whose tokens are to be predicted is so long that a model's states at all of them would not fit
+/// into memory; `place` stands for the source.
+[[nodiscard]] result<void> settle_texts(const text_table& table, const models::option_values& options,
+                                        const std::string& place, models::objective labels, std::uint32_t classes,
+                                        dataset& to);
 
 /// Appends a list of options.
 void add_options(std::vector<models::option_spec>& to, std::vector<models::option_spec> more);

@@ -85,9 +85,8 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
     if (auto read = read_held_out(*file, lines, options, use, table); !read) return tl::unexpected(read.error());
   if (lines.user_column)
     if (auto chosen = choose_users(table, options, path.string()); !chosen) return tl::unexpected(chosen.error());
-  auto clients = settle_texts(table, options, path.string(), next_token);
-  if (!clients) return tl::unexpected(clients.error());
-  data.clients = std::move(*clients);
+  if (auto settled = settle_texts(table, options, path.string(), next_token, 0, data); !settled)
+    return tl::unexpected(settled.error());
   data.texts = std::make_shared<const text_reader>(data.clients, lines.tokens);
   return data;
 }

@@ -134,8 +134,7 @@ class fedatt_accumulator final : public accumulator {
       return;
     }
     const auto values = out.change.tensor(t);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<float>(eps_ * wide(coarse(t)[i], fine(t)[i]) / total);
+    models::kernels().drain_wide(values.data(), coarse(t), fine(t), values.size(), eps_ / total);
   }
 
   models::layout_ptr shared_;

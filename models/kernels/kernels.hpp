@@ -2,8 +2,8 @@
 //
 // Plain C-like signatures: a kernel unit must not instantiate templates that other units share, or the linker would
 // merge code for one level into another. All pointers are non-null and do not overlap unless said; no alignment is
-// assumed. Kernels are pure and thread-safe: of multiply() a thread keeps only the memory that it packs operands in.
-// Results may differ in the last bits between levels, never between runs or threads of one level.
+// assumed. Kernels are pure and thread-safe: of multiply() a thread keeps only the memory that it packs an operand in.
+// Results may differ in the last bits between levels; for the same shapes never between runs or threads of one level.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ struct matrix_product {
   bool accumulate;
 };
 
-/// c = op(a) b, or c += that, with a `b` that pack_right() has packed; best where it is small or serves many products.
+/// c = op(a) b, or c += that, with a `b` that pack_right() has packed, for one that serves many products.
 struct packed_product {
   const float* a;  ///< op(a) is m x k
   std::size_t a_stride;
@@ -72,8 +72,12 @@ struct packed_product {
   std::size_t k;
   bool accumulate;
 };
+/// A multiple of the width of every level's panels.
+constexpr std::size_t panel_columns = 48;
 /// Room that pack_right() needs for k x n, in floats.
-constexpr std::size_t packed_floats(std::size_t k, std::size_t n) { return (n + 31) / 32 * 32 * k; }
+constexpr std::size_t packed_floats(std::size_t k, std::size_t n) {
+  return (n + panel_columns - 1) / panel_columns * panel_columns * k;
+}
 
 /// One time step of a gated recurrent unit over `rows` sequences (models/layers/gru.hpp has the equations). Matrices
 /// are dense; those of 3 hidden columns hold what belongs to r, z and n side by side.
@@ -143,9 +147,12 @@ struct kernel_table {
   void (*add_fixed)(std::int64_t* to, const std::int64_t* from, std::size_t n);
   /// to = from * unit, from set to zero
   void (*drain_fixed)(float* to, std::int64_t* from, std::size_t n, double unit);
+  /// to = (coarse + fine 2^-48) * unit, both set to zero
+  void (*drain_wide)(float* to, std::int64_t* coarse, std::int64_t* fine, std::size_t n, double unit);
 
-  /// Allocates only where this thread has not yet had to pack as much (a few MB at most, by the caches' sizes), or
-  /// where m or n is 1 and the vectors are longer than 32,768.
+  /// Allocates only where this thread has not yet had to pack as much (twice a transposed b that has fewer columns than
+  /// a has rows, of others twice 48 columns, of 1,536 terms at most), or where m or n is 1 and the vectors are longer
+  /// than 32,768.
   void (*multiply)(const matrix_product&);
   /// Lays op(b), k x n, out for multiply_packed() of the same level.
   void (*pack_right)(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n,

@@ -210,7 +210,12 @@ void fold_fixed(std::int64_t* __restrict sum, const float* __restrict v, std::si
   for (std::size_t i = 0; i < n; ++i) sum[i] += to_fixed(static_cast<double>(v[i]) * scale);
 }
 
-void fold_wide(std::int64_t* __restrict coarse, std::int64_t* __restrict fine, const float* __restrict v, std::size_t n,
+void fold_fine(std::int64_t* __restrict fine, const float* __restrict v, std::size_t n, double scale) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) fine[i] += to_fixed(static_cast<double>(v[i]) * scale * 0x1p48);
+}
+
+void fold_both(std::int64_t* __restrict coarse, std::int64_t* __restrict fine, const float* __restrict v, std::size_t n,
                double scale) {
 #pragma omp simd
   for (std::size_t i = 0; i < n; ++i) {
@@ -218,6 +223,25 @@ void fold_wide(std::int64_t* __restrict coarse, std::int64_t* __restrict fine, c
     const double whole = (value + round_magic) - round_magic;
     coarse[i] += to_fixed(whole);
     fine[i] += to_fixed((value - whole) * 0x1p48);
+  }
+}
+
+float largest_magnitude(const float* v, std::size_t n) {
+  pack largest = all(0.0F);
+  each_pack(n,
+            [&](std::size_t i, const auto& at) { largest = larger(largest, Eigen::internal::pabs(at.read(v + i))); });
+  return Eigen::internal::predux_max(largest);
+}
+
+/// Where all values are below half a unit the coarse words stay as they are, and half of the memory is not touched.
+void fold_wide(std::int64_t* coarse, std::int64_t* fine, const float* v, std::size_t n, double scale) {
+  constexpr std::size_t most = 256;
+  for (std::size_t begin = 0; begin < n; begin += most) {
+    const std::size_t count = n - begin < most ? n - begin : most;
+    if (static_cast<double>(largest_magnitude(v + begin, count)) * scale < 0.5)
+      fold_fine(fine + begin, v + begin, count, scale);
+    else
+      fold_both(coarse + begin, fine + begin, v + begin, count, scale);
   }
 }
 
@@ -232,6 +256,16 @@ void drain_fixed(float* __restrict to, std::int64_t* __restrict from, std::size_
   for (std::size_t i = 0; i < n; ++i) {
     to[i] = static_cast<float>(static_cast<double>(from[i]) * unit);
     from[i] = 0;
+  }
+}
+
+void drain_wide(float* __restrict to, std::int64_t* __restrict coarse, std::int64_t* __restrict fine, std::size_t n,
+                double unit) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) {
+    to[i] = static_cast<float>((static_cast<double>(coarse[i]) + static_cast<double>(fine[i]) * 0x1p-48) * unit);
+    coarse[i] = 0;
+    fine[i] = 0;
   }
 }
 
@@ -266,6 +300,7 @@ const kernel_table table = {
     .fold_wide = fold_wide,
     .add_fixed = add_fixed,
     .drain_fixed = drain_fixed,
+    .drain_wide = drain_wide,
     .multiply = multiply,
     .pack_right = pack_right,
     .multiply_packed = multiply_packed,

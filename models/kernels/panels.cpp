@@ -1,8 +1,8 @@
-// Products with a matrix that is packed once: the weights that every time step multiplies by, or a small one. A general
-// product packs both operands anew each time, which costs more than ten rows' worth of arithmetic.
+// Products of matrices by register tiles (after Goto and van de Geijn 2008, BLIS).
 //
-// The right operand is cut into panels of two vectors' width; a panel's rows lie one after the other, the last panel
-// is filled up with zeros. As many rows of the left operand as there are registers for their sums go along a panel at
+// The right operand is cut into panels of as many columns as a tile has. A panel whose rows lie in whole vectors is
+// read where it is; a transposed one, or the narrow one that is left, is packed first: its rows one after the other,
+// filled up with zeros. As many rows of the left operand as there are registers for their sums go along a panel at
 // once.
 #include "models/kernels/detail/level_parts.hpp"
 #include "models/kernels/detail/simd.hpp"
@@ -11,53 +11,119 @@ namespace furlong::models::FURLONG_LEVEL {
 
 namespace {
 
-constexpr std::size_t width = std::size_t{2} * lanes;
-static_assert(32 % width == 0, "packed_floats() leaves room for panels of at most 32 columns");
-constexpr int most_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 12 : 6;
+constexpr bool many_registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+constexpr std::size_t most_vectors = many_registers ? 3 : 2;
+constexpr std::size_t most_rows = many_registers ? 8 : 6;
+constexpr std::size_t width = most_vectors * lanes;
+static_assert(panel_columns % width == 0, "packed_floats() leaves room for whole panels");
+
+/// A longer sum is cut, so that what two panels share stays in the cache; a shorter one is not, to write c once only.
+constexpr std::size_t most_uncut = 1536;
+constexpr std::size_t most_terms = 512;
+/// Rows of the left operand that stay in the cache while panels pass by.
+constexpr std::size_t block_rows = 6 * most_rows;
+constexpr std::size_t line = 16;  ///< floats in a line of the cache
+
+constexpr std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
+constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
 /// Of n columns, those in the panel that begins there.
-std::size_t columns(std::size_t n, std::size_t begin) { return n - begin < width ? n - begin : width; }
+std::size_t columns(std::size_t n, std::size_t begin) { return least(n - begin, width); }
 
-/// `rows` rows of a times one panel, of whose columns the first `cols` count.
-template <int rows>
-void multiply_panel(const packed_product& what, std::size_t first, const float* panel, float* c, std::size_t cols) {
-  pack sums[rows][2];
-  for (auto& sum : sums) sum[0] = sum[1] = all(0.0F);
-  const std::size_t row_step = what.a_transposed ? 1 : what.a_stride;
-  const std::size_t step = what.a_transposed ? what.a_stride : 1;
-  const float* a = what.a + first * row_step;
-  for (std::size_t l = 0; l < what.k; ++l, panel += width, a += step) {
-    const pack left = load(panel);
-    const pack right = load(panel + lanes);
-    for (int row = 0; row < rows; ++row) {
-      const pack factor = all(a[static_cast<std::size_t>(row) * row_step]);
-      sums[row][0] = times_add(factor, left, sums[row][0]);
-      sums[row][1] = times_add(factor, right, sums[row][1]);
+/// Element (row, col) at data[row * stride + col], or where it is transposed at data[col * stride + row].
+struct operand {
+  const float* data;
+  std::size_t stride;
+  bool transposed;
+  const float* at(std::size_t row, std::size_t col) const {
+    return data + (transposed ? col * stride + row : row * stride + col);
+  }
+  operand from(std::size_t row, std::size_t col) const { return {at(row, col), stride, transposed}; }
+};
+/// Rows of a panel begin `step` floats apart, and can be read in whole vectors.
+struct panel_view {
+  const float* data;
+  std::size_t step;
+};
+struct target {
+  float* data;
+  std::size_t stride;
+  bool accumulate;
+};
+/// What is read next, and should be in the cache by then: a tile fetches a line for each term of its sum, `step` floats
+/// apart, the next tile those `tile_step` floats further. May lie past the end of the operand: it is only a hint.
+struct upcoming {
+  const float* data;
+  std::size_t step;
+  std::size_t tile_step;
+};
+
+/// rows x k times k x cols, with cols in that many vectors.
+template <std::size_t rows, std::size_t vectors, bool transposed>
+void multiply_tile(const operand& left, panel_view panel, const target& to, std::size_t cols, std::size_t k,
+                   upcoming next) {
+  constexpr std::size_t bases = transposed ? 1 : (rows + 2) / 3;  // an address serves three rows, or registers run out
+  const float* a[bases];
+  for (std::size_t i = 0; i < bases; ++i) a[i] = left.data + 3 * i * left.stride;
+  pack sums[rows][vectors];
+  for (auto& row : sums)
+    for (auto& sum : row) sum = all(0.0F);
+  for (std::size_t l = 0; l < k; ++l, panel.data += panel.step, next.data += next.step) {
+    __builtin_prefetch(next.data);
+    pack right[vectors];
+    for (std::size_t j = 0; j < vectors; ++j) right[j] = load(panel.data + j * lanes);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const pack factor = all(transposed ? a[0][row] : a[row / 3][row % 3 * left.stride]);
+      for (std::size_t j = 0; j < vectors; ++j) sums[row][j] = times_add(factor, right[j], sums[row][j]);
     }
+    for (auto& base : a) base += transposed ? left.stride : 1;
   }
-  for (int row = 0; row < rows; ++row) {
-    float* to = c + (first + static_cast<std::size_t>(row)) * what.c_stride;
-    const auto put = [&](float* where, pack sum, const auto& at) {
-      at.write(where, what.accumulate ? add(at.read(where), sum) : sum);
-    };
-    each_pack(cols, [&](std::size_t i, const auto& at) { put(to + i, sums[row][i / lanes], at); });
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t j = 0; j < vectors; ++j) {
+      float* c = to.data + row * to.stride + j * lanes;
+      const auto put = [&](const auto& at) {
+        at.write(c, to.accumulate ? add(at.read(c), sums[row][j]) : sums[row][j]);
+      };
+      if (cols >= (j + 1) * lanes)
+        put(whole());
+      else
+        put(part{cols - j * lanes});
+    }
+}
+
+using tile_product = void (*)(const operand&, panel_view, const target&, std::size_t, std::size_t, upcoming);
+
+template <std::size_t vectors, bool transposed>
+constexpr tile_product tile_of(std::size_t rows) {
+  switch (rows) {
+    case 1: return multiply_tile<1, vectors, transposed>;
+    case 2: return multiply_tile<2, vectors, transposed>;
+    case 3: return multiply_tile<3, vectors, transposed>;
+    case 4: return multiply_tile<4, vectors, transposed>;
+    case 5: return multiply_tile<5, vectors, transposed>;
+    case 6: return multiply_tile<6, vectors, transposed>;
+    case 7: return multiply_tile<least(7, most_rows), vectors, transposed>;
+    default: return multiply_tile<most_rows, vectors, transposed>;
   }
 }
 
-/// `rows` rows of a, from `first` on, times all panels.
-template <int rows>
-void multiply_rows(const packed_product& what, std::size_t first) {
-  const float* panel = what.packed;
-  for (std::size_t begin = 0; begin < what.n; begin += width, panel += what.k * width)
-    multiply_panel<rows>(what, first, panel, what.c + begin, columns(what.n, begin));
+tile_product tile_of(std::size_t rows, std::size_t vectors, bool transposed) {
+  if (vectors == 1) return transposed ? tile_of<1, true>(rows) : tile_of<1, false>(rows);
+  if (vectors == 2) return transposed ? tile_of<2, true>(rows) : tile_of<2, false>(rows);
+  return transposed ? tile_of<most_vectors, true>(rows) : tile_of<most_vectors, false>(rows);
 }
 
-/// From row `first` on: most_rows at a time, then what is left at once.
-template <int rows = most_rows>
-void multiply_from(const packed_product& what, std::size_t first) {
-  for (; first + rows <= what.m; first += rows) multiply_rows<rows>(what, first);
-  if constexpr (rows > 1)
-    if (first < what.m) multiply_from<rows - 1>(what, first);
+/// m x k times one panel. The rows are dealt evenly: ten are five and five.
+void multiply_panel(const operand& left, const panel_view& panel, const target& to, std::size_t m, std::size_t cols,
+                    std::size_t k, upcoming next) {
+  const std::size_t vectors = divide_up(cols, lanes);
+  std::size_t row = 0;
+  for (std::size_t tiles = divide_up(m, most_rows); tiles > 0; --tiles, next.data += next.tile_step) {
+    const std::size_t rows = divide_up(m - row, tiles);
+    const auto multiply_rows = tile_of(rows, vectors, left.transposed);
+    multiply_rows(left.from(row, 0), panel, {to.data + row * to.stride, to.stride, to.accumulate}, cols, k, next);
+    row += rows;
+  }
 }
 
 /// A vector's worth of rows of b' (columns of b), from `from` on, to the panel: lanes x lanes elements, turned over.
@@ -68,34 +134,139 @@ void pack_square(const float* from, std::size_t stride, float* panel) {
   for (std::uint32_t l = 0; l < lanes; ++l) store(panel + l * width, square.packet[l]);
 }
 
-}  // namespace
-
-void pack_right(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n, float* packed) {
-  for (std::size_t begin = 0; begin < n; begin += width) {
-    const std::size_t cols = columns(n, begin);
-    std::size_t l = 0;
-    if (b_transposed && cols == width)
-      for (; l + lanes <= k; l += lanes, packed += lanes * width)
-        for (std::uint32_t half = 0; half < width; half += lanes)
-          pack_square(b + (begin + half) * b_stride + l, b_stride, packed + half);
-    for (; l < k; ++l, packed += width) {
-      for (std::size_t j = 0; j < cols; ++j)
-        packed[j] = b_transposed ? b[(begin + j) * b_stride + l] : b[l * b_stride + begin + j];
-      for (std::size_t j = cols; j < width; ++j) packed[j] = 0.0F;
-    }
+/// Of a panel's rows from `row` on, `rows` of them: the columns from `col` on, element by element, and the zeros.
+void pack_rows(const operand& right, std::size_t first, std::size_t row, std::size_t rows, std::size_t begin,
+               std::size_t col, std::size_t cols, float* panel) {
+  for (std::size_t l = row; l < row + rows; ++l) {
+    for (std::size_t j = col; j < cols; ++j) panel[l * width + j] = *right.at(first + l, begin + j);
+    for (std::size_t j = cols; j < width; ++j) panel[l * width + j] = 0.0F;
   }
 }
 
-void multiply_packed(const packed_product& what) {
-  if (what.n <= what.m) return multiply_from(what, 0);
-  // The larger operand is read once, a panel at a time; the smaller one stays in the cache.
-  for (std::size_t begin = 0; begin < what.n; begin += width) {
-    auto panel = what;
-    panel.packed += begin * what.k;
-    panel.c += begin;
-    panel.n = columns(what.n, begin);
-    multiply_from(panel, 0);
+/// The `cols` columns from `begin` on of k rows from `first` on.
+void pack_panel(const operand& right, std::size_t first, std::size_t k, std::size_t begin, std::size_t cols,
+                float* panel) {
+  const std::size_t squares = right.transposed ? cols / lanes * lanes : 0;  // columns that are turned over by vectors
+  std::size_t l = 0;
+  for (; l + lanes <= k; l += lanes) {
+    for (std::size_t j = 0; j < squares; j += lanes)
+      pack_square(right.at(first + l, begin + j), right.stride, panel + l * width + j);
+    if (squares < width) pack_rows(right, first, l, lanes, begin, squares, cols, panel);
   }
+  pack_rows(right, first, l, k - l, begin, 0, cols, panel);
+}
+
+/// Memory of this thread for panels. It only grows, to twice what is asked for: blocks of a smaller batch may be
+/// somewhat larger.
+class panel_room {
+ public:
+  panel_room() = default;
+  ~panel_room() { Eigen::internal::aligned_free(data_); }
+  panel_room(const panel_room&) = delete;
+  panel_room& operator=(const panel_room&) = delete;
+
+  float* at_least(std::size_t count) {
+    if (size_ >= count) return data_;
+    Eigen::internal::aligned_free(data_);
+    data_ = nullptr;
+    size_ = 0;
+    data_ = static_cast<float*>(Eigen::internal::aligned_malloc(2 * count * sizeof(float)));
+    size_ = 2 * count;
+    return data_;
+  }
+
+ private:
+  float* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Rows of c between two looks at the same panel. The larger operand is read once.
+std::size_t rows_per_block(std::size_t m, std::size_t n) { return n > m ? m : block_rows; }
+
+/// Packed panels of `terms` rows.
+upcoming next_packed(const float* panel, std::size_t terms) { return {panel + width * terms, line, line * terms}; }
+
+/// One part of a product: its terms from `first` on.
+class partial_product {
+ public:
+  partial_product(const matrix_product& what, std::size_t first, std::size_t terms, bool accumulate)
+      : what_(what),
+        left_{what.a, what.a_stride, what.a_transposed},
+        right_{what.b, what.b_stride, what.b_transposed},
+        first_(first),
+        terms_(terms),
+        accumulate_(accumulate),
+        block_(rows_per_block(what.m, what.n)),
+        keeps_(what.b_transposed && block_ < what.m) {}
+
+  void run() {
+    thread_local panel_room room;
+    if (what_.b_transposed || what_.n % lanes != 0)
+      packed_ = room.at_least((keeps_ ? divide_up(what_.n, width) * width : width) * least(what_.k, most_uncut));
+    for (std::size_t row = 0; row < what_.m; row += block_)
+      for (std::size_t begin = 0; begin < what_.n; begin += width) multiply_block(row, begin);
+  }
+
+ private:
+  void multiply_block(std::size_t row, std::size_t begin) {
+    const std::size_t cols = columns(what_.n, begin);
+    panel_view panel{right_.at(first_, begin), right_.stride};
+    if (right_.transposed || cols % lanes != 0) {
+      float* packed = packed_ + (keeps_ ? begin * terms_ : 0);
+      if (row == 0) pack_panel(right_, first_, terms_, begin, cols, packed);
+      panel = {packed, width};
+    }
+    multiply_panel(left_.from(row, first_), panel,
+                   {what_.c + row * what_.c_stride + begin, what_.c_stride, accumulate_}, least(block_, what_.m - row),
+                   cols, terms_, after(row, begin, panel));
+  }
+
+  /// The next panel; or where the left operand is read across its rows, which no processor foresees, its next rows.
+  upcoming after(std::size_t row, std::size_t begin, const panel_view& panel) const {
+    if (left_.transposed) return {left_.at(row + block_rows, first_), left_.stride, most_rows};
+    if (keeps_ && row > 0) return next_packed(panel.data, terms_);
+    const float* next = right_.at(first_, begin + width);
+    if (!right_.transposed) return {next, right_.stride, line};
+    if (right_.stride == terms_) return {next, line, line * terms_};  // lies without gaps
+    return {panel.data, 0, 0};
+  }
+
+  const matrix_product& what_;
+  operand left_;
+  operand right_;
+  std::size_t first_;
+  std::size_t terms_;
+  bool accumulate_;
+  std::size_t block_;
+  bool keeps_;  ///< packed panels serve further rows
+  float* packed_ = nullptr;
+};
+
+}  // namespace
+
+void multiply_in_panels(const matrix_product& what) {
+  const std::size_t parts = what.k <= most_uncut ? 1 : divide_up(what.k, most_terms);
+  const std::size_t terms = divide_up(what.k, parts);
+  bool accumulate = what.accumulate;
+  for (std::size_t first = 0; first < what.k; first += terms, accumulate = true)
+    partial_product(what, first, least(terms, what.k - first), accumulate).run();
+}
+
+void pack_right(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n, float* packed) {
+  for (std::size_t begin = 0; begin < n; begin += width)
+    pack_panel({b, b_stride, b_transposed}, 0, k, begin, columns(n, begin), packed + begin * k);
+}
+
+void multiply_packed(const packed_product& what) {
+  const operand left{what.a, what.a_stride, what.a_transposed};
+  const std::size_t block = rows_per_block(what.m, what.n);
+  for (std::size_t row = 0; row < what.m; row += block)
+    for (std::size_t begin = 0; begin < what.n; begin += width) {
+      const float* panel = what.packed + begin * what.k;
+      multiply_panel(left.from(row, 0), {panel, width},
+                     {what.c + row * what.c_stride + begin, what.c_stride, what.accumulate}, least(block, what.m - row),
+                     columns(what.n, begin), what.k, next_packed(panel, what.k));
+    }
 }
 
 void add_rows(float* to, const float* from, std::size_t rows, std::size_t cols) {

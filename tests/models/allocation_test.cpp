@@ -69,8 +69,7 @@ models::examples ragged_texts() {
   return data;
 }
 
-/// What steps take from the heap after the first few. Widths are such that products are cut into blocks of more than
-/// Eigen would put on the stack.
+/// What steps take from the heap after the first few. Widths are such that operands of products are packed.
 std::size_t allocations_of_steps(const char* kind, models::objective labels, double dropout) {
   const auto* entry = models::find_model(kind);
   auto options = models::defaults(entry->options);

@@ -168,17 +168,20 @@ BOOST_AUTO_TEST_CASE(fold_fixed_is_exact_integer_arithmetic) {
 }
 
 BOOST_AUTO_TEST_CASE(fold_wide_is_fold_fixed_on_a_grid_2_to_the_48_finer) {
-  at_every_level([](const models::kernel_table& k, std::size_t n) {
+  const auto check = [](const models::kernel_table& k, std::size_t n) {
     std::vector<std::int64_t> coarse(n);
     std::vector<std::int64_t> fine(n);
     std::vector<int128> expected(n);
     for (std::uint32_t part = 1; part < 6; ++part) {
-      const auto values = draw(n, part, -1024.0F, 1024.0F);
+      auto values = draw(n, part, -1024.0F, 1024.0F);
+      if (n > 0) values[n / 2] = part % 2 == 0 ? 0x1p20F : -0x1p20F;  // above a unit, unlike most
       k.fold_wide(coarse.data(), fine.data(), values.data(), n, std::ldexp(part, -20));
       for (std::size_t i = 0; i < n; ++i) expected[i] += exact_fixed(values[i], part, 48 - 20);
     }
     for (std::size_t i = 0; i < n; ++i) BOOST_TEST(((static_cast<int128>(coarse[i]) << 48) + fine[i] == expected[i]));
-  });
+  };
+  at_every_level(check);
+  for (const auto* level : supported_kernels()) check(*level, 1000);
 }
 
 // FedAtt's weights are no integers, but have 24 bits: products with them are exact, fused with an addition or not.
@@ -213,6 +216,19 @@ BOOST_AUTO_TEST_CASE(drain_fixed_rounds_once_and_leaves_zeros) {
       BOOST_TEST(out[i] == static_cast<float>(static_cast<double>(before[i]) * unit));
       BOOST_TEST(words[i] == 0);
     }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(drain_wide_adds_both_words_and_leaves_zeros) {
+  at_every_level([](const models::kernel_table& k, std::size_t n) {
+    const auto values = draw(n, 1, -1024.0F, 1024.0F);
+    std::vector<std::int64_t> coarse(n);
+    std::vector<std::int64_t> fine(n);
+    k.fold_wide(coarse.data(), fine.data(), values.data(), n, 0x1p-3);
+    std::vector<float> out(n, 9.0F);
+    k.drain_wide(out.data(), coarse.data(), fine.data(), n, 0x1p3);
+    BOOST_TEST(out == values, boost::test_tools::per_element());
+    BOOST_TEST((coarse == std::vector<std::int64_t>(n) && fine == coarse));
   });
 }
 

@@ -95,6 +95,7 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_is_of_the_training_sentences_and_others_go_int
   BOOST_TEST(facts.words == models::first_word + 1U);
   BOOST_TEST(facts.features == facts.words + 4U);
   BOOST_TEST(data.clients->feature_name(models::first_word) == "common");
+  BOOST_TEST((data.notes == names{"the vocabulary has 1 of 11 different tokens: 50.0 % of those trained on"}));
   BOOST_TEST(texts_of(*data.clients, 5, part::train)[0] ==
              "<start> unknown words " + std::to_string(word_hash("t0") % 4) + " common <end>");
   const auto plain = load({{"clients", "2"}, {"vocabulary", "1"}}, root.path());

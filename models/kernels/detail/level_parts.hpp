@@ -6,6 +6,7 @@
 namespace furlong::models::FURLONG_LEVEL {
 
 void multiply(const matrix_product& what);
+void multiply_in_panels(const matrix_product& what);  // m, n and k are above 0
 void pack_right(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n, float* packed);
 void multiply_packed(const packed_product& what);
 void add_rows(float* to, const float* from, std::size_t rows, std::size_t cols);
