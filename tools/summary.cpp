@@ -154,6 +154,12 @@ json identity_json(const session& of, const federated::protocol::server_state& s
           {"private_sha256", own.sha256}};
 }
 
+/// What makes figures incomparable with those of other runs.
+void add_protocol(const scenarios::scenario& of, json& out) {
+  const char* name = "protocol";
+  if (of.model.has(name) && of.model.text(name) != "language-model") out[name] = of.model.text(name);
+}
+
 }  // namespace
 
 std::uint64_t peak_rss_bytes() {
@@ -166,6 +172,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   const auto& state = outcome.state;
   const auto& counts = state.counts;
   json out = identity_json(of, state, own);
+  add_protocol(of.scenario, out);
   out.update({{"wall_seconds", state.wall_seconds},
               {"cpu_seconds", state.cpu_seconds},
               {"train_seconds", state.train_seconds},

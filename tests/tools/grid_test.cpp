@@ -120,6 +120,10 @@ BOOST_AUTO_TEST_CASE(tables_hold_means_deviations_and_gaps) {
   BOOST_TEST(table.find("1 of 2") != std::string::npos, table);
   BOOST_TEST(table.find("1.2500") != std::string::npos, table);
   BOOST_TEST(table.find("auc") == std::string::npos, table);  // no column of nothing
+  BOOST_TEST(table.find("fedatt-2018") == std::string::npos, table);
+  auto published = rows;
+  published[1].summary["protocol"] = "fedatt-2018";
+  BOOST_TEST(sweep_table(axes, published).find("Protocol fedatt-2018: ") != std::string::npos);
 
   const auto csv = sweep_csv(axes, rows);
   BOOST_TEST(csv.starts_with("run,status,seed,algorithm.kind,eval.unseen.rmse,note\r\n"), csv);

@@ -78,6 +78,8 @@ constexpr std::array columns = {
     column{"unseen perpl.", "eval.unseen.perplexity", 1.0, 2},
     column{"seen acc %", "eval.seen.accuracy", 100.0, 1},
     column{"unseen acc %", "eval.unseen.accuracy", 100.0, 1},
+    column{"seen acc % (words)", "eval.seen.accuracy_words", 100.0, 1},
+    column{"unseen acc % (words)", "eval.unseen.accuracy_words", 100.0, 1},
     column{"wasted %", "wasted.share", 100.0, 1},
     column{"virtual s", "virtual_seconds", 1.0, 0},
     column{"to target s", "time_to_target.virtual_seconds", 1.0, 0},
@@ -194,7 +196,13 @@ std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sw
     lines.front().emplace_back(column.title);
     for (std::size_t g = 0; g < groups.size(); ++g) lines[g + 1].push_back(mean_and_spread(values[g], column.digits));
   }
-  return aligned(lines, axes.size());
+  auto text = aligned(lines, axes.size());
+  const auto is_published = [](const sweep_row& row) {
+    return !row.summary.is_null() && row.summary.value("protocol", "") == "fedatt-2018";
+  };
+  if (std::ranges::any_of(rows, is_published))
+    text += "Protocol fedatt-2018: what is called perplexity is not that of a language model.\n";
+  return text;
 }
 
 }  // namespace furlong::tools
