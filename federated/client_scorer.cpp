@@ -11,14 +11,17 @@ bool rebuilds_unseen(const run_settings& settings) {
   return settings.algorithm != algorithm_kind::furl || settings.own.cold_start == cold_start_kind::reconstruct;
 }
 
+/// Whether a tensor is one client's: private, or with a row for each.
+bool is_personal(const experiment& e, std::size_t tensor) {
+  return e.parts.slots[tensor].is_private || (*e.parts.model)[tensor].index == models::row_index::by_client;
+}
+
 }  // namespace
 
 void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
                      models::working_set& weights) {
-  for (const auto t : tensors) {
-    const bool everybodys = !e.parts.slots[t].is_private && (*e.parts.model)[t].index != models::row_index::by_client;
-    if (!everybodys) weights.reinitialize(t, e.settings.seed, 0, client);
-  }
+  for (const auto t : tensors)
+    if (is_personal(e, t)) weights.reinitialize(t, e.settings.seed, 0, client);
 }
 
 client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
@@ -27,6 +30,7 @@ client_scorer::client_scorer(const experiment& e, const models::shared_parameter
     for (const auto& name : e.settings.evaluation.reconstruct)
       if (const auto tensor = e.parts.model->find(name)) rebuilt_.push_back(*tensor);
   std::ranges::sort(rebuilt_);
+  tunes_ = std::ranges::any_of(rebuilt_, [&](auto tensor) { return !is_personal(e, tensor); });
 }
 
 void client_scorer::leave_out(std::vector<std::uint32_t> clients) {
@@ -108,7 +112,8 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   const bool cold =
       is_stateful(settings.algorithm) && !*stored && settings.own.cold_start == cold_start_kind::reconstruct;
   const auto tested = static_cast<std::uint32_t>(test.size());
-  if (settings.algorithm != algorithm_kind::fedrecon && !cold) {
+  const bool rebuilds = settings.algorithm == algorithm_kind::fedrecon || cold;
+  if (!rebuilds && !tunes_) {
     use.weights.gather(*e_.model, e_.parts, model_, use.own, test, client);
     add_scores(0, tested, use, out);
     return {};
@@ -122,7 +127,10 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   const auto own_batches =
       settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
   cut_batches(0, trained, own_batches, use.support);
-  rebuild(client, e_.parts.private_tensors, use);
+  if (rebuilds)
+    rebuild(client, e_.parts.private_tensors, use);
+  else  // also what is the client's own goes on from what it is
+    reconstruct(*e_.model, use.weights, rebuilt_, use.support, settings.reconstruction, use.solver);
   add_scores(trained, trained + tested, use, out);
   return {};
 }

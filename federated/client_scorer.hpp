@@ -47,6 +47,7 @@ class client_scorer {
   private_store* store_;
   bool validation_is_unseen_;
   std::vector<std::size_t> rebuilt_;     ///< tensors reconstructed for unseen clients
+  bool tunes_ = false;                   ///< shared ones are among them, and are fine-tuned for seen clients too
   std::vector<std::uint32_t> left_out_;  ///< ascending
 };
 

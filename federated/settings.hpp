@@ -102,7 +102,7 @@ struct evaluation_settings {
   bool clip = false;             ///< clip predicted ratings to the dataset's range
   float clip_low = 1.0F;
   float clip_high = 5.0F;
-  std::vector<std::string> reconstruct;  ///< tensors rebuilt from the support of each unseen client
+  std::vector<std::string> reconstruct;  ///< tensors rebuilt for each unseen client; shared ones are fine-tuned for all
   target_settings target = {};           ///< when was it first reached?
   bool split = true;       ///< unseen clients: even batches support, odd ones query; else all examples are scored
   bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure

@@ -172,22 +172,13 @@ void note_unscored(scenario& of, const dataset& data) {
       "evaluation.batch_size");
 }
 
-/// Why no unseen client's tensors are rebuilt before it is scored; empty where they are.
-std::string why_untuned(const scenario& of, const dataset& data) {
-  using federated::cold_start_kind;
-  if (of.settings.algorithm == federated::algorithm_kind::furl &&
-      of.settings.own.cold_start == cold_start_kind::initial)
-    return "under furl unseen clients are scored as they are, unless private.cold_start is \"reconstruct\"";
-  const bool validated = !data.clients->unseen_validation().empty() && can_score(of, *data.clients, "validation");
-  if (!data.whole || validated || can_score(of, *data.clients, "unseen")) return {};
-  return "nobody unseen is scored, and clients that train are scored without fine-tuning";
-}
-
-/// A note where shared tensors are to be fine-tuned on the support of unseen clients, and are not.
+/// A note where shared tensors are to be fine-tuned before clients are scored, and are not.
 result<void> note_untuned(scenario& of, const dataset& data) {
+  using federated::cold_start_kind;
   const auto& rebuilt = of.settings.evaluation.reconstruct;
-  const auto why = why_untuned(of, data);
-  if (rebuilt.empty() || why.empty()) return {};
+  const bool as_they_are = of.settings.algorithm == federated::algorithm_kind::furl &&
+                           of.settings.own.cold_start == cold_start_kind::initial;
+  if (rebuilt.empty() || !as_they_are) return {};
   const auto model = build_model(of, data.clients->facts());
   if (!model) return tl::unexpected(model.error());
   const auto& tensors = *(*model)->tensors();
@@ -197,7 +188,9 @@ result<void> note_untuned(scenario& of, const dataset& data) {
            std::ranges::find(of.private_tensors, name) == of.private_tensors.end();
   };
   if (std::ranges::any_of(rebuilt, is_shared))
-    of.notes.push_back("evaluation.reconstruct has no effect on shared tensors: " + why);
+    of.notes.push_back(
+        "evaluation.reconstruct has no effect: under furl clients are scored as they are, unless private.cold_start is "
+        "\"reconstruct\"");
   return {};
 }
 

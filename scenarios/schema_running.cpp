@@ -92,8 +92,8 @@ void add_evaluation(std::vector<key_spec>& keys) {
   add(may_change(plain({.name = "evaluation.reconstruct",
                         .type = option_type::text_list,
                         .doc = "Tensors rebuilt from the support examples of unseen clients; default: the private "
-                               "ones, and those with a row per client. Shared ones are fine-tuned on the support; "
-                               "\"*\" stands for all tensors."})));
+                               "ones, and those with a row per client. Shared ones are fine-tuned on the support, and "
+                               "for clients that train on their train part; \"*\" stands for all tensors."})));
   add(may_change(key("evaluation.split", FURLONG_AT(evaluation.split),
                      "Unseen clients: their even batches are support, the odd ones are scored. Without it all their "
                      "examples are scored, and nothing can be rebuilt: for data that has a test part of its own.")));

@@ -117,6 +117,28 @@ BOOST_AUTO_TEST_CASE(shared_tensors_are_fine_tuned_from_the_models_values) {
   }
 }
 
+// The same for clients that train: a step for each of their training examples, one after the other. Client 0 rated item
+// 0 with 3 (user 0.5 -> 1), then item 1 with 4 (user -> 1.8, item 2 -> 2.4); client 1 item 2 with 5 (user -> 2.6).
+BOOST_AUTO_TEST_CASE(seen_clients_are_fine_tuned_on_their_train_part) {
+  auto e = experiment_of(algorithm_kind::fedavg, {"user", "item"}, tiny());
+  e.settings.reconstruction = {.lr = 0.1F, .epochs = 1};
+  check(report_of(e, model_of(e)).seen, 2, {{1.8 * 2.4, 4}, {1.8 * 4, 1}, {2.6, 2}});
+}
+
+// What is the client's own is tuned, too, from the stored values; alone it is left as it is.
+BOOST_AUTO_TEST_CASE(stored_values_are_where_fine_tuning_starts) {
+  auto e = experiment_of(algorithm_kind::furl, {"user", "item"}, tiny());
+  e.settings.own.cold_start = federated::cold_start_kind::reconstruct;
+  e.settings.reconstruction = {.lr = 0.1F, .epochs = 1};
+  storage::memory_store store(e.parts.private_);
+  models::private_parameters own(e.parts.private_);
+  own.values()[0] = 0.5F;
+  for (const std::uint32_t client : {0U, 1U}) BOOST_REQUIRE(store.commit(client, 3, own));
+  check(report_of(e, model_of(e), &store).seen, 2, {{1.8 * 2.4, 4}, {1.8 * 4, 1}, {2.6, 2}});
+  e.settings.evaluation.reconstruct = {"user"};
+  check(report_of(e, model_of(e), &store).seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
+}
+
 BOOST_AUTO_TEST_CASE(batches_of_evaluation_can_have_a_size_of_their_own) {
   auto e = experiment_of(algorithm_kind::fedrecon, {"user"}, tiny());
   e.settings.evaluation.batch_size = 2;  // of five: 0, 1 and 4 support, 2 and 3 query

@@ -151,8 +151,8 @@ BOOST_AUTO_TEST_CASE(the_protocol_of_2018_is_said_loudly) {
   BOOST_TEST(notes_of(words, {{"model.score_batch", "128"}}) == "");
 }
 
-// Who is scored is known once the data is read.
-BOOST_AUTO_TEST_CASE(fine_tuning_where_nobody_unseen_is_scored) {
+// Needs the model, which needs the data.
+BOOST_AUTO_TEST_CASE(fine_tuning_where_clients_are_scored_as_they_are) {
   const auto fitted = [](overrides changes) {
     changes.insert(changes.begin(), {{"algorithm.kind", "fedavg"}, {"model.private", "[]"}});
     auto read = parse_scenario_text(valid_scenario(), "t.toml", changes);
@@ -164,25 +164,15 @@ BOOST_AUTO_TEST_CASE(fine_tuning_where_nobody_unseen_is_scored) {
   };
   const setting_override tuned{"evaluation.reconstruct", "['*']"};
   const setting_override divided{"data.split", "[0.8, 0.1, 0.1]"};
-  const std::string idle =
-      "evaluation.reconstruct has no effect on shared tensors: nobody unseen is scored, and clients that train are "
-      "scored without fine-tuning";
-  BOOST_TEST(fitted({divided}) == "");
-  BOOST_TEST(fitted({divided, tuned}) == idle);
-  BOOST_TEST(fitted({divided, {"evaluation.reconstruct", "['item']"}}) == idle);
-  BOOST_TEST(fitted({divided, tuned, {"data.unseen_users.test", "0.1"}}) == "");
-  BOOST_TEST(fitted({divided, tuned, {"data.unseen_users.validation", "0.1"}}) == "");
-  // A client's own row is rebuilt for unseen clients only, by default: nobody asked for anything that is left out.
-  BOOST_TEST(fitted({divided, {"model.user_table", "true"}}).find("fine-tuning") == std::string::npos);
+  BOOST_TEST(fitted({divided, tuned}) == "");
   const setting_override furl{"algorithm.kind", "furl"};
   const setting_override own{"model.private", "['user']"};
   BOOST_TEST(fitted({divided, furl, own}) == "");
-  const overrides unseen{divided, furl, own, tuned, {"data.unseen_users.test", "0.1"}};
-  BOOST_TEST(
-      fitted(unseen) ==
-      "evaluation.reconstruct has no effect on shared tensors: under furl unseen clients are scored as they are, "
-      "unless private.cold_start is \"reconstruct\"");
-  auto cold = unseen;
+  const overrides as_they_are{divided, furl, own, tuned};
+  BOOST_TEST(fitted(as_they_are) ==
+             "evaluation.reconstruct has no effect: under furl clients are scored as they are, unless "
+             "private.cold_start is \"reconstruct\"");
+  auto cold = as_they_are;
   cold.push_back({"private.cold_start", "reconstruct"});
   BOOST_TEST(fitted(cold) == "");
 }
