@@ -127,9 +127,9 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   const auto own_batches =
       settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
   cut_batches(0, trained, own_batches, use.support);
-  if (rebuilds)
-    rebuild(client, e_.parts.private_tensors, use);
-  else  // also what is the client's own goes on from what it is
+  if (rebuilds) rebuild(client, e_.parts.private_tensors, use);
+  if (tunes_ &&
+      settings.algorithm != algorithm_kind::fedrecon)  // what is the client's own goes on from what it is, too
     reconstruct(*e_.model, use.weights, rebuilt_, use.support, settings.reconstruction, use.solver);
   add_scores(trained, trained + tested, use, out);
   return {};

@@ -67,7 +67,9 @@ class fedatt_accumulator final : public accumulator {
     out.change = models::shared_parameters(shared_);
     out.usable = out.count > 0;
     for (std::size_t t = 0; t < shared_->count(); ++t) report_tensor(t, out);
-    std::ranges::fill(words_, 0);
+    // The words of values have been drained, unless a tensor was of no use.
+    const auto left = out.usable ? header_words + 3 * shared_->count() : words_.size();
+    std::fill_n(words_.begin(), left, 0);
     return out;
   }
 

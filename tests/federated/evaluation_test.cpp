@@ -135,7 +135,11 @@ BOOST_AUTO_TEST_CASE(stored_values_are_where_fine_tuning_starts) {
   own.values()[0] = 0.5F;
   for (const std::uint32_t client : {0U, 1U}) BOOST_REQUIRE(store.commit(client, 3, own));
   check(report_of(e, model_of(e), &store).seen, 2, {{1.8 * 2.4, 4}, {1.8 * 4, 1}, {2.6, 2}});
+  // Who has stored nothing is rebuilt as at any cold start, and then tuned.
+  storage::memory_store empty(e.parts.private_);
+  const double tuned = report_of(e, model_of(e), &empty).seen->loss;
   e.settings.evaluation.reconstruct = {"user"};
+  BOOST_TEST(tuned != report_of(e, model_of(e), &empty).seen->loss);
   check(report_of(e, model_of(e), &store).seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
 }
 

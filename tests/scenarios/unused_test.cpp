@@ -164,11 +164,17 @@ BOOST_AUTO_TEST_CASE(fine_tuning_where_clients_are_scored_as_they_are) {
   };
   const setting_override tuned{"evaluation.reconstruct", "['*']"};
   const setting_override divided{"data.split", "[0.8, 0.1, 0.1]"};
+  const setting_override held_out{"data.unseen_users.test", "0.1"};
+  BOOST_TEST(fitted({divided}) == "");
   BOOST_TEST(fitted({divided, tuned}) == "");
+  BOOST_TEST(fitted({divided, {"evaluation.reconstruct", "['item']"}}) == "");
+  BOOST_TEST(fitted({divided, tuned, held_out}) == "");
+  BOOST_TEST(fitted({divided, tuned, {"data.unseen_users.validation", "0.1"}}) == "");
+  BOOST_TEST(fitted({divided, {"model.user_table", "true"}}).find("reconstruct") == std::string::npos);
   const setting_override furl{"algorithm.kind", "furl"};
   const setting_override own{"model.private", "['user']"};
   BOOST_TEST(fitted({divided, furl, own}) == "");
-  const overrides as_they_are{divided, furl, own, tuned};
+  const overrides as_they_are{divided, furl, own, tuned, held_out};
   BOOST_TEST(fitted(as_they_are) ==
              "evaluation.reconstruct has no effect: under furl clients are scored as they are, unless "
              "private.cold_start is \"reconstruct\"");

@@ -198,7 +198,7 @@ std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sw
   }
   auto text = aligned(lines, axes.size());
   const auto is_published = [](const sweep_row& row) {
-    return !row.summary.is_null() && row.summary.value("protocol", "") == "fedatt-2018";
+    return row.summary.contains("protocol") && row.summary["protocol"] == "fedatt-2018";
   };
   if (std::ranges::any_of(rows, is_published))
     text += "Protocol fedatt-2018: what is called perplexity is not that of a language model.\n";
