@@ -47,7 +47,7 @@ enum class rejection : std::uint8_t {
   wrong_shape,      ///< tensors, rows or values do not fit the layout
   not_finite,       ///< a NaN or an infinity
   norm_bound,       ///< larger than aggregation.max_norm
-  weight_bound,     ///< more examples than aggregation.max_weight
+  weight_bound,     ///< more examples than aggregation.max_weight, or than any client has
   attention_range,  ///< FedAtt: |s - c| > 30, so that exp(s - c) leaves the accumulator's range
   client_failed,    ///< the client could not do the work
 };

@@ -45,6 +45,7 @@ std::optional<rejection> validate(const client_update& update, const models::lay
                                   const aggregation_settings& bounds) {
   if (!has_shape(update.change, shared)) return rejection::wrong_shape;
   if (bounds.rule == rule_kind::mean && update.weight > bounds.max_weight) return rejection::weight_bound;
+  if (update.examples > most_examples) return rejection::weight_bound;
   if (!std::isfinite(update.loss_sum)) return rejection::not_finite;
   for (std::size_t t = 0; t < shared.count(); ++t) {
     const auto values = update.change.values_of(t);

@@ -68,7 +68,6 @@ serve_board::serve_board(const session& of) : last_round_ended_(unix_now()) {
   fixed_.asynchronous = e.settings.participation.mode == federated::participation_mode::async;
   fixed_.rounds = e.settings.rounds;
   fixed_.started_at = unix_now();
-  fixed_.silent_after = e.settings.network.heartbeat + e.settings.network.timeout;
   fixed_.clients.population = e.clients->facts().clients;
   fixed_.clients.training = e.participants->training().size();
   counts_.resize(fixed_.clients.population);
@@ -120,7 +119,8 @@ void serve_board::show(const federation_view& view) {
   live.round = view.state.version + (view.now == federation_view::phase::training ? 1 : 0);
   live.counts = view.state.counts;
   live.clients.reached = view.who.reached();
-  live.clients.at_work = view.in_flight;
+  live.clients.adrift = view.adrift;
+  live.clients.at_work = view.in_flight - view.adrift;
   if (view.covered != checkpoint_.version) checkpoint_ = {view.covered, unix_now()};
   if (view.covered > 0) live.checkpoint = checkpoint_;
   live.unasked = view.turned_away.unasked;

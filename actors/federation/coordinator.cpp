@@ -287,14 +287,16 @@ federation_view view_of(self_pointer self) {
   using phase = federation_view::phase;
   auto& state = self->state;
   const auto now = !state.started ? phase::waiting : state.evaluation ? phase::evaluating : phase::training;
-  federation_view view{state.machine->state(), *state.who, now, state.machine->in_flight(),
+  const auto open = state.machine->open_tasks();
+  federation_view view{state.machine->state(), *state.who, now, open.size(),           open.size(),
                        state.covered,          {},         {},  state.keeper->counts()};
   const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
-  const auto open = state.machine->open_tasks();
   for (const auto& [number, branch] : state.branches) {
     view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});
-    for (const auto& [first, node] : branch.nodes)
+    for (const auto& [first, node] : branch.nodes) {
       view.nodes.push_back({node.clients, node.name, number, seconds_since(node.since), tasks_of(node.clients, open)});
+      view.adrift -= view.nodes.back().at_work;
+    }
   }
   return view;
 }

@@ -40,7 +40,8 @@ struct federation_view {
   const federated::protocol::server_state& state;
   const federated::protocol::directory& who;
   phase now = phase::waiting;
-  std::size_t in_flight = 0;
+  std::size_t in_flight = 0;  ///< tasks
+  std::size_t adrift = 0;     ///< of these, tasks whose node is gone
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint; 0: none
   std::vector<aggregator> aggregators;
   std::vector<node> nodes;

@@ -97,7 +97,7 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
     return std::nullopt;
   }
   settlement what;
-  what.examples = update.examples;
+  what.examples = std::min(update.examples, most_examples);
   what.loss = update.weight > 0 ? update.loss_sum / update.weight : 0.0;
   if (bytes || e_.upload_bytes) what.bytes = bytes ? *bytes : e_.upload_bytes(update);
   std::optional<rejection> refused;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "federated/protocol/server_machine.hpp"
 
@@ -68,7 +69,9 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   }
   if (task.aggregator != nowhere && one.what != outcome::dropped &&
       !(one.what == outcome::rejected && one.why == rejection::client_failed)) {
-    if (one.examples > 0) of.loss = static_cast<float>(one.loss);
+    // Late and surplus updates are not validated, rejected ones have failed: neither may spoil what later draws read.
+    const bool sound = one.what != outcome::rejected && std::isfinite(one.loss);
+    if (one.examples > 0 && sound) of.loss = static_cast<float>(one.loss);
     ++counts.clients_trained;
     counts.examples += one.examples;
     report_.examples += one.examples;

@@ -20,7 +20,7 @@ node_status sample_node(std::uint32_t i, double now) {
   node.clients = {i * 25, i * 25 + 24};
   node.via = i < 8 ? "aggregator-a" : i < 14 ? "aggregator-b" : "";
   node.since = now - 5400 + 60.0 * i;
-  node.last_seen = now - 0.3 - jitter(i);
+  node.last_seen = now - 0.3;
   node.at_work = i % 3 == 0 ? 0 : 2 + i % 5;
   node.folded = 300 + 17 * i;
   node.rejected = i == 5 ? 14 : 0;
@@ -31,7 +31,6 @@ node_status sample_node(std::uint32_t i, double now) {
 std::vector<node_status> sample_nodes(double now, bool hostile) {
   std::vector<node_status> nodes;
   for (std::uint32_t i = 0; i < 16; ++i) nodes.push_back(sample_node(i, now));
-  nodes[4].last_seen = now - 9;
   nodes[11].connected = false;
   nodes[11].last_seen = now - 75;
   nodes[11].at_work = 0;

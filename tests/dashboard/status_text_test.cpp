@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(a_terminal_shows_what_the_page_shows) {
        {"films-furl", "training, round 141 of 200", "335 of 360 reached: 58 at work, 277 idle; 6 adrift, 19 away",
         "8460 selected: 7911 folded, 14 rejected, 131 late", "not-finite 9, norm-bound 5",
         "stale-version 3, duplicate 7", "version 140, 12 s ago", "evaluation  after round 140: validation rmse 0.",
-        "aggregator aggregator-b", "rack-1-node-5            silent", "rack-2-node-4            gone",
+        "aggregator aggregator-b", "rack-1-node-5            at work", "rack-2-node-4            gone",
         "node lost, round 140", "148 MB, peak 171 MB"})
     BOOST_TEST(has(text, part), part << " is not in:\n" << text);
   BOOST_TEST(!has(text, "may hang"));

@@ -6,6 +6,7 @@
 
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/round.hpp"
+#include "federated/validation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
@@ -124,9 +125,41 @@ BOOST_AUTO_TEST_CASE(a_partial_that_cannot_be_is_refused_and_changes_nothing) {
   BOOST_TEST(tests::same_bits(round.server.state().model.values(), untouched.server.state().model.values()));
 }
 
+// The loss that a client reports decides who is drawn by power of choice: only what passed the checks is remembered.
+BOOST_AUTO_TEST_CASE(claims_of_updates_that_are_not_folded_are_not_believed) {
+  open_round round;
+  auto told = round.answer(0);
+  auto& rejected = told.settled.at(0);
+  rejected.what = federated::outcome::rejected;
+  rejected.why = rejection::norm_bound;
+  rejected.loss = 1e9;
+  auto& late = told.settled.at(1);
+  late.what = federated::outcome::late;
+  late.loss = std::numeric_limits<double>::infinity();
+  static_cast<void>(round.server.on_settled(0, told.settled, 0));
+  const auto& ledger = *round.server.state().ledger;
+  BOOST_TEST(ledger[rejected.id.client].loss == 0.0F);
+  BOOST_TEST(ledger[late.id.client].loss == 0.0F);
+  BOOST_TEST(ledger[told.settled.at(2).id.client].loss > 0.0F);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(aggregator_machines)
+
+BOOST_AUTO_TEST_CASE(an_update_that_claims_too_many_examples_is_refused_and_counts_few) {
+  const open_round round;
+  aggregator_machine machine(round.e, 0, 100, notices::at_once);
+  aggregator_effects out;
+  machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
+  models::random_stream stream(5, models::purpose::test);
+  auto update = tests::random_update(stream, round.e.parts.shared);
+  update.id = round.shares[0].tasks[0];
+  update.examples = UINT64_MAX;
+  BOOST_TEST((machine.on_update(update, out).value() == rejection::weight_bound));
+  const auto& told = std::get<report_settled>(out.back());
+  BOOST_TEST(told.settled.at(0).examples == federated::most_examples);
+}
 
 BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
   const open_round round;

@@ -85,6 +85,8 @@ BOOST_AUTO_TEST_CASE(bounds_hold_per_tensor_and_include_their_limit) {
   BOOST_TEST((verdict([](auto& u) { u.change.values[0] = -8.0F; }) == rejection::norm_bound));  // nine others of 1
   BOOST_TEST((verdict([](auto& u) { u.change.values[20] = 1e30F; }) == rejection::norm_bound));
   BOOST_TEST((verdict([](auto& u) { u.weight = 101; }) == rejection::weight_bound));
+  BOOST_TEST(!verdict([](auto& u) { u.examples = federated::most_examples; }));
+  BOOST_TEST((verdict([](auto& u) { u.examples = federated::most_examples + 1; }) == rejection::weight_bound));
 }
 
 BOOST_AUTO_TEST_CASE(weights_bound_only_the_rule_that_they_weigh_in) {

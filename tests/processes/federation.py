@@ -261,9 +261,9 @@ class Federation:
     def store(self, number: int) -> Path:
         return self.folder / f"store{number}"
 
-    def start(self, aggregators: int = 2, nodes: int = 4) -> None:
+    def start(self, aggregators: int = 2, nodes: int = 4, *more: str) -> None:
         """Server, aggregators and nodes; the run begins once the nodes are there."""
-        self.serve(operators=aggregators > 0)
+        self.serve(*more, operators=aggregators > 0)
         agents = [self.aggregate(f"aggregator{i}") for i in range(aggregators)]
         for one in agents:
             one.wait_for("took this aggregator in")

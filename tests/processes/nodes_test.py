@@ -3,11 +3,13 @@
 
 usage: nodes_test.py FURLONG [TEST...]
 """
+import json
 import re
 import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 
 from case import QUICK, Case, main
@@ -88,6 +90,37 @@ class Nodes(Case):
             at = f.version()
             f.wait_for_version(at + 1)
             node.resume()
+            self.takes_part(f, 1, after=f.version())
+            self.check_books(f, f.finish())
+
+    def test_shown(self):
+        """Killed in mid-round: until its tasks are dropped, the status has them as adrift and the node as gone."""
+        with self.federation(settings=QUICK) as f:
+            f.start(0, 4, "--dashboard", "127.0.0.1:0")
+            page = f.processes["server"].wait_for(r"dashboard at (http://\S+)")[1]
+            f.wait_for_version(3)
+
+            def status():
+                with urllib.request.urlopen(page.rstrip("/") + "/api/status", timeout=10) as answer:
+                    return json.load(answer)
+
+            before = wait_until("all are shown", lambda: now if (now := status()["clients"])["at_work"] else None)
+            self.assertEqual(before["adrift"], 0)
+            node = f.processes["node1"]
+            node.stop()  # so that it is killed with tasks at work
+            self.stands_still(f)
+            node.kill()
+
+            def adrift():
+                return now if (now := status()["clients"])["adrift"] else None
+
+            clients = wait_until("its tasks are adrift", adrift)
+            self.assertEqual(clients["at_work"], 0)
+            self.assertLess(clients["reached"], before["reached"])
+            gone = [one for one in status()["nodes"] if not one["connected"]]
+            self.assertEqual([(one["first"], one["at_work"]) for one in gone], [(50, 0)])
+            wait_until("they are dropped", lambda: status()["clients"]["adrift"] == 0)
+            f.join(1)
             self.takes_part(f, 1, after=f.version())
             self.check_books(f, f.finish())
 

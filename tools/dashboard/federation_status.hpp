@@ -41,8 +41,8 @@ struct node_status {
   federated::protocol::client_range clients;
   std::string via;  ///< name of its aggregator; empty: the server's own gateway
   bool connected = true;
-  unix_time since = 0;  ///< connected since
-  unix_time last_seen = 0;
+  unix_time since = 0;        ///< connected since
+  unix_time last_seen = 0;    ///< when it was last connected
   std::uint64_t at_work = 0;  ///< tasks
   // Since the server started:
   std::uint64_t folded = 0;
@@ -74,10 +74,9 @@ struct live_status {
   std::string version;  ///< of the software
   bool asynchronous = false;
   phase_kind phase = phase_kind::waiting;
-  std::uint64_t round = 0;    ///< under way, from 1; while waiting, evaluating or done: the last that ended
-  std::uint64_t rounds = 0;   ///< that the run has; 0: until something else happens
-  unix_time started_at = 0;   ///< of this process
-  double silent_after = 5.0;  ///< seconds without a sign of life after which a node is shown as silent
+  std::uint64_t round = 0;   ///< under way, from 1; while waiting, evaluating or done: the last that ended
+  std::uint64_t rounds = 0;  ///< that the run has; 0: until something else happens
+  unix_time started_at = 0;  ///< of this process
   client_counts clients;
   std::vector<node_status> nodes;
   std::vector<aggregator_status> aggregators;

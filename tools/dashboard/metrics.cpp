@@ -161,7 +161,7 @@ void add_evaluation(const federation_status& status, families& out) {
 void add_nodes(const live_status& live, families& out) {
   if (live.nodes.empty()) return;
   auto up = gauge("node_connected", "1 when the node is connected.");
-  auto seen = gauge("node_last_seen_timestamp_seconds", "When something came from it, since 1970.");
+  auto seen = gauge("node_last_seen_timestamp_seconds", "When it was last connected, since 1970.");
   auto tasks = gauge("node_tasks", "Tasks that it works on.");
   auto updates = counter("node_updates_total", "Updates by what became of them.");
   const std::size_t shown = std::min(live.nodes.size(), most_node_series);

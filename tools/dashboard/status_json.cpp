@@ -118,7 +118,6 @@ json status_json(const federation_status& status) {
               {"rounds", live.rounds},
               {"started_at", live.started_at},
               {"uptime", status.published ? status.now - live.started_at : 0.0},
-              {"silent_after", live.silent_after},
               {"clients", to_json(live.clients)},
               {"tasks", to_json(live.counts)}};
   out["unasked"] = counts_json<federated::rejection>(live.unasked);

@@ -145,9 +145,8 @@ class page {
     line("evaluation  after round {}: {}", count(last, "version"), figures);
   }
 
-  static const char* state_of(const json& node, double now, double silent_after) {
+  static const char* state_of(const json& node) {
     if (!node.at("connected").get<bool>()) return "gone";
-    if (now - number(node, "last_seen") > silent_after) return "silent";
     return count(node, "at_work") > 0 ? "at work" : "idle";
   }
 
@@ -167,8 +166,7 @@ class page {
     for (std::size_t i = 0; i < std::min(all.size(), most_nodes); ++i) {
       const auto& node = all.at(i);
       const auto via = name_of(node, "via", 13);
-      line("{:<24} {:<8} {:>15} {:<16} {:>8} {:>8} {:>8} {:>8} {:>10}", name_of(node, "name", 21),
-           state_of(node, now, number(status_, "silent_after")),
+      line("{:<24} {:<8} {:>15} {:<16} {:>8} {:>8} {:>8} {:>8} {:>10}", name_of(node, "name", 21), state_of(node),
            fmt::format("{}-{}", count(node, "first"), count(node, "last")), via.empty() ? "server" : via,
            count(node, "at_work"), count(node, "folded"), count(node, "rejected"), count(node, "late"),
            span(now - number(node, "last_seen")));

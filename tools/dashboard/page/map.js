@@ -1,12 +1,10 @@
 // The tree of processes: the server at the left, aggregators below it, nodes at the right.
-let silentAfter = 5;  // seconds; the server says how many
 const nodeStates = {
   working: {name: "at work", colour: "c2"}, idle: {name: "idle", colour: "c0"},
-  silent: {name: "silent", colour: "c4"}, gone: {name: "gone", colour: "c6"}};
+  gone: {name: "gone", colour: "c6"}};
 
-function stateOf(node, now) {
+function stateOf(node) {
   if (!node.connected) return nodeStates.gone;
-  if (now - node.last_seen > silentAfter) return nodeStates.silent;
   return node.at_work > 0 ? nodeStates.working : nodeStates.idle;
 }
 
@@ -35,7 +33,7 @@ function treeOf(status) {
 const depthOf = branch => 1 + Math.max(0, ...branch.children.map(depthOf));
 
 function nodeFacts(node, now) {
-  return [node.name, stateOf(node, now).name + ", clients " + clientsOf(node),
+  return [node.name, stateOf(node).name + ", clients " + clientsOf(node),
           "last seen " + span(Math.max(0, now - node.last_seen)) + " ago, " + whole(node.at_work) + " tasks at work",
           whole(node.folded) + " folded, " + whole(node.rejected) + " rejected, " + whole(node.late) + " late"].join("\n");
 }
@@ -52,7 +50,7 @@ const curve = (x1, y1, x2, y2) => drawn("path", {class: "link",
   d: ["M", x1, y1, "C", (x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2].join(" ")});
 
 function drawNode(into, node, x, y, size, now) {
-  const state = stateOf(node, now), group = drawn("g", {}), middle = y + size.row / 2;
+  const state = stateOf(node), group = drawn("g", {}), middle = y + size.row / 2;
   const radius = size.named ? 5 : 4.5;
   group.append(drawn("circle", node.connected ? {class: state.colour, cx: x + 6, cy: middle, r: radius}
                                               : {class: "gone", cx: x + 6, cy: middle, r: radius}));

@@ -19,7 +19,6 @@ function refresh(name, shown, draw) {
 function drawAll() {
   const {status, rounds} = known;
   if (!status) return;
-  silentAfter = status.silent_after;
   drawHeader(status);
   drawTiles(status);
   const newest = rounds.length > 0 ? [rounds.length, rounds[0].last, rounds[rounds.length - 1].last] : [];

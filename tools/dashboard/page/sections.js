@@ -161,7 +161,7 @@ function drawNodes(nodes, now) {
   const holder = holderOf("nodes");
   if (nodes.length === 0) return nothing(holder, "No node has connected yet.");
   const rows = nodes.slice(0, mostRows).map(node => {
-    const state = stateOf(node, now);
+    const state = stateOf(node);
     const line = (...parts) => element("span", {class: "line"}, ...parts);
     return [shortened(node.name, 60), line(element("span", {class: "dot " + state.colour}), " " + state.name),
             line(clientsOf(node)), shortened(node.via || "server", 40), line(clock(node.since)),
