@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "federated/rounding.hpp"
@@ -125,9 +126,10 @@ void add_client_noise(const job& work) {
   for (auto& value : change.values) value += scale * stream.normal();
 }
 
-void no_change(const experiment& e, client_update& out) {
+/// @param loss not finite: the update is to be refused
+void no_change(const experiment& e, double loss, client_update& out) {
   out.weight = 0;
-  out.loss_sum = 0.0;
+  out.loss_sum = loss;
   out.change = {e.parts.shared, {}, {}, {}};
   for (const auto& spec : e.parts.shared->tensors()) {
     out.change.pieces.push_back({spec.index != models::row_index::none, 0, 0, out.change.values.size()});
@@ -190,8 +192,9 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   use.weights.gather(*e.model, e.parts, model.model, use.own, data, id.client);
   job work{e, model, id, use, out};
   if (data.size() > 0) run_algorithm(work, has_own);
+  constexpr double diverged = std::numeric_limits<double>::quiet_NaN();
   if (out.weight == 0 || !use.weights.finite()) {
-    no_change(e, out);
+    no_change(e, out.weight == 0 ? 0.0 : diverged, out);
     return false;
   }
   use.weights.difference(model.model, out.change);
@@ -199,7 +202,7 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   const auto& rule = e.settings.aggregation;
   if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(work);
   if (!round_update(e, id, use.own, out.change)) {
-    no_change(e, out);
+    no_change(e, diverged, out);
     return false;
   }
   if (stateful) use.weights.copy_private(use.own);

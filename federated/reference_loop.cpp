@@ -111,13 +111,13 @@ class plain_run {
     report.bytes_up += e_.upload_bytes ? e_.upload_bytes(update) : 0;
     report.examples += update.examples;
     auto& of = state_.ledger->touch(client);
-    if (update.examples > 0) of.loss = static_cast<float>(update.weight > 0 ? update.loss_sum / update.weight : 0.0);
     auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation);
     if (!refused) refused = sum.fold(update);
     if (refused) {
       report.refused.push_back({{client, 0}, *refused});
       return {};
     }
+    if (update.examples > 0) of.loss = static_cast<float>(update.weight > 0 ? update.loss_sum / update.weight : 0.0);
     of.reported_version = static_cast<std::uint32_t>(from.version + 1);
     folded_.push_back(client);
     if (e_.settings.evaluation.attention && update.weight > 0)

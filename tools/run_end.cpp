@@ -66,6 +66,10 @@ void warn_of_rejections(const federated::protocol::accounting& counts) {
 std::string verdict(const session& of, const federated::run_outcome& outcome) {
   for (const auto* group : {&outcome.evaluation.validation, &outcome.evaluation.seen, &outcome.evaluation.unseen})
     if (*group && !std::isfinite((*group)->loss)) return "training diverged: the loss is not finite";
+  const auto& counts = outcome.state.counts;
+  const auto diverged = counts.rejected[static_cast<std::size_t>(federated::rejection::not_finite)];
+  if (diverged > counts.folded)
+    return fmt::format("training diverged: {} updates were not finite, {} were folded", diverged, counts.folded);
   if (std::ranges::equal(outcome.state.chosen().model.values(), initial_model(of.experiment).values()))
     return "no update was of use: the model is as it was at first";
   return {};
