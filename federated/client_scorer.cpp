@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/logistic.hpp"
+
 namespace furlong::federated {
 
 namespace {
@@ -21,7 +23,7 @@ bool is_personal(const experiment& e, std::size_t tensor) {
 void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
                      models::working_set& weights) {
   for (const auto t : tensors)
-    if (is_personal(e, t)) weights.reinitialize(t, e.settings.seed, 0, client);
+    if (is_personal(e, t)) weights.reinitialize(t, e.settings.seed, client);
 }
 
 client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
@@ -67,7 +69,7 @@ void client_scorer::add_predictions(const models::examples_view& batch, workspac
     float guess = use.predictions[i];
     const float label = batch.labels[i];
     if (e_.model->objective() == models::objective::logistic) {
-      out.loss += std::max(guess, 0.0F) + std::log1p(std::exp(-std::abs(guess))) - label * guess;
+      out.loss += models::logistic_loss(guess, label);
       out.correct += (guess > 0) == (label > 0.5F) ? 1 : 0;
       out.odds.emplace_back(guess, label > 0.5F);
     } else {

@@ -65,8 +65,7 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
   use.weights.gather(*e.model, e.parts, model, use.own, table.view(), id);
   if (!client)  // somebody new has no row in a table over clients: theirs is as it was before any training
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
-      if ((*e.parts.model)[t].index == models::row_index::by_client)
-        use.weights.reinitialize(t, e.settings.seed, 0, id);
+      if ((*e.parts.model)[t].index == models::row_index::by_client) use.weights.reinitialize(t, e.settings.seed, id);
   const auto tensors = personal_tensors(e, client);
   if (out.source != personal_source::stored && !tensors.empty()) {
     out.source = asked > 0 ? personal_source::reconstructed : personal_source::initial;

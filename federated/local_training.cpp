@@ -58,7 +58,7 @@ phase_result solve_least_squares(const models::model& model, models::working_set
     done += batch.size();
   }
   const float ridge = how.ridge_per_example ? how.ridge * static_cast<float>(n) : how.ridge;
-  // Not positive definite only when ridge is 0 and the design is rank deficient: then what stood before is kept.
+  // Where the matrix is not positive definite, which a ridge > 0 rules out but for rounding, what stood before is kept.
   if (models::kernels().ridge_solve(scratch.design.data(), scratch.target.data(), n, p, ridge,
                                     scratch.solution.data())) {
     const float* from = scratch.solution.data();

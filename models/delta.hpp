@@ -45,7 +45,5 @@ struct delta {
 
 /// The same change with every tensor dense.
 [[nodiscard]] delta to_dense(const delta& change);
-/// parameters += factor * change.
-void add_scaled(shared_parameters& to, const delta& change, float factor);
 
 }  // namespace furlong::models

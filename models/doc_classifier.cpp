@@ -11,6 +11,7 @@
 #include "models/layers/pooling.hpp"
 #include "models/layers/relu.hpp"
 #include "models/layers/softmax_output.hpp"
+#include "models/logistic.hpp"
 #include "models/sequence_model.hpp"
 
 namespace furlong::models {
@@ -40,11 +41,6 @@ struct text_pass {
 text_pass& room() {
   thread_local text_pass of_thread;
   return of_thread;
-}
-
-/// log(1 + exp(odds)) - y odds, without overflow.
-double logistic_loss(float odds, float y) {
-  return std::max(odds, 0.0F) + std::log1p(std::exp(-std::abs(odds))) - y * odds;
 }
 
 class doc_classifier final : public model {
@@ -238,10 +234,10 @@ class doc_classifier final : public model {
       float& value = odds.data[place];
       const float y = batch.labels[pass.packed.order[place]];
       loss += logistic_loss(value, y);
-      value = (1.0F / (1.0F + std::exp(-value)) - y) * per_example;
+      value = (sigmoid(value) - y) * per_example;
     }
     dense_backward(output_of(weights), pass.hidden, odds, to, d_hidden);
-    return loss * static_cast<double>(per_example);
+    return loss / static_cast<double>(batch.size());
   }
 
   /// From d_hidden = dL/d(hidden), which is spent: the gradients of all but the output layer.

@@ -1,7 +1,8 @@
 #include "models/logistic_regression.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "models/logistic.hpp"
 
 namespace furlong::models {
 
@@ -46,9 +47,8 @@ class logistic_regression final : public model {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const float odds = log_odds(w, batch, i);
       const float y = batch.labels[i];
-      // log(1 + exp(odds)) - y odds, without overflow
-      loss += std::max(odds, 0.0F) + std::log1p(std::exp(-std::abs(odds))) - y * odds;
-      const float error = (1.0F / (1.0F + std::exp(-odds)) - y) * per_example;
+      loss += logistic_loss(odds, y);
+      const float error = (sigmoid(odds) - y) * per_example;
       bias_gradient += error;
       const auto [begin, end] = features_of(batch, i);
       for (std::size_t at = begin; at < end; ++at) {

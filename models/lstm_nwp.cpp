@@ -34,14 +34,11 @@ batch_pass& room() {
 class lstm_nwp final : public model {
  public:
   lstm_nwp(const option_values& options, const data_facts& facts)
-      : hidden_(width_of(options, "hidden")),
-        words_(facts.words),
-        buckets_(facts.features > facts.words),
-        init_(static_cast<float>(options.number("init"))) {
+      : hidden_(width_of(options, "hidden")), words_(facts.words), init_(static_cast<float>(options.number("init"))) {
     const auto embedding = width_of(options, "embedding");
     const auto projection = width_of(options, "projection");
     std::vector<tensor_spec> specs = {{"embedding", words_, embedding}};
-    if (buckets_) specs.push_back({"oov_embedding", facts.features - words_, embedding});
+    if (facts.features > facts.words) specs.push_back({"oov_embedding", facts.features - words_, embedding});
     lstm_ = specs.size();
     specs.push_back({"lstm_input", 4 * hidden_, embedding});
     specs.push_back({"lstm_recurrent", 4 * hidden_, hidden_});
@@ -180,7 +177,6 @@ class lstm_nwp final : public model {
 
   std::uint32_t hidden_;
   std::uint32_t words_;
-  bool buckets_;
   float init_;
   std::size_t lstm_ = 0;  ///< the first of its tensors, as the next two
   std::size_t projection_ = 0;

@@ -54,7 +54,7 @@ class random_stream {
 
   /// Uniform in [0, 1), 24 bits of resolution.
   float uniform();
-  /// Uniform in [low, high).
+  /// Uniform in [low, high]: rounding may reach `high`.
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
   /// Standard normal (Box and Muller).
   float normal();

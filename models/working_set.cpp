@@ -178,8 +178,8 @@ double working_set::step(const examples_view& batch, const sgd_options& options)
   return loss;
 }
 
-void working_set::reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t round, std::uint32_t client) {
-  const random_stream stream(seed, purpose::initialize_private, round, client, static_cast<std::uint32_t>(tensor));
+void working_set::reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t client) {
+  const random_stream stream(seed, purpose::initialize_private, 0, client, static_cast<std::uint32_t>(tensor));
   const auto& view = views_[tensor];
   const auto& spec = (*parts_->model)[tensor];
   if (spec.index != row_index::by_feature) return model_->initialize(tensor, stream, {view.data, view.size()});

@@ -17,8 +17,9 @@ namespace furlong::models {
 /// How local stochastic gradient descent moves the weights.
 struct sgd_options {
   float rate = 0.1F;
-  float momentum = 0.0F;  ///< v = momentum v + g; w -= rate v, v zero at gather()
-  float proximal = 0.0F;  ///< adds proximal (w - w at gather()) to the gradient of shared tensors (FedProx)
+  float momentum = 0.0F;  ///< v = momentum v + g; w -= rate v, v zero at gather() and train_only()
+  float proximal =
+      0.0F;  ///< adds proximal (w - w before the first such step) to the gradient of shared tensors (FedProx)
 };
 
 /// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and where
@@ -43,13 +44,11 @@ class working_set {
   void train_only(std::span<const std::size_t> tensors);
   /// From now on dropout draws from this stream; until the next gather().
   void drop_by(const random_stream& stream) { noise_ = stream; }
-  /// No dropout any more.
-  void drop_nothing() { noise_.reset(); }
   /// One step on a batch (a slice of data()): returns the sum of its losses before the step.
   double step(const examples_view& batch, const sgd_options& options);
 
   /// Redraws a tensor as a client that has never trained would: keyed by (seed, client).
-  void reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t round, std::uint32_t client);
+  void reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t client);
 
   /// What the shared tensors moved by since gather(). `shared` must be the parameters given to gather().
   void difference(const shared_parameters& shared, delta& out) const;

@@ -41,7 +41,8 @@ class accumulator {
   /// Adds an update that validate() has passed, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
   /// it shortens the step, and leaves the update's share as it is); or says why this rule cannot. Then it is unchanged.
   [[nodiscard]] virtual std::optional<rejection> fold(const client_update& update, double freshness = 1.0) = 0;
-  /// Of the update folded last: how far it moved each tensor, where the rule weighs updates by that; else empty.
+  /// After a fold that refused nothing, of an update of weight > 0: how far it moved each tensor, where the rule weighs
+  /// updates by that; else empty.
   [[nodiscard]] virtual std::span<const double> distances() const { return {}; }
   /// The result of the round. Leaves the accumulator empty.
   [[nodiscard]] virtual aggregate report() = 0;

@@ -51,7 +51,7 @@ class fedatt_accumulator final : public accumulator {
       distance_[t] = distance_of(t, update.change);
       const double exponent = distance_[t] - reference_[t];
       if (std::abs(exponent) > largest_exponent) return rejection::attention_range;
-      // To 24 bits, so that the products below are exact: the same sums whichever kernels fold them.
+      // To 24 bits, so that the products below are exact whichever kernels fold them.
       attention_[t] = static_cast<float>(std::exp(exponent));
     }
     for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, update.change, freshness);
@@ -81,11 +81,22 @@ class fedatt_accumulator final : public accumulator {
   std::int64_t* fine(std::size_t t) { return coarse(t) + shared_->size(); }
 
   double distance_of(std::size_t t, const models::delta& change) {
-    const auto values = change.values_of(t);
-    if (norm_ == fedatt_norm::frobenius) return std::sqrt(models::kernels().norm_squared(values.data(), values.size()));
     const std::size_t cols = (*shared_)[t].cols;
-    if (!change.pieces[t].by_rows) return spectral_norm(values, cols);
-    // In ascending order, so that the norm has the bits of the dense copy's.
+    const auto values = rows_in_order(t, change);
+    if (norm_ == fedatt_norm::spectral) return spectral_norm(values, cols);
+    const auto& norm_squared = models::kernels().norm_squared;
+    if ((*shared_)[t].index == models::row_index::none) return std::sqrt(norm_squared(values.data(), values.size()));
+    // Row by row: rows of zeros, which only dense updates have, add nothing.
+    double squares = 0.0;
+    for (std::size_t at = 0; at < values.size(); at += cols) squares += norm_squared(values.data() + at, cols);
+    return std::sqrt(squares);
+  }
+
+  /// A tensor's values in the order of its rows, so that a norm has the same bits for an update and its dense copy.
+  std::span<const float> rows_in_order(std::size_t t, const models::delta& change) {
+    const auto values = change.values_of(t);
+    if (!change.pieces[t].by_rows) return values;
+    const std::size_t cols = (*shared_)[t].cols;
     const auto rows = change.rows_of(t);
     order_.resize(rows.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -95,7 +106,7 @@ class fedatt_accumulator final : public accumulator {
       const auto row = values.subspan(i * cols, cols);
       sorted_.insert(sorted_.end(), row.begin(), row.end());
     }
-    return spectral_norm(sorted_, cols);
+    return sorted_;
   }
 
   void fold_tensor(std::size_t t, const models::delta& change, double freshness) {

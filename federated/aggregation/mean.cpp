@@ -27,7 +27,8 @@ class mean_accumulator final : public accumulator {
   std::optional<rejection> fold(const client_update& update, double freshness) override {
     if (update.weight == 0) return std::nullopt;  // the client had nothing to say
     if (!has_room(update.weight)) return rejection::weight_bound;
-    const double scale = scale_ * (weighted_ ? update.weight : 1.0) * freshness;
+    // To 24 bits, so that the products below are exact: the same sums whichever kernels fold them.
+    const double scale = static_cast<float>((weighted_ ? update.weight : 1.0) * freshness) * scale_;
     std::int64_t* const sums = words_.data() + header_words;
     const auto& fold_fixed = models::kernels().fold_fixed;
     for (std::size_t t = 0; t < shared_->count(); ++t) {

@@ -1,9 +1,10 @@
 // The inner loops, compiled once per x86-64 level and chosen when the program starts.
 //
 // Plain C-like signatures: a kernel unit must not instantiate templates that other units share, or the linker would
-// merge code for one level into another. All pointers are non-null and do not overlap unless said; no alignment is
-// assumed. Kernels are pure and thread-safe: of multiply() a thread keeps only the memory that it packs an operand in.
-// Results may differ in the last bits between levels; for the same shapes never between runs or threads of one level.
+// merge code for one level into another. All pointers are non-null, and what is written overlaps nothing, unless said;
+// no alignment is assumed. Kernels are pure and thread-safe: of multiply() a thread keeps only the memory that it packs
+// an operand in. Results may differ in the last bits between levels; for the same shapes never between runs or threads
+// of one level.
 #pragma once
 
 #include <cstddef>

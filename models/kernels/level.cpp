@@ -275,7 +275,9 @@ bool ridge_solve(const float* x, const float* y, std::size_t n, std::size_t p, f
   const auto cols = static_cast<Eigen::Index>(p);
   const Eigen::Map<const matrix> design(x, rows, cols);
   const Eigen::Map<const Eigen::VectorXf> target(y, rows);
-  matrix normal = design.transpose() * design;
+  matrix normal(cols, cols);
+  // Not by Eigen, which cuts long sums by the sizes of the processor's caches: other bits on other machines.
+  multiply({x, p, true, x, p, false, normal.data(), p, p, p, n, false});
   normal.diagonal().array() += ridge;
   const Eigen::LLT<matrix> factor(normal);
   if (factor.info() != Eigen::Success) return false;

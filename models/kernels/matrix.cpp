@@ -37,7 +37,10 @@ void multiply_from(const matrix_product& what, const A& a) {
 }  // namespace
 
 void multiply(const matrix_product& what) {
-  if (what.m > 1 && what.n > 1 && what.k > 0) return multiply_in_panels(what);
+  const bool of_matrices = what.m > 1 && what.n > 1;
+  // Where Eigen would take its products of small operands, whose last bits depend on where c lies.
+  const bool small = what.m + what.n + what.k < EIGEN_GEMM_TO_COEFFBASED_THRESHOLD;
+  if (what.k > 0 && (of_matrices || small)) return multiply_in_panels(what);
   if (what.a_transposed)
     multiply_from(what, input(what.a, what.a_stride, what.k, what.m).transpose());
   else

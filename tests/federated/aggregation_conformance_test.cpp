@@ -1,5 +1,6 @@
 // What every aggregation rule must be: a sum that knows no order. A rule added later needs a line in `rules`.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <numeric>
 
 #include "federated/aggregation/accumulator.hpp"
@@ -12,6 +13,9 @@ using federated::rule_kind;
 using tests::same_bits;
 
 namespace {
+
+/// As updates of an asynchronous run: some started from older versions.
+double freshness_of(const federated::client_update& update) { return 1.0 / std::sqrt(1.0 + update.id.client % 4); }
 
 constexpr rule_kind rules[] = {rule_kind::mean, rule_kind::uniform_mean, rule_kind::fedatt};
 
@@ -33,7 +37,7 @@ struct bench {
   }
   [[nodiscard]] std::unique_ptr<accumulator> folded() const {
     auto sum = empty();
-    for (const auto& update : updates) BOOST_REQUIRE(!sum->fold(update));
+    for (const auto& update : updates) BOOST_REQUIRE(!sum->fold(update, freshness_of(update)));
     return sum;
   }
 };
@@ -63,7 +67,7 @@ federated::accumulator_state fold_tree(const bench& b, std::size_t first, std::s
     const auto saved = sum->save();
     sum = b.empty();
     BOOST_REQUIRE(sum->merge(saved));
-    BOOST_REQUIRE(!sum->fold(b.updates[i]));
+    BOOST_REQUIRE(!sum->fold(b.updates[i], freshness_of(b.updates[i])));
   }
   return sum->take();
 }
@@ -102,6 +106,27 @@ BOOST_AUTO_TEST_CASE(rows_count_as_their_dense_copy) {
   });
 }
 
+// A distance is a sum of squares: which rows of zeros stand between must not reach its last bit.
+BOOST_AUTO_TEST_CASE(distances_are_those_of_the_dense_copy) {
+  using models::row_index;
+  const auto shape = std::make_shared<models::layout>(std::vector<models::tensor_spec>{
+      {"item", 60, 10, row_index::by_feature}, {"item_bias", 200, 1, row_index::by_feature}});
+  for (const auto norm : {federated::fedatt_norm::frobenius, federated::fedatt_norm::spectral}) {
+    bench b(rule_kind::fedatt, norm);
+    b.shape = shape;
+    b.reference = federated::first_reference(b.settings, shape);
+    for (auto update : tests::random_updates(8, 300, shape)) {
+      const auto sparse = b.empty();
+      BOOST_REQUIRE(!sparse->fold(update));
+      update.change = models::to_dense(update.change);
+      const auto dense = b.empty();
+      BOOST_REQUIRE(!dense->fold(update));
+      for (std::size_t t = 0; t < shape->count(); ++t)
+        BOOST_TEST(sparse->distances()[t] == dense->distances()[t]);  // to the last bit
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(reporting_and_taking_leave_an_empty_accumulator_that_serves_again) {
   for_every_rule([](const bench& b) {
     const auto nothing = b.empty()->save();
@@ -114,7 +139,7 @@ BOOST_AUTO_TEST_CASE(reporting_and_taking_leave_an_empty_accumulator_that_serves
     const auto second = sum->report();
     BOOST_TEST(same_bits(first.change.values(), second.change.values()));
     BOOST_TEST(first.reference == second.reference);
-    for (const auto& update : b.updates) BOOST_REQUIRE(!sum->fold(update));
+    for (const auto& update : b.updates) BOOST_REQUIRE(!sum->fold(update, freshness_of(update)));
     BOOST_TEST((sum->take() == words));
     BOOST_TEST((sum->save() == nothing));
   });

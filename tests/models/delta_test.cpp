@@ -49,14 +49,4 @@ BOOST_AUTO_TEST_CASE(a_dense_copy_has_the_same_change_at_every_element) {
   BOOST_TEST(models::to_dense(dense).values == expected, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(adding_rows_is_adding_the_dense_copy) {
-  models::shared_parameters by_rows(shape());
-  std::iota(by_rows.values().begin(), by_rows.values().end(), 0.25F);
-  auto by_all = by_rows;
-  models::add_scaled(by_rows, mixed(), -0.5F);
-  models::add_scaled(by_all, models::to_dense(mixed()), -0.5F);
-  for (std::size_t i = 0; i < by_all.values().size(); ++i) BOOST_TEST(by_rows.values()[i] == by_all.values()[i]);
-  BOOST_TEST(by_rows.tensor(1).front() == 10.25F - 0.5F * 5.0F);
-}
-
 BOOST_AUTO_TEST_SUITE_END()

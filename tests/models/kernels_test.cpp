@@ -58,12 +58,6 @@ void at_every_level(const Work& work) {
 
 BOOST_AUTO_TEST_SUITE(kernels)
 
-BOOST_AUTO_TEST_CASE(the_table_in_use_is_one_of_the_levels) {
-  bool found = false;
-  for (const auto* level : supported_kernels()) found = found || level == &models::kernels();
-  BOOST_TEST(found);
-}
-
 BOOST_AUTO_TEST_CASE(descend_is_w_minus_rate_times_g) {
   at_every_level([](const models::kernel_table& k, std::size_t n) {
     const auto w = draw(n, 1);

@@ -69,6 +69,36 @@ BOOST_AUTO_TEST_CASE(every_orientation_gives_the_sums_and_leaves_what_is_between
             }
 }
 
+/// The product, accumulated, with a, b and c each this many floats into an allocation.
+std::vector<float> multiplied(const models::kernel_table& level, const shape& s, std::size_t shift_of_a,
+                              std::size_t shift_of_b, std::size_t shift_of_c) {
+  const auto shifted = [](std::vector<float> values, std::size_t by) {
+    values.insert(values.begin(), by, 0.0F);
+    return values;
+  };
+  const auto a = shifted(draw(s.m * s.k, 1), shift_of_a);
+  const auto b = shifted(draw(s.k * s.n, 2), shift_of_b);
+  auto c = shifted(draw(s.m * s.n, 3), shift_of_c);
+  level.multiply({a.data() + shift_of_a, s.k, false, b.data() + shift_of_b, s.n, false, c.data() + shift_of_c, s.n, s.m,
+                  s.n, s.k, true});
+  c.erase(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(shift_of_c));
+  return c;
+}
+
+BOOST_AUTO_TEST_CASE(the_same_bits_wherever_the_operands_lie) {
+  for (const auto* level : furlong::models::supported_kernels())
+    for (const auto& s : {shape{1, 8, 10}, shape{1, 3, 5}, shape{7, 1, 9}, shape{1, 1, 16}, shape{1, 70, 40},
+                          shape{50, 1, 33}, shape{4, 4, 4}, shape{20, 30, 40}}) {
+      const auto expected = multiplied(*level, s, 0, 0, 0);
+      for (std::size_t shift = 1; shift < 16; ++shift)
+        BOOST_TEST_CONTEXT(level->level << " " << s.m << " x " << s.n << " x " << s.k << ", " << shift) {
+          BOOST_TEST((multiplied(*level, s, 0, 0, shift) == expected));
+          BOOST_TEST((multiplied(*level, s, shift, 0, 0) == expected));
+          BOOST_TEST((multiplied(*level, s, 0, shift, 0) == expected));
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_packed_operand_gives_the_same_sums) {
   for (const auto* level : furlong::models::supported_kernels())
     for (const auto& s :
