@@ -3,7 +3,8 @@
 
 usage: run_commands.py FURLONG ROOT
 
-Commands are the lines of fenced blocks marked `sh`. `furlong` stands for the built command; scripts are those of
+Commands are the lines of fenced blocks marked `sh`; a block marked with a language and a file name is that file. `furlong`
+stands for the built command; scripts are those of
 tools/. Long scenarios run at smoke size (a few rounds, or a sweep's --smoke); those on real data run when it is there
 and must otherwise say what is missing (of MovieLens: where to get it). `./dev ...` lines are only checked to be
 commands that ./dev knows: what they do is what runs this. A line that ends in `&` runs beside the others of its page;
@@ -32,6 +33,13 @@ def commands(page: Path) -> list[tuple[int, str]]:
         elif inside and line.strip() and not line.lstrip().startswith("#"):
             found.append((number, re.sub(r"\s+#\s.*$", "", line).strip()))
     return found
+
+
+def write_files(page: Path, folder: Path) -> None:
+    """The files that the page shows: blocks that begin with, say, ```toml shop.toml"""
+    for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", page.read_text(), re.M | re.S):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
 class Ports:
@@ -97,7 +105,9 @@ def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
     small = SMOKE if movielens else ["--smoke"] if texts and words[1] == "sweep" else []
     line = [sys.executable if script else furlong, *words[1:], *small]
     environment = dict(os.environ)
-    if "FURLONG_DATA" not in environment and (root / "../shared/data/ml-1m").exists():
+    if (folder / "data").exists():  # the page shows its own
+        environment.pop("FURLONG_DATA", None)
+    elif "FURLONG_DATA" not in environment and (root / "../shared/data/ml-1m").exists():
         environment["FURLONG_DATA"] = str((root / "../shared/data").resolve())
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     if done.returncode == 0:
@@ -118,6 +128,7 @@ def main() -> int:
             folder = Path(scratch)
             for name in ("scenarios", "tools"):
                 (folder / name).symlink_to(root / name)
+            write_files(page, folder)
             ports, beside = Ports(page.read_text()), Background()
             for number, command in commands(page):
                 words = shlex.split(ports.replace(command))

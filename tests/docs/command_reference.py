@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""docs/commands.md must be what the command says of itself with --help.
+
+usage: command_reference.py FURLONG ROOT [--write]
+
+With --write the page is written anew.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HEAD = """# Commands
+
+What `furlong --help`, and `--help` of each command, say. A test holds this page to it.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | `furlong test`: an expectation failed |
+| 2 | a wrong command line or scenario; nothing ran |
+| 3 | data missing or unreadable |
+| 4 | it failed while running, or training diverged |
+| 5 | stopped by a signal; `--resume` goes on |
+
+[Scenarios as tests](testing-scenarios.md) and [deployment](deployment.md) say what each means there.
+
+`--format json` prints one JSON object to stdout, for scripts; messages and progress go to stderr. A run directory is
+what `run` or `serve` made.
+
+| environment | |
+|---|---|
+| `FURLONG_DATA` | the folder of datasets; without it `data` below the working directory |
+| `FURLONG_KERNEL_LEVEL` | `x86-64`, `x86-64-v3` or `x86-64-v4`: pins the kernels, so that other machines give the same bits |
+"""
+
+
+def help_of(furlong: str, words: list[str]) -> str:
+    return subprocess.run([furlong, *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def entries(text: str, title: str) -> list[tuple[str, str]]:
+    """Names and descriptions of a section, which ends at a line that is not indented. A long name has its own line."""
+    found: list[tuple[str, str]] = []
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.strip() != title:
+            continue
+        for entry in lines:
+            if not entry.strip() or not entry.startswith(" "):
+                break
+            words = re.fullmatch(r" +(\S.*?)(?:  +(\S.*))?", entry)
+            if words[2] is None and len(entry) - len(entry.lstrip()) > 20:  # goes with the name above
+                found[-1] = (found[-1][0], words[1])
+            else:
+                found.append((words[1], words[2] or ""))
+    return found
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def section(furlong: str, words: list[str]) -> list[str]:
+    text = help_of(furlong, words)
+    rows = entries(text, "Positionals:") + entries(text, "Options:")
+    rows = [(name if name.startswith("-") else name.split(" ", 1)[1], what)  # "scenario SCENARIO"
+            for name, what in rows if not name.startswith("-h,")]
+    out = [f"## furlong {' '.join(words)}", "", text.splitlines()[0][0].upper() + text.splitlines()[0][1:] + ".", ""]
+    return out + ["| | |", "|---|---|", *(f"| `{cell(name)}` | {cell(what)} |" for name, what in rows), ""]
+
+
+def page(furlong: str) -> str:
+    lines = HEAD.splitlines() + [""]
+    for name, _ in entries(help_of(furlong, []), "Subcommands:"):
+        below = entries(help_of(furlong, [name]), "Subcommands:")
+        for words in [[name, one] for one, _ in below] or [[name]]:
+            lines += section(furlong, words)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> int:
+    furlong, root = sys.argv[1], Path(sys.argv[2])
+    file, expected = root / "docs" / "commands.md", page(furlong)
+    if "--write" in sys.argv[3:]:
+        file.write_text(expected)
+    elif not file.exists() or file.read_text() != expected:
+        print(f"{file} is not what --help says: write it anew with\n  {' '.join(sys.argv)} --write", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
