@@ -24,16 +24,19 @@ double distance(const models::delta& change, std::size_t t) {
   return std::sqrt(squares);
 }
 
-/// eqs. 2-4 of the paper, tensor by tensor: softmax over the cohort of the distances, weighted sum of the changes.
-std::vector<double> naive(const std::vector<federated::client_update>& updates, double eps) {
+/// eqs. 2-4 of the paper, tensor by tensor: softmax over the cohort of the distances, weighted sum of the changes. In
+/// asynchronous runs each change is scaled by its update's freshness; empty: by 1.
+std::vector<double> naive(const std::vector<federated::client_update>& updates, double eps,
+                          const std::vector<double>& freshness = {}) {
   const auto& shape = *updates.front().change.shape;
   std::vector<double> out(shape.size(), 0.0);
   for (std::size_t t = 0; t < shape.count(); ++t) {
     double total = 0.0;
     for (const auto& update : updates) total += std::exp(distance(update.change, t));
-    for (const auto& update : updates) {
-      const double attention = std::exp(distance(update.change, t)) / total;
-      const auto dense = models::to_dense(update.change);
+    for (std::size_t k = 0; k < updates.size(); ++k) {
+      const double attention =
+          std::exp(distance(updates[k].change, t)) / total * (freshness.empty() ? 1.0 : freshness[k]);
+      const auto dense = models::to_dense(updates[k].change);
       for (std::size_t i = 0; i < shape[t].size(); ++i)
         out[shape.offset(t) + i] += eps * attention * static_cast<double>(dense.values_of(t)[i]);
     }
@@ -83,6 +86,31 @@ BOOST_AUTO_TEST_CASE(the_constant_of_the_round_cancels) {
     const auto round = report_of(fedatt(), updates, std::vector<double>(5, constant));
     for (std::size_t i = 0; i < expected.size(); ++i)
       BOOST_TEST(std::abs(round.change.values()[i] - expected[i]) < 1e-5);
+  }
+}
+
+// Stale: it weighs as ever, and only what it adds is shortened.
+BOOST_AUTO_TEST_CASE(a_stale_update_moves_less_and_weighs_the_same) {
+  const auto updates = tests::random_updates(18, 2, tests::mixed_layout());
+  const auto& shape = updates[0].change.shape;
+  const std::vector<double> reference(5, 0.75);
+  const auto fold = [&](federated::accumulator& sum, std::size_t i) {
+    BOOST_REQUIRE(!sum.fold(updates[i], i == 0 ? 1.0 : 0.25));
+  };
+  const auto flat = federated::make_accumulator(fedatt(1.2), shape, reference);
+  fold(*flat, 0);
+  fold(*flat, 1);
+  const auto leaf = federated::make_accumulator(fedatt(1.2), shape, reference);
+  const auto tree = federated::make_accumulator(fedatt(1.2), shape, reference);
+  fold(*leaf, 1);
+  fold(*tree, 0);
+  BOOST_REQUIRE(tree->merge(leaf->take()));
+  const auto expected = naive(updates, 1.2, {1.0, 0.25});
+  for (auto* sum : {flat.get(), tree.get()}) {
+    const auto round = sum->report();
+    BOOST_TEST(round.usable);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      BOOST_TEST(std::abs(round.change.values()[i] - expected[i]) < 1e-6);
   }
 }
 
