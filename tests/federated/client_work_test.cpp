@@ -95,15 +95,6 @@ BOOST_AUTO_TEST_CASE(epochs_and_the_step_cap_count_the_examples_processed) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(shuffling_is_keyed_by_round_client_and_epoch) {
-  auto settings = plain(algorithm_kind::fedavg);
-  settings.client.shuffle = true;
-  const auto e = tests::make_experiment(settings, clients, {}, {});
-  const outcome first(e, 9, 4);
-  BOOST_TEST(same_bits(first.update.change.values, outcome(e, 9, 4).update.change.values));
-  BOOST_TEST(!same_bits(first.update.change.values, outcome(e, 9, 5).update.change.values));
-}
-
 BOOST_AUTO_TEST_CASE(a_linear_schedule_shrinks_the_step_with_the_rounds) {
   for (const auto kind : {algorithm_kind::fedsgd, algorithm_kind::fedavg, algorithm_kind::furl}) {
     auto settings = plain(kind);
@@ -268,6 +259,26 @@ void check_noise(federated::rule_kind rule) {
 BOOST_AUTO_TEST_CASE(noise_is_normal_on_every_element_and_keyed) {
   check_noise(federated::rule_kind::mean);
   check_noise(federated::rule_kind::fedatt);
+}
+
+// The noise is as strong as it says whatever the bound: nothing of it is clipped away.
+BOOST_AUTO_TEST_CASE(noise_is_added_after_clipping) {
+  auto settings = plain(algorithm_kind::fedavg);
+  const outcome as_trained(tests::make_experiment(settings, clients, {}, {}), 9);
+  const double size = norm(as_trained.update.change);
+  settings.aggregation.noise = size;
+  const outcome noisy(tests::make_experiment(settings, clients, {}, {}), 9);
+  settings.privacy.clip = size / 10;
+  const outcome both(tests::make_experiment(settings, clients, {}, {}), 9);
+  settings.aggregation.noise = 0.0;
+  const outcome clipped(tests::make_experiment(settings, clients, {}, {}), 9);
+  const auto before = models::to_dense(as_trained.update.change).values;
+  const auto after = models::to_dense(clipped.update.change).values;
+  BOOST_REQUIRE(both.update.change.values.size() == before.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const float noise = noisy.update.change.values[i] - before[i];
+    BOOST_TEST(std::abs(both.update.change.values[i] - after[i] - noise) < 1e-5 * size);
+  }
 }
 
 /// Of a round with eight updates of nothing.

@@ -1,6 +1,7 @@
 // FedRecon (Singhal et al. 2021, algorithm 1): what is touched by which examples, in which phase.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <numeric>
 
 #include "federated/client_work.hpp"
 #include "tests/support/experiments.hpp"
@@ -207,6 +208,22 @@ BOOST_AUTO_TEST_CASE(least_squares_gives_the_exact_ridge_solution_on_the_support
     for (const auto value : residual) BOOST_TEST(std::abs(value) < 1e-4);
     BOOST_TEST((done.moved_items() == items{2, 3, 6, 7, 10}));
     BOOST_TEST(done.update.examples == 11U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(shuffled_examples_are_dealt_in_the_order_of_the_clients_stream) {
+  auto settings = recon({.lr = 0.3F});
+  settings.client.shuffle = true;
+  for (const std::uint64_t version : {0U, 6U}) {
+    items order(11);
+    std::iota(order.begin(), order.end(), 0U);
+    models::random_stream stream(settings.seed, models::purpose::shuffle_examples, static_cast<std::uint32_t>(version),
+                                 client);
+    stream.shuffle(std::span(order));
+    items expected = {order[2], order[3], order[6], order[7], order[10]};  // odd batches of two
+    std::ranges::sort(expected);
+    BOOST_TEST((expected != items{2, 3, 6, 7, 10}));
+    BOOST_TEST((outcome(settings, 11, version).moved_items() == expected));
   }
 }
 
