@@ -47,6 +47,18 @@ BOOST_AUTO_TEST_CASE(uniform_asks_the_cohort_of_the_round_when_everybody_is_ther
       BOOST_TEST(run.ask(count, round) == federated::uniform_cohort(clients->seen, count, 9, round));
 }
 
+// To ask whether a client can be reached costs more than all else: of ten thousand ten are, or twenty of which ten are.
+BOOST_AUTO_TEST_CASE(uniform_looks_at_no_more_clients_than_it_needs) {
+  asking run(policy_kind::uniform, every_third(10'000), 9);
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    BOOST_TEST(run.choose(10, round).size() == 10U);
+    BOOST_TEST(run.looked_at.size() == 10U);
+    std::uint32_t asked = 0;
+    BOOST_TEST(run.choose(10, round, [&](std::uint32_t) { return ++asked % 2 == 0; }).size() == 10U);
+    BOOST_TEST(run.looked_at.size() == 20U);
+  }
+}
+
 // Three of the five that are there, out of eight, so that draws go on after the first three and through the rest: each
 // of the ten sets is equally likely. One by one, in asynchronous runs: each of the five.
 BOOST_AUTO_TEST_CASE(uniform_choices_are_uniform_over_those_eligible) {

@@ -105,7 +105,6 @@ BOOST_AUTO_TEST_CASE(who_leaves_with_erase_leaves_nothing) {
   recorder made;
   const auto observer = made.observer();
   const std::atomic<bool> stop = false;
-  settings.rounds = 5;
   BOOST_REQUIRE(simulate(e, initial_state(e), store, observer, stop));
   std::set<std::uint32_t> stored;
   BOOST_REQUIRE(store.visit([&](std::uint32_t client, auto, const auto&) { stored.insert(client); }));
