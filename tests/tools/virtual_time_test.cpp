@@ -1,8 +1,44 @@
 // Runs in virtual time, as processes: the same bytes whatever the threads, the engine and the store.
+#include <iomanip>
+#include <map>
+#include <sstream>
+
 #include "tests/tools/simulated_scenario.hpp"
 
 using namespace furlong::tests;
 using nlohmann::json;
+
+namespace {
+
+/// Lines of metrics.jsonl by their round.
+std::map<std::uint64_t, json> rounds_of(const std::filesystem::path& run) {
+  std::map<std::uint64_t, json> all;
+  std::ifstream lines(run / "metrics.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    auto one = json::parse(line);
+    const auto round = one["round"].get<std::uint64_t>();
+    all[round] = std::move(one);
+  }
+  return all;
+}
+
+/// A run in virtual time of at most 20 rounds, evaluated after every fifth, with this target.
+std::filesystem::path run_to_target(const scratch_folder& folder, const std::string& name, double at_most, bool until) {
+  const auto scenario = small_scenario(folder, "furl");
+  auto text = read_file(scenario);
+  std::ostringstream target;
+  target << std::setprecision(17) << "[evaluation]\ntarget = {metric = \"validation.rmse\", at_most = " << at_most
+         << "}";
+  text.replace(text.find("[evaluation]"), 12, target.str());
+  if (until) text.replace(text.find("rounds = 20"), 11, "until = {rounds = 20, target = true}");
+  std::ofstream(scenario) << text;
+  auto out = folder / name;
+  const auto done = run_furlong(folder, run_words(scenario, out, {"--set", "scenario.clock=virtual"}));
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+  return out;
+}
+
+}  // namespace
 
 BOOST_AUTO_TEST_SUITE(command_virtual_time)
 
@@ -61,14 +97,36 @@ BOOST_AUTO_TEST_CASE(a_run_without_time_of_its_own_is_that_of_the_real_clock) {
 BOOST_AUTO_TEST_CASE(rounds_that_come_to_nothing_take_time) {
   const scratch_folder folder;
   auto of = wild_sync();
-  of.participation = "per_round = 90\nmin_reports = 90\nretry = 50";
+  of.participation = "per_round = 90\nmin_reports = 90\nretry = 600";
   of.availability = "{kind = \"bernoulli\", rate = 0.2}";
   const auto out = folder / "run";
   const auto done = run_furlong(folder, run_words(simulated_scenario(folder, of), out, {}));
   BOOST_TEST(done.code == 4);  // nothing was learned
   const auto summary = summary_of(out);
   BOOST_TEST(summary["rounds_abandoned"] == 30);
-  BOOST_TEST(summary["virtual_seconds"].get<double>() >= 30 * 50.0);
+  BOOST_TEST(summary["virtual_seconds"].get<double>() >= 30 * 600.0);
+  BOOST_TEST(summary["virtual_seconds"].get<double>() < 31 * 600.0);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_tells_when_its_target_was_first_reached) {
+  const scratch_folder folder;
+  const auto never = run_to_target(folder, "never", 0.001, true);
+  BOOST_TEST(summary_of(never)["rounds"] == 20);
+  BOOST_TEST(summary_of(never)["time_to_target"] ==
+             json({{"metric", "validation.rmse"}, {"value", 0.001}, {"reached", false}}));
+  auto rounds = rounds_of(never);
+  const auto figure = [&](std::uint64_t round) { return rounds[round]["eval"]["validation"]["rmse"].get<double>(); };
+  BOOST_REQUIRE(figure(10) < figure(5));
+  const double aim = figure(10);
+  for (const bool until : {true, false}) {
+    const auto summary = summary_of(run_to_target(folder, until ? "until" : "beyond", aim, until));
+    BOOST_TEST(summary["rounds"] == (until ? 10 : 20));
+    BOOST_TEST(summary["time_to_target"] == json({{"metric", "validation.rmse"},
+                                                  {"value", aim},
+                                                  {"reached", true},
+                                                  {"version", 10},
+                                                  {"virtual_seconds", rounds[10]["ended"]}}));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(clients_on_their_way_back_are_waited_for) {
