@@ -170,4 +170,13 @@ BOOST_AUTO_TEST_CASE(with_dropout_the_gradient_is_that_of_the_thinned_network) {
   BOOST_TEST(scores_of(one).loss == scores_of(whole).loss);
 }
 
+BOOST_AUTO_TEST_CASE(more_sentences_than_a_batch_are_scored_as_one_by_one) {
+  auto options = small();
+  for (const std::int64_t batch : {10, 7}) {
+    options.set("score_batch", batch);
+    auto one = make_case(options, tests::drawn_sentences(75, 9));
+    tests::check_sentences_one_by_one(one);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -60,6 +60,15 @@ BOOST_AUTO_TEST_CASE(sequences_that_predict_nothing_change_nothing) {
     BOOST_TEST((among.tensors[t] == alone.tensors[t]), (*model->tensors())[t].name);
 }
 
+BOOST_AUTO_TEST_CASE(more_sentences_than_a_block_are_scored_as_one_by_one) {
+  auto options = models::defaults(models::find_model("lstm-nwp")->options);
+  for (const char* width : {"embedding", "hidden", "projection"}) options.set(width, std::int64_t{8});
+  auto model = models::find_model("lstm-nwp")->build(options, plain).value();
+  auto weights = tests::drawn(model->tensors()->size(), 1);
+  tests::model_case one{"lstm-nwp", std::move(model), tests::drawn_sentences(75, 9), std::move(weights)};
+  tests::check_sentences_one_by_one(one);
+}
+
 BOOST_AUTO_TEST_CASE(data_without_sentences_is_refused) {
   BOOST_TEST(build({9, 1, models::objective::logistic, 0, 9}).error().place == "model.kind");
 }

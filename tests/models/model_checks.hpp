@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "tests/models/drawn.hpp"
 #include "tests/models/model_cases.hpp"
 
 namespace furlong::tests {
@@ -36,6 +37,43 @@ inline void check_thinned_gradient(model_case& one) {
     weight = at;
     BOOST_TEST(std::abs(slope - static_cast<double>(written[i])) < 5e-4 * (1 + std::abs(slope)), "weight " << i);
   }
+}
+
+/// Checks that each sentence is predicted and scored among the others as it is alone.
+inline void check_sentences_one_by_one(model_case& of) {
+  const auto all = of.data.view();
+  const auto weights = of.views(of.weights);
+  std::vector<float> together(all.size(), -1.0F);
+  of.model->predict(weights, all, together);
+  models::class_scores sum;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    float alone = -1.0F;
+    of.model->predict(weights, all.slice(i, i + 1), {&alone, 1});
+    BOOST_TEST(together[i] == alone, "sentence " << i);
+    of.model->score(weights, all.slice(i, i + 1), sum);
+  }
+  models::class_scores whole;
+  of.model->score(weights, all, whole);
+  BOOST_TEST(whole.loss == sum.loss, boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(whole.predictions == sum.predictions);
+  BOOST_TEST(whole.correct == sum.correct);
+  BOOST_TEST(whole.words == sum.words);
+  BOOST_TEST(whole.words_correct == sum.words_correct);
+}
+
+/// Sentences of words below `bound`, of various lengths.
+inline models::examples drawn_sentences(std::uint32_t count, std::uint32_t bound) {
+  models::examples data;
+  data.offsets.push_back(0);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    data.features.push_back(models::start_token);
+    for (const auto word : drawn_below(1 + i % 7, i, bound - models::first_word))
+      data.features.push_back(models::first_word + word);
+    data.features.push_back(models::end_token);
+    data.offsets.push_back(static_cast<std::uint32_t>(data.features.size()));
+    data.labels.push_back(0.0F);
+  }
+  return data;
 }
 
 /// "name ROWSxCOLS " of every tensor.

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/models/drawn.hpp"
+#include "tests/models/layers/gru_reference.hpp"
 #include "tests/models/layers/slopes.hpp"
 
 using namespace furlong;
@@ -38,36 +39,16 @@ struct layer {
   tensor_view inputs() { return {x.data(), packed.rows(), in}; }
 };
 
-double sigmoid(double v) { return 1.0 / (1.0 + std::exp(-v)); }
-
 /// The states of one sequence, step by step in double.
 std::vector<std::vector<double>> reference(const layer& of, std::uint32_t place, std::uint32_t length) {
-  std::vector<std::vector<double>> all;
-  std::vector<double> h(of.hidden, 0.0);
+  const auto wide = [](const std::vector<float>& from) { return std::vector<double>(from.begin(), from.end()); };
+  std::vector<std::vector<double>> x;
   for (std::uint32_t t = 0; t < length; ++t) {
-    const float* x = of.x.data() + std::size_t{of.packed.row(place, t)} * of.in;
-    const auto from_input = [&](std::uint32_t gate) {
-      double sum = of.bias_input[gate];
-      for (std::uint32_t j = 0; j < of.in; ++j) sum += static_cast<double>(of.input[gate * of.in + j]) * x[j];
-      return sum;
-    };
-    const auto from_state = [&](std::uint32_t gate) {
-      double sum = of.bias_recurrent[gate];
-      for (std::uint32_t j = 0; j < of.hidden; ++j)
-        sum += static_cast<double>(of.recurrent[gate * of.hidden + j]) * h[j];
-      return sum;
-    };
-    auto next = h;
-    for (std::uint32_t i = 0; i < of.hidden; ++i) {
-      const double r = sigmoid(from_input(i) + from_state(i));
-      const double z = sigmoid(from_input(of.hidden + i) + from_state(of.hidden + i));
-      const double n = std::tanh(from_input(2 * of.hidden + i) + r * from_state(2 * of.hidden + i));
-      next[i] = (1 - z) * n + z * h[i];
-    }
-    h = next;
-    all.push_back(h);
+    const auto from = of.x.begin() + static_cast<long>(of.packed.row(place, t)) * of.in;
+    x.emplace_back(from, from + of.in);
   }
-  return all;
+  return tests::run(
+      {of.in, of.hidden, wide(of.input), wide(of.recurrent), wide(of.bias_input), wide(of.bias_recurrent)}, x);
 }
 
 }  // namespace
