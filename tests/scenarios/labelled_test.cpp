@@ -113,6 +113,33 @@ BOOST_AUTO_TEST_CASE(texts_of_a_user_are_gathered_and_classes_numbered) {
   BOOST_TEST((texts_of(*few.clients, 1, part::train) == names{"b", "b <unknown>"}));
 }
 
+BOOST_AUTO_TEST_CASE(a_format_that_is_named_counts_whatever_the_files_name) {
+  temporary_directory root;
+  const std::pair<const char*, const char*> files[] = {
+      {"tsv", "label\tuser\ttext\nx\tann\t\"a, b\ny\tann\tc\n"},
+      {"csv", "label,user,text\nx,ann,\"\"\"a, b\"\ny,ann,c\n"},
+      {"json-lines",
+       "{\"label\": \"x\", \"user\": \"ann\", \"text\": \"\\\"a, b\"}\n"
+       "{\"label\": \"y\", \"user\": \"ann\", \"text\": \"c\"}\n"}};
+  for (const auto& [format, text] : files)
+    for (const char* file : {"rows.txt", "rows.csv", "rows.tsv"}) {
+      root.write(file, text);
+      const std::vector<setting_override> options = {
+          {"path", file}, {"format", format}, {"tokens", "words"}, {"split", "1,0,0"}, {"order", "time"}};
+      BOOST_TEST((texts_of(*load(options, root.path()).clients, 0, part::train) == names{"\"a, b", "c"}), format);
+    }
+  const auto problem = testing::text_of(testing::build_data("labelled-text", {{"path", "rows.txt"}}, root.path()));
+  BOOST_TEST(problem.ends_with("its name does not tell its format; set data.format"));
+}
+
+BOOST_AUTO_TEST_CASE(letters_are_made_small_where_asked) {
+  temporary_directory root;
+  root.write("t.tsv", "user\ttext\tlabel\nann\tAb AB ab\t1\nann\tab\t0\n");
+  const auto data = load(with({{"lower_case", "true"}, {"tokens", "words"}}), root.path());
+  BOOST_TEST((texts_of(*data.clients, 0, part::train) == names{"ab ab ab", "ab"}));
+  BOOST_TEST(data.clients->facts().words == models::first_word + 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_has_one_file) {
   temporary_directory root;
   root.write("labelled-text/README", "not looked at");

@@ -1,4 +1,5 @@
 // The source "leaf".
+#include "scenarios/word_list.hpp"
 #include "tests/scenarios/text_support.hpp"
 
 using namespace furlong;
@@ -35,6 +36,24 @@ BOOST_AUTO_TEST_CASE(texts_and_what_follows_are_sequences_of_characters) {
     BOOST_TEST((texts_of(clients, 0, part::train) == names{"<start> a b c a <end>", "<start> b c a b <end>"}));
     BOOST_TEST((texts_of(clients, 1, part::train) == names{"<start> x y z z <end>"}));
   }
+}
+
+BOOST_AUTO_TEST_CASE(tokens_are_made_as_the_options_say) {
+  temporary_directory root;
+  const auto romeo = [&](const std::string& text, std::vector<setting_override> options) {
+    root.write("leaf/all_data.json", text);
+    options.push_back({"order", "time"});
+    return texts_of(*load(options, root.path()).clients, 0, part::train);
+  };
+  BOOST_TEST((romeo(plays, {{"max_tokens", "3"}}) == names{"<start> a b c <end>", "<start> b c a <end>"}));
+  const setting_override two{"vocabulary", "2"};
+  BOOST_TEST((romeo(plays, {two}) == names{"<start> a b <unknown> a <end>", "<start> b <unknown> a b <end>"}));
+  const auto c = " unknown words " + std::to_string(word_hash("c") % 7);
+  BOOST_TEST(
+      (romeo(plays, {two, {"buckets", "7"}}) == names{"<start> a b" + c + " a <end>", "<start> b" + c + " a b <end>"}));
+  const std::string loud = R"({"users": ["ROMEO"], "user_data": {"ROMEO": {"x": ["aBC"], "y": ["A"]}}})";
+  BOOST_TEST((romeo(loud, {}) == names{"<start> a B C A <end>"}));
+  BOOST_TEST((romeo(loud, {{"lower_case", "true"}}) == names{"<start> a b c a <end>"}));
 }
 
 BOOST_AUTO_TEST_CASE(samples_of_the_test_folder_are_their_users_test_part) {

@@ -70,6 +70,26 @@ BOOST_AUTO_TEST_CASE(the_parts_of_the_truth_have_the_sizes_asked_for) {
   BOOST_TEST(std::abs(std::sqrt(squared) - 0.8) < 0.06);
 }
 
+BOOST_AUTO_TEST_CASE(items_differ_by_their_quality_around_the_mean) {
+  synthetic_settings settings;
+  settings.items = 4000;
+  settings.mean = 2.5;
+  settings.quality = 0.6;
+  settings.taste = 0.0;
+  settings.signal = 0.0;
+  const synthetic_truth qualities(settings);
+  double sum = 0.0;
+  double squares = 0.0;
+  for (std::uint32_t item = 0; item < settings.items; ++item) {
+    const double rating = qualities.expected(7, item);
+    sum += rating;
+    squares += (rating - 2.5) * (rating - 2.5);
+  }
+  // Four standard errors of 4,000 draws: 4 * 0.6 / sqrt(n), and of the deviation 4 * 0.6 / sqrt(2 n).
+  BOOST_TEST(std::abs(sum / 4000 - 2.5) < 0.038);
+  BOOST_TEST(std::abs(std::sqrt(squares / 4000) - 0.6) < 0.027);
+}
+
 BOOST_AUTO_TEST_CASE(a_users_ratings_do_not_depend_on_order_or_number_of_users) {
   synthetic_settings settings;
   const synthetic_truth truth(settings);

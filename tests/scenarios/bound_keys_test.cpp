@@ -1,0 +1,348 @@
+// Which field of the settings each key sets, and what each of its words means there.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <map>
+
+#include "scenarios/schema.hpp"
+
+using namespace furlong;
+using namespace furlong::federated;
+using furlong::models::option_value;
+
+namespace {
+
+/// A value as it is written, and as the field shows it then.
+struct bound_value {
+  option_value written;
+  std::string shown;
+};
+
+struct bound_key {
+  std::string name;
+  std::vector<bound_value> values;  ///< all words; of a number or a text one that is not the default
+  std::function<std::string(const run_settings&)> show;
+  std::string field = name;  ///< keys of one field show the same
+};
+
+template <class Field>
+std::string shown(const Field& value) {
+  if constexpr (std::is_same_v<Field, std::string>)
+    return value;
+  else if constexpr (std::is_same_v<Field, compression_settings>)
+    return std::to_string(static_cast<int>(value.numbers)) + (value.zstd ? " zstd" : "");
+  else if constexpr (std::is_enum_v<Field>)
+    return std::to_string(static_cast<int>(value));
+  else
+    return std::to_string(value);
+}
+
+/// Shows the field at the end of a path of members.
+template <class... Path>
+std::function<std::string(const run_settings&)> shows(Path... path) {
+  return [path...](const run_settings& of) { return shown((of.*....*path)); };
+}
+
+template <class Value, class... Path>
+bound_key field(std::string name, Value value, Path... path) {
+  using type = std::remove_cvref_t<decltype((std::declval<run_settings&>().*....*path))>;
+  option_value written;
+  if constexpr (std::is_same_v<type, bool> || std::is_same_v<type, std::string>)
+    written = type(value);
+  else if constexpr (std::is_integral_v<type>)
+    written = std::int64_t{value};
+  else
+    written = double{value};
+  return {std::move(name), {{written, shown(static_cast<type>(value))}}, shows(path...)};
+}
+
+/// A key of words: the last argument pairs them with what they mean.
+template <class Meaning>
+using meanings = std::vector<std::pair<std::string, Meaning>>;
+template <class Meaning, class... Path>
+bound_key words(std::string name, const meanings<Meaning>& all, Path... path) {
+  bound_key made{std::move(name), {}, shows(path...)};
+  for (const auto& [word, meaning] : all) made.values.push_back({word, shown(meaning)});
+  return made;
+}
+
+using run = run_settings;
+
+std::vector<bound_key> keys_of_training() {
+  using c = client_settings;
+  using r = reconstruction_settings;
+  return {
+      field("scenario.seed", 7, &run::seed),
+      words<clock_kind>("scenario.clock", {{"virtual", clock_kind::simulated}, {"real", clock_kind::real}},
+                        &run::clock),
+      field("scenario.until.virtual_seconds", 7.5, &run::until, &until_settings::virtual_seconds),
+      field("scenario.until.target", true, &run::until, &until_settings::target),
+      field("algorithm.client.lr", 0.25, &run::client, &c::lr),
+      words<schedule_kind>("algorithm.client.schedule",
+                           {{"constant", schedule_kind::constant}, {"linear", schedule_kind::linear}}, &run::client,
+                           &c::schedule),
+      field("algorithm.client.momentum", 0.75, &run::client, &c::momentum),
+      field("algorithm.client.proximal", 0.5, &run::client, &c::proximal),
+      field("algorithm.client.epochs", 7, &run::client, &c::epochs),
+      field("algorithm.client.batch_size", 7, &run::client, &c::batch_size),
+      field("algorithm.client.max_steps", 7, &run::client, &c::max_steps),
+      field("algorithm.client.shuffle", true, &run::client, &c::shuffle),
+      words<solver_kind>("algorithm.reconstruction.solver",
+                         {{"sgd", solver_kind::sgd}, {"least-squares", solver_kind::least_squares}},
+                         &run::reconstruction, &r::solver),
+      field("algorithm.reconstruction.lr", 0.25, &run::reconstruction, &r::lr),
+      field("algorithm.reconstruction.epochs", 7, &run::reconstruction, &r::epochs),
+      field("algorithm.reconstruction.max_steps", 7, &run::reconstruction, &r::max_steps),
+      field("algorithm.reconstruction.batch_size", 7, &run::reconstruction, &r::batch_size),
+      field("algorithm.reconstruction.ridge", 0.25, &run::reconstruction, &r::ridge),
+      field("algorithm.reconstruction.ridge_per_example", true, &run::reconstruction, &r::ridge_per_example),
+      field("algorithm.reconstruction.split", false, &run::reconstruction, &r::split),
+      field("algorithm.reconstruction.joint", true, &run::reconstruction, &r::joint),
+      words<cold_start_kind>("private.cold_start",
+                             {{"default", cold_start_kind::initial}, {"reconstruct", cold_start_kind::reconstruct}},
+                             &run::own, &private_settings::cold_start),
+      words<commit_kind>("private.commit",
+                         {{"after-training", commit_kind::after_training}, {"after-ack", commit_kind::after_ack}},
+                         &run::own, &private_settings::commit),
+      words<layout_kind>("private.layout",
+                         {{"per-client", layout_kind::per_client}, {"bucketed", layout_kind::bucketed}}, &run::own,
+                         &private_settings::layout),
+      field("private.open_shards", 7, &run::own, &private_settings::open_shards),
+      field("private.key_file", "a.key", &run::own, &private_settings::key_file),
+  };
+}
+
+std::vector<bound_key> keys_of_the_server() {
+  using o = server_settings;
+  using a = aggregation_settings;
+  return {
+      words<optimizer_kind>("algorithm.server.optimizer",
+                            {{"sgd", optimizer_kind::sgd},
+                             {"adagrad", optimizer_kind::adagrad},
+                             {"adam", optimizer_kind::adam},
+                             {"yogi", optimizer_kind::yogi}},
+                            &run::server, &o::optimizer),
+      field("algorithm.server.lr", 0.25, &run::server, &o::lr),
+      field("algorithm.server.momentum", 0.75, &run::server, &o::momentum),
+      field("algorithm.server.beta1", 0.25, &run::server, &o::beta1),
+      field("algorithm.server.beta2", 0.25, &run::server, &o::beta2),
+      field("algorithm.server.eps", 0.25, &run::server, &o::eps),
+      field("algorithm.server.initial_accumulator", 0.25, &run::server, &o::initial_accumulator),
+      field("algorithm.server.bias_correction", true, &run::server, &o::bias_correction),
+      words<rule_kind>(
+          "algorithm.aggregation.rule",
+          {{"mean", rule_kind::mean}, {"uniform-mean", rule_kind::uniform_mean}, {"fedatt", rule_kind::fedatt}},
+          &run::aggregation, &a::rule),
+      field("algorithm.aggregation.max_norm", 7.5, &run::aggregation, &a::max_norm),
+      field("algorithm.aggregation.max_weight", 7, &run::aggregation, &a::max_weight),
+      field("algorithm.aggregation.eps", 0.25, &run::aggregation, &a::eps),
+      words<fedatt_norm>("algorithm.aggregation.norm",
+                         {{"frobenius", fedatt_norm::frobenius}, {"spectral", fedatt_norm::spectral}},
+                         &run::aggregation, &a::norm),
+      field("algorithm.aggregation.noise", 0.25, &run::aggregation, &a::noise),
+      words<noise_place>("algorithm.aggregation.noise_at",
+                         {{"client", noise_place::client}, {"server", noise_place::server}}, &run::aggregation,
+                         &a::noise_at),
+      field("privacy.clip", 0.25, &run::privacy, &privacy_settings::clip),
+      field("privacy.noise", 0.25, &run::privacy, &privacy_settings::noise),
+      field("checkpoint.every", 7, &run::checkpoint_every),
+  };
+}
+
+std::vector<bound_key> keys_of_participation() {
+  using p = participation_settings;
+  return {
+      words<policy_kind>("participation.policy",
+                         {{"uniform", policy_kind::uniform},
+                          {"weight", policy_kind::weight},
+                          {"round-robin", policy_kind::round_robin},
+                          {"least-recent", policy_kind::least_recent},
+                          {"power-of-choice", policy_kind::power_of_choice}},
+                         &run::participation, &p::policy),
+      field("participation.candidates", 7, &run::participation, &p::candidates),
+      words<participation_mode>("participation.mode",
+                                {{"sync", participation_mode::sync}, {"async", participation_mode::async}},
+                                &run::participation, &p::mode),
+      field("participation.over_selection", 1.25, &run::participation, &p::over_selection),
+      field("participation.selection_timeout", 7.5, &run::participation, &p::selection_timeout),
+      field("participation.retry", 7.5, &run::participation, &p::retry),
+      field("participation.deadline", 7.5, &run::participation, &p::deadline),
+      field("participation.min_reports", 7, &run::participation, &p::min_reports),
+      {"participation.reconnect",
+       {{std::vector<double>{7.5, 8.5}, shown(7.5) + " to " + shown(8.5)}},
+       [](const run& of) {
+         return shown(of.participation.reconnect_least) + " to " + shown(of.participation.reconnect_most);
+       }},
+      field("participation.buffer", 7, &run::participation, &p::buffer),
+      field("participation.concurrency", 7, &run::participation, &p::concurrency),
+      field("participation.max_staleness", 7, &run::participation, &p::max_staleness),
+      words<staleness_kind>("participation.weighting",
+                            {{"constant", staleness_kind::constant},
+                             {"polynomial", staleness_kind::polynomial},
+                             {"hinge", staleness_kind::hinge}},
+                            &run::participation, &p::weighting),
+      field("participation.staleness_exponent", 0.25, &run::participation, &p::staleness_exponent),
+      field("participation.hinge_slope", 0.25, &run::participation, &p::hinge_slope),
+      field("participation.hinge_from", 7, &run::participation, &p::hinge_from),
+      words<async_kind>("participation.update", {{"change", async_kind::change}, {"model", async_kind::model}},
+                        &run::participation, &p::async),
+      field("participation.mixing", 0.25, &run::participation, &p::mixing),
+  };
+}
+
+std::vector<bound_key> keys_of_devices() {
+  using d = device_settings;
+  using a = availability_settings;
+  const auto available = [](const char* name, auto value, auto member) {
+    return field(std::string("devices.availability.") + name, value, &run::devices, &d::availability, member);
+  };
+  return {
+      field("devices.speed.ms_per_example", 7.5, &run::devices, &d::ms_per_example),
+      field("devices.speed.sigma", 0.25, &run::devices, &d::speed_sigma),
+      field("devices.network.mbit", 7.5, &run::devices, &d::mbit),
+      field("devices.network.sigma", 0.25, &run::devices, &d::network_sigma),
+      field("devices.network.latency", 7.5, &run::devices, &d::latency),
+      field("devices.stragglers.share", 0.25, &run::devices, &d::straggler_share),
+      field("devices.stragglers.factor", 7.5, &run::devices, &d::straggler_factor),
+      words<availability_kind>("devices.availability.kind",
+                               {{"always", availability_kind::always},
+                                {"bernoulli", availability_kind::bernoulli},
+                                {"markov", availability_kind::markov},
+                                {"diurnal", availability_kind::diurnal},
+                                {"trace", availability_kind::trace}},
+                               &run::devices, &d::availability, &a::kind),
+      available("rate", 0.25, &a::rate),
+      available("mean_online", 7.5, &a::mean_online),
+      available("step", 7.5, &a::step),
+      available("swing", 7.5, &a::swing),
+      available("peak_hour", 7.5, &a::peak_hour),
+      available("dwell", 7.5, &a::dwell),
+      available("zones", 7, &a::zones),
+      available("trace", "a.csv", &a::trace),
+      field("devices.correlation.speed_availability", 0.25, &run::devices, &d::speed_availability),
+      field("devices.correlation.speed_taste", 0.25, &run::devices, &d::speed_taste),
+      field("devices.correlation.availability_taste", 0.25, &run::devices, &d::availability_taste),
+      field("dropout.download", 0.25, &run::dropout, &dropout_settings::download),
+      field("dropout.train", 0.25, &run::dropout, &dropout_settings::train),
+      field("dropout.upload", 0.25, &run::dropout, &dropout_settings::upload),
+      words<dropout_policy>("dropout.policy", {{"abort", dropout_policy::abort}, {"pause", dropout_policy::pause}},
+                            &run::dropout, &dropout_settings::policy),
+      field("dropout.mean_pause", 7.5, &run::dropout, &dropout_settings::mean_pause),
+  };
+}
+
+std::vector<bound_key> keys_of_the_network() {
+  using n = network_settings;
+  return {
+      field("topology.aggregators", 7, &run::aggregators),
+      field("topology.fan_in", 7, &run::fan_in),
+      words<bool>("network.upload", {{"dense", false}, {"sparse", true}}, &run::network, &n::sparse_upload),
+      words<compression_settings>("network.compression",
+                                  {{"none", {number_format::float32, false}},
+                                   {"zstd", {number_format::float32, true}},
+                                   {"float16", {number_format::float16, false}},
+                                   {"float16+zstd", {number_format::float16, true}},
+                                   {"int8", {number_format::int8, false}},
+                                   {"int8+zstd", {number_format::int8, true}}},
+                                  &run::network, &n::compression),
+      words<bool>("network.trust", {{"certificates", false}, {"operator", true}}, &run::network, &n::operator_trust),
+      field("network.heartbeat", 0.5, &run::network, &n::heartbeat),
+      field("network.timeout", 7.5, &run::network, &n::timeout),
+      field("network.task_timeout", 7.5, &run::network, &n::task_timeout),
+      field("network.max_message", 3'000'000, &run::network, &n::max_message),
+      field("network.start", 0.25, &run::network, &n::start),
+  };
+}
+
+std::vector<bound_key> keys_of_evaluation() {
+  using e = evaluation_settings;
+  const auto asked = [](const run& of) {
+    return (of.evaluation.target.at_most ? "at most " : "at least ") + shown(of.evaluation.target.value);
+  };
+  return {
+      field("evaluation.every", 7, &run::evaluation, &e::every),
+      field("evaluation.batch_size", 7, &run::evaluation, &e::batch_size),
+      field("evaluation.clients", 7, &run::evaluation, &e::clients),
+      field("evaluation.clip", true, &run::evaluation, &e::clip),
+      field("evaluation.split", false, &run::evaluation, &e::split),
+      words<bool>("evaluation.select", {{"last", false}, {"best", true}}, &run::evaluation, &e::keep_best),
+      field("evaluation.attention", true, &run::evaluation, &e::attention),
+      field("evaluation.target.metric", "seen.loss", &run::evaluation, &e::target, &target_settings::metric),
+      {"evaluation.target.at_most", {{0.25, "at most " + shown(0.25)}}, asked, "evaluation.target"},
+      {"evaluation.target.at_least", {{0.25, "at least " + shown(0.25)}}, asked, "evaluation.target"},
+  };
+}
+
+std::vector<bound_key> bound_keys() {
+  std::vector<bound_key> all;
+  for (const auto& part : {keys_of_training(), keys_of_the_server(), keys_of_participation(), keys_of_devices(),
+                           keys_of_the_network(), keys_of_evaluation()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+const bound_key& row_of(const std::vector<bound_key>& table, const std::string& name) {
+  const auto row = std::ranges::find(table, name, &bound_key::name);
+  BOOST_REQUIRE_MESSAGE(row != table.end(), name << " is not in the table");
+  return *row;
+}
+
+using fields = std::map<std::string, std::string>;
+
+fields fields_of(const run_settings& settings, const std::vector<bound_key>& keys) {
+  fields all;
+  for (const auto& key : keys) all[key.field] = key.show(settings);
+  return all;
+}
+
+/// The fields that differ, "name: before -> after".
+std::string changes(const fields& before, const fields& after) {
+  std::string text;
+  for (const auto& [name, value] : after)
+    if (before.at(name) != value) text += name + ": " + before.at(name) + " -> " + value + "\n";
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(bound_keys_of_the_schema)
+
+BOOST_AUTO_TEST_CASE(every_bound_key_sets_its_own_field) {
+  const auto table = bound_keys();
+  const auto before = fields_of({}, table);
+  std::size_t bound = 0;
+  for (const auto& key : scenarios::schema_keys(nullptr, nullptr)) {
+    if (!key.apply) continue;
+    ++bound;
+    const auto& name = key.option.name;
+    const auto& row = row_of(table, name);
+    for (const auto& [written, shown] : row.values) {
+      run_settings settings;
+      key.apply(settings, written);
+      auto expected = before;
+      expected[row.field] = shown;
+      BOOST_TEST(changes(before, fields_of(settings, table)) == changes(before, expected), name);
+    }
+    if (key.option.choices.empty()) BOOST_TEST(row.values.front().shown != before.at(row.field), name);
+  }
+  BOOST_TEST(bound == table.size());
+}
+
+BOOST_AUTO_TEST_CASE(every_word_of_a_bound_key_has_a_meaning_and_its_default_is_the_fields) {
+  const auto table = bound_keys();
+  const auto before = fields_of({}, table);
+  for (const auto& key : scenarios::schema_keys(nullptr, nullptr)) {
+    if (!key.apply) continue;
+    if (key.option.fallback) {
+      run_settings settings;
+      key.apply(settings, *key.option.fallback);
+      BOOST_TEST(changes(before, fields_of(settings, table)) == "", key.option.name);
+    }
+    if (key.option.choices.empty()) continue;
+    std::vector<std::string> known;
+    for (const auto& value : row_of(table, key.option.name).values)
+      known.push_back(std::get<std::string>(value.written));
+    BOOST_TEST(known == key.option.choices, boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
