@@ -9,6 +9,7 @@
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
+using testing::has_real_data;
 using testing::labels_of;
 using testing::temporary_directory;
 using testing::texts_of;
@@ -295,9 +296,8 @@ BOOST_AUTO_TEST_CASE(rows_that_cannot_be_used_are_told) {
   BOOST_TEST(message("a\tb\tx\n", {{"time_column", "label"}}).starts_with("t.tsv:2: has the time \"x\"; expected a "));
 }
 
-BOOST_AUTO_TEST_CASE(openstack_has_its_numbers) {
-  const auto root = testing::real_data();
-  if (!root || !std::filesystem::exists(*root / "furl-openstack")) return;
+BOOST_AUTO_TEST_CASE(openstack_has_its_numbers, *boost::unit_test::precondition(has_real_data("furl-openstack"))) {
+  const auto root = testing::real_data("furl-openstack");
   const auto data = load({{"path", "furl-openstack"}, {"label_column", "class"}}, *root);
   const auto& clients = *data.clients;
   const auto facts = clients.facts();

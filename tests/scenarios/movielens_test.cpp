@@ -1,4 +1,4 @@
-// Facts of the real MovieLens-1M. Without it there is nothing to check, and the tests say so.
+// Facts of the real MovieLens-1M. Without it there is nothing to check, and the tests are skipped.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <numeric>
@@ -8,15 +8,13 @@
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
+using testing::has_real_data;
 
 BOOST_AUTO_TEST_SUITE(movielens_1m)
 
-BOOST_AUTO_TEST_CASE(the_published_split_has_its_published_sizes) {
-  const auto root = testing::real_data();
-  if (!root) {
-    BOOST_TEST_MESSAGE("no ml-1m here: skipped");
-    return;
-  }
+BOOST_AUTO_TEST_CASE(the_published_split_has_its_published_sizes,
+                     *boost::unit_test::precondition(has_real_data("ml-1m/ratings.dat"))) {
+  const auto root = testing::real_data("ml-1m/ratings.dat");
   auto read = parse_scenario("scenarios/movielens-fedrecon.toml", {{"data.max_examples", "0"}});
   BOOST_REQUIRE(read.has_value());
   const auto data = load_data(*read, *root);
@@ -45,12 +43,9 @@ BOOST_AUTO_TEST_CASE(the_published_split_has_its_published_sizes) {
   BOOST_TEST(read->settings.participation.per_round == 100U);
 }
 
-BOOST_AUTO_TEST_CASE(the_cap_of_300_leaves_what_the_published_run_trained_on) {
-  const auto root = testing::real_data();
-  if (!root) {
-    BOOST_TEST_MESSAGE("no ml-1m here: skipped");
-    return;
-  }
+BOOST_AUTO_TEST_CASE(the_cap_of_300_leaves_what_the_published_run_trained_on,
+                     *boost::unit_test::precondition(has_real_data("ml-1m/ratings.dat"))) {
+  const auto root = testing::real_data("ml-1m/ratings.dat");
   const auto read = parse_scenario("scenarios/movielens-fedrecon.toml");
   BOOST_REQUIRE(read.has_value());
   const auto data = load_data(*read, *root);

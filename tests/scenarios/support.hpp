@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,13 +41,22 @@ class temporary_directory {
   std::filesystem::path path_;
 };
 
-/// The folder that holds real data, if this machine has it.
-inline std::optional<std::filesystem::path> real_data() {
+/// The data root where this machine has a file or folder of real data.
+inline std::optional<std::filesystem::path> real_data(const std::string& name) {
   const char* named = std::getenv("FURLONG_DATA");
   for (const auto& root : {std::filesystem::path(named == nullptr ? "" : named), std::filesystem::path("data"),
                            std::filesystem::path("../shared/data")})
-    if (!root.empty() && std::filesystem::exists(root / "ml-1m" / "ratings.dat")) return root;
+    if (!root.empty() && std::filesystem::exists(root / name)) return root;
   return std::nullopt;
+}
+
+/// The precondition of a test that reads it: without it the test is skipped.
+inline auto has_real_data(const std::string& name) {
+  return [name](boost::unit_test::test_unit_id) {
+    boost::test_tools::assertion_result there(real_data(name).has_value());
+    if (!there) there.message() << "there is no " << name << " here";
+    return there;
+  };
 }
 
 /// What went wrong, or nothing.

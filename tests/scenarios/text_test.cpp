@@ -290,9 +290,8 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_place) {
   BOOST_TEST(message({column, {"held_out_clients", "3"}}).starts_with("held_out_clients: divides sentences over"));
 }
 
-BOOST_AUTO_TEST_CASE(ptb_has_the_published_numbers) {
-  const auto root = testing::real_data();
-  if (!root || !std::filesystem::exists(*root / "ptb")) return;
+BOOST_AUTO_TEST_CASE(ptb_has_the_published_numbers, *boost::unit_test::precondition(testing::has_real_data("ptb"))) {
+  const auto root = testing::real_data("ptb");
   const auto data = load({{"clients", "100"}, {"lower_case", "true"}}, *root);
   const auto& clients = *data.clients;
   // start, end, unknown and 9,998 words: FedAtt's 10,001 types.
