@@ -14,13 +14,18 @@ namespace fs = std::filesystem;
 
 constexpr const char* layouts =
     "name one text file, or a folder with files such as ptb.train.txt, ptb.valid.txt and ptb.test.txt, or with *.txt";
+constexpr const char* no_train =
+    "put train between dots, dashes or underscores into the name of one, as in ptb.train.txt, or name a single file in "
+    "data.path";
 constexpr const char* whence =
     "put the data there, or correct data.path (FURLONG_DATA names the folder above, default data/ in the working "
     "directory); PTB is in simple-examples/data of the RNNLM toolkit, https://www.fit.vutbr.cz/~imikolov/rnnlm/";
 
-/// True when a file's name has one of the words as a piece between dots, dashes and underscores.
+/// True when a file's name has one of the words, in letters of any case, as a piece between dots, dashes and
+/// underscores.
 bool is_part(const fs::path& file, std::initializer_list<std::string_view> words) {
-  const auto name = file.filename().string();
+  auto name = file.filename().string();
+  std::ranges::transform(name, name.begin(), lower);
   std::string_view rest = name;
   while (!rest.empty()) {
     const auto end = std::min(rest.find_first_of(".-_"), rest.size());
@@ -41,6 +46,25 @@ result<fs::path> one_part(const std::vector<fs::path>& files, std::initializer_l
     found = file;
   }
   return found;
+}
+
+/// The parts that the names of a folder's files tell; nothing where no name tells any.
+result<text_files> find_parts(const fs::path& folder, const std::vector<fs::path>& files) {
+  const auto train = one_part(files, {"train"});
+  const auto validation = one_part(files, {"valid", "validation", "dev"});
+  const auto test = one_part(files, {"test"});
+  for (const auto* part : {&train, &validation, &test})
+    if (!*part) return tl::unexpected(part->error());
+  for (const auto& [one, other] : {std::pair(&train, &validation), {&train, &test}, {&validation, &test}})
+    if (!(*one)->empty() && **one == **other)
+      return fail(error::kind::data, (*one)->string(), "has the names of two parts of the data",
+                  "leave one of train, valid and test in its name");
+  if (!train->empty()) return text_files{{*train}, *validation, *test};
+  std::string held;
+  for (const auto* part : {&validation, &test})
+    if (!(*part)->empty()) held += (held.empty() ? "" : " and ") + (*part)->filename().string();
+  if (held.empty()) return text_files{};
+  return fail(error::kind::data, folder.string(), "has " + held + " to score on, and no file to train on", no_train);
 }
 
 std::vector<fs::path> files_of(const fs::path& folder) {
@@ -81,16 +105,11 @@ result<text_files> find_text_files(const fs::path& path) {
   if (!fs::is_directory(path, ignored))
     return fail(error::kind::data, path.string(), "there is no such file or folder", whence);
   const auto files = files_of(path);
-  const auto train = one_part(files, {"train"});
-  const auto validation = one_part(files, {"valid", "validation", "dev"});
-  const auto test = one_part(files, {"test"});
-  for (const auto* part : {&train, &validation, &test})
-    if (!*part) return tl::unexpected(part->error());
-  if (!train->empty()) return text_files{{*train}, *validation, *test};
-  text_files found;
+  auto found = find_parts(path, files);
+  if (!found || !found->train.empty()) return found;
   for (const auto& file : files)
-    if (file.extension() == ".txt") found.train.push_back(file);
-  if (found.train.empty()) return fail(error::kind::data, path.string(), "has no text files", layouts);
+    if (file.extension() == ".txt") found->train.push_back(file);
+  if (found->train.empty()) return fail(error::kind::data, path.string(), "has no text files", layouts);
   return found;
 }
 

@@ -17,8 +17,9 @@ struct text_files {
 };
 
 /// One file is itself. Of a folder: its files with train, valid (validation, dev) and test in their names, between
-/// dots, dashes or underscores, as in ptb.train.txt and wiki.valid.tokens; where none has train, all its *.txt, by
-/// name. Fails (kind data) when there is nothing of the kind, and when two files have the same part.
+/// dots, dashes or underscores and in letters of any case, as in ptb.train.txt and wiki.valid.tokens; where none has
+/// any of them, all its *.txt, by name. Fails (kind data) when there is nothing of the kind, when two files have the
+/// same part or one has two, and when there is a part to score on and none to train on.
 [[nodiscard]] result<text_files> find_text_files(const std::filesystem::path& path);
 
 struct line_settings {

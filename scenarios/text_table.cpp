@@ -10,8 +10,6 @@ namespace {
 
 bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n'; }
 
-char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
-
 /// Takes the first word off a text; empty when there is none.
 std::string_view next_word(std::string_view& rest) {
   std::size_t begin = 0;

@@ -10,6 +10,8 @@ namespace furlong::scenarios {
 [[nodiscard]] std::string_view next_character(std::string_view& rest);
 /// A file's text without the byte order mark that some editors put before it.
 [[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);
+/// A letter A to Z as its small one; other bytes as they are.
+[[nodiscard]] char lower(char letter);
 /// True when a whole text is UTF-8.
 [[nodiscard]] bool is_utf8(std::string_view text);
 

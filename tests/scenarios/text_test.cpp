@@ -182,6 +182,39 @@ BOOST_AUTO_TEST_CASE(a_file_without_parts_has_nobody_to_score) {
   BOOST_TEST(fitted({whole, parts, metric, at_most}).find("looks at the group unseen, " + nobody) != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(parts_are_found_in_names_of_any_case) {
+  temporary_directory root;
+  root.write("mine/my.Train.txt", "a b\nc d\n");
+  root.write("mine/my.VALID.txt", "v\n");
+  root.write("mine/My_Test.txt", "t\n");
+  const auto data = load({{"path", "mine"}, {"clients", "2"}}, root.path());
+  BOOST_TEST(data.clients->training().size() == 2U);
+  BOOST_REQUIRE(data.clients->facts().clients == 4U);
+  BOOST_TEST((texts_of(*data.clients, 2, part::train) == names{"<start> v <end>"}));
+  BOOST_TEST((std::ranges::equal(data.clients->unseen_test(), std::vector<std::uint32_t>{3})));
+}
+
+BOOST_AUTO_TEST_CASE(parts_to_score_on_are_not_trained_on) {
+  temporary_directory root;
+  const auto message = [&](const char* path) {
+    const auto why = testing::text_of(testing::build_data("text", {{"path", path}, {"clients", "1"}}, root.path()));
+    return why.substr(std::min(why.size(), root.path().string().size() + 1));
+  };
+  const std::string mend =
+      ", and no file to train on; put train between dots, dashes or underscores into the name of one, as in "
+      "ptb.train.txt, or name a single file in data.path";
+  root.write("held/my.valid.txt", "v\n");
+  root.write("held/my.test.txt", "t\n");
+  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt to score on" + mend);
+  root.write("held/mine.txt", "a b\n");
+  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt to score on" + mend);
+  root.write("tokens/wiki.Test.tokens", "t\n");
+  BOOST_TEST(message("tokens") == "tokens: has wiki.Test.tokens to score on" + mend);
+  BOOST_TEST(message("held/my.test.txt") == "");  // a file that is named is all there is
+  root.write("both/train-test.txt", "a\n");
+  BOOST_TEST(message("both").starts_with("both/train-test.txt: has the names of two parts of the data; "));
+}
+
 BOOST_AUTO_TEST_CASE(other_folders_are_one_text_that_is_split) {
   temporary_directory root;
   root.write("books/a.txt", "a b\nc d\n");
