@@ -2,6 +2,7 @@
 
 #include "scenarios/class_names.hpp"
 #include "scenarios/leaf_file.hpp"
+#include "scenarios/text_notes.hpp"
 #include "scenarios/text_options.hpp"
 #include "scenarios/text_population.hpp"
 #include "scenarios/text_reader.hpp"
@@ -42,8 +43,12 @@ result<dataset> settle(leaf_data& from, const option_values& options, const std:
   if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
   dataset data;
   if (task_of(options) == leaf_task::vectors) {
-    data.clients = make_text_population(table, divide_texts(table, read_split(options)), {},
-                                        {from.dimension, table.clients.size(), objective::logistic});
+    const auto settings = read_split(options);
+    auto split = divide_texts(table, settings);
+    note_own_parts(table, settings, data.notes);
+    note_untrained_labels(table, split, data.notes);
+    data.clients =
+        make_text_population(table, std::move(split), {}, {from.dimension, table.clients.size(), objective::logistic});
     return data;
   }
   auto labels = settle_labels(from, options, place);

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "scenarios/mapped_file.hpp"
+#include "scenarios/text_notes.hpp"
 #include "scenarios/text_population.hpp"
 
 namespace furlong::scenarios {
@@ -121,12 +122,15 @@ models::data_facts token_facts(const models::option_values& options, models::obj
 
 result<void> settle_texts(const text_table& table, const models::option_values& options, const std::string& place,
                           models::objective labels, std::uint32_t classes, dataset& to) {
-  auto split = divide_texts(table, read_split(options));
+  const auto settings = read_split(options);
+  auto split = divide_texts(table, settings);
   if (labels == models::objective::next_token)
     if (auto fit = check_lengths(table, split, place); !fit) return fit;
   const auto counts = count_words(table, split);
   auto words = choose_vocabulary(table.words, counts, number(options, "vocabulary"), number(options, "buckets"));
   note_left_out(words, table.words, counts, to.notes);
+  note_own_parts(table, settings, to.notes);
+  note_untrained_labels(table, split, to.notes);
   const auto facts = text_facts(table, words, labels, classes);
   to.clients = make_text_population(table, std::move(split), std::move(words), facts);
   return {};

@@ -28,9 +28,9 @@ namespace furlong::scenarios {
 [[nodiscard]] models::data_facts token_facts(const models::option_values& options, models::objective labels,
                                              std::uint32_t classes = 0);
 
-/// Gives `to` the population that the options make of a table, and notes what its vocabulary leaves out. Fails (kind
-/// data) when a text whose tokens are to be predicted is so long that a model's states at all of them would not fit
-/// into memory; `place` stands for the source.
+/// Gives `to` the population that the options make of a table, and notes what its vocabulary leaves out and what is odd
+/// about its parts (text_notes.hpp). Fails (kind data) when a text whose tokens are to be predicted is so long that a
+/// model's states at all of them would not fit into memory; `place` stands for the source.
 [[nodiscard]] result<void> settle_texts(const text_table& table, const models::option_values& options,
                                         const std::string& place, models::objective labels, std::uint32_t classes,
                                         dataset& to);

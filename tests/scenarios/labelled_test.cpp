@@ -88,6 +88,22 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
   BOOST_TEST((*format_of("x.csv") == labelled_format::csv));
 }
 
+BOOST_AUTO_TEST_CASE(labels_that_are_not_trained_on_are_noted) {
+  temporary_directory root;
+  root.write("t.tsv", "user\ttext\tlabel\na\t1\tx\na\t2\ty\na\t3\tx\na\t4\tz\nb\t1\tx\nb\t2\ty\nb\t3\tz\nb\t4\tz\n");
+  const auto notes = [&](const char* split, std::vector<setting_override> more = {}) {
+    more.insert(more.end(), {{"path", "t.tsv"}, {"split", split}, {"split_by", "time"}});
+    return load(more, root.path()).notes;
+  };
+  BOOST_TEST((notes("1,0,0") == names{}));
+  BOOST_TEST((notes("0.5,0.25,0.25") ==
+              names{"3 of the 4 examples for validation and test have a label that no training example has"}));
+  BOOST_TEST((notes("0.75,0,0.25") == names{}));  // z is among what b trains on
+  BOOST_TEST((notes("0.5,0.25,0.25", {{"positive", "y"}}) == names{}));
+  BOOST_TEST((notes("0.5,0.25,0.25", {{"positive", "z"}}) ==
+              names{"3 of the 4 examples for validation and test have a label that no training example has"}));
+}
+
 BOOST_AUTO_TEST_CASE(texts_of_a_user_are_gathered_and_classes_numbered) {
   temporary_directory root;
   root.write("t.tsv", "user\ttext\tlabel\nann\tab\t10\nbob\tb\t9\nann\t\xC3\xA4\t9\nbob\tbaz\tx\n");

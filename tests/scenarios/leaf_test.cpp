@@ -70,6 +70,21 @@ BOOST_AUTO_TEST_CASE(samples_of_the_test_folder_are_their_users_test_part) {
   BOOST_TEST((std::ranges::equal(clients.unseen_test(), std::vector<std::uint32_t>{2})));
   BOOST_TEST(clients.client_name(2) == "NURSE");
   BOOST_TEST((texts_of(clients, 2, part::train) == names{"<start> n o <end>"}));
+  BOOST_TEST((data.notes == names{}));
+  BOOST_TEST((load({{"split", "0.5,0,0.5"}, {"unseen_users.test", "0.5"}}, root.path()).notes ==
+              names{"data.split takes a test share of what is trained on: the group seen is scored on it together with "
+                    "the data's own test part",
+                    "data.unseen_users.test holds out clients that would train: they are scored together with the "
+                    "data's own test part"}));
+}
+
+BOOST_AUTO_TEST_CASE(labels_of_vectors_that_are_not_trained_on_are_noted) {
+  temporary_directory root;
+  root.write("leaf/train/a.json", R"({"users": ["u"], "user_data": {"u": {"x": [[1], [2]], "y": [0, 0]}}})");
+  root.write("leaf/test/a.json", R"({"users": ["u", "v"], "user_data": {"u": {"x": [[1]], "y": [1]},
+    "v": {"x": [[2], [3]], "y": [0, 1]}}})");
+  BOOST_TEST((load({{"task", "vectors"}}, root.path()).notes ==
+              names{"2 of the 3 examples for validation and test have a label that no training example has"}));
 }
 
 BOOST_AUTO_TEST_CASE(labelled_texts_stand_alone_or_in_lists) {

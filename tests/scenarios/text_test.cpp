@@ -215,6 +215,32 @@ BOOST_AUTO_TEST_CASE(parts_to_score_on_are_not_trained_on) {
   BOOST_TEST(message("both").starts_with("both/train-test.txt: has the names of two parts of the data; "));
 }
 
+BOOST_AUTO_TEST_CASE(dividing_data_that_have_parts_of_their_own_is_noted) {
+  const small_ptb root;
+  const auto notes = [&](std::vector<setting_override> options) {
+    options.push_back({"clients", "5"});
+    return load(options, root.path()).notes;
+  };
+  BOOST_TEST((notes({}) == names{}));
+  BOOST_TEST(
+      (notes({{"split", "0.5,0.5,0"}}) ==
+       names{"data.split takes a validation share of what is trained on, and nothing is scored on it: validation "
+             "is the data's own part"}));
+  BOOST_TEST((notes({{"split", "0.5,0,0.5"}}) ==
+              names{"data.split takes a test share of what is trained on: the group seen is scored on it, and unseen "
+                    "on the data's own test part"}));
+  BOOST_TEST((notes({{"unseen_users.validation", "0.2"}, {"unseen_users.test", "0.2"}}) ==
+              names{"data.unseen_users.validation holds out clients that would train: they are scored together with "
+                    "the data's own validation part",
+                    "data.unseen_users.test holds out clients that would train: they are scored together with the "
+                    "data's own test part"}));
+  temporary_directory plain;
+  plain.write("a.txt", "a\nb\nc\nd\n");
+  const std::vector<setting_override> divided{
+      {"path", "a.txt"}, {"clients", "2"}, {"split", "0.5,0,0.5"}, {"unseen_users.test", "0.5"}};
+  BOOST_TEST((load(divided, plain.path()).notes == names{}));
+}
+
 BOOST_AUTO_TEST_CASE(other_folders_are_one_text_that_is_split) {
   temporary_directory root;
   root.write("books/a.txt", "a b\nc d\n");
