@@ -119,6 +119,39 @@ result<void> check_events(const scenario& of, std::size_t population) {
   return {};
 }
 
+/// The most examples in the first part that one of these clients has.
+std::uint32_t most_examples(const federated::population& clients, std::span<const std::uint32_t> who) {
+  std::uint32_t most = 0;
+  for (const auto client : who) most = std::max(most, clients.count(client, federated::part::train));
+  return most;
+}
+
+std::string examples(std::uint32_t count) { return std::to_string(count) + (count == 1 ? " example" : " examples"); }
+
+/// Somebody must have something to learn from, or no update is of use.
+result<void> check_training(const scenario& of, const federated::population& clients) {
+  using federated::part;
+  const auto more_than = [&](std::uint32_t few) {
+    return std::ranges::any_of(clients.training(),
+                               [&](auto client) { return clients.count(client, part::train) > few; });
+  };
+  if (!more_than(0))
+    return refuse(of, "data.split",
+                  "leaves no client an example to train on: the first share of what each has comes to none",
+                  "raise it, or give clients more examples");
+  const auto& settings = of.settings;
+  const auto batch = settings.client.batch_size;
+  if (settings.algorithm != federated::algorithm_kind::fedrecon || !settings.reconstruction.split || batch == 0 ||
+      more_than(batch))
+    return {};
+  const auto most = most_examples(clients, clients.training());
+  return refuse(of, "algorithm.client.batch_size",
+                "is " + std::to_string(batch) + ", and no client has more than " + examples(most) +
+                    ": all are in one batch, which leaves no query batch to learn from",
+                most > 1 ? "set it below " + std::to_string(most) + ", or algorithm.reconstruction.split = false"
+                         : "set algorithm.reconstruction.split = false, or give clients more examples");
+}
+
 /// Whether anybody of a group of the evaluation can be scored: of unseen clients that are split those can that have
 /// more than the one batch which is their support.
 bool can_score(const scenario& of, const federated::population& clients, std::string_view group) {
@@ -200,8 +233,10 @@ result<void> fit(scenario& to, const dataset& data) {
   const auto clients = data.clients->training().size();
   if (clients == 0) return refuse(to, "data.unseen_users.test", "no client is left to train", "hold out fewer users");
   if (auto possible = check_policy(to, data); !possible) return possible;
-  if (data.whole)
+  if (data.whole) {
+    if (auto possible = check_training(to, *data.clients); !possible) return possible;
     if (auto scored = check_groups(to, data); !scored) return scored;
+  }
   if (auto settled = settle_cohort(to, clients); !settled) return settled;
   if (auto fits = check_cohort(to); !fits) return fits;
   settle_rounds(to, clients);

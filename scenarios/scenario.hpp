@@ -102,9 +102,9 @@ struct scenario {
 [[nodiscard]] result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t last,
                                         const std::filesystem::path& root = data_root());
 /// Settles what depends on the data: the number of rounds and of clients a round, the range of ratings; adds notes.
-/// Fails (kind usage) when more clients are asked than there are, nobody is left to train, an event is about clients
-/// or rounds that do not exist, clients are to be chosen by their examples and only nodes know those, or the best model
-/// is to be chosen, or a target reached, by a group of clients in which the data leave nobody.
+/// Fails (kind usage) when more clients are asked than there are, nobody is left to train or has examples for it, an
+/// event is about clients or rounds that do not exist, clients are to be chosen by their examples and only nodes know
+/// those, or the best model is to be chosen, or a target reached, by a group of clients in which the data leave nobody.
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
 /// The scenario's model for this data.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <numeric>
+#include <optional>
 #include <spdlog/spdlog.h>
 
 #include "tools/exit_code.hpp"
@@ -62,17 +63,41 @@ void warn_of_rejections(const federated::protocol::accounting& counts) {
                mend_of(static_cast<federated::rejection>(most)));
 }
 
-/// What is wrong with how a run went, though it ran to its end; empty: nothing.
-std::string verdict(const session& of, const federated::run_outcome& outcome) {
+/// What is wrong with how a run went, though it ran to its end, and what to do about it.
+struct complaint {
+  std::string why;
+  std::string mend;
+};
+
+/// Why a model stayed as it was: rates are to blame only where clients had something to learn from.
+complaint of_no_use(const session& of, const federated::protocol::accounting& counts, const std::string& events,
+                    const std::string& lower) {
+  const std::string as_before = ": the model is as it was at first";
+  if (counts.clients_trained == 0)
+    return {"no client finished a task" + as_before, "look in " + events + " for what became of them"};
+  if (counts.examples == 0)
+    return {"no client that was asked had an example to train on" + as_before,
+            "give clients more examples (data.split, data.max_examples), or ask more clients"};
+  const auto& settings = of.experiment.settings;
+  const bool queries = settings.algorithm == federated::algorithm_kind::fedrecon && settings.reconstruction.split;
+  return {"no update was of use" + as_before,
+          lower + (queries ? "; clients with one batch have no query batch to learn from: for them lower "
+                             "algorithm.client.batch_size"
+                           : "")};
+}
+
+std::optional<complaint> verdict(const session& of, const federated::run_outcome& outcome, const std::string& events) {
+  const auto lower = "lower algorithm.client.lr or algorithm.server.lr, and look for rejections in " + events;
   for (const auto* group : {&outcome.evaluation.validation, &outcome.evaluation.seen, &outcome.evaluation.unseen})
-    if (*group && !std::isfinite((*group)->loss)) return "training diverged: the loss is not finite";
+    if (*group && !std::isfinite((*group)->loss)) return complaint{"training diverged: the loss is not finite", lower};
   const auto& counts = outcome.state.counts;
   const auto diverged = counts.rejected[static_cast<std::size_t>(federated::rejection::not_finite)];
   if (diverged > counts.folded)
-    return fmt::format("training diverged: {} updates were not finite, {} were folded", diverged, counts.folded);
+    return complaint{
+        fmt::format("training diverged: {} updates were not finite, {} were folded", diverged, counts.folded), lower};
   if (std::ranges::equal(outcome.state.chosen().model.values(), initial_model(of.experiment).values()))
-    return "no update was of use: the model is as it was at first";
-  return {};
+    return of_no_use(of, counts, events, lower);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -93,10 +118,8 @@ int end_run(const session& of, const run_directory& folder, const result<federat
   if (auto concluded = conclude(of, folder, *outcome, store, format); !concluded)
     return report_failure(concluded.error());
   warn_of_rejections(outcome->state.counts);
-  if (const auto wrong = verdict(of, *outcome); !wrong.empty())
-    return report_failure(
-        {error::kind::runtime, of.scenario.name, wrong,
-         "lower algorithm.client.lr or algorithm.server.lr, and look for rejections in " + folder.events().string()});
+  if (const auto wrong = verdict(of, *outcome, folder.events().string()))
+    return report_failure({error::kind::runtime, of.scenario.name, wrong->why, wrong->mend});
   return done;
 }
 

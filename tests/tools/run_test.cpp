@@ -235,49 +235,6 @@ BOOST_AUTO_TEST_CASE(a_resume_that_would_lose_private_values_is_refused) {
   BOOST_TEST(std::filesystem::exists(run / "private"));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_that_learned_nothing_says_so) {
-  const scratch_folder folder;
-  const auto scenario = small_scenario(folder, "fedrecon").string();
-  int number = 0;
-  for (const std::string change :
-       {"algorithm.client.lr=1e30", "algorithm.aggregation.max_norm=0.000001", "algorithm.server.lr=1e30"}) {
-    const auto out = folder / ("run" + std::to_string(number++));
-    const auto done = run_furlong(folder, {"run", scenario, "--out", out.string(), "--set", change});
-    BOOST_TEST_CONTEXT(change) {
-      BOOST_TEST(done.code == 4);
-      BOOST_TEST(done.err.find("lower algorithm.client.lr") != std::string::npos);
-      BOOST_TEST(std::filesystem::exists(out / "summary.json"));
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(a_run_of_mostly_refused_updates_says_so) {
-  const scratch_folder folder;
-  const auto out = folder / "run";
-  const auto done =
-      run_furlong(folder, {"run", small_scenario(folder, "fedrecon").string(), "--out", out.string(), "--set",
-                           "algorithm.aggregation.max_norm=0.05", "--set", "participation.per_round=2"});
-  BOOST_TEST(done.code == 0, done.err);
-  const auto summary = summary_of(out);
-  const auto refused = summary["rejected"]["norm-bound"].get<std::uint64_t>();
-  const auto arrived = refused + summary["folded"].get<std::uint64_t>();
-  BOOST_REQUIRE(refused * 2 > arrived);
-  const auto warning = std::to_string(refused) + " of " + std::to_string(arrived) + " updates were refused (" +
-                       std::to_string(refused) + " norm-bound); lower algorithm.client.lr, or raise algorithm.aggre";
-  BOOST_TEST(done.err.find(warning) != std::string::npos, done.err);
-  std::size_t without = 0;
-  std::istringstream lines(read_file(out / "metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    const auto round = nlohmann::json::parse(line);
-    BOOST_TEST(round.contains("loss") == (round["folded"] > 0), line);
-    without += round.contains("loss") ? 0 : 1;
-  }
-  BOOST_TEST(without > 0U);
-  const auto good =
-      run_furlong(folder, {"run", small_scenario(folder, "fedrecon").string(), "--out", (folder / "good").string()});
-  BOOST_TEST(good.err.find("refused") == std::string::npos, good.err);
-}
-
 BOOST_AUTO_TEST_CASE(a_run_directory_has_one_process_at_a_time) {
   const scratch_folder folder;
   const auto out = folder / "run";

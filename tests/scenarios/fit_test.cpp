@@ -1,0 +1,78 @@
+// What only the data can tell: who has nothing to train on, and which groups have nobody to score.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/scenarios/support.hpp"
+
+using namespace furlong;
+using namespace furlong::scenarios;
+using overrides = std::vector<setting_override>;
+
+namespace {
+
+/// Texts with two labels in turn, so many of each user.
+std::string table_of(const std::vector<int>& texts) {
+  std::string rows = "user\ttext\tlabel\n";
+  for (std::size_t user = 0; user < texts.size(); ++user)
+    for (int i = 0; i < texts[user]; ++i)
+      rows +=
+          "u" + std::to_string(user) + "\tabc\t" + ((user + static_cast<std::size_t>(i)) % 2 == 0 ? "x" : "y") + "\n";
+  return rows;
+}
+
+const std::string classifier =
+    "[scenario]\nname = \"t\"\nrounds = 2\n[data]\nsource = \"labelled-text\"\npath = \"t.tsv\"\npositive = \"x\"\n"
+    "split = [1, 0, 0]\n[model]\nkind = \"doc-classifier\"\nuser_embedding = 2\nprivate = [\"user\"]\n[algorithm]\n"
+    "kind = \"furl\"\nclient = {batch_size = 4}\n[participation]\nper_round = 1\n";
+
+/// The error, or the notes, a line each, that a scenario gets once it has its data.
+std::string fitted(const std::string& text, const std::filesystem::path& root, const overrides& changes) {
+  auto read = parse_scenario_text(text, "t.toml", changes);
+  BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
+  const auto data = load_data(*read, root);
+  BOOST_REQUIRE_MESSAGE(data.has_value(), testing::text_of(data));
+  if (const auto outcome = fit(*read, *data); !outcome) return outcome.error().text();
+  std::string all;
+  for (const auto& note : read->notes) all += note + "\n";
+  return all;
+}
+
+struct few_texts : testing::temporary_directory {
+  std::string fit_with(const std::vector<int>& texts, const overrides& changes) const {
+    write("t.tsv", table_of(texts));
+    return fitted(classifier, path(), changes);
+  }
+};
+
+const setting_override fedrecon{"algorithm.kind", "fedrecon"};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(fit_to_data)
+
+BOOST_AUTO_TEST_CASE(clients_without_examples_cannot_train) {
+  const few_texts data;
+  const setting_override split{"data.split", "[0.1, 0.0, 0.9]"};
+  BOOST_TEST(data.fit_with({4, 4}, {split}) ==
+             "--set data.split: data.split: leaves no client an example to train on: the first share of what each has "
+             "comes to none; raise it, or give clients more examples");
+  BOOST_TEST(data.fit_with({4, 10}, {split}).find("leaves no client") == std::string::npos);  // one is enough
+}
+
+BOOST_AUTO_TEST_CASE(fedrecon_needs_a_second_batch) {
+  const few_texts data;
+  const std::string why = ": all are in one batch, which leaves no query batch to learn from; ";
+  const setting_override one{"algorithm.client.batch_size", "1"};
+  BOOST_TEST(data.fit_with({4, 3}, {fedrecon}) ==
+             "t.toml:15:24: algorithm.client.batch_size: is 4, and no client has more than 4 examples" + why +
+                 "set it below 4, or algorithm.reconstruction.split = false");
+  BOOST_TEST(data.fit_with({4, 3}, {fedrecon, one, {"data.max_examples", "1"}})
+                 .ends_with("is 1, and no client has more than 1 example" + why +
+                            "set algorithm.reconstruction.split = false, or give clients more examples"));
+  for (const overrides& enough : {overrides{fedrecon, one},
+                                  {fedrecon, {"algorithm.reconstruction.split", "false"}},
+                                  {{"algorithm.kind", "furl"}}})
+    BOOST_TEST(data.fit_with({4, 3}, enough) == "");
+  BOOST_TEST(data.fit_with({1, 5}, {fedrecon}) == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
