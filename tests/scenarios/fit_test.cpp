@@ -75,4 +75,60 @@ BOOST_AUTO_TEST_CASE(fedrecon_needs_a_second_batch) {
   BOOST_TEST(data.fit_with({1, 5}, {fedrecon}) == "");
 }
 
+BOOST_AUTO_TEST_CASE(shares_of_users_that_come_to_nobody_are_noted) {
+  const few_texts data;
+  const setting_override few{"data.unseen_users.test", "0.01"};
+  BOOST_TEST(data.fit_with({9, 9, 9, 9}, {few}) ==
+             "data.unseen_users.test = 0.01 of 4 users holds out nobody: the group unseen is not scored; raise it\n");
+  BOOST_TEST(data.fit_with({9, 9, 9, 9}, {{"data.unseen_users.test", "0.25"}}) == "");
+  BOOST_TEST(
+      data.fit_with({9, 9, 9, 9}, {{"data.unseen_users.validation", "0.1"}}) ==
+      "data.unseen_users.validation = 0.1 of 4 users holds out nobody: the group validation is not scored; raise "
+      "it\n");
+  BOOST_TEST(
+      data.fit_with({9, 9, 9, 9}, {{"data.unseen_users.validation", "0.1"}, {"data.split", "[0.8, 0.2, 0]"}}) ==
+      "data.unseen_users.validation = 0.1 of 4 users holds out nobody: the group validation is scored on clients "
+      "that train; raise it\n");
+}
+
+BOOST_AUTO_TEST_CASE(unseen_clients_with_one_batch_are_not_scored) {
+  const few_texts data;
+  const setting_override held{"data.unseen_users.test", "0.5"};
+  const setting_override cold{"private.cold_start", "reconstruct"};
+  const std::string why =
+      "the group unseen is not scored: no client of it has more than one batch of examples, which is its support; ";
+  BOOST_TEST(data.fit_with({9, 9}, {held, cold, {"evaluation.batch_size", "1000"}}) ==
+             why + "set evaluation.batch_size below 9\n");
+  BOOST_TEST(
+      data.fit_with({9, 9}, {held, {"data.max_examples", "1"}}).starts_with(why + "give clients more examples\n"));
+  BOOST_TEST(data.fit_with({9, 9}, {held, cold}) == "");
+  BOOST_TEST(data.fit_with({9, 9}, {held,
+                                    {"algorithm.kind", "fedavg"},
+                                    {"model", "{user_embedding = 0, private = []}"},
+                                    {"evaluation.batch_size", "1000"}}) ==
+             why + "set evaluation.batch_size below 9 or set evaluation.split = false\n");
+  const setting_override whole{"evaluation.split", "false"};
+  BOOST_TEST(data.fit_with({9, 9}, {held, whole, {"data.max_examples", "1"}}).find("is not scored") ==
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_few_examples_are_empty) {
+  const few_texts data;
+  const setting_override split{"data.split", "[0.8, 0.1, 0.1]"};
+  const std::string why =
+      " is not scored: no client has an example for it; raise its share of data.split, or give "
+      "clients more examples\n";
+  BOOST_TEST(data.fit_with({1, 1}, {split}) == "the group validation" + why + "the group seen" + why);
+  BOOST_TEST(data.fit_with({9, 9}, {split, {"data.max_examples", "1"}}) ==
+             "the group validation" + why + "the group seen" + why);
+  BOOST_TEST(data.fit_with({9, 10}, {split}) == "");
+}
+
+// Ratings are noted likewise, though the options of their source tell which groups there are.
+BOOST_AUTO_TEST_CASE(groups_of_ratings_are_noted_too) {
+  BOOST_TEST(fitted(testing::valid_scenario(), ".", {}) == "");
+  BOOST_TEST(fitted(testing::valid_scenario(), ".", {{"data.unseen_users.test", "0.001"}})
+                 .starts_with("data.unseen_users.test = 0.001 of 50 users holds out nobody"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
