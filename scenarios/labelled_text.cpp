@@ -29,10 +29,11 @@ class labelled_reader {
 
   result<void> take(const by_column<std::string_view>& row, const std::string& place) {
     const auto field = [&](column of) { return row[static_cast<std::size_t>(of)]; };
-    const auto user = trimmed(field(column::user));
+    const auto user = field(column::user);  // with its blanks: they are part of a field (RFC 4180, 2.4)
     const auto label = trimmed(field(column::label));
-    if (user.empty() || (labelled_ && label.empty()))
-      return fail(error::kind::data, place, user.empty() ? "names no user" : "has no label", "remove the row");
+    const bool named = !trimmed(user).empty();
+    if (!named || (labelled_ && label.empty()))
+      return fail(error::kind::data, place, named ? "has no label" : "names no user", "remove the row");
     if (!is_utf8(user) || !is_utf8(label)) return not_utf8(place);
     const auto count = tokens_.append(trimmed(field(column::text)), table);
     if (!count) return not_utf8(place);

@@ -78,12 +78,12 @@ std::vector<fs::path> files_of(const fs::path& folder) {
 
 bool is_heading(std::string_view line) { return line.size() > 1 && line.front() == '=' && line.back() == '='; }
 
-/// Takes a user and the tab after it off a line; empty, and the line is as it was, where there is none.
+/// Takes a user and the tab after it off a line; empty, and the line is as it was, where there is none. Blanks are part
+/// of a name, but not a name.
 std::string_view take_user(std::string_view& line) {
-  const auto tab = line.find('\t');
-  if (tab == std::string_view::npos) return {};
-  const auto user = trimmed(line.substr(0, tab));
-  if (!user.empty()) line.remove_prefix(tab + 1);
+  const auto user = line.substr(0, line.find('\t'));
+  if (user.size() == line.size() || trimmed(user).empty()) return {};
+  line.remove_prefix(user.size() + 1);
   return user;
 }
 

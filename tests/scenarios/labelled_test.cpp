@@ -88,6 +88,26 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
   BOOST_TEST((*format_of("x.csv") == labelled_format::csv));
 }
 
+BOOST_AUTO_TEST_CASE(blanks_are_part_of_a_users_name_and_not_of_a_label) {
+  temporary_directory root;
+  const auto clients_of = [&](const std::string& file, const std::string& text) {
+    root.write(file, text);
+    const auto data = load({{"path", file}, {"split", "1,0,0"}}, root.path());
+    BOOST_TEST(data.classes.size() == 2U);
+    names all;
+    for (std::uint32_t client = 0; client < data.clients->facts().clients; ++client)
+      all.push_back(data.clients->client_name(client));
+    return all;
+  };
+  const names kept = {"ann", "ann ", " ann"};
+  BOOST_TEST((clients_of("a.csv", "user,text,label\nann,a,x\n\"ann \",b,y\n ann,c, x\n") == kept));
+  BOOST_TEST((clients_of("a.tsv", "user\ttext\tlabel\nann\ta\tx\nann \tb\ty\n ann\tc\tx \n") == kept));
+  BOOST_TEST((clients_of("a.jsonl",
+                         "{\"user\": \"ann\", \"text\": \"a\", \"label\": \"x\"}\n"
+                         "{\"user\": \"ann \", \"text\": \"b\", \"label\": \"y\"}\n"
+                         "{\"user\": \" ann\", \"text\": \"c\", \"label\": \"x\"}\n") == kept));
+}
+
 BOOST_AUTO_TEST_CASE(labels_that_are_not_trained_on_are_noted) {
   temporary_directory root;
   root.write("t.tsv", "user\ttext\tlabel\na\t1\tx\na\t2\ty\na\t3\tx\na\t4\tz\nb\t1\tx\nb\t2\ty\nb\t3\tz\nb\t4\tz\n");

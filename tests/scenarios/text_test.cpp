@@ -277,6 +277,15 @@ BOOST_AUTO_TEST_CASE(users_of_a_column_are_clients) {
   BOOST_TEST(often.clients->facts().clients == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(blanks_are_part_of_a_users_name) {
+  temporary_directory root;
+  root.write("a.txt", "ann\thi\n ann\thi\nann \thi\nann\tyou\n");
+  const auto data = load({{"path", "a.txt"}, {"user_column", "true"}}, root.path());
+  BOOST_REQUIRE(data.clients->facts().clients == 3U);
+  BOOST_TEST(data.clients->client_name(1) == " ann");
+  BOOST_TEST(data.clients->client_name(2) == "ann ");
+}
+
 BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_name_or_a_word) {
   temporary_directory root;
   root.write("a.txt", "\xEF\xBB\xBFhello you\nhello\n");
@@ -333,7 +342,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_place) {
   for (const char* told : {"FURLONG_DATA", "https://"})
     BOOST_TEST(message({two, {"path", "missing"}}).find(told) != std::string::npos, told);
   BOOST_TEST(message({two, {"path", "twice/a.train.txt"}}).starts_with("twice/a.train.txt: has 1 sentences for 2 "));
-  for (const char* bad : {"hello", "\thello", " \thello"}) {
+  for (const char* bad : {"hello", "\thello", " \r\thello"}) {
     root.write("users/a.train.txt", "ann\thello\n" + std::string(bad) + "\n");
     BOOST_TEST(message({column, {"path", "users"}}).starts_with("users/a.train.txt:2: found \""), bad);
     BOOST_TEST(message({column, {"path", "users"}}).find(", with no user before a tab; ") != std::string::npos, bad);
