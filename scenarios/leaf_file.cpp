@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <unordered_set>
 
 #include "scenarios/detail/file_errors.hpp"
 #include "scenarios/detail/json_text.hpp"
@@ -36,10 +38,53 @@ result<json> parse(const fs::path& file) {
     return json::parse(bytes);
   } catch (const json::exception& why) {
     const auto* located = dynamic_cast<const json::parse_error*>(&why);
-    const auto read = located == nullptr ? 0 : std::min(located->byte, bytes.size());
-    const auto line = 1 + std::ranges::count(bytes.substr(0, read), '\n');
-    return refuse(file.string() + ":" + std::to_string(line), "is not JSON in UTF-8", layout);
+    if (located == nullptr) return refuse(file.string(), "has a number that is too large", layout);
+    // The byte counts from 1; behind the end it is where more was to come.
+    const auto before = bytes.substr(0, located->byte - std::min<std::size_t>(located->byte, 1));
+    const auto line = 1 + std::ranges::count(before, '\n');
+    const auto column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+    return refuse(file.string() + ":" + std::to_string(line) + ":" + std::to_string(column),
+                  located->byte > bytes.size() ? "is JSON that is cut off" : "is not JSON in UTF-8", layout);
   }
+}
+
+std::string place_of(const std::string& file, std::string_view user) { return file + ": user " + shown(user); }
+
+std::vector<std::string> names_of(const json& users) {
+  std::vector<std::string> names;
+  for (const auto& user : users) names.push_back(user.is_string() ? user.get<std::string>() : user.dump());
+  return names;
+}
+
+/// Samples of a user, as far as the layout goes: what is wrong with it, reading the user tells.
+std::optional<std::size_t> samples_of(const json& data, const std::string& user) {
+  const auto own = data.find(user);
+  if (own == data.end() || !own->is_object() || !own->contains("y")) return std::nullopt;
+  return (*own)["y"].size();
+}
+
+/// The file says three times who its users are: in users, user_data and num_samples, which may be absent.
+result<void> check_users(const std::vector<std::string>& users, const json& document, const json& data,
+                         const std::string& file) {
+  std::unordered_set<std::string_view> named;
+  for (const auto& user : users)
+    if (!named.insert(user).second)
+      return refuse(place_of(file, user), "is twice in users, which would count its samples twice", "name it once");
+  for (const auto& [user, own] : data.items())
+    if (!named.contains(user))
+      return refuse(place_of(file, user), "is in user_data and not in users", "name it there, or remove its samples");
+  const auto counts = document.find("num_samples");
+  if (counts == document.end()) return {};
+  if (!counts->is_array() || counts->size() != users.size())
+    return refuse(file, "has " + std::to_string(users.size()) + " users, and num_samples has not as many numbers",
+                  "give it one for each user, or remove it");
+  for (std::size_t i = 0; i < users.size(); ++i)
+    if (const auto samples = samples_of(data, users[i]); samples && (*counts)[i] != *samples)
+      return refuse(
+          place_of(file, users[i]),
+          "has " + std::to_string(*samples) + " samples, and " + (*counts)[i].dump().substr(0, 20) + " by num_samples",
+          "correct num_samples, or look for samples that were lost");
+  return {};
 }
 
 /// Takes the samples of one file.
@@ -159,15 +204,15 @@ result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool
   if (!document->is_object() || users == document->end() || data == document->end() || !users->is_array() ||
       !data->is_object())
     return refuse(file.string(), "has not the layout of LEAF", layout);
+  if (users->empty()) return refuse(file.string(), "names no users", layout);
+  if (auto agree = check_users(names_of(*users), *document, *data, file.string()); !agree) return agree;
   leaf_reader reader(settings, tested, to);
-  for (const auto& user : *users) {
-    const auto name = user.is_string() ? user.get<std::string>() : user.dump();
-    const auto place = file.string() + ": user " + shown(name);
+  for (const auto& name : names_of(*users)) {
+    const auto place = place_of(file.string(), name);
     const auto own = data->find(name);
     if (own == data->end()) return refuse(place, "has no user_data", layout);
     if (auto taken = reader.take_user(name, *own, place); !taken) return taken;
   }
-  if (users->empty()) return refuse(file.string(), "names no users", layout);
   return {};
 }
 

@@ -40,7 +40,8 @@ struct leaf_files {
 [[nodiscard]] result<leaf_files> find_leaf_files(const std::filesystem::path& path);
 
 /// Appends a file. With `tested` its samples are for the test: of users known by then as their test part, of others as
-/// clients held out for it. Fails (kind data) at what is not of the layout, naming file, user and sample.
+/// clients held out for it. Fails (kind data) at what is not of the layout, and where users, user_data and num_samples
+/// contradict each other, naming file, user and sample.
 [[nodiscard]] result<void> read_leaf(const std::filesystem::path& file, const leaf_settings& settings, bool tested,
                                      leaf_data& to);
 

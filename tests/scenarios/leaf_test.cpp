@@ -146,7 +146,11 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
     return all.substr(std::min(all.size(), root.path().string().size() + 1));
   };
   const auto user = [](const std::string& data) { return R"({"users": ["u"], "user_data": {"u": )" + data + "}}"; };
-  BOOST_TEST(message("{\n\"users\": [}").starts_with("leaf/a.json:2: is not JSON in UTF-8; expected {\"users\""));
+  BOOST_TEST(message("{\n\"users\": [}").starts_with("leaf/a.json:2:11: is not JSON in UTF-8; expected {\"users\""));
+  BOOST_TEST(message("[1, 2]]").starts_with("leaf/a.json:1:7: is not JSON in UTF-8; "));
+  BOOST_TEST(message("{\"users\": [\"u\"").starts_with("leaf/a.json:1:15: is JSON that is cut off; expected {"));
+  BOOST_TEST(message("").starts_with("leaf/a.json:1:1: is JSON that is cut off; "));
+  BOOST_TEST(message("[1e999]").starts_with("leaf/a.json: has a number that is too large; "));
   for (const char* other : {"[]", "{}", R"({"users": []})", R"({"users": {}, "user_data": {}})", "3"})
     BOOST_TEST(message(other).starts_with("leaf/a.json: has not the layout of LEAF; "), other);
   BOOST_TEST(message(R"({"users": [], "user_data": {}})").starts_with("leaf/a.json: names no users"));
@@ -156,6 +160,21 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   BOOST_TEST(message(user(R"({"x": [], "y": []})")).starts_with("leaf/a.json: user \"u\": has no samples; remove"));
   BOOST_TEST(message(user(R"({"x": ["a", 3], "y": ["b", "c"]})"))
                  .starts_with("leaf/a.json: user \"u\", sample 1: x and y are not both texts; "));
+  const auto plays_with = [](const std::string& users, const std::string& more) {
+    return R"({"users": [)" + users +
+           R"(], "user_data": {"u": {"x": ["a"], "y": ["b"]}, "v": {"x": ["c"], "y": ["d"]}})" + more + "}";
+  };
+  BOOST_TEST(message(plays_with(R"("u", "v", "u")", "")) ==
+             "leaf/a.json: user \"u\": is twice in users, which would count its samples twice; name it once");
+  BOOST_TEST(message(plays_with(R"("u")", "")) ==
+             "leaf/a.json: user \"v\": is in user_data and not in users; name it there, or remove its samples");
+  BOOST_TEST(message(plays_with(R"("u", "v")", R"(, "num_samples": [1, 2])")) ==
+             "leaf/a.json: user \"v\": has 1 samples, and 2 by num_samples; correct num_samples, or look for samples "
+             "that were lost");
+  BOOST_TEST(message(plays_with(R"("u", "v")", R"(, "num_samples": [1])")) ==
+             "leaf/a.json: has 2 users, and num_samples has not as many numbers; give it one for each user, or remove "
+             "it");
+  BOOST_TEST(message(plays_with(R"("u", "v")", R"(, "num_samples": [1, 1])")) == "");
   const setting_override classes{"task", "classes"};
   BOOST_TEST(message(user(R"({"x": [[1]], "y": [0]})"), {classes})
                  .starts_with("leaf/a.json: user \"u\", sample 0: x is neither a text nor a list with a text at 0; "));
