@@ -103,6 +103,9 @@ result<by_column<std::size_t>> find_columns(const row_cursor& header, const by_c
       return contradict(
           header.place(), "the header " + shown(header.line()) + " has no column \"" + names[c] + "\"",
           "name the columns in data.user_column, data.text_column, data.label_column and data.time_column");
+    if (std::find(at + 1, header.fields().end(), names[c]) != header.fields().end())
+      return refuse(header.place(), "the header " + shown(header.line()) + " has the column \"" + names[c] + "\" twice",
+                    "rename one of them");
     places[c] = static_cast<std::size_t>(at - header.fields().begin());
   }
   return places;

@@ -37,8 +37,9 @@ using by_column = std::array<T, column_count>;
 using row_reader = std::function<result<void>(const by_column<std::string_view>& row, const std::string& place)>;
 
 /// Hands over each row of a text. `names` are the columns' names; one that is empty is not looked for.
-/// Fails (kind data) at a file without rows, a missing column, a row with other columns than the header, a quote that
-/// is not closed, and a line that is no JSON object: the error names file and line. `name` stands for the file.
+/// Fails (kind data) at a file without rows, a missing column or one that stands twice, a row with other columns than
+/// the header, a quote that is not closed, and a line that is no JSON object: the error names file and line. `name`
+/// stands for the file.
 [[nodiscard]] result<void> read_rows(std::string_view text, const std::string& name, labelled_format format,
                                      const by_column<std::string>& names, const row_reader& take);
 

@@ -105,7 +105,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   if (!path) return tl::unexpected(path.error());
   const auto format = choose_format(options, *path);
   if (!format) return tl::unexpected(format.error());
-  const auto file = mapped_file::open(*path);
+  const auto file = open_text(*path);
   if (!file) return tl::unexpected(file.error());
   const auto names = column_names(options);
   labelled_reader reader(options, names);

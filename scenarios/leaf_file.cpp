@@ -31,7 +31,7 @@ std::vector<fs::path> json_files(const fs::path& folder) {
 }
 
 result<json> parse(const fs::path& file) {
-  const auto mapped = mapped_file::open(file);
+  const auto mapped = open_text(file);
   if (!mapped) return tl::unexpected(mapped.error());
   const auto bytes = mapped->bytes();
   try {

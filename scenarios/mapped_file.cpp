@@ -42,6 +42,14 @@ result<mapped_file> mapped_file::open(const std::filesystem::path& path) {
   return mapped;
 }
 
+result<mapped_file> open_text(const std::filesystem::path& path) {
+  auto mapped = mapped_file::open(path);
+  if (mapped && (mapped->bytes().starts_with("\xFF\xFE") || mapped->bytes().starts_with("\xFE\xFF")))
+    return fail(error::kind::data, path.string(), "is UTF-16 by its byte order mark, and texts are read as UTF-8",
+                "convert it, for example with iconv -f UTF-16 -t UTF-8");
+  return mapped;
+}
+
 std::string_view next_line(std::string_view& rest) {
   const auto end = rest.find('\n');
   auto line = rest.substr(0, end);

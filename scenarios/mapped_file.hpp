@@ -26,6 +26,9 @@ class mapped_file {
   std::string_view bytes_;
 };
 
+/// The same of a text in UTF-8. Fails too where a byte order mark says that it is in UTF-16.
+[[nodiscard]] result<mapped_file> open_text(const std::filesystem::path& path);
+
 /// Takes the first line off a text, without its line end ("\n" or "\r\n").
 [[nodiscard]] std::string_view next_line(std::string_view& rest);
 /// A piece of a file for a message: quoted, tabs as \t, what is not ASCII as ?, cut when long.

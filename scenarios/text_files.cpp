@@ -114,7 +114,7 @@ result<text_files> find_text_files(const fs::path& path) {
 }
 
 result<void> read_sentences(const fs::path& file, const line_settings& settings, client_use use, text_table& to) {
-  const auto mapped = mapped_file::open(file);
+  const auto mapped = open_text(file);
   if (!mapped) return tl::unexpected(mapped.error());
   tokenizer tokens(settings.tokens);
   const auto before = to.texts();

@@ -88,6 +88,31 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
   BOOST_TEST((*format_of("x.csv") == labelled_format::csv));
 }
 
+BOOST_AUTO_TEST_CASE(a_column_that_is_used_stands_once_in_the_header) {
+  BOOST_TEST(rows_of("user,text,label,text\na,b,x,c\n", labelled_format::csv) ==
+             "f:1: the header \"user,text,label,text\" has the column \"text\" twice; rename one of them");
+  BOOST_TEST(rows_of("user\tmore\ttext\tlabel\tmore\na\t1\tb\tx\t2\n", labelled_format::tsv) == "f:2|a|b|x|\n");
+}
+
+BOOST_AUTO_TEST_CASE(utf16_is_told_from_other_bytes) {
+  temporary_directory root;
+  const std::string little("\xFF\xFEu\0s\0", 6);
+  const std::string big("\xFE\xFF\0u\0s", 6);
+  for (const auto& bytes : {little, big}) {
+    const auto message = [&](const char* source, const std::string& file, std::vector<setting_override> options) {
+      root.write(file, bytes);
+      options.push_back({"path", file});
+      return testing::text_of(testing::build_data(source, options, root.path()));
+    };
+    const std::string why =
+        ": is UTF-16 by its byte order mark, and texts are read as UTF-8; convert it, for example "
+        "with iconv -f UTF-16 -t UTF-8";
+    BOOST_TEST(message("labelled-text", "t.tsv", {}).ends_with("t.tsv" + why));
+    BOOST_TEST(message("text", "t.txt", {{"clients", "1"}}).ends_with("t.txt" + why));
+    BOOST_TEST(message("leaf", "t.json", {}).ends_with("t.json" + why));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(blanks_are_part_of_a_users_name_and_not_of_a_label) {
   temporary_directory root;
   const auto clients_of = [&](const std::string& file, const std::string& text) {
