@@ -117,9 +117,6 @@ void check_privacy(draft& of) {
               "needs updates that count alike, and aggregation.rule is " +
                   toml_string(of.values.text("algorithm.aggregation.rule")),
               "set algorithm.aggregation.rule = \"uniform-mean\"");
-  if (of.good({"network.upload"}) && of.values.text("network.upload") == "sparse")
-    of.notes.push_back(
-        "network.upload = \"sparse\" shows the server which rows a client changed; privacy.noise does not hide that");
 }
 
 void check_compression(draft& of) {
@@ -280,6 +277,25 @@ void note_tables(draft& of, const models::model& probe) {
                          "\" is one table over all clients: the server holds everybody's row");
 }
 
+/// What an upload of rows comes to.
+void note_sparse(draft& of, const models::model& probe, std::string_view algorithm) {
+  const std::string sparse = "network.upload = \"sparse\"";
+  const std::string noise = "algorithm.aggregation.noise";
+  if (!of.good({"network.upload", "model.private"}) || of.values.text("network.upload") != "sparse") return;
+  const auto own = keeps_private(algorithm) ? of.values.list("model.private") : std::vector<std::string>{};
+  const auto by_rows = [&](const models::tensor_spec& spec) {
+    return spec.index != models::row_index::none && std::ranges::find(own, spec.name) == own.end();
+  };
+  if (std::ranges::none_of(probe.tensors()->tensors(), by_rows)) {
+    of.notes.push_back(sparse + " has no effect: no shared tensor of " + std::string(probe.kind()) + " is by rows");
+    return;
+  }
+  if (of.good({"privacy.noise"}) && of.values.number("privacy.noise") > 0.0)
+    of.notes.push_back(sparse + " shows the server which rows a client changed; privacy.noise does not hide that");
+  if (of.good({noise, noise + "_at"}) && of.values.number(noise) > 0.0 && of.values.text(noise + "_at") == "client")
+    of.notes.push_back(sparse + " saves nothing: with " + noise + " at the client, every row of an update is changed");
+}
+
 void check_least_squares(draft& of, const models::model& probe, std::string_view algorithm) {
   const std::string solver = "algorithm.reconstruction.solver";
   if (!of.good({solver, "evaluation.reconstruct"}) || of.values.text(solver) != "least-squares") return;
@@ -315,6 +331,7 @@ void check_model(draft& of, const std::string& written) {
   if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;
   settle_reconstruct(of, *probe, algorithm);
   note_tables(of, *probe);
+  note_sparse(of, *probe, algorithm);
   check_split(of, algorithm);
   if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe);
   check_least_squares(of, *probe, algorithm);

@@ -18,12 +18,8 @@ void note_aggregation(draft& of) {
   if (of.good({rule}) && of.values.text(rule) != "fedatt")
     note_unused(of, "algorithm.aggregation", {"eps", "norm"}, "aggregation.rule is " + quoted(of, rule));
   const std::string noise = "algorithm.aggregation.noise";
-  const std::string place = "algorithm.aggregation.noise_at";
-  if (!of.good({noise, place})) return;
-  if (of.values.number(noise) == 0.0) return note_unused(of, "algorithm.aggregation", {"noise_at"}, "noise is 0");
-  if (of.good({"network.upload"}) && of.values.text("network.upload") == "sparse" && of.values.text(place) == "client")
-    of.notes.push_back("network.upload = \"sparse\" saves nothing: with " + noise +
-                       " at the client, every row of an update is changed");
+  if (!of.good({noise, noise + "_at"})) return;
+  if (of.values.number(noise) == 0.0) note_unused(of, "algorithm.aggregation", {"noise_at"}, "noise is 0");
 }
 
 void note_server(draft& of) {

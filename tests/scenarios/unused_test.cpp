@@ -112,18 +112,34 @@ BOOST_AUTO_TEST_CASE(a_user_vector_of_no_width) {
 BOOST_AUTO_TEST_CASE(noise_on_updates) {
   const std::string noise = "algorithm.aggregation.noise";
   const setting_override sparse{"network.upload", "sparse"};
-  BOOST_TEST(notes_of(words, {sparse, {noise, "0.1"}}) ==
+  BOOST_TEST(notes_of_fedavg({sparse, {noise, "0.1"}}) ==
              "network.upload = \"sparse\" saves nothing: with algorithm.aggregation.noise at the client, every row of "
              "an update is changed\n");
   const setting_override at_server{noise + "_at", "server"};
-  BOOST_TEST(notes_of(words, {sparse, {noise, "0.1"}, at_server}) == "");
-  BOOST_TEST(notes_of(words, {sparse}) == "");
+  BOOST_TEST(notes_of_fedavg({sparse, {noise, "0.1"}, at_server}) == "");
+  BOOST_TEST(notes_of_fedavg({sparse}) == "");
   BOOST_TEST(notes_of(words, {at_server}) == noise + "_at has no effect: noise is 0\n");
   const auto pooled = parse_scenario_text(words, "t.toml", {{"algorithm.kind", "centralized"}, {noise, "0.1"}});
   BOOST_TEST(testing::text_of(pooled) ==
              "--set " + noise + ": " + noise +
                  ": has no meaning in centralized training: there are no clients' updates; remove it, or choose "
                  "another algorithm");
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_models_that_share_none) {
+  const setting_override sparse{"network.upload", "sparse"};
+  const auto none = [](const std::string& model) {
+    return "network.upload = \"sparse\" has no effect: no shared tensor of " + model + " is by rows\n";
+  };
+  BOOST_TEST(notes_of(words, {sparse}) == none("gru-lm"));
+  BOOST_TEST(notes_of(words, {sparse, {"algorithm.aggregation.noise", "0.1"}}) == none("gru-lm"));
+  BOOST_TEST(notes_of(words, {sparse, {"model.kind", "lstm-nwp"}}) == none("lstm-nwp"));
+  BOOST_TEST(notes_of(classes, {sparse}) == none("doc-classifier"));
+  BOOST_TEST(
+      notes_of(classes, {sparse, {"model.user_embedding", "2"}, {"model.user_table", "true"}}).find("has no effect") ==
+      std::string::npos);
+  BOOST_TEST(notes_of(valid_scenario(), {sparse}) == "");
+  BOOST_TEST(notes_of(valid_scenario(), {sparse, {"model.private", "['item']"}}) == none("matrix-factorization"));
 }
 
 // Its figures are called perplexities, and are not: whoever checks or runs such a scenario is told.
