@@ -177,10 +177,21 @@ std::string setting_for(const models::model& probe, std::string_view tensor) {
   return {};
 }
 
-/// What to do about a name that means no tensor. One that is only switched off is not misspelt.
+/// The models that have a tensor of that name which describes one client.
+std::vector<std::string> models_with(std::string_view tensor) {
+  std::vector<std::string> found;
+  for (const auto& one : personal_tensors())
+    if (one.name == tensor) found.emplace_back(one.model);
+  return found;
+}
+
+/// What to do about a name that means no tensor. One that is only switched off, or that another model has, is not
+/// misspelt.
 std::string missing_tensor_mend(const models::model& probe, const std::string& name,
                                 const std::vector<std::string>& names) {
   if (const auto setting = setting_for(probe, name); !setting.empty()) return "set " + setting + ", or remove it";
+  if (const auto others = models_with(name); !others.empty())
+    return "only " + listed(others) + (others.size() == 1 ? " has" : " have") + " it: name another one, or remove it";
   const auto near = nearest(name, names);
   return near.empty() ? "remove it, or switch the tensor on in [model]" : "did you mean " + toml_string(near) + "?";
 }

@@ -24,6 +24,47 @@ bool is_word(const draft& of, std::string_view key, std::string_view word) {
   return of.good({key}) && of.values.text(key) == word;
 }
 
+/// Whether a group of the evaluation has anybody in it, as far as the data's options tell.
+bool has_group(const draft& of, std::string_view group) {
+  if (of.source != nullptr && of.source->has_own_parts) return true;
+  const auto none = [&](std::string_view key) { return of.good({key}) && !(of.values.number(key) > 0.0); };
+  const auto no_part = [&](std::size_t part) {
+    return of.good({"data.split"}) && of.values.numbers("data.split").size() == 3 &&
+           !(of.values.numbers("data.split")[part] > 0.0);
+  };
+  if (group == "unseen") return !none("data.unseen_users.test");
+  if (group == "seen") return !no_part(2);
+  return !none("data.unseen_users.validation") || !no_part(1);
+}
+
+/// A figure to give as an example: of a group that there is, where there is any, and one that the data's labels have.
+struct example_figure {
+  std::string name;   ///< as TOML
+  const char* bound;  ///< that it could reach
+};
+
+example_figure example_for(const draft& of) {
+  models::option_values options;
+  for (const auto& [key, value] : of.values.all())
+    if (key.starts_with("data.")) options.set(key.substr(5), value);
+  const bool ratings = of.source == nullptr || !of.source->facts;
+  const auto labels = ratings ? models::objective::squared_error : of.source->facts(options).labels;
+  const std::string group = !has_group(of, "unseen") && has_group(of, "seen") ? "seen." : "unseen.";
+  switch (labels) {
+    case models::objective::squared_error: return {toml_string(group + "rmse"), "at_most = 0.9"};
+    case models::objective::next_token: return {toml_string(group + "perplexity"), "at_most = 100"};
+    case models::objective::logistic: return {toml_string(group + "auc"), "at_least = 0.9"};
+    case models::objective::categorical: break;
+  }
+  return {toml_string(group + "accuracy"), "at_least = 0.9"};
+}
+
+/// The example as what [evaluation] takes.
+std::string example_target(const draft& of) {
+  const auto example = example_for(of);
+  return "{metric = " + example.name + ", " + example.bound + "}";
+}
+
 /// Exactly one of rounds, epochs and until.
 void check_one_length(draft& of) {
   std::vector<std::string> given;
@@ -52,23 +93,10 @@ void check_until(draft& of) {
   if (!flag_is_on(of, "scenario.until.target")) return;
   if (!of.is_set("evaluation.target.metric"))
     of.report("scenario.until.target", "asks for a target, and there is none",
-              "write target = {metric = \"unseen.rmse\", at_most = 0.9} in [evaluation]");
+              "write target = " + example_target(of) + " in [evaluation]");
   else if (of.good({"evaluation.every"}) && of.values.integer("evaluation.every") == 0)
     of.report("scenario.until.target", "is looked at in evaluations, and there is none before the end",
               "set evaluation.every above 0");
-}
-
-/// Whether a group of the evaluation has anybody in it, as far as the data's options tell.
-bool has_group(const draft& of, std::string_view group) {
-  if (of.source != nullptr && of.source->has_own_parts) return true;
-  const auto none = [&](std::string_view key) { return of.good({key}) && !(of.values.number(key) > 0.0); };
-  const auto no_part = [&](std::size_t part) {
-    return of.good({"data.split"}) && of.values.numbers("data.split").size() == 3 &&
-           !(of.values.numbers("data.split")[part] > 0.0);
-  };
-  if (group == "unseen") return !none("data.unseen_users.test");
-  if (group == "seen") return !no_part(2);
-  return !none("data.unseen_users.validation") || !no_part(1);
 }
 
 void check_target(draft& of) {
@@ -77,10 +105,10 @@ void check_target(draft& of) {
   const std::string least = "evaluation.target.at_least";
   if (!of.is_set(metric) && !of.is_set(most) && !of.is_set(least)) {
     if (of.is_set("evaluation.target"))
-      of.report("evaluation.target", "names no figure", "write {metric = \"unseen.rmse\", at_most = 0.9}");
+      of.report("evaluation.target", "names no figure", "write " + example_target(of));
     return;
   }
-  if (!of.is_set(metric)) of.report(metric, "is missing", "add metric = \"unseen.rmse\"");
+  if (!of.is_set(metric)) of.report(metric, "is missing", "add metric = " + example_for(of).name);
   if (of.is_set(most) && of.is_set(least))
     of.report(least, "stands beside " + most + ", and only one of them can hold", "remove one");
   if (!of.is_set(most) && !of.is_set(least))

@@ -131,4 +131,39 @@ BOOST_AUTO_TEST_CASE(groups_of_ratings_are_noted_too) {
                  .starts_with("data.unseen_users.test = 0.001 of 50 users holds out nobody"));
 }
 
+BOOST_AUTO_TEST_CASE(examples_of_figures_are_figures_of_the_model) {
+  const auto problem = [](const std::string& data, const std::string& kind, const std::string& target) {
+    return testing::text_of(parse_scenario_text("[scenario]\nname = \"t\"\nrounds = 2\n[data]\n" + data +
+                                                    "[model]\nkind = \"" + kind +
+                                                    "\"\n[algorithm]\nkind = \"fedavg\"\n[participation]\nper_round = "
+                                                    "1\n[evaluation]\nevery = 1\ntarget = " +
+                                                    target + "\n",
+                                                "t.toml"));
+  };
+  const std::string words = "source = \"text\"\nclients = 2\n";
+  const std::string missing = "{at_most = 9}";
+  BOOST_TEST(problem(words, "gru-lm", missing).ends_with("is missing; add metric = \"unseen.perplexity\""));
+  BOOST_TEST(problem(words, "gru-lm", "{}")
+                 .ends_with("names no figure; write {metric = \"unseen.perplexity\", at_most = 100}"));
+  BOOST_TEST(problem("source = \"labelled-text\"\n", "doc-classifier", missing)
+                 .ends_with("is missing; add metric = \"seen.accuracy\""));
+  BOOST_TEST(problem("source = \"labelled-text\"\npositive = \"x\"\n", "doc-classifier", "{}")
+                 .ends_with("names no figure; write {metric = \"seen.auc\", at_least = 0.9}"));
+  BOOST_TEST(problem("source = \"synthetic-ratings\"\nunseen_users = {test = 0.1}\n", "matrix-factorization", missing)
+                 .ends_with("is missing; add metric = \"unseen.rmse\""));
+}
+
+BOOST_AUTO_TEST_CASE(tensors_of_other_models_are_told_as_theirs) {
+  const auto problem = [](const std::string& tensor) {
+    return testing::text_of(parse_scenario_text(classifier, "t.toml", {{"model.private", "['" + tensor + "']"}}));
+  };
+  const auto why = problem("oov_embedding");
+  BOOST_TEST(why.find("the model has no tensor \"oov_embedding\"; it has user, embedding, ") != std::string::npos, why);
+  BOOST_TEST(why.ends_with("; only lstm-nwp has it: name another one, or remove it"), why);
+  BOOST_TEST(
+      problem("user_bias")
+          .ends_with("; only matrix-factorization and logistic-regression have it: name another one, or remove it"));
+  BOOST_TEST(problem("embeding").ends_with("; did you mean \"embedding\"?"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
