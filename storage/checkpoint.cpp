@@ -217,10 +217,13 @@ std::string first_difference(std::string_view saved, std::string_view asked) {
   return tensor(saved) + " (name, rows, columns) where the scenario's model has " + tensor(asked);
 }
 
-result<server_state> read(schema::Checkpoint::Reader in, const models::layout_ptr& layout, const fs::path& file) {
+result<server_state> read(schema::Checkpoint::Reader in, const models::layout_ptr& layout, const fs::path& file,
+                          const origin_check& check) {
   if (in.getFormat() != format)
     return unreadable(file, "the checkpoint has format " + std::to_string(in.getFormat()) + ", this release reads " +
                                 std::to_string(format));
+  if (check)
+    if (auto right = check({in.getRun(), in.getDataSha256().cStr()}); !right) return tl::unexpected(right.error());
   const auto signature = in.getSignature();
   const std::string_view saved(signature.cStr(), signature.size());
   if (const auto asked = layout->signature(); saved != asked)
@@ -289,15 +292,16 @@ bool has_checkpoint(const fs::path& folder) {
   return fs::exists(folder / file_name, failed);
 }
 
-result<server_state> read_checkpoint(const fs::path& folder, const models::layout_ptr& shared_layout) {
+result<server_state> read_checkpoint(const fs::path& folder, const models::layout_ptr& shared_layout,
+                                     const origin_check& check) {
   const auto file = folder / file_name;
   if (!has_checkpoint(folder))
     return fail(error::kind::data, file.string(), "there is no checkpoint", "start the run anew, without --resume");
   const auto bytes = detail::read_file(file);
   if (!bytes) return tl::unexpected(bytes.error());
   return detail::unseal(magic, *bytes, file, "checkpoint").and_then([&](std::string_view payload) {
-    return detail::with_message<schema::Checkpoint>(payload, file,
-                                                    [&](auto message) { return read(message, shared_layout, file); });
+    return detail::with_message<schema::Checkpoint>(
+        payload, file, [&](auto message) { return read(message, shared_layout, file, check); });
   });
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <string>
 
 #include "federated/protocol/server_state.hpp"
 #include "models/layout.hpp"
@@ -15,9 +17,19 @@ namespace furlong::storage {
                                             const federated::protocol::server_state& state);
 /// Whether there is a checkpoint in `folder`, readable or not.
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder);
+/// What a checkpoint is of, whatever its model.
+struct checkpoint_origin {
+  std::uint64_t run = 0;
+  std::string data_sha256;  ///< as in the server's state
+};
+/// Whether that is what the caller wants.
+using origin_check = std::function<result<void>(const checkpoint_origin&)>;
+
 /// The checkpoint in `folder`. Fails when it is missing, cut off, damaged in any bit, of another format, or of another
-/// shared layout than `shared_layout`. Whether it is of the right run is the caller's to check.
+/// shared layout than `shared_layout`. Whether it is of the right run is for `check` to say, before the layouts are
+/// compared: another run or other data are a better reason than the tensors that follow from them.
 [[nodiscard]] result<federated::protocol::server_state> read_checkpoint(const std::filesystem::path& folder,
-                                                                        const models::layout_ptr& shared_layout);
+                                                                        const models::layout_ptr& shared_layout,
+                                                                        const origin_check& check = {});
 
 }  // namespace furlong::storage

@@ -1,6 +1,7 @@
 // Tells the files of a run's data from others.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "tools/session.hpp"
@@ -11,5 +12,11 @@ namespace furlong::tools {
 /// empty where all is generated, or on nodes. Where the files are does not matter.
 /// Fails (kind data) when one cannot be read any more.
 [[nodiscard]] result<std::string> data_sha256(const session& of);
+
+/// Fails (kind data) when the data are not those of a run, whose clients and classes would then be others.
+/// @param recorded digest in the run's checkpoint; empty: it has none, and nothing is compared
+/// @param run its folder
+[[nodiscard]] result<void> check_same_data(const session& of, const std::string& recorded,
+                                           const std::filesystem::path& run);
 
 }  // namespace furlong::tools

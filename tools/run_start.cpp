@@ -93,32 +93,20 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   return made;
 }
 
-/// A file that data come from, to be named in a message; all are part of one digest.
-std::string place_of_data(const session& of) {
-  const auto& files = of.data.files;
-  if (files.empty()) return of.experiment.settings.devices.availability.trace;
-  const auto others = files.size() - 1;
-  return files.front().string() + (others == 0 ? "" : " or one of " + std::to_string(others) + " other files");
-}
-
-result<void> check_same_data(const session& of, const run_directory& folder, federated::protocol::server_state& state) {
-  auto data = data_sha256(of);
-  if (!data) return tl::unexpected(data.error());
-  if (!state.data_sha256.empty() && state.data_sha256 != *data)  // empty: of an earlier release
-    return fail(error::kind::data, folder.root().string(),
-                "the data are not those that the run began with: what " + place_of_data(of) + " holds has changed",
-                "put the files back as they were, or run from the start in another --out");
-  state.data_sha256 = std::move(*data);
-  return {};
-}
-
 result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
-  auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared);
+  const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
+    if (from.run != of.experiment.run)
+      return fail(error::kind::usage, folder.root().string(), "the checkpoint is of another scenario or seed",
+                  "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+    return check_same_data(of, from.data_sha256, folder.root());
+  };
+  auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared, is_right);
   if (!state) return tl::unexpected(state.error());
-  if (state->run != of.experiment.run)
-    return fail(error::kind::usage, folder.root().string(), "the checkpoint is of another scenario or seed",
-                "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
-  if (auto same = check_same_data(of, folder, *state); !same) return tl::unexpected(same.error());
+  if (state->data_sha256.empty()) {  // of an earlier release
+    auto data = data_sha256(of);
+    if (!data) return tl::unexpected(data.error());
+    state->data_sha256 = std::move(*data);
+  }
   if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
     return fail(
         error::kind::usage, folder.root().string(),

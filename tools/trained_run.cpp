@@ -1,6 +1,7 @@
 #include "tools/trained_run.hpp"
 
 #include "storage/checkpoint.hpp"
+#include "tools/data_digest.hpp"
 
 namespace furlong::tools {
 
@@ -9,7 +10,10 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
   auto ready = open_session(std::move(*scenario));
   if (!ready) return tl::unexpected(ready.error());
-  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared);
+  const auto is_right = [&](const storage::checkpoint_origin& from) {
+    return check_same_data(*ready, from.data_sha256, folder.root());
+  };
+  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared, is_right);
   if (!state) return tl::unexpected(state.error());
   trained_run run{std::move(*ready), state->chosen().model, nullptr};
   if (!std::filesystem::exists(folder.private_store())) return run;

@@ -244,3 +244,29 @@ BOOST_AUTO_TEST_CASE(what_does_not_read_in_order_does_not_go_on) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+// Other rows would give clients each other's vectors, and another class would shift the names.
+BOOST_AUTO_TEST_CASE(what_was_learned_from_other_data_says_nothing) {
+  const std::string personal =
+      "[model]\nkind = \"doc-classifier\"\nuser_embedding = 4\nprivate = [\"user\"]\n[algorithm]\nkind = \"furl\"\n"
+      "client = {lr = 0.5}\n";
+  text_run on("ann\tsame words\tnews\nbob\tsame words\tsport\n", "", personal);
+  const auto answers = [&](const std::vector<std::string>& words) { return run_furlong(on.folder, words); };
+  const auto file = on.folder / "texts.tsv";
+  const auto learned = read_file(file);
+  for (const char* rows :
+       {"bob\tsame words\tsport\nann\tsame words\tnews\n", "ann\tsame words\tnews\nbob\tsame words\tarts\n",
+        "ann\tother words\tnews\nbob\tfar more words\tsport\nbob\tmore\tnature\n"}) {
+    std::ofstream(file) << "user\ttext\tlabel\n" << rows;
+    for (const auto& words :
+         std::vector<std::vector<std::string>>{{"infer", on.run.string(), "--client", "0", "--text", "same words"},
+                                               {"report", "--embeddings", on.run.string()}}) {
+      const auto done = answers(words);
+      BOOST_TEST(done.code == 3);
+      BOOST_TEST(says(done.err, "the data are not those that the run began with"), done.err);
+    }
+    BOOST_TEST(answers({"store", "ls", on.run.string()}).code == 0);  // which reads no data
+  }
+  std::ofstream(file) << learned;
+  BOOST_TEST(on.ask({"--client", "0", "--text", "same words"})["personal"] == "stored");
+}
+
