@@ -4,6 +4,7 @@
 #include "federated/digest.hpp"
 #include "scenarios/draft.hpp"
 #include "scenarios/records.hpp"
+#include "scenarios/run_differences.hpp"
 
 namespace furlong::scenarios {
 
@@ -55,35 +56,58 @@ std::string write_records(const scenario& of) {
   return text;
 }
 
-std::string write(const scenario& of, bool identity_only) {
-  const auto keys = schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind));
+/// Whether a key's value is part of what run_id() identifies.
+bool identifies(const scenario& of, const key_spec& key) {
+  const auto& name = key.option.name;
   // A schedule over the rounds makes their number part of what is computed.
   const bool scheduled = of.values.text("algorithm.client.schedule") != "constant";
-  const auto numbers = of.settings.network.compression.numbers;
-  const bool rounded = numbers != federated::number_format::float32;
-  const auto text_of = [&](const models::option_spec& option, const models::option_value& value) {
-    if (identity_only && option.name == "network.compression") return toml_string(federated::to_string(numbers));
-    return value_text(value);
-  };
-  const auto left_out = [&](const key_spec& key) {
-    const auto& name = key.option.name;
-    const bool counts = name == "scenario.rounds" || name == "scenario.epochs" || name == "scenario.until.rounds";
-    // Numbers that are rounded as they travel are part of it too; whether zstd packs them is not.
-    const bool rounds = name == "network.compression" || name == "network.upload";
-    return identity_only && !key.identity && !(scheduled && counts) && !(rounded && rounds);
-  };
+  const bool counts = name == "scenario.rounds" || name == "scenario.epochs" || name == "scenario.until.rounds";
+  // Numbers that are rounded as they travel are part of it too; whether zstd packs them is not.
+  const bool rounded = of.settings.network.compression.numbers != federated::number_format::float32;
+  const bool rounds = name == "network.compression" || name == "network.upload";
+  return key.identity || (scheduled && counts) || (rounded && rounds);
+}
+
+std::string identifying_text(const scenario& of, const key_spec& key, const models::option_value& value) {
+  if (key.option.name != "network.compression") return value_text(value);
+  return toml_string(federated::to_string(of.settings.network.compression.numbers));
+}
+
+std::vector<key_spec> keys_of(const scenario& of) {
+  return schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind));
+}
+
+std::string write(const scenario& of, bool identity_only) {
+  const auto keys = keys_of(of);
   std::string text;
   for (const auto& table : tables_of(keys)) {
     std::string lines;
     for (const auto& key : keys) {
       const auto& option = key.option;
       const auto at = of.values.all().find(option.name);
-      if (table_of(option.name) != table || at == of.values.all().end() || left_out(key)) continue;
-      lines += std::string(leaf_of(option.name)) + " = " + text_of(option, at->second) + "\n";
+      if (table_of(option.name) != table || at == of.values.all().end() || (identity_only && !identifies(of, key)))
+        continue;
+      const auto value = identity_only ? identifying_text(of, key, at->second) : value_text(at->second);
+      lines += std::string(leaf_of(option.name)) + " = " + value + "\n";
     }
     if (!lines.empty()) text += (text.empty() ? "[" : "\n[") + table + "]\n" + lines;
   }
   return text + write_records(of);
+}
+
+/// Every key that is part of the run's identity, with its value, or that it goes with another key; in the order of the
+/// schema.
+std::vector<std::pair<std::string, std::string>> identity_of(const scenario& of) {
+  std::vector<std::pair<std::string, std::string>> all;
+  const auto& values = of.values.all();
+  for (const auto& key : keys_of(of)) {
+    const auto at = values.find(key.option.name);
+    if (at == values.end() || !identifies(of, key)) continue;
+    const auto leader = values.find(key.option.same_as);
+    const bool follows = leader != values.end() && leader->second == at->second;
+    all.emplace_back(at->first, follows ? "that of " + leader->first : identifying_text(of, key, at->second));
+  }
+  return all;
 }
 
 /// [expect], a figure a line.
@@ -108,6 +132,22 @@ std::uint64_t run_id(const scenario& of) {
   std::uint64_t id = 0;
   for (std::size_t i = 0; i < 8; ++i) id = id << 8 | digest[i];
   return id;
+}
+
+std::vector<std::string> run_differences(const scenario& before, const scenario& after) {
+  const auto was = identity_of(before);
+  const auto is = identity_of(after);
+  const auto value_in = [](const auto& all, const std::string& key) {
+    const auto at = std::ranges::find(all, key, [](const auto& one) { return one.first; });
+    return at == all.end() ? std::string("not set") : at->second;
+  };
+  std::vector<std::string> found;
+  for (const auto& [key, value] : is)
+    if (const auto old = value_in(was, key); old != value) found.push_back(key + " was " + old + " and is " + value);
+  for (const auto& [key, value] : was)
+    if (value_in(is, key) == "not set") found.push_back(key + " was " + value + " and is not set");
+  if (write_records(before) != write_records(after)) found.emplace_back("the tables that come several times differ");
+  return found;
 }
 
 }  // namespace furlong::scenarios

@@ -9,6 +9,7 @@
 #include "actors/federation/nonce.hpp"
 #include "federated/round.hpp"
 #include "models/kernels/kernels.hpp"
+#include "scenarios/run_differences.hpp"
 #include "storage/checkpoint.hpp"
 #include "storage/key_file.hpp"
 #include "storage/memory_store.hpp"
@@ -93,11 +94,21 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   return made;
 }
 
+/// That a folder belongs to another run, and by which keys.
+error other_run(const session& of, const run_directory& folder, const std::string& what) {
+  const auto before = scenarios::parse_scenario(folder.scenario());
+  const auto changed = before ? scenarios::run_differences(*before, of.scenario) : std::vector<std::string>();
+  std::string why = what + " of another scenario or seed";
+  constexpr std::size_t most = 3;
+  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) why += (i == 0 ? ": " : ", ") + changed[i];
+  if (changed.size() > most) why += fmt::format(" and {} more", changed.size() - most);
+  return {error::kind::usage, folder.root().string(), why,
+          "resume with the scenario that the folder's scenario.toml shows, or choose another --out"};
+}
+
 result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
-    if (from.run != of.experiment.run)
-      return fail(error::kind::usage, folder.root().string(), "the checkpoint is of another scenario or seed",
-                  "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+    if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
     return check_same_data(of, from.data_sha256, folder.root());
   };
   auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared, is_right);
@@ -134,8 +145,7 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
 result<void> check_nothing_is_lost(const session& of, const run_directory& folder) {
   const auto before = scenarios::parse_scenario(folder.scenario());
   if (!before || scenarios::run_id(*before) != of.experiment.run)
-    return fail(error::kind::usage, folder.root().string(), "is the folder of another scenario or seed",
-                "resume with the scenario that the folder's scenario.toml shows, or choose another --out");
+    return tl::unexpected(other_run(of, folder, "is the folder"));
   if (std::filesystem::exists(folder.summary()))
     return fail(error::kind::data, folder.checkpoint().string(), "the checkpoint of a finished run is gone",
                 "put it back, or remove " + folder.root().string() + " to run from the start");

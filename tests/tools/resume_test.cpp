@@ -90,7 +90,15 @@ BOOST_AUTO_TEST_CASE(another_scenario_cannot_resume_a_run) {
   const auto other =
       run_furlong(folder, {"run", small_scenario(folder, "fedrecon").string(), "--out", run.string(), "--resume"});
   BOOST_TEST(other.code == 2);
-  BOOST_TEST(other.err.find("another scenario") != std::string::npos);
+  BOOST_TEST(other.err.find("another scenario or seed: algorithm.kind was \"furl\" and is \"fedrecon\"; resume") !=
+                 std::string::npos,
+             other.err);
+  // A model of another shape only follows from what was changed.
+  const auto seeded = run_furlong(folder, {"run", small_scenario(folder, "furl").string(), "--out", run.string(),
+                                           "--resume", "--seed", "9", "--set", "model.rank=5"});
+  BOOST_TEST(seeded.code == 2);
+  BOOST_TEST(seeded.err.find("scenario.seed was 1 and is 9, model.rank was 4 and is 5; resume") != std::string::npos,
+             seeded.err);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_is_not_resumed_to_fewer_rounds_than_it_has_done) {
