@@ -15,10 +15,16 @@ json to_json(const scenarios::problem& one) {
           {"key", one.key},     {"why", one.why},   {"mend", one.mend}};
 }
 
+/// A scenario without problems, as far as could be told.
+struct examined {
+  scenarios::scenario scenario;
+  bool with_data = true;  ///< checked against its data too
+};
+
 /// Parses, and where the data is at hand checks against it.
-tl::expected<scenarios::scenario, std::vector<scenarios::problem>> examine(const validate_options& options) {
+tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_options& options) {
   auto scenario = scenarios::parse_scenario(options.scenario, options.overrides);
-  if (!scenario) return scenario;
+  if (!scenario) return tl::unexpected(scenario.error());
   const auto problem = [&](const error& why) {
     return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.mend}});
   };
@@ -32,30 +38,33 @@ tl::expected<scenarios::scenario, std::vector<scenarios::problem>> examine(const
   } else if (auto fitted = scenarios::fit(*scenario, *data); !fitted) {
     return problem(fitted.error());
   }
-  return scenario;
+  return examined{std::move(*scenario), data.has_value()};
 }
 
 }  // namespace
 
 int validate_command(const validate_options& options) {
-  const auto scenario = examine(options);
+  const auto found = examine(options);
   if (options.format == output_format::json) {
-    json out = {{"valid", scenario.has_value()}, {"problems", json::array()}, {"notes", json::array()}};
-    if (scenario)
-      out["notes"] = scenario->notes;
-    else
-      for (const auto& one : scenario.error()) out["problems"].push_back(to_json(one));
+    json out = {{"valid", found.has_value()}, {"problems", json::array()}, {"notes", json::array()}};
+    if (found) {
+      out["notes"] = found->scenario.notes;
+      out["checked_against_data"] = found->with_data;
+    } else {
+      for (const auto& one : found.error()) out["problems"].push_back(to_json(one));
+    }
     std::cout << out.dump(2) << '\n';
-    return scenario ? done : usage;
+    return found ? done : usage;
   }
-  if (!scenario) {
-    print_problems(scenario.error());
-    fmt::print(stderr, "{}: {} problem{}\n", options.scenario.string(), scenario.error().size(),
-               scenario.error().size() == 1 ? "" : "s");
+  if (!found) {
+    print_problems(found.error());
+    fmt::print(stderr, "{}: {} problem{}\n", options.scenario.string(), found.error().size(),
+               found.error().size() == 1 ? "" : "s");
     return usage;
   }
-  for (const auto& note : scenario->notes) fmt::print("note: {}\n", note);
-  fmt::print("{}: valid\n", options.scenario.string());
+  for (const auto& note : found->scenario.notes) fmt::print("note: {}\n", note);
+  fmt::print("{}: valid{}\n", options.scenario.string(),
+             found->with_data ? "" : " as far as can be told without its data, which are not there");
   return done;
 }
 
