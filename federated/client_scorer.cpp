@@ -3,22 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/preparation.hpp"
 #include "models/logistic.hpp"
 
 namespace furlong::federated {
-
-namespace {
-
-bool rebuilds_unseen(const run_settings& settings) {
-  return settings.algorithm != algorithm_kind::furl || settings.own.cold_start == cold_start_kind::reconstruct;
-}
-
-/// Whether a tensor is one client's: private, or with a row for each.
-bool is_personal(const experiment& e, std::size_t tensor) {
-  return e.parts.slots[tensor].is_private || (*e.parts.model)[tensor].index == models::row_index::by_client;
-}
-
-}  // namespace
 
 void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
                      models::working_set& weights) {
@@ -27,13 +15,12 @@ void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, 
 }
 
 client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
-    : e_(e), model_(model), store_(store), validation_is_unseen_(!e.clients->unseen_validation().empty()) {
-  if (rebuilds_unseen(e.settings))
-    for (const auto& name : e.settings.evaluation.reconstruct)
-      if (const auto tensor = e.parts.model->find(name)) rebuilt_.push_back(*tensor);
-  std::ranges::sort(rebuilt_);
-  tunes_ = std::ranges::any_of(rebuilt_, [&](auto tensor) { return !is_personal(e, tensor); });
-}
+    : e_(e),
+      model_(model),
+      store_(store),
+      validation_is_unseen_(!e.clients->unseen_validation().empty()),
+      rebuilt_(prepare_unseen(e).rebuilt),
+      tunes_(!prepare_seen(e, true).tuned.empty()) {}
 
 void client_scorer::leave_out(std::vector<std::uint32_t> clients) {
   left_out_ = std::move(clients);
@@ -111,10 +98,8 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   auto stored = load_private(client, use);
   if (!stored) return tl::unexpected(stored.error());
   const auto& settings = e_.settings;
-  const bool cold =
-      is_stateful(settings.algorithm) && !*stored && settings.own.cold_start == cold_start_kind::reconstruct;
+  const bool rebuilds = rebuilds_seen(settings, *stored);
   const auto tested = static_cast<std::uint32_t>(test.size());
-  const bool rebuilds = settings.algorithm == algorithm_kind::fedrecon || cold;
   if (!rebuilds && !tunes_) {
     use.weights.gather(*e_.model, e_.parts, model_, use.own, test, client);
     add_scores(0, tested, use, out);
@@ -130,9 +115,7 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
       settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
   cut_batches(0, trained, own_batches, use.support);
   if (rebuilds) rebuild(client, e_.parts.private_tensors, use);
-  if (tunes_ &&
-      settings.algorithm != algorithm_kind::fedrecon)  // what is the client's own goes on from what it is, too
-    reconstruct(*e_.model, use.weights, rebuilt_, use.support, settings.reconstruction, use.solver);
+  if (tunes_) reconstruct(*e_.model, use.weights, rebuilt_, use.support, settings.reconstruction, use.solver);
   add_scores(trained, trained + tested, use, out);
   return {};
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "federated/evaluation.hpp"
+#include "federated/client_scorer.hpp"
+#include "federated/preparation.hpp"
+
 namespace furlong::federated {
 
 namespace {
@@ -22,15 +24,21 @@ models::examples all_features(std::uint32_t features, const models::examples_vie
   return all;
 }
 
-/// The tensors to rebuild for somebody without stored values.
-std::vector<std::size_t> personal_tensors(const experiment& e, std::optional<std::uint32_t> client) {
-  const auto trained = e.clients->training();
-  const bool has_row = client && std::ranges::binary_search(trained, *client);  // in tables over clients
-  std::vector<std::size_t> tensors;
-  for (const auto& name : e.settings.evaluation.reconstruct)
-    if (const auto tensor = e.parts.model->find(name))
-      if (!has_row || (*e.parts.model)[*tensor].index != models::row_index::by_client) tensors.push_back(*tensor);
-  return tensors;
+/// A client of the population is served as evaluation scores it. Somebody new is known by what was given alone: under
+/// every algorithm it serves to rebuild what a client that never trained cannot have.
+preparation prepare(const experiment& e, std::optional<std::uint32_t> client, bool stored) {
+  if (!client) return {reconstructed_tensors(e), {}};
+  return std::ranges::binary_search(e.clients->training(), *client) ? prepare_seen(e, stored) : prepare_unseen(e);
+}
+
+/// Whether there are tensors that a client without stored values has from no training: private ones, or of one that
+/// never trains its row of a table over clients.
+bool has_untrained(const experiment& e, std::optional<std::uint32_t> client) {
+  const bool has_row = client && std::ranges::binary_search(e.clients->training(), *client);
+  const auto tensors = e.parts.model->tensors();
+  return !e.parts.private_tensors.empty() || (!has_row && std::ranges::any_of(tensors, [](const auto& one) {
+    return one.index == models::row_index::by_client;
+  }));
 }
 
 }  // namespace
@@ -41,6 +49,7 @@ std::string_view to_string(personal_source source) {
     case personal_source::reconstructed: return "reconstructed";
     case personal_source::model: return "model";
     case personal_source::initial: return "initial";
+    case personal_source::tuned: return "fine-tuned";
   }
   return "unknown";
 }
@@ -66,16 +75,20 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
   if (!client)  // somebody new has no row in a table over clients: theirs is as it was before any training
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
       if ((*e.parts.model)[t].index == models::row_index::by_client) use.weights.reinitialize(t, e.settings.seed, id);
-  const auto tensors = personal_tensors(e, client);
-  if (out.source != personal_source::stored && !tensors.empty()) {
-    out.source = asked > 0 ? personal_source::reconstructed : personal_source::initial;
-    const auto& settings = e.settings;
-    const auto batch_size =
-        settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
-    cut_batches(0, asked, batch_size, use.support);
-    redraw_personal(e, tensors, id, use.weights);
-    reconstruct(*e.model, use.weights, tensors, use.support, e.settings.reconstruction, use.solver);
-  }
+  const auto& settings = e.settings;
+  const auto [rebuilt, tuned] = prepare(e, client, out.source == personal_source::stored);
+  const auto batch_size =
+      settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
+  cut_batches(0, asked, batch_size, use.support);
+  redraw_personal(e, rebuilt, id, use.weights);
+  reconstruct(*e.model, use.weights, rebuilt, use.support, settings.reconstruction, use.solver);
+  reconstruct(*e.model, use.weights, tuned, use.support, settings.reconstruction, use.solver);
+  if (asked > 0 && !tuned.empty())
+    out.source = personal_source::tuned;
+  else if (asked > 0 && !rebuilt.empty())
+    out.source = personal_source::reconstructed;
+  else if (out.source != personal_source::stored && has_untrained(e, client))
+    out.source = personal_source::initial;
   out.predictions.resize(questions.size());
   e.model->predict(use.weights.weights(), use.weights.data().slice(asked, asked + questions.size()), out.predictions);
   return out;

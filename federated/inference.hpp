@@ -15,6 +15,7 @@ enum class personal_source : std::uint8_t {
   reconstructed,  ///< rebuilt from the examples given
   model,          ///< the shared model has all there is
   initial,        ///< none stored, none rebuilt: the values before any training
+  tuned,          ///< the model's, stored or rebuilt ones, trained further on the examples given
 };
 [[nodiscard]] std::string_view to_string(personal_source source);
 
@@ -22,7 +23,8 @@ struct inference {
   std::vector<float> predictions;  ///< one per question, as models::model::predict() says it
   personal_source source = personal_source::model;
 };
-/// Predicts every question, for somebody with these examples.
+/// Predicts every question, for somebody with these examples: for a client with what evaluation scores it with, for
+/// somebody new with the tensors of evaluation.reconstruct rebuilt from the examples.
 /// @param client whose stored values to use, or nothing for somebody new
 /// @param store may be null: then nothing is stored
 /// @param questions examples like the known ones; their labels are not looked at

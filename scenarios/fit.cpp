@@ -261,25 +261,32 @@ void note_unscored(scenario& of, const dataset& data) {
       "evaluation.batch_size");
 }
 
-/// A note where shared tensors are to be fine-tuned before clients are scored, and are not.
+/// The tensors that evaluation.reconstruct names unless it is set, in order.
+std::vector<std::string> personal_names(const scenario& of, const models::layout& tensors) {
+  std::vector<std::string> names;
+  for (const auto& spec : tensors.tensors())
+    if (spec.index == models::row_index::by_client ||
+        std::ranges::find(of.private_tensors, spec.name) != of.private_tensors.end())
+      names.push_back(spec.name);
+  return names;
+}
+
+/// A note where tensors are to be rebuilt before clients are scored, and are not. A resolved scenario names the
+/// default.
 result<void> note_untuned(scenario& of, const dataset& data) {
   using federated::cold_start_kind;
+  const std::string key = "evaluation.reconstruct";
   const auto& rebuilt = of.settings.evaluation.reconstruct;
   const bool as_they_are = of.settings.algorithm == federated::algorithm_kind::furl &&
                            of.settings.own.cold_start == cold_start_kind::initial;
   if (rebuilt.empty() || !as_they_are) return {};
   const auto model = build_model(of, data.clients->facts());
   if (!model) return tl::unexpected(model.error());
-  const auto& tensors = *(*model)->tensors();
-  const auto is_shared = [&](const std::string& name) {
-    const auto tensor = tensors.find(name);
-    return tensor && tensors[*tensor].index != models::row_index::by_client &&
-           std::ranges::find(of.private_tensors, name) == of.private_tensors.end();
-  };
-  if (std::ranges::any_of(rebuilt, is_shared))
-    of.notes.push_back(
-        "evaluation.reconstruct has no effect: under furl clients are scored as they are, unless private.cold_start is "
-        "\"reconstruct\"");
+  const auto at = of.places.find(key);
+  if ((at != of.places.end() && at->second.starts_with("--set")) || rebuilt != personal_names(of, *(*model)->tensors()))
+    of.notes.push_back(key +
+                       " has no effect on the run: under furl clients are scored as they are, unless "
+                       "private.cold_start is \"reconstruct\"");
   return {};
 }
 

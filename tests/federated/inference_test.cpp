@@ -59,7 +59,31 @@ BOOST_AUTO_TEST_CASE(a_seen_client_is_served_from_the_store) {
   check(predict_all_features(e, model, &store, 6, known).value(), personal_source::stored,
         scores(e, model, own.values()));
   check(predict_all_features(e, model, &store, 6, {}).value(), personal_source::stored, scores(e, model, own.values()));
-  BOOST_TEST(to_string(predict_all_features(e, model, &store, 7, known).value().source) == "reconstructed");
+}
+
+// Of nobody stored: what evaluation scores such a client with, seen or not.
+BOOST_AUTO_TEST_CASE(a_client_without_stored_values_is_served_as_it_is_scored) {
+  auto e = experiment_of(algorithm_kind::furl, {"user"});
+  const auto model = federated::initial_model(e);
+  storage::memory_store store(e.parts.private_);
+  const auto source_of = [&](std::uint32_t client) {
+    const auto known = ratings->tables[client].train.view();
+    return std::string(to_string(predict_all_features(e, model, &store, client, known).value().source));
+  };
+  const std::uint32_t seen = 7;
+  const auto unseen = e.clients->unseen_test().front();
+  models::private_parameters own(e.parts.private_);
+  federated::initial_private(e, 0, unseen, own);
+  const auto known = ratings->tables[unseen].train.view();
+  check(predict_all_features(e, model, &store, unseen, known).value(), personal_source::initial,
+        scores(e, model, own.values()));
+  BOOST_TEST(source_of(seen) == "initial");
+  e.settings.own.cold_start = federated::cold_start_kind::reconstruct;
+  BOOST_TEST(source_of(seen) == "reconstructed");
+  BOOST_TEST(source_of(unseen) == "reconstructed");
+  e.settings.evaluation.reconstruct = {"user", "item"};
+  BOOST_TEST(source_of(seen) == "fine-tuned");
+  BOOST_TEST(source_of(unseen) == "reconstructed");
 }
 
 BOOST_AUTO_TEST_CASE(somebody_new_is_reconstructed_from_all_their_examples) {

@@ -192,8 +192,10 @@ BOOST_AUTO_TEST_CASE(fine_tuning_where_clients_are_scored_as_they_are) {
   BOOST_TEST(fitted({divided, furl, own}) == "");
   const overrides as_they_are{divided, furl, own, tuned, held_out};
   BOOST_TEST(fitted(as_they_are) ==
-             "evaluation.reconstruct has no effect: under furl clients are scored as they are, unless "
+             "evaluation.reconstruct has no effect on the run: under furl clients are scored as they are, unless "
              "private.cold_start is \"reconstruct\"");
+  const overrides own_alone{divided, furl, own, {"evaluation.reconstruct", "['user']"}, held_out};
+  BOOST_TEST(fitted(own_alone).starts_with("evaluation.reconstruct has no effect on the run"));
   auto cold = as_they_are;
   cold.push_back({"private.cold_start", "reconstruct"});
   BOOST_TEST(fitted(cold) == "");

@@ -1,4 +1,5 @@
 // furlong store, infer and report, on a small run.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/tools/command.hpp"
@@ -61,6 +62,24 @@ BOOST_AUTO_TEST_CASE(somebody_new_is_served_by_reconstruction) {
   BOOST_TEST(refused.code == 3);
   BOOST_TEST(refused.err.find("mine.csv:2") != std::string::npos);
   BOOST_TEST(run_furlong(folder, {"infer", run.string(), "--client", "99999"}).code == 2);
+}
+
+// As they are scored: with the values before any training, unless the run rebuilds those of cold clients.
+BOOST_AUTO_TEST_CASE(under_plain_furl_a_client_without_values_is_not_reconstructed) {
+  const auto plain = folder / "plain";
+  const auto ran = run_furlong(folder, {"run", small_scenario(folder, "furl").string(), "--set",
+                                        "private.cold_start=default", "--out", plain.string()});
+  BOOST_REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  std::vector<bool> stored(120, false);
+  for (const auto& one : ask({"store", "ls", plain.string()})) stored[one["client"].get<std::size_t>()] = true;
+  const auto unseen = static_cast<std::size_t>(std::find(stored.begin(), stored.end(), false) - stored.begin());
+  BOOST_REQUIRE(unseen < stored.size());
+  const auto client = std::to_string(unseen);
+  BOOST_TEST(ask({"infer", plain.string(), "--client", client})["personal"] == "initial");
+  BOOST_TEST(ask({"infer", run.string(), "--client", client})["personal"] == "reconstructed");
+  std::ofstream(folder / "mine.csv") << "1,5\n2,1\n3,4\n";  // what somebody gives is there to be used
+  const auto given = ask({"infer", plain.string(), "--ratings", (folder / "mine.csv").string()});
+  BOOST_TEST(given["personal"] == "reconstructed");
 }
 
 BOOST_AUTO_TEST_CASE(reports_compare_runs) {
@@ -221,29 +240,6 @@ BOOST_AUTO_TEST_CASE(a_text_has_a_class_that_depends_on_its_user) {
   BOOST_TEST(on.ask({"--text", "same words"})["personal"] != "stored");
 }
 
-BOOST_AUTO_TEST_CASE(a_text_goes_on_to_its_end) {
-  text_run on("ann\tone two three four\tx\nbob\tfive six one seven\tx\n", "task = \"next-token\"\n",
-              "[model]\nkind = \"gru-lm\"\nembedding = 12\nhidden = 12\n[algorithm]\nkind = \"fedavg\"\nclient = "
-              "{lr = 2.0, epochs = 5}\n");
-  const auto on_from = [&](const char* text) { return on.ask({"--text", text})["goes_on"]; };
-  BOOST_TEST(on_from("one") == (json{"two", "three", "four"}));
-  BOOST_TEST(on_from("five six") == (json{"one", "seven"}));
-  BOOST_TEST(on.ask({"--text", "one", "--top", "2"})["goes_on"] == (json{"two", "three"}));
-  const auto shown = run_furlong(on.folder, {"infer", on.run.string(), "--text", "five six"});
-  BOOST_TEST(says(shown.out, "five six one seven\n"));
-}
-
-BOOST_AUTO_TEST_CASE(what_does_not_read_in_order_does_not_go_on) {
-  std::string rows;
-  for (const auto* user : {"ann", "bob"})
-    for (int i = 0; i < 12; ++i) rows += std::string(user) + "\tone two three four\tx\n";
-  text_run on(rows, "task = \"next-token\"\n",
-              "[model]\nkind = \"gru-lm\"\nembedding = 4\nhidden = 4\nprotocol = \"fedatt-2018\"\n[algorithm]\nkind = "
-              "\"fedavg\"\nclient = {lr = 0.1}\n");
-  BOOST_TEST(says(on.refusal({"--text", "one"}), "is \"fedatt-2018\", by which no text goes on"));
-}
-
-BOOST_AUTO_TEST_SUITE_END()
 // Other rows would give clients each other's vectors, and another class would shift the names.
 BOOST_AUTO_TEST_CASE(what_was_learned_from_other_data_says_nothing) {
   const std::string personal =
@@ -270,3 +266,26 @@ BOOST_AUTO_TEST_CASE(what_was_learned_from_other_data_says_nothing) {
   BOOST_TEST(on.ask({"--client", "0", "--text", "same words"})["personal"] == "stored");
 }
 
+BOOST_AUTO_TEST_CASE(a_text_goes_on_to_its_end) {
+  text_run on("ann\tone two three four\tx\nbob\tfive six one seven\tx\n", "task = \"next-token\"\n",
+              "[model]\nkind = \"gru-lm\"\nembedding = 12\nhidden = 12\n[algorithm]\nkind = \"fedavg\"\nclient = "
+              "{lr = 2.0, epochs = 5}\n");
+  const auto on_from = [&](const char* text) { return on.ask({"--text", text})["goes_on"]; };
+  BOOST_TEST(on_from("one") == (json{"two", "three", "four"}));
+  BOOST_TEST(on_from("five six") == (json{"one", "seven"}));
+  BOOST_TEST(on.ask({"--text", "one", "--top", "2"})["goes_on"] == (json{"two", "three"}));
+  const auto shown = run_furlong(on.folder, {"infer", on.run.string(), "--text", "five six"});
+  BOOST_TEST(says(shown.out, "five six one seven\n"));
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_read_in_order_does_not_go_on) {
+  std::string rows;
+  for (const auto* user : {"ann", "bob"})
+    for (int i = 0; i < 12; ++i) rows += std::string(user) + "\tone two three four\tx\n";
+  text_run on(rows, "task = \"next-token\"\n",
+              "[model]\nkind = \"gru-lm\"\nembedding = 4\nhidden = 4\nprotocol = \"fedatt-2018\"\n[algorithm]\nkind = "
+              "\"fedavg\"\nclient = {lr = 0.1}\n");
+  BOOST_TEST(says(on.refusal({"--text", "one"}), "is \"fedatt-2018\", by which no text goes on"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
