@@ -1,5 +1,7 @@
 #include "tools/command_line.hpp"
 
+#include <charconv>
+
 namespace furlong::tools {
 
 namespace {
@@ -8,6 +10,25 @@ const std::map<std::string, output_format> formats = {{"text", output_format::te
 const std::vector<std::string> log_levels = {"trace", "debug", "info", "warn", "error", "off"};
 
 }  // namespace
+
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::string& wanted) {
+  return {[low, high, wanted](std::string& text) -> std::string {
+            std::uint64_t number = 0;
+            const auto* const end = text.data() + text.size();
+            const auto [at, why] = std::from_chars(text.data(), end, number);
+            if (text.empty() || at != end || why != std::errc() || number < low || number > high)
+              return "\"" + text + "\" is " + wanted;
+            text = std::to_string(number);  // the library would take a leading 0 for an octal number
+            return {};
+          },
+          ""};
+}
+
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
+  return whole_number(low, high, "no whole number from " + std::to_string(low) + " to " + std::to_string(high));
+}
+
+CLI::Validator seed_number() { return whole_number(0, INT64_MAX); }
 
 void add_format(CLI::App* to, output_format& format) {
   to->add_option("--format", format, "text or json")->transform(one_of(formats))->option_text("text|json");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -29,6 +30,13 @@ CLI::Validator one_of(const std::map<std::string, Enum>& words) {
           },
           ""};
 }
+
+/// A whole number of digits alone, from `low` to `high`. Others are refused with `wanted`, which says what is.
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::string& wanted);
+/// The same; what is wanted is the range.
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
+/// A seed of a run.
+CLI::Validator seed_number();
 
 void add_format(CLI::App* to, output_format& format);
 void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides);

@@ -44,6 +44,11 @@ bool is_language_model(const scenarios::scenario& of) {
   return !of.model.has("protocol") || of.model.text("protocol") != "fedatt-2018";
 }
 
+/// The label that became 1, by its name.
+std::string positive_label(const scenarios::scenario& of) {
+  return of.data.has("positive") ? of.data.text("positive") : "1";
+}
+
 std::size_t count_unknown(const models::examples& text, const models::data_facts& facts) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text.features, [&](auto token) { return token == models::unknown_token || token >= facts.words; }));
@@ -81,6 +86,7 @@ result<json> infer_text(const trained_run& run, const text_question& question) {
     out["goes_on"] = std::move(*tokens);
     out["separator"] = run.of.data.texts->separator();
   } else {
+    out["label"] = positive_label(run.of.scenario);
     out["probability"] = 1.0 / (1.0 + std::exp(-static_cast<double>(prediction)));
   }
   return out;
@@ -93,11 +99,14 @@ void print_inferred_text(const json& from) {
     fmt::print("{} of {} tokens are not in the vocabulary\n", from["unknown"].get<std::size_t>(),
                from["tokens"].get<std::size_t>());
   if (from.contains("name")) fmt::print("class {}\n", from["name"].get<std::string>());
-  if (from.contains("probability")) fmt::print("probability {:.3f}\n", from["probability"].get<double>());
+  if (from.contains("probability"))
+    fmt::print("probability {:.3f} of the label \"{}\"\n", from["probability"].get<double>(),
+               from["label"].get<std::string>());
   if (!from.contains("goes_on")) return;
   const auto between = from["separator"].get<std::string>();
   std::string line = from["text"].get<std::string>();
   for (const auto& token : from["goes_on"]) line += between + token.get<std::string>();
+  if (from["goes_on"].empty()) line += " (end)";
   fmt::print("{}\n", line);
 }
 

@@ -19,8 +19,9 @@ struct text_question {
 };
 
 /// Fields "personal", "text", "unknown" (how many of its "tokens" the vocabulary does not have), and "class" with its
-/// "name", or "probability" (of the label 1), or "goes_on" (the likeliest token after each other, up to an end).
-/// Fails (kind usage) when the run's data are no texts or the text is none.
+/// "name", or "probability" of the "label" that counts as 1, or "goes_on" (the likeliest token after each other, up to
+/// an end; each takes a prediction of all before it). Fails (kind usage) when the run's data are no texts or the text
+/// is none.
 [[nodiscard]] result<json> infer_text(const trained_run& run, const text_question& question);
 /// The same for people.
 void print_inferred_text(const json& from);

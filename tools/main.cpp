@@ -27,12 +27,17 @@ const std::map<std::string, scenarios::foreign_trace> foreign_traces = {
     {"flash", scenarios::foreign_trace::flash}};
 const std::map<std::string, certs::role> certificate_roles = {
     {"server", certs::role::server}, {"aggregator", certs::role::aggregator}, {"node", certs::role::node}};
+
+CLI::Validator client_number() {
+  return whole_number(0, UINT32_MAX, "no client's number; furlong store ls lists those of clients with private values");
+}
+
 void add_run(CLI::App& app, command& chosen) {
   auto options = std::make_shared<run_options>();
   auto* sub = app.add_subcommand("run", "run a scenario");
   sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
   add_overrides(sub, options->overrides);
-  sub->add_option("--seed", options->seed, "replaces scenario.seed")->option_text("N");
+  sub->add_option("--seed", options->seed, "replaces scenario.seed")->transform(seed_number())->option_text("N");
   sub->add_option("--out", options->out, "run directory (default runs/NAME-SEED)")->option_text("DIR");
   sub->add_option("--threads", options->threads, "scheduler threads (default: one per core)")
       ->check(CLI::Range(1, 1024))
@@ -60,13 +65,16 @@ void add_infer(CLI::App& app, command& chosen) {
   auto* sub = app.add_subcommand("infer", "predict for a client of a run, or for somebody new");
   sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
   auto* who = sub->add_option_group("who")->require_option(0, 1);
-  who->add_option("--client", options->client, "a client, by its number")->option_text("ID");
+  who->add_option("--client", options->client, "a client, by its number")
+      ->transform(client_number())
+      ->option_text("ID");
   auto* ratings = who->add_option("--ratings", options->ratings, "a file of one person's ratings, item,rating a line");
   ratings->option_text("FILE");
   sub->add_option("--text", options->text, "a text, to classify or to go on with; for somebody new without --client")
       ->option_text("TEXT")
       ->excludes(ratings);
-  sub->add_option("--top", options->top, "how many items to recommend, or tokens to go on with (default 10)")
+  sub->add_option("--top", options->top, "how many items to recommend, or tokens to go on with: 1 to 1000 (default 10)")
+      ->transform(whole_number(1, 1000))
       ->option_text("N");
   add_format(sub, options->format);
   sub->callback([options, &chosen] { chosen = [options] { return infer_command(*options); }; });
@@ -92,7 +100,11 @@ void add_store(CLI::App& app, command& chosen) {
     act->add_option("place", options->place, "run directory or store")->required()->option_text("RUN-OR-STORE");
     act->add_option("--key-file", options->key_file, "key of an encrypted store; default: the run's private.key_file")
         ->option_text("FILE");
-    if (line.names_client) act->add_option("--client", options->client, "its number")->required()->option_text("ID");
+    if (line.names_client)
+      act->add_option("--client", options->client, "its number")
+          ->required()
+          ->transform(client_number())
+          ->option_text("ID");
     add_format(act, options->format);
     act->callback([options, &chosen] { chosen = [options] { return store_command(*options); }; });
   }
@@ -133,6 +145,7 @@ void add_sweep(CLI::App& app, command& chosen) {
       ->allow_extra_args(false);
   sub->add_option("--seeds", options->seeds, "runs every combination with each of them")
       ->delimiter(',')
+      ->transform(seed_number())
       ->option_text("N,N,...");
   add_overrides(sub, options->overrides);
   sub->add_option("--out", options->out, "folder of the runs (default runs/NAME-sweep)")->option_text("DIR");
@@ -158,7 +171,9 @@ void add_trace_generate(CLI::App& trace, command& chosen) {
       ->required()
       ->transform(one_of(trace_kinds))
       ->option_text("diurnal|markov|bernoulli|always");
-  sub->add_option("--seed", options->seed, "of the draws (default 1)")->option_text("N");
+  sub->add_option("--seed", options->seed, "of the draws (default 1)")
+      ->transform(whole_number(0, UINT64_MAX))
+      ->option_text("N");
   sub->add_option("--rate", options->rate, "mean share of the time that a client is available (default 0.5)")
       ->check(CLI::Range(0.0, 1.0))
       ->option_text("SHARE");

@@ -34,7 +34,7 @@ void add_serve(CLI::App& app, command& chosen) {
       ->option_text("HOST:PORT");
   add_trust(sub, options->trust);
   add_overrides(sub, run.overrides);
-  sub->add_option("--seed", run.seed, "replaces scenario.seed")->option_text("N");
+  sub->add_option("--seed", run.seed, "replaces scenario.seed")->transform(seed_number())->option_text("N");
   sub->add_option("--out", run.out, "run directory (default runs/NAME-SEED)")->option_text("DIR");
   add_threads(sub, run.threads, "scheduler threads (default: one per core)");
   sub->add_flag("--resume", run.resume, "go on from the checkpoint in the run directory");

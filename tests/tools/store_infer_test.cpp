@@ -82,6 +82,27 @@ BOOST_AUTO_TEST_CASE(under_plain_furl_a_client_without_values_is_not_reconstruct
   BOOST_TEST(given["personal"] == "reconstructed");
 }
 
+BOOST_AUTO_TEST_CASE(a_wrong_number_is_told_with_what_is_wanted) {
+  const auto refusal = [&](std::vector<std::string> words) {
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code == 2);
+    return done.err;
+  };
+  const auto named = refusal({"infer", run.string(), "--client", "ann"});
+  BOOST_TEST(named.find("--client: \"ann\" is no client's number; furlong store ls lists") != std::string::npos, named);
+  BOOST_TEST(refusal({"store", "show", run.string(), "--client", "-1"}).find("\"-1\" is no client's number") !=
+             std::string::npos);
+  for (const std::string top : {"abc", "-1", "0", "1001", "99999999999999999999", "1.5", ""}) {
+    const auto why = refusal({"infer", run.string(), "--client", "3", "--top", top});
+    BOOST_TEST(why.find("--top: \"" + top + "\" is no whole number from 1 to 1000") != std::string::npos, why);
+  }
+  std::ofstream(folder / "mine.csv") << "1,5\n";
+  const auto served = ask({"infer", run.string(), "--ratings", (folder / "mine.csv").string(), "--top", "010"});
+  BOOST_TEST(served["top"].size() == 10U);  // no octal number
+  const auto seed = refusal({"run", small_scenario(folder, "furl").string(), "--seed", "x"});
+  BOOST_TEST(seed.find("--seed: \"x\" is no whole number from 0 to ") != std::string::npos, seed);
+}
+
 BOOST_AUTO_TEST_CASE(reports_compare_runs) {
   const auto other = folder / "other";
   BOOST_REQUIRE(run_furlong(folder, {"run", small_scenario(folder, "fedavg").string(), "--out", other.string()}).code ==
@@ -211,6 +232,9 @@ BOOST_AUTO_TEST_CASE(a_text_has_a_probability) {
               "[model]\nkind = \"logistic-regression\"\n[algorithm]\nkind = \"fedavg\"\nclient = {lr = 1.0}\n");
   const auto good = on.ask({"--text", "good  evening"});
   BOOST_TEST(good["probability"].get<double>() > 0.8);
+  BOOST_TEST(good["label"] == "1");
+  const auto shown = run_furlong(on.folder, {"infer", on.run.string(), "--text", "good"});
+  BOOST_TEST(says(shown.out, " of the label \"1\"\n"), shown.out);
   BOOST_TEST(good["tokens"] == 2);
   BOOST_TEST(good["unknown"] == 1);
   BOOST_TEST(good["who"] == "somebody new");
@@ -276,6 +300,8 @@ BOOST_AUTO_TEST_CASE(a_text_goes_on_to_its_end) {
   BOOST_TEST(on.ask({"--text", "one", "--top", "2"})["goes_on"] == (json{"two", "three"}));
   const auto shown = run_furlong(on.folder, {"infer", on.run.string(), "--text", "five six"});
   BOOST_TEST(says(shown.out, "five six one seven\n"));
+  const auto ended = run_furlong(on.folder, {"infer", on.run.string(), "--text", "one two three four"});
+  BOOST_TEST(says(ended.out, "one two three four (end)\n"), ended.out);
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_read_in_order_does_not_go_on) {
