@@ -4,7 +4,6 @@
 
 #include "actors/federation/processes.hpp"
 #include "actors/tls/identity.hpp"
-#include "models/kernels/kernels.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/federation.hpp"
@@ -85,7 +84,6 @@ result<void> load_credentials(const join_options& options, actors::federation::n
 }  // namespace
 
 int join_command(const join_options& options) {
-  static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
   log_to_stderr(options.log_level);
   actors::federation::node_setup setup;
   const auto server = read_address("--server", options.server);

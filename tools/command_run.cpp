@@ -1,12 +1,12 @@
 // furlong run
 #include <fmt/format.h>
+#include <new>
 #include <spdlog/spdlog.h>
 #include <thread>
 
 #include "actors/actor_engine.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/simulation/simulate.hpp"
-#include "models/kernels/kernels.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/run_end.hpp"
@@ -56,7 +56,6 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
 }  // namespace
 
 int run_command(const run_options& options) {
-  static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
   auto overrides = options.overrides;
   if (options.seed) overrides.push_back(seed_override(*options.seed));
   if (options.resume && options.engine == engine_kind::reference)
@@ -73,7 +72,11 @@ int run_command(const run_options& options) {
   auto ready = open_session(std::move(*scenario));
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", note);
   if (!ready) return report_failure(ready.error());
-  return run_session(*ready, folder, options);
+  try {
+    return run_session(*ready, folder, options);
+  } catch (const std::bad_alloc&) {
+    return report_failure(out_of_memory(ready->experiment));
+  }
 }
 
 }  // namespace furlong::tools

@@ -5,7 +5,6 @@
 
 #include "actors/federation/processes.hpp"
 #include "actors/federation/run_log.hpp"
-#include "models/kernels/kernels.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/federation.hpp"
@@ -117,7 +116,6 @@ int serve(const session& of, run_directory& folder, const serve_options& options
 }  // namespace
 
 int serve_command(const serve_options& options) {
-  static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
   auto setup = make_setup(options);
   if (!setup) return report_failure(setup.error());
   auto overrides = options.run.overrides;

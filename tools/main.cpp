@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <new>
 
+#include "models/kernels/kernels.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
@@ -307,6 +309,7 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& why) {
     return app.exit(why) == 0 ? done : usage;
   }
+  static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
   return chosen();
 }
 
@@ -319,6 +322,10 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) == 0 && std::cout) return code;
     std::cerr << "furlong: the results could not be written to stdout\n";
     return code == done ? failure : code;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "furlong: out of memory; make the model smaller (model.*), or the data or the cohort "
+                 "(participation.per_round)\n";
+    return failure;
   } catch (const std::exception& why) {
     std::cerr << "furlong: " << why.what() << '\n';
     return failure;

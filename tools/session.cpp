@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <iostream>
+#include <new>
 
 #include "federated/pooled_population.hpp"
 #include "federated/round.hpp"
@@ -143,7 +145,11 @@ result<session> open_session(scenarios::scenario from, clients_are where,
     e.settings.participation.per_round = 1;
     e.settings.aggregation.rule = federated::rule_kind::uniform_mean;  // of one
   }
-  meter_traffic(e);
+  try {  // the first that is as large as the model
+    meter_traffic(e);
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected(out_of_memory(e));
+  }
   if (where == clients_are::on_nodes) {
     e.settings.clock = federated::clock_kind::real;
     meter_frames(e);
@@ -168,6 +174,17 @@ result<federated::experiment> open_without_data(const scenarios::scenario& from,
   meter_traffic(e);
   meter_frames(e);
   return e;
+}
+
+error out_of_memory(const federated::experiment& e) {
+  constexpr double gigabyte = 1e9;
+  const auto count = e.parts.model ? e.parts.model->size() : 0;
+  return {
+      error::kind::runtime, "",
+      fmt::format("out of memory: the model has {} parameters ({:.2g} GB), and a run keeps several copies of it and "
+                  "the work of its threads",
+                  count, static_cast<double>(count * sizeof(float)) / gigabyte),
+      "make the model smaller (model.*), or lower participation.per_round, batch_size or --threads"};
 }
 
 void print_problems(const std::vector<scenarios::problem>& problems) {

@@ -1,0 +1,45 @@
+// The furlong command on a machine that cannot do what was asked for.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <sys/resource.h>
+
+#include "tests/tools/command.hpp"
+
+using namespace furlong::tests;
+
+BOOST_AUTO_TEST_SUITE(command_machine)
+
+// Before anything is begun, by whatever command: it would throw in a thread else.
+BOOST_AUTO_TEST_CASE(a_wrong_kernel_level_is_told_at_once) {
+  const scratch_folder folder;
+  ::setenv("FURLONG_KERNEL_LEVEL", "x86-64-v9", 1);
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"aggregate", "--server", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--insecure", "--give-up", "1"},
+           {"sweep", small_scenario(folder, "furl").string(), "--out", (folder / "sweep").string()}}) {
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code == 4);
+    BOOST_TEST(done.err.starts_with("furlong: FURLONG_KERNEL_LEVEL=x86-64-v9 is not a level; choose one of "),
+               done.err);
+    BOOST_TEST(std::count(done.err.begin(), done.err.end(), '\n') == 1, done.err);
+  }
+  ::unsetenv("FURLONG_KERNEL_LEVEL");
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // which takes more addresses than there are allowed here
+BOOST_AUTO_TEST_CASE(a_model_that_does_not_fit_is_told_with_its_size) {
+  const scratch_folder folder;
+  rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  const rlimit tight{rlim_t{2} << 30U, before.rlim_max};
+  ::setrlimit(RLIMIT_AS, &tight);
+  const auto done =
+      run_furlong(folder, {"run", small_scenario(folder, "fedavg").string(), "--out", (folder / "run").string(),
+                           "--set", "data.items=2000000", "--set", "model.rank=512"});
+  ::setrlimit(RLIMIT_AS, &before);
+  BOOST_TEST(done.code == 4);
+  BOOST_TEST(done.err.find("furlong: out of memory: the model has 1026") != std::string::npos, done.err);
+  BOOST_TEST(done.err.find("make the model smaller (model.*)") != std::string::npos, done.err);
+}
+#endif
+
+BOOST_AUTO_TEST_SUITE_END()
