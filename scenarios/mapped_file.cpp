@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "scenarios/utf8.hpp"
+
 namespace furlong::scenarios {
 
 mapped_file& mapped_file::operator=(mapped_file&& other) noexcept {
@@ -58,18 +60,35 @@ std::string_view next_line(std::string_view& rest) {
   return line;
 }
 
+namespace {
+
+/// Whether a terminal would take a character for an order: controls, ends of lines, and what turns the direction.
+bool is_order(std::string_view character) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(character[at]); };
+  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+  // U+200E, U+200F, U+2028 to U+202E, and U+2066 to U+2069
+  if (character.size() != 3 || byte(0) != 0xE2) return false;
+  return (byte(1) == 0x80 && (byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE))) ||
+         (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9);
+}
+
+}  // namespace
+
 std::string shown(std::string_view line) {
-  constexpr std::size_t longest = 60;
+  constexpr std::size_t longest = 60;  // characters
   if (line.empty()) return "an empty line";
   std::string text = "\"";
-  for (const char c : line.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\t')
+  for (std::size_t count = 0; count < longest && !line.empty(); ++count) {
+    auto character = next_character(line);
+    const bool readable = !character.empty();
+    if (!readable) line.remove_prefix(1);
+    if (character == "\t")
       text += "\\t";
     else
-      text += byte < 0x20 || byte >= 0x7F ? '?' : c;
+      text += readable && !is_order(character) ? character : "?";
   }
-  return text + (line.size() > longest ? "...\"" : "\"");
+  return text + (line.empty() ? "\"" : "...\"");
 }
 
 }  // namespace furlong::scenarios

@@ -31,7 +31,7 @@ class mapped_file {
 
 /// Takes the first line off a text, without its line end ("\n" or "\r\n").
 [[nodiscard]] std::string_view next_line(std::string_view& rest);
-/// A piece of a file for a message: quoted, tabs as \t, what is not ASCII as ?, cut when long.
+/// A piece of a file for a message: quoted, tabs as \t, control characters and what is not UTF-8 as ?, cut when long.
 [[nodiscard]] std::string shown(std::string_view line);
 
 }  // namespace furlong::scenarios

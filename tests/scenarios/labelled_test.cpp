@@ -72,6 +72,21 @@ BOOST_AUTO_TEST_CASE(csv_fields_may_stand_in_quotes) {
   BOOST_TEST(rows_of("user\ttext\tlabel\na\t\"b\tx\n", labelled_format::tsv) == "f:2|a|\"b|x|\n");  // no quotes there
 }
 
+BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_shown_as_it_stands_there) {
+  const auto found = [](const std::string& line) {
+    const auto why = rows_of(line, labelled_format::json_lines);
+    return why.substr(0, why.find(';'));
+  };
+  BOOST_TEST(found("Zo\xC3\xAB\thello") == "f:1: found \"Zo\xC3\xAB\\thello\"");
+  BOOST_TEST(found("\xE6\x97\xA5\xF0\x9F\x98\x80") == "f:1: found \"\xE6\x97\xA5\xF0\x9F\x98\x80\"");
+  // Nothing that is an order to a terminal, nor what is no text.
+  BOOST_TEST(found("a\x1B[2J\xC2\x9B\xE2\x80\xAE\xFF\xC3") == "f:1: found \"a?[2J????\"");
+  std::string longer;
+  for (int i = 0; i < 61; ++i) longer += "\xC3\xAB";
+  BOOST_TEST(found(longer) == "f:1: found \"" + longer.substr(2) + "...\"");
+  BOOST_TEST(found(longer.substr(2)) == "f:1: found \"" + longer.substr(2) + "\"");
+}
+
 BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
   BOOST_TEST(rows_of("", labelled_format::tsv) == "f: the file is empty; expected a header and a text a line");
   BOOST_TEST(rows_of("user,text\n", labelled_format::csv)
