@@ -5,6 +5,8 @@
 #include <string>
 #include <unistd.h>
 
+#include "tools/figure_text.hpp"
+
 namespace furlong::tools {
 
 namespace {
@@ -33,7 +35,7 @@ void append_group(std::string& line, const char* name, const std::optional<feder
   line += fmt::format("  {}", name);
   if (group->rmse) line += fmt::format(" rmse {:.4f}", *group->rmse);
   if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
-  if (group->perplexity) line += fmt::format(" perplexity {:.2f}", *group->perplexity);
+  if (group->perplexity) line += " perplexity " + figure_text(*group->perplexity, 2);
   line += fmt::format(" accuracy {:.1f}%", 100.0 * group->accuracy);
 }
 

@@ -117,10 +117,15 @@ BOOST_AUTO_TEST_CASE(tables_hold_means_deviations_and_gaps) {
   const auto table = sweep_table(axes, rows);
   // 0.7 and 0.9: mean 0.8, sample deviation 0.2 / sqrt 2.
   BOOST_TEST(table.find("0.8000 +- 0.1414") != std::string::npos, table);
-  BOOST_TEST(table.find("1 of 2") != std::string::npos, table);
+  BOOST_TEST(table.find("1 of 2, 1 failed") != std::string::npos, table);
   BOOST_TEST(table.find("1.2500") != std::string::npos, table);
   BOOST_TEST(table.find("auc") == std::string::npos, table);  // no column of nothing
   BOOST_TEST(table.find("fedatt-2018") == std::string::npos, table);
+  auto diverged = rows;
+  diverged[0].status = run_status::failed;  // its summary was written before
+  diverged[0].summary["eval"]["unseen"]["rmse"] = 2.5e31;
+  const auto marked = sweep_table(axes, diverged);
+  BOOST_TEST(marked.find("2, 1 failed  1.25e+31 +- ") != std::string::npos, marked);
   auto published = rows;
   published[1].summary["protocol"] = "fedatt-2018";
   BOOST_TEST(sweep_table(axes, published).find("Protocol fedatt-2018: ") != std::string::npos);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "tools/figure_text.hpp"
 #include "tools/judge/figures.hpp"
 
 namespace furlong::tools {
@@ -103,10 +104,10 @@ std::string mean_and_spread(const std::vector<double>& values, int digits) {
   double sum = 0.0;
   for (const double one : values) sum += one;
   const double mean = sum / count;
-  if (values.size() < 2) return fmt::format("{:.{}f}", mean, digits);
+  if (values.size() < 2) return figure_text(mean, digits);
   double squares = 0.0;
   for (const double one : values) squares += (one - mean) * (one - mean);
-  return fmt::format("{:.{}f} +- {:.{}f}", mean, digits, std::sqrt(squares / (count - 1.0)), digits);
+  return figure_text(mean, digits) + " +- " + figure_text(std::sqrt(squares / (count - 1.0)), digits);
 }
 
 /// Rows of text in columns of equal width: the first `left` to the left, the others to the right.
@@ -133,6 +134,15 @@ std::vector<std::vector<const sweep_row*>> by_combination(const std::vector<swee
     groups.back().push_back(&row);
   }
   return groups;
+}
+
+/// How many runs the figures of a combination are of; and how many failed, which may have left figures too.
+std::string runs_text(const std::vector<const sweep_row*>& group) {
+  const auto with_figures = std::ranges::count_if(group, [](const auto* row) { return !row->summary.is_null(); });
+  const auto failed = std::ranges::count(group, run_status::failed, [](const auto* row) { return row->status; });
+  auto text = std::to_string(with_figures);
+  if (static_cast<std::size_t>(with_figures) != group.size()) text += fmt::format(" of {}", group.size());
+  return failed == 0 ? text : text + fmt::format(", {} failed", failed);
 }
 
 }  // namespace
@@ -184,10 +194,7 @@ std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sw
   for (const auto& group : groups) {
     auto& line = lines.emplace_back();
     for (std::size_t a = 0; a < axes.size(); ++a) line.push_back(axes[a].values[group.front()->point.at[a]].shown);
-    const auto finished = std::ranges::count_if(group, [](const auto* row) { return !row->summary.is_null(); });
-    line.push_back(static_cast<std::size_t>(finished) == group.size()
-                       ? std::to_string(finished)
-                       : fmt::format("{} of {}", finished, group.size()));
+    line.push_back(runs_text(group));
   }
   for (const auto& column : columns) {
     std::vector<std::vector<double>> values;
