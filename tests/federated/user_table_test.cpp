@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(somebody_new_sees_nothing_of_the_first_row) {
             found(e, 0, {{0, 1}, {3, 5}}));
       check(infer(e, model_of(e, {row, 2.5F, 0, 0}), {}, {}), personal_source::initial, draw_of(e, 0));
       const auto nothing = with_table({}, solver);
-      check(infer(nothing, model_of(nothing, {row, 2.5F, 0, 0}), {}, known), personal_source::model, draw_of(e, 0));
+      check(infer(nothing, model_of(nothing, {row, 2.5F, 0, 0}), {}, known), personal_source::initial, draw_of(e, 0));
     }
   const auto tuned = with_table({"item"}, solver_kind::sgd);
   const auto one = infer(tuned, model_of(tuned, {0.25F, 2.5F, 0, 0}), {}, known);
