@@ -58,6 +58,14 @@ BOOST_AUTO_TEST_CASE(clients_without_examples_cannot_train) {
   BOOST_TEST(data.fit_with({4, 10}, {split}).find("leaves no client") == std::string::npos);  // one is enough
 }
 
+BOOST_AUTO_TEST_CASE(a_model_that_few_machines_have_room_for_is_noted) {
+  const few_texts data;
+  const overrides large = {{"model.embedding", "16384"}, {"model.hidden", "16384"}};
+  const std::string note = " GiB, and a run keeps several copies of it and one for each worker";
+  BOOST_TEST(data.fit_with({4, 4}, large).find(note) != std::string::npos);
+  BOOST_TEST(data.fit_with({4, 4}, {}).find(note) == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(fedrecon_needs_a_second_batch) {
   const few_texts data;
   const std::string why = ": all are in one batch, which leaves no query batch to learn from; ";
