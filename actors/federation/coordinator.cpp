@@ -288,15 +288,15 @@ federation_view view_of(self_pointer self) {
   auto& state = self->state;
   const auto now = !state.started ? phase::waiting : state.evaluation ? phase::evaluating : phase::training;
   const auto open = state.machine->open_tasks();
-  federation_view view{state.machine->state(), *state.who, now, open.size(),           open.size(),
+  // Not what is left beside the nodes' tasks: while one takes another's place, both have its clients.
+  const auto adrift = std::ranges::count_if(open, [&](const auto& task) { return !state.who->route(task.id.client); });
+  federation_view view{state.machine->state(), *state.who, now, open.size(),           static_cast<std::size_t>(adrift),
                        state.covered,          {},         {},  state.keeper->counts()};
   const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
   for (const auto& [number, branch] : state.branches) {
     view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});
-    for (const auto& [first, node] : branch.nodes) {
+    for (const auto& [first, node] : branch.nodes)
       view.nodes.push_back({node.clients, node.name, number, seconds_since(node.since), tasks_of(node.clients, open)});
-      view.adrift -= view.nodes.back().at_work;
-    }
   }
   return view;
 }
