@@ -21,6 +21,8 @@ struct client_score {
   std::vector<std::pair<float, bool>> odds;  ///< prediction and class, for the AUC; two classes only
   std::uint64_t words = 0;                   ///< next_token: predictions whose target is a word of the vocabulary
   std::uint64_t words_correct = 0;           ///< of these
+  std::uint64_t inside = 0;                  ///< next_token: predictions whose target is not the end of the sentence
+  std::uint64_t inside_correct = 0;          ///< of these
 };
 
 /// Whether all that it says are numbers. Those of a diverged model are not.

@@ -88,6 +88,8 @@ void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspac
   out.examples += sums.predictions;
   out.words += sums.words;
   out.words_correct += sums.words_correct;
+  out.inside += sums.inside;
+  out.inside_correct += sums.inside_correct;
 }
 
 result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const {

@@ -96,6 +96,8 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   std::uint64_t correct = 0;
   std::uint64_t words = 0;
   std::uint64_t words_correct = 0;
+  std::uint64_t inside = 0;
+  std::uint64_t inside_correct = 0;
   std::vector<std::pair<float, bool>> odds;
   for (const auto i : items) {
     if (scores_[i].examples == 0) continue;
@@ -106,6 +108,8 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     correct += scores_[i].correct;
     words += scores_[i].words;
     words_correct += scores_[i].words_correct;
+    inside += scores_[i].inside;
+    inside_correct += scores_[i].inside_correct;
     odds.insert(odds.end(), scores_[i].odds.begin(), scores_[i].odds.end());
   }
   if (total.examples == 0) return total;
@@ -119,6 +123,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     case models::objective::next_token:
       total.perplexity = std::exp(total.loss);
       if (words > 0) total.accuracy_words = static_cast<double>(words_correct) / static_cast<double>(words);
+      if (inside > 0) total.accuracy_no_end = static_cast<double>(inside_correct) / static_cast<double>(inside);
       break;
   }
   return total;
@@ -186,11 +191,13 @@ struct named_figure {
 
   [[nodiscard]] bool fits(std::optional<models::objective> of) const { return !of || !only || *of == *only; }
 };
-constexpr std::array<named_figure, 6> named_figures = {
+constexpr std::array<named_figure, 7> named_figures = {
     {{"rmse", true, [](const group_metrics& of) { return of.rmse; }, models::objective::squared_error},
      {"perplexity", true, [](const group_metrics& of) { return of.perplexity; }, models::objective::next_token},
      {"accuracy", false, [](const group_metrics& of) { return std::optional(of.accuracy); }},
      {"accuracy_words", false, [](const group_metrics& of) { return of.accuracy_words; },
+      models::objective::next_token},
+     {"accuracy_no_end", false, [](const group_metrics& of) { return of.accuracy_no_end; },
       models::objective::next_token},
      {"auc", false, [](const group_metrics& of) { return of.auc; }, models::objective::logistic},
      {"loss", true, [](const group_metrics& of) { return std::optional(of.loss); }}}};

@@ -20,10 +20,11 @@ struct group_metrics {
   std::uint64_t examples = 0;  ///< predictions scored: of next_token one a token, else one an example
   double loss = 0.0;           ///< their mean
   double accuracy = 0.0;
-  std::optional<double> rmse;            ///< ratings
-  std::optional<double> auc;             ///< two classes, when both occur and no prediction is NaN; ties count half
-  std::optional<double> perplexity;      ///< next_token: exp(loss)
-  std::optional<double> accuracy_words;  ///< next_token: where the target is a word, neither unknown nor the end
+  std::optional<double> rmse;             ///< ratings
+  std::optional<double> auc;              ///< two classes, when both occur and no prediction is NaN; ties count half
+  std::optional<double> perplexity;       ///< next_token: exp(loss)
+  std::optional<double> accuracy_words;   ///< next_token: where the target is a word, neither unknown nor the end
+  std::optional<double> accuracy_no_end;  ///< next_token: where the target is a word or an unknown one, not the end
 };
 
 /// Seen clients that took part about equally often, and how good the model is for them.

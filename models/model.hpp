@@ -60,6 +60,9 @@ struct class_scores {
   /// next_token: of those, the ones whose target is a word of the vocabulary, neither unknown nor the end.
   std::uint64_t words = 0;
   std::uint64_t words_correct = 0;
+  /// next_token: the ones whose target is not the end; unknown words count.
+  std::uint64_t inside = 0;
+  std::uint64_t inside_correct = 0;
 };
 
 /// Token numbers that every vocabulary has; words follow, the most frequent first.

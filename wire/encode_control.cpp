@@ -189,7 +189,7 @@ std::size_t words(const evaluation_scores& message) {
   const std::size_t n = message.each.size();
   const std::size_t odds = odds_of(message);
   return words_of<schema::EvaluationScores> + column<federated::group>(n) + 2 * column<std::uint32_t>(n) +
-         2 * column<double>(n) + 4 * column<std::uint64_t>(n) + column<float>(odds) + column<std::uint8_t>(odds);
+         2 * column<double>(n) + 6 * column<std::uint64_t>(n) + column<float>(odds) + column<std::uint8_t>(odds);
 }
 void fill_odds(schema::EvaluationScores::Builder to, const evaluation_scores& message) {
   const std::size_t odds = odds_of(message);
@@ -219,6 +219,8 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
   fill_odds(to, message);
   fill_column(to.initWords(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words; });
   fill_column(to.initWordsCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words_correct; });
+  fill_column(to.initInside(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside; });
+  fill_column(to.initInsideCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside_correct; });
 }
 
 std::size_t words(const attached& message) {
@@ -319,7 +321,7 @@ std::size_t encoded_size(const control& message) {
 std::size_t largest_control(std::size_t entries) {
   // evaluation_scores has the widest entries, with odds as many as entries; those of settled are narrower even with
   // distances as many as entries.
-  constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 6 * sizeof(double) + sizeof(float) + 1;
+  constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 8 * sizeof(double) + sizeof(float) + 1;
   static_assert(widest >= sizeof(task_id) + 3 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(float));
   // Three names and all fields of fixed size; and what later versions may append.
   constexpr std::size_t rest = 3 * longest_name + 2048;

@@ -282,6 +282,9 @@ struct EvaluationScores {
   wordsCorrect @11 :Data;
   # uint64 each, of nextToken: predictions whose target is a word of the vocabulary, at most examples; of these the
   # right ones. Empty: all 0.
+  inside @12 :Data;
+  insideCorrect @13 :Data;
+  # The same of predictions whose target is not the end of the sentence.
 }
 
 struct Attached {

@@ -42,9 +42,12 @@ void add_scores(double loss, std::span<const std::uint32_t> targets, std::span<c
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const bool correct = likeliest[i] == targets[i];
     const bool word = targets[i] >= first_word;
+    const bool inside = targets[i] != end_token;
     to.correct += correct ? 1 : 0;
     to.words += word ? 1 : 0;
     to.words_correct += word && correct ? 1 : 0;
+    to.inside += inside ? 1 : 0;
+    to.inside_correct += inside && correct ? 1 : 0;
   }
 }
 

@@ -311,12 +311,22 @@ BOOST_AUTO_TEST_CASE(figures_are_found_by_name) {
   figures.auc = 0.8;
   figures.perplexity = 9.0;
   figures.accuracy_words = 0.2;
+  figures.accuracy_no_end = 0.25;
   report.unseen = figures;
-  const std::pair<const char*, std::optional<double>> expected[] = {
-      {"seen.loss", 0.3},      {"seen.accuracy", 0.4},  {"seen.rmse", 0.5},         {"seen.auc", {}},
-      {"unseen.loss", 0.6},    {"unseen.auc", 0.8},     {"unseen.rmse", {}},        {"unseen.accuracy", 0.7},
-      {"validation.loss", {}}, {"validation.rmse", {}}, {"unseen.perplexity", 9.0}, {"unseen.accuracy_words", 0.2},
-      {"seen.perplexity", {}}};
+  const std::pair<const char*, std::optional<double>> expected[] = {{"seen.loss", 0.3},
+                                                                    {"seen.accuracy", 0.4},
+                                                                    {"seen.rmse", 0.5},
+                                                                    {"seen.auc", {}},
+                                                                    {"unseen.loss", 0.6},
+                                                                    {"unseen.auc", 0.8},
+                                                                    {"unseen.rmse", {}},
+                                                                    {"unseen.accuracy", 0.7},
+                                                                    {"validation.loss", {}},
+                                                                    {"validation.rmse", {}},
+                                                                    {"unseen.perplexity", 9.0},
+                                                                    {"unseen.accuracy_words", 0.2},
+                                                                    {"unseen.accuracy_no_end", 0.25},
+                                                                    {"seen.perplexity", {}}};
   for (const auto& [name, value] : expected) {
     BOOST_TEST((federated::metric_of(report, name) == value), name);
     BOOST_TEST(federated::valid_metric(name), name);
@@ -331,6 +341,7 @@ BOOST_AUTO_TEST_CASE(figures_are_found_by_name) {
   for (const auto other : {objective::squared_error, objective::logistic, objective::categorical}) {
     BOOST_TEST(!federated::valid_metric("seen.perplexity", other));
     BOOST_TEST(!federated::valid_metric("seen.accuracy_words", other));
+    BOOST_TEST(!federated::valid_metric("seen.accuracy_no_end", other));
     BOOST_TEST(federated::valid_metric("seen.auc", other) == (other == objective::logistic));
     BOOST_TEST(federated::valid_metric("seen.rmse", other) == (other == objective::squared_error));
     BOOST_TEST(federated::valid_metric("seen.loss", other));

@@ -182,7 +182,10 @@ BOOST_AUTO_TEST_CASE(what_is_scored_as_correct_is_what_is_predicted) {
           if (sequences && right >= tests::vocabulary) right = models::unknown_token;
           ++expected.predictions;
           expected.correct += likeliest == static_cast<float>(right) ? 1 : 0;
-          if (!sequences || right < models::first_word) continue;
+          if (!sequences || right == models::end_token) continue;
+          ++expected.inside;
+          expected.inside_correct += likeliest == static_cast<float>(right) ? 1 : 0;
+          if (right < models::first_word) continue;
           ++expected.words;
           expected.words_correct += likeliest == static_cast<float>(right) ? 1 : 0;
         }
@@ -193,6 +196,8 @@ BOOST_AUTO_TEST_CASE(what_is_scored_as_correct_is_what_is_predicted) {
       if (!sequences) continue;
       BOOST_TEST(scores.words == expected.words);
       BOOST_TEST(scores.words_correct == expected.words_correct);
+      BOOST_TEST(scores.inside == expected.inside);
+      BOOST_TEST(scores.inside_correct == expected.inside_correct);
     }
   }
 }
@@ -211,6 +216,7 @@ BOOST_AUTO_TEST_CASE(scores_do_not_depend_on_how_examples_are_cut_into_batches) 
         BOOST_TEST(sum.predictions == whole.predictions);
         BOOST_TEST(sum.correct == whole.correct);
         BOOST_TEST(sum.words_correct == whole.words_correct);
+        BOOST_TEST(sum.inside_correct == whole.inside_correct);
       }
     }
   }

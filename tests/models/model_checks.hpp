@@ -59,6 +59,8 @@ inline void check_sentences_one_by_one(model_case& of) {
   BOOST_TEST(whole.correct == sum.correct);
   BOOST_TEST(whole.words == sum.words);
   BOOST_TEST(whole.words_correct == sum.words_correct);
+  BOOST_TEST(whole.inside == sum.inside);
+  BOOST_TEST(whole.inside_correct == sum.inside_correct);
 }
 
 /// Sentences of words below `bound`, of various lengths.

@@ -64,7 +64,10 @@ class class_table final : public models::model {
       to.loss -= odds[target];
       ++to.predictions;
       to.correct += right ? 1 : 0;
-      if (facts_.labels != models::objective::next_token || target < models::first_word) return;
+      if (facts_.labels != models::objective::next_token || target == models::end_token) return;
+      ++to.inside;
+      to.inside_correct += right ? 1 : 0;
+      if (target < models::first_word) return;
       ++to.words;
       to.words_correct += right ? 1 : 0;
     });

@@ -76,6 +76,8 @@ federated::scored_client any_score(random_stream& random) {
   one.score.correct = one.score.examples / 3;
   one.score.words = one.score.examples / 2;
   one.score.words_correct = one.score.words / 5;
+  one.score.inside = one.score.examples / 4 * 3;
+  one.score.inside_correct = one.score.inside / 7;
   for (std::uint32_t i = random.below(4); i > 0; --i)
     one.score.odds.emplace_back(random.normal(), random.below(2) == 1);
   return one;
@@ -215,6 +217,7 @@ void tell(trace& to, const evaluation_scores& m) {
     to.add(each.in).add(each.client).add(each.score.squared_error).add(each.score.loss);
     to.add(each.score.correct).add(each.score.examples).add(each.score.odds.size());
     to.add(each.score.words).add(each.score.words_correct);
+    to.add(each.score.inside).add(each.score.inside_correct);
     for (const auto& [prediction, is_true] : each.score.odds) to.add(prediction).add(is_true);
   }
 }

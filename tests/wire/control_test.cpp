@@ -224,6 +224,10 @@ BOOST_AUTO_TEST_CASE(scores_are_finite_and_right_answers_do_not_outnumber_exampl
                 "evaluation_scores.words: found 3, expected at most the 2 examples");
   check_refused(scores_of({0.0, 0.0, 0, 2, {}, 1, 2}),
                 "evaluation_scores.wordsCorrect: found 2, expected at most the 1 words");
+  check_refused(scores_of({0.0, 0.0, 0, 2, {}, 0, 0, 3, 0}),
+                "evaluation_scores.inside: found 3, expected at most the 2 examples");
+  check_refused(scores_of({0.0, 0.0, 0, 2, {}, 0, 0, 1, 2}),
+                "evaluation_scores.insideCorrect: found 2, expected at most the 1 inside");
 }
 
 BOOST_AUTO_TEST_CASE(distances_are_finite_and_have_a_limit) {

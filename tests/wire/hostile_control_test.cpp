@@ -125,6 +125,9 @@ BOOST_AUTO_TEST_CASE(scores_that_contradict_themselves) {
   check_refused(forge_scores([](auto to) { to.initExamples(9); }), "evaluation_scores.examples: found 9 bytes");
   check_refused(forge_scores([](auto to) { to.initWords(16); }), "evaluation_scores.words: found 16 bytes, expected 8");
   check_refused(forge_scores([](auto to) { to.initWordsCorrect(1); }), "evaluation_scores.wordsCorrect: found 1 bytes");
+  check_refused(forge_scores([](auto to) { to.initInside(16); }), "evaluation_scores.inside: found 16 bytes");
+  check_refused(forge_scores([](auto to) { to.initInsideCorrect(1); }),
+                "evaluation_scores.insideCorrect: found 1 bytes");
   check_refused(forge_scores([](auto to) { to.setWords(data_of(numbers64{3})); }),
                 "evaluation_scores.words: found 3, expected at most the 2 examples");
   check_refused(forge_scores([](auto to) { to.initOddsCounts(8); }), "evaluation_scores.oddsCounts: found 8 bytes");

@@ -149,6 +149,7 @@ void add_evaluation(const federation_status& status, families& out) {
     if (of->rmse) put("rmse", *of->rmse);
     if (of->auc) put("auc", *of->auc);
     if (of->accuracy_words) put("accuracy_words", *of->accuracy_words);
+    if (of->accuracy_no_end) put("accuracy_no_end", *of->accuracy_no_end);
     if (of->perplexity) put("perplexity", *of->perplexity);
   };
   add("validation", last.validation);

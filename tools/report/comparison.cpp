@@ -166,7 +166,8 @@ std::string explained_figures(std::span<const run_record> runs) {
   say(has_figure(&group_figures::perplexity),
       "Perplexity: exp of the mean loss per predicted token; only comparable with the same vocabulary.");
   say(has_figure(&group_figures::accuracy_words),
-      "Accuracy of words: without the tokens that are unknown or end a sentence.");
+      "Accuracy of words: without the tokens that are unknown or end a sentence; before the end: with the unknown "
+      "ones.");
   return out;
 }
 

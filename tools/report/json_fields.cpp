@@ -120,6 +120,7 @@ void json_fields::read(group_figures& to) {
   read("rmse", to.rmse);
   read("accuracy", to.accuracy);
   read("accuracy_words", to.accuracy_words);
+  read("accuracy_no_end", to.accuracy_no_end);
   read("auc", to.auc);
   read("perplexity", to.perplexity);
   read("loss", to.loss);

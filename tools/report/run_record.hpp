@@ -18,8 +18,9 @@ namespace furlong::tools {
 /// finite, as after a divergence, is NaN.
 struct group_figures {
   std::optional<double> rmse;
-  std::optional<double> accuracy;        ///< 0 to 1
-  std::optional<double> accuracy_words;  ///< the same where the target is a word, neither unknown nor the end
+  std::optional<double> accuracy;         ///< 0 to 1
+  std::optional<double> accuracy_words;   ///< the same where the target is a word, neither unknown nor the end
+  std::optional<double> accuracy_no_end;  ///< the same where the target is not the end, but may be unknown
   std::optional<double> auc;
   std::optional<double> perplexity;
   std::optional<double> loss;  ///< mean per example

@@ -86,6 +86,11 @@ void inspect(judge& of, const federated::client_score& score) {
   if (score.words_correct > score.words)
     of.complain("wordsCorrect", std::to_string(score.words_correct),
                 "at most the " + std::to_string(score.words) + " words");
+  if (score.inside > score.examples)
+    of.complain("inside", std::to_string(score.inside), "at most the " + std::to_string(score.examples) + " examples");
+  if (score.inside_correct > score.inside)
+    of.complain("insideCorrect", std::to_string(score.inside_correct),
+                "at most the " + std::to_string(score.inside) + " inside");
   for (const auto& [prediction, is_true] : score.odds) of.finite("predictions", static_cast<double>(prediction));
 }
 

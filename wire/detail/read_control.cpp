@@ -134,12 +134,22 @@ void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
   const auto examples = of.column<std::uint64_t>("examples", from.getExamples(), n);
   const auto words = of.appended<std::uint64_t>("words", from.getWords(), n);
   const auto words_correct = of.appended<std::uint64_t>("wordsCorrect", from.getWordsCorrect(), n);
+  const auto inside = of.appended<std::uint64_t>("inside", from.getInside(), n);
+  const auto inside_correct = of.appended<std::uint64_t>("insideCorrect", from.getInsideCorrect(), n);
   if (!of.sound()) return;
   into.each.reserve(n);
   for (std::size_t i = 0; i < n; ++i)
     into.each.push_back({groups[i],
                          clients[i],
-                         {squared_errors[i], losses[i], correct[i], examples[i], {}, words[i], words_correct[i]}});
+                         {.squared_error = squared_errors[i],
+                          .loss = losses[i],
+                          .correct = correct[i],
+                          .examples = examples[i],
+                          .odds = {},
+                          .words = words[i],
+                          .words_correct = words_correct[i],
+                          .inside = inside[i],
+                          .inside_correct = inside_correct[i]}});
   read_odds(into, of, from);
 }
 

@@ -8,7 +8,7 @@ const outcomeKinds = [
   {name: "abandoned", colour: "c7", of: round => round.abandoned}];
 const groups = [{name: "validation", colour: "c0", stroke: "s0"}, {name: "seen", colour: "c2", stroke: "s2"},
                 {name: "unseen", colour: "c3", stroke: "s3"}];
-const figureNames = ["rmse", "perplexity", "accuracy", "accuracy_words", "auc", "loss"];
+const figureNames = ["rmse", "perplexity", "accuracy", "accuracy_words", "accuracy_no_end", "auc", "loss"];
 const phases = {waiting: "waiting for clients", training: "training", evaluating: "evaluating",
                 checkpointing: "writing a checkpoint", draining: "finishing the round, then stopping", done: "done"};
 let chosenFigure = null;

@@ -21,11 +21,12 @@ struct metric {
   bool smaller_is_better;
 };
 /// The one that a run is judged by first stands before the others: perplexity, of a language model.
-inline constexpr std::array<metric, 6> metrics{{
+inline constexpr std::array<metric, 7> metrics{{
     {"RMSE", "RMSE", &group_figures::rmse, number_style::plain, true},
     {"Perplexity", "perpl.", &group_figures::perplexity, number_style::plain, true},
     {"Accuracy", "acc.", &group_figures::accuracy, number_style::percent, false},
     {"Accuracy of words", "acc. words", &group_figures::accuracy_words, number_style::percent, false},
+    {"Accuracy before the end", "acc. no end", &group_figures::accuracy_no_end, number_style::percent, false},
     {"AUC", "AUC", &group_figures::auc, number_style::plain, false},
     {"Loss", "loss", &group_figures::loss, number_style::plain, true},
 }};
