@@ -120,13 +120,14 @@ BOOST_AUTO_TEST_SUITE(table)
 
 // Equal figures mark none, nor does a figure that only one run has.
 BOOST_AUTO_TEST_CASE(compares_runs_and_marks_the_best) {
-  const std::string expected =
-      "                   -- validation ---  ---- seen -----  ---- unseen -----   MB per task   --- clients ----\n"
-      "algorithm  rounds    RMSE      acc.     RMSE     acc.    RMSE      acc.      up    down   per s   private\n"
-      "---------  ------  -------  --------  ------  -------  -------  --------  ------  -----  -------  -------\n"
-      "furl            4  0.8801*  44.00 %*  0.8612  44.83 %  0.8779*  44.13 %*  0.100*  0.500  12,346        31\n"
-      "fedavg          4  0.9457   41.28 %        -        -  0.9498   41.11 %   0.200   0.500  23,457*        0\n";
-  BOOST_TEST(comparison_table(both()) == expected);
+  const std::string expected = R"(
+                   -- validation ---  ---- seen -----  ---- unseen -----  MB per report  MB per task  --- clients ----
+algorithm  rounds    RMSE      acc.     RMSE     acc.    RMSE      acc.             up          down   per s   private
+---------  ------  -------  --------  ------  -------  -------  --------  -------------  -----------  -------  -------
+furl            4  0.8801*  44.00 %*  0.8612  44.83 %  0.8779*  44.13 %*         0.100*        0.500  12,346        31
+fedavg          4  0.9457   41.28 %        -        -  0.9498   41.11 %          0.200         0.500  23,457*        0
+)";
+  BOOST_TEST("\n" + comparison_table(both()) == expected);
 }
 
 BOOST_AUTO_TEST_CASE(columns_line_up) {
@@ -169,6 +170,31 @@ BOOST_AUTO_TEST_CASE(bytes_that_were_never_sent_are_not_the_best) {
   BOOST_TEST(has(text, "0.100*"));
   BOOST_TEST(!has(text, " 0*"));
   BOOST_TEST(count(report_html(runs), "<td class=\"num\">\u2013</td>") >= 2U);
+}
+
+// Who drops out was sent a model and sent nothing back. A run that was interrupted shows what it shows when it has
+// ended.
+BOOST_AUTO_TEST_CASE(models_are_counted_by_task_and_updates_by_report) {
+  const scratch run;
+  run.write("summary.json",
+            R"({"rounds":1,"selected":100,"clients_trained":50,"folded":20,"rejected":{"norm-bound":3},"late":2,)"
+            R"("surplus":1,"dropped":{"upload":50},"abandoned":24,"bytes_up":25000000,"bytes_down":100000000})");
+  run.write("metrics.jsonl",
+            R"({"round":1,"selected":60,"folded":20,"rejected":3,"late":2,"surplus":1,"dropped":{"upload":34},)"
+            R"("abandoned":0,"gave_up":false,"bytes_up":13000000,"bytes_down":60000000})"
+            "\n"
+            R"({"round":2,"selected":40,"folded":0,"rejected":0,"late":0,"surplus":0,"dropped":{"upload":16},)"
+            R"("abandoned":24,"gave_up":true,"bytes_up":12000000,"bytes_down":40000000})"
+            "\n");
+  for (const bool ended : {true, false}) {
+    if (!ended) fs::remove(run.at / "summary.json");
+    const auto record = read(run.at);
+    BOOST_TEST(record.summary.has_value() == ended);
+    BOOST_TEST(has(comparison_table({&record, 1}), "MB per report  MB per task"));
+    BOOST_TEST(has(comparison_table({&record, 1}), "0.500        1.000"), comparison_table({&record, 1}));
+    for (const auto* card : {"<span>100 client tasks</span>", "1.00 MB a client task", "500 kB a report"})
+      BOOST_TEST(has(page(record), card), card);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(classes_have_an_auc_and_a_loss) {

@@ -124,6 +124,20 @@ std::string megabytes(std::optional<double> bytes) {
   return fixed(mb, mb < 0.1 ? 4 : mb < 10 ? 3 : 1);
 }
 
+// Both a summary and a round have these counts: a run has the same figures with its summary and without. A task that
+// dropped out was sent a model and sent nothing back; all other ends, the run's own apart, are those of a report.
+template <class Counts>
+void add_traffic(traffic& to, const Counts& of, std::uint64_t rejected) {
+  to.up += static_cast<double>(of.bytes_up);
+  to.down += static_cast<double>(of.bytes_down);
+  to.tasks += of.selected;
+  to.reports += of.folded + rejected + of.late + of.surplus + of.abandoned;
+}
+
+std::optional<double> share_of(double bytes, std::uint64_t parts) {
+  return parts > 0 ? std::optional(bytes / static_cast<double>(parts)) : std::nullopt;
+}
+
 bool all_different(const std::vector<std::string>& labels) {
   return std::set<std::string>(labels.begin(), labels.end()).size() == labels.size();
 }
@@ -189,24 +203,16 @@ std::uint64_t rounds_of(const run_record& run) {
 
 traffic traffic_of(const run_record& run) {
   traffic sum;
-  double tasks = 0.0;
   if (run.summary) {
-    sum.up = static_cast<double>(run.summary->bytes_up);
-    sum.down = static_cast<double>(run.summary->bytes_down);
-    tasks = static_cast<double>(run.summary->clients_trained);
+    add_traffic(sum, *run.summary, sum_of(run.summary->rejected));
   } else {
-    for (const auto& round : run.rounds) {
-      sum.up += static_cast<double>(round.bytes_up);
-      sum.down += static_cast<double>(round.bytes_down);
-      tasks += static_cast<double>(round.selected);
-    }
-  }
-  if (tasks > 0.0) {
-    sum.up_per_task = sum.up / tasks;
-    sum.down_per_task = sum.down / tasks;
+    for (const auto& round : run.rounds) add_traffic(sum, round, round.rejected);
   }
   return sum;
 }
+
+std::optional<double> traffic::down_per_task() const { return share_of(down, tasks); }
+std::optional<double> traffic::up_per_report() const { return share_of(up, reports); }
 
 std::uint64_t wasted_tasks(const run_summary& of) {
   return sum_of(of.rejected) + of.late + of.surplus + sum_of(of.dropped) + of.abandoned;
@@ -256,11 +262,11 @@ std::vector<comparison_column> compare(std::span<const run_record> runs) {
   add_metrics(columns, runs);
   add_time_and_fairness(columns, runs);
   add_column(
-      columns, runs, "MB per task", "up", [](const auto& run) { return unless_zero(traffic_of(run).up_per_task); },
-      megabytes, better::smaller);
+      columns, runs, "MB per report", "up",
+      [](const auto& run) { return unless_zero(traffic_of(run).up_per_report()); }, megabytes, better::smaller);
   add_column(
-      columns, runs, "MB per task", "down", [](const auto& run) { return unless_zero(traffic_of(run).down_per_task); },
-      megabytes, better::smaller);
+      columns, runs, "MB per task", "down",
+      [](const auto& run) { return unless_zero(traffic_of(run).down_per_task()); }, megabytes, better::smaller);
   add_column(
       columns, runs, "clients", "per s",
       [](const auto& run) { return from_summary(run, &run_summary::clients_per_second); }, count, better::larger);

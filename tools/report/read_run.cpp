@@ -225,7 +225,6 @@ void read_figures(json_fields& fields, run_summary& to) {
   fields.read("cpu_seconds", to.cpu_seconds);
   fields.read("train_seconds", to.train_seconds);
   fields.read("virtual_seconds", to.virtual_seconds);
-  fields.read("clients_trained", to.clients_trained);
   fields.read("clients_per_second", to.clients_per_second);
   fields.read("examples_per_second", to.examples_per_second);
   fields.read("bytes_up", to.bytes_up);

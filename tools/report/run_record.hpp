@@ -122,7 +122,6 @@ struct run_summary {
   std::uint64_t rounds = 0;
   std::optional<double> wall_seconds, cpu_seconds, train_seconds, virtual_seconds;
   std::optional<double> clients_per_second, examples_per_second;
-  std::uint64_t clients_trained = 0;
   std::uint64_t bytes_up = 0, bytes_down = 0;
   std::uint64_t selected = 0, folded = 0, late = 0, surplus = 0, abandoned = 0, in_flight = 0;
   named_counts rejected;  ///< by reason

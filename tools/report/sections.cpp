@@ -155,19 +155,18 @@ std::string notes_of(const run_record& run) {
 }
 
 std::string cards(const run_record& run) {
-  const auto per_task = [](std::optional<double> bytes) {
-    return bytes ? std::vector{written(bytes, number_style::bytes) + " a client task"} : std::vector<std::string>();
+  const auto each = [](std::optional<double> bytes, const char* what) {
+    return bytes ? std::vector{written(bytes, number_style::bytes) + what} : std::vector<std::string>();
   };
   std::string out = "<dl class=\"cards\">\n";
   if (const auto eval = final_evaluation(run)) out += metric_cards(*eval);
-  std::vector<std::string> tasks;
-  if (run.summary) tasks.push_back(counted(run.summary->clients_trained, "client task"));
+  const auto moved = traffic_of(run);
+  std::vector<std::string> tasks{counted(moved.tasks, "client task")};
   if (run.summary && run.summary->rounds_abandoned > 0)
     tasks.push_back(grouped(run.summary->rounds_abandoned) + " abandoned");
   out += card("Rounds", grouped(rounds_of(run)), tasks);
-  const auto moved = traffic_of(run);
-  out += card("Data down", written(moved.down, number_style::bytes), per_task(moved.down_per_task));
-  out += card("Data up", written(moved.up, number_style::bytes), per_task(moved.up_per_task));
+  out += card("Data down", written(moved.down, number_style::bytes), each(moved.down_per_task(), " a client task"));
+  out += card("Data up", written(moved.up, number_style::bytes), each(moved.up_per_report(), " a report"));
   if (!run.summary) return out + "</dl>\n";
   out += target_card(*run.summary) + speed_card(*run.summary) + time_card(*run.summary);
   if (run.summary->peak_rss_bytes)

@@ -46,12 +46,17 @@ inline constexpr std::array<metric, 7> metrics{{
 /// Server versions.
 [[nodiscard]] std::uint64_t rounds_of(const run_record& run);
 
-/// Bytes of a run, and of one client task; of an interrupted run, from its rounds.
+/// What a run sent, and what for; of an interrupted run, from its rounds.
 struct traffic {
-  double up = 0.0;
-  double down = 0.0;
-  std::optional<double> up_per_task;
-  std::optional<double> down_per_task;
+  double up = 0.0;    ///< bytes of the updates
+  double down = 0.0;  ///< bytes of the models
+  std::uint64_t tasks = 0;
+  std::uint64_t reports = 0;  ///< tasks whose client reported, whatever became of its update
+
+  /// Every task is sent a model; empty without tasks.
+  [[nodiscard]] std::optional<double> down_per_task() const;
+  /// Only who reports sends anything; empty without reports.
+  [[nodiscard]] std::optional<double> up_per_report() const;
 };
 [[nodiscard]] traffic traffic_of(const run_record& run);
 
