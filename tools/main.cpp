@@ -148,7 +148,10 @@ void add_sweep(CLI::App& app, command& chosen) {
   sub->add_option("--seeds", options->seeds, "runs every combination with each of them")
       ->delimiter(',')
       ->transform(seed_number())
-      ->option_text("N,N,...");
+      ->option_text("N,N,...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   add_overrides(sub, options->overrides);
   sub->add_option("--out", options->out, "folder of the runs (default runs/NAME-sweep)")->option_text("DIR");
   sub->add_option("--jobs", options->jobs, "runs at once (default: one per core)")

@@ -71,6 +71,27 @@ BOOST_AUTO_TEST_CASE(every_combination_is_run_compared_and_kept) {
   BOOST_TEST(has(mixed.err, "something else"), mixed.err);
 }
 
+// Options that take several values take them as one word, or word by word with the option before each: never the
+// scenario that follows.
+BOOST_AUTO_TEST_CASE(options_may_stand_before_the_scenario) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedavg", 3).string();
+  const auto seeds_of = [&](const std::string& name, std::vector<std::string> words) {
+    const auto out = folder / name;
+    words.insert(words.end(), {"--out", out.string()});
+    const auto done = run_furlong(folder, words);
+    BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+    std::vector<int> seeds;
+    for (const auto& row : rows_of(out)) seeds.push_back(row["seed"]);
+    return seeds;
+  };
+  const std::vector<int> both = {1, 2};
+  BOOST_TEST(seeds_of("before", {"sweep", "--seeds", "1,2", scenario}) == both);
+  BOOST_TEST(seeds_of("twice", {"sweep", "--seeds", "1", "--seeds", "2", scenario}) == both);
+  BOOST_TEST(seeds_of("grid", {"sweep", "--grid", "scenario.rounds=2", "--set", "model.rank=2", scenario, "--seeds",
+                               "1,2"}) == both);
+}
+
 BOOST_AUTO_TEST_CASE(a_wrong_grid_runs_nothing) {
   const scratch_folder folder;
   const auto scenario = small_scenario(folder, "furl", 5);
