@@ -1,6 +1,7 @@
 // furlong store, infer and report, on a small run.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <sys/stat.h>
 
 #include "tests/tools/command.hpp"
 
@@ -120,15 +121,24 @@ BOOST_AUTO_TEST_CASE(user_embeddings_are_drawn_only_when_asked_for) {
   const auto server = run_furlong(folder, {"run", small_scenario(folder, "centralized").string(), "--set",
                                            "model.user_table=true", "--out", central.string()});
   BOOST_REQUIRE_MESSAGE(server.code == 0, server.err);
+  const auto umask_before = ::umask(022);
   const auto plain = run_furlong(folder, {"report", run.string(), central.string()});
   BOOST_REQUIRE_MESSAGE(plain.code == 0, plain.err);
   BOOST_TEST(read_file(folder / "comparison.html").find("User embeddings") == std::string::npos);
   const auto before = read_file(folder / "comparison.html");
   const auto asked = run_furlong(folder, {"report", "--embeddings", run.string(), central.string()});
+  ::umask(umask_before);
   BOOST_REQUIRE_MESSAGE(asked.code == 0, asked.err);
   BOOST_TEST(asked.out.find("note: this file shows private values") != std::string::npos);
   BOOST_TEST(plain.out.find("private values") == std::string::npos);
   BOOST_TEST(read_file(folder / "comparison.html") == before);
+  // Whoever has the private page learns who is like whom: it is as closed as the store, whatever the umask.
+  using std::filesystem::perms;
+  const auto others = [](const std::filesystem::path& file) {
+    return std::filesystem::status(file).permissions() & (perms::group_all | perms::others_all);
+  };
+  BOOST_TEST((others(folder / "comparison-private.html") == perms::none));
+  BOOST_TEST((others(folder / "comparison.html") == (perms::group_read | perms::others_read)));
   const auto page = read_file(folder / "comparison-private.html");
   BOOST_TEST(page.find("User embeddings, furl") != std::string::npos);
   BOOST_TEST(page.find("User embeddings, centralized") != std::string::npos);

@@ -20,7 +20,8 @@ namespace furlong::tools {
 /// Fails (kind data, place "file:line") on any other damage, and where the folder holds nothing of a run.
 [[nodiscard]] result<run_record> read_run(const std::filesystem::path& run_directory);
 
-/// Writes the report of one run, or the comparison of several, to one HTML file. The file appears whole or not at all.
+/// Writes the report of one run, or the comparison of several, to one HTML file. The file appears whole or not at all;
+/// one that shows private values is its owner's alone (mode 0600), whatever the umask.
 /// Fails (kind usage) without runs, (kind runtime) when the file cannot be written.
 [[nodiscard]] result<void> write_report(std::span<const run_record> runs, const std::filesystem::path& html);
 

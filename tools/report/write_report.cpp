@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <unistd.h>
 
@@ -120,6 +121,18 @@ std::string several_runs(std::span<const run_record> runs) {
   return out;
 }
 
+bool shows_private_values(std::span<const run_record> runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const run_record& run) { return run.embeddings.has_value(); });
+}
+
+// An empty file, from the first its owner's alone where that is asked for.
+bool create(const std::filesystem::path& file, bool for_the_owner_alone) {
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);  // left by a process of the same number that was killed
+  const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_the_owner_alone ? 0600 : 0666);
+  return made >= 0 && ::close(made) == 0;
+}
+
 }  // namespace
 
 std::string report_html(std::span<const run_record> runs) {
@@ -137,6 +150,7 @@ result<void> write_report(std::span<const run_record> runs, const std::filesyste
     return fail(error::kind::runtime, html.string(), "cannot be written: " + why);
   };
   errno = 0;
+  if (!create(draft, shows_private_values(runs))) return refuse(std::strerror(errno));
   std::ofstream out(draft, std::ios::binary | std::ios::trunc);
   out << report_html(runs);
   out.close();
