@@ -1,10 +1,15 @@
 # The Debian package: `cpack -G DEB` in a build folder. The command, scenarios, pages and units; no headers or libraries.
+# EXCLUDE_FROM_ALL: not by `cmake --install`. Units name /usr/bin/furlong, their user is made by what systemd reads in
+# /usr alone, and the package always goes there.
 set(units "${PROJECT_SOURCE_DIR}/packaging")
 install(FILES "${units}/furlong-serve@.service" "${units}/furlong-aggregate@.service" "${units}/furlong-join@.service"
-        DESTINATION lib/systemd/system COMPONENT runtime)
-install(FILES "${units}/furlong.sysusers" RENAME furlong.conf DESTINATION lib/sysusers.d COMPONENT runtime)
+        DESTINATION lib/systemd/system COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES "${units}/furlong.sysusers" RENAME furlong.conf DESTINATION lib/sysusers.d COMPONENT runtime
+        EXCLUDE_FROM_ALL)
 install(FILES "${units}/serve-NAME.conf.example" "${units}/aggregate-NAME.conf.example"
-              "${units}/join-NAME.conf.example" "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+              "${units}/join-NAME.conf.example"
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
               "${PROJECT_SOURCE_DIR}/docs/deployment.md" "${PROJECT_SOURCE_DIR}/docs/certificates.md"
               "${PROJECT_SOURCE_DIR}/docs/operation.md" "${PROJECT_SOURCE_DIR}/docs/scenario-reference.md"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)

@@ -13,12 +13,30 @@ endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
-run("install" "${CMAKE_COMMAND}" --install "${FURLONG_BUILD}" --prefix "${WORK}/prefix")
+set(prefix "${WORK}/prefix")
+run("install" "${CMAKE_COMMAND}" --install "${FURLONG_BUILD}" --prefix "${prefix}")
+# systemd would start what a unit names, wherever that came from, and reads users from /usr alone.
+file(GLOB_RECURSE units "${prefix}/*.service")
+foreach(unit IN LISTS units)
+  file(STRINGS "${unit}" commands REGEX "^Exec[A-Za-z]*=")
+  foreach(command IN LISTS commands)
+    string(REGEX REPLACE "^Exec[A-Za-z]*=[-@:+!]*([^ ]+).*" "\\1" program "${command}")
+    cmake_path(IS_PREFIX prefix "${program}" inside)
+    if(NOT inside)
+      message(FATAL_ERROR "${unit} starts ${program}, which is not below ${prefix}")
+    endif()
+  endforeach()
+endforeach()
+file(GLOB_RECURSE users "${prefix}/lib/sysusers.d/*")
+if(users)
+  message(FATAL_ERROR "nothing reads ${users}")
+endif()
+
 run("configure" "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" -G "${GENERATOR}"
-    "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
+    "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
 run("build" "${CMAKE_COMMAND}" --build "${WORK}/build")
-run("installed command" "${WORK}/prefix/bin/furlong" --version)
+run("installed command" "${prefix}/bin/furlong" --version)
 run("run" "${WORK}/build/furlong-item-bias" run "${SOURCE}/item-bias.toml" --out "${WORK}/out")
 
 file(READ "${WORK}/out/summary.json" summary)
