@@ -41,18 +41,6 @@ def values_of(rows, key):
     return sorted({row[key] for row in rows}, reverse=key == "participations")
 
 
-def sparseness(rows):
-    """What p means for the users, from the runs of FURL."""
-    lines = []
-    for p in values_of(select(rows, dropout=0), "participations"):
-        runs = [row["summary"] for row in select(rows, algorithm="furl", dropout=0, participations=p)]
-        never = statistics.mean(run["participation"]["never_folded"] / run["participation"]["clients"] for run in runs)
-        age = statistics.mean(run["private_staleness"]["mean"] for run in runs)
-        tasks = statistics.mean(run["selected"] for run in runs)
-        lines.append([number(p), f"{10 * p:.0f}", f"{tasks:,.0f}", f"{100 * never:.1f} %", f"{age:.0f} rounds"])
-    return table(["p", "clients a round", "tasks", "users never trained", "mean age of kept values at the end"], lines)
-
-
 def by_participation(rows, group):
     plain = select(rows, dropout=0)
     lines = [[number(p), *(text(rmse(select(plain, algorithm=a, participations=p), group)) for a in NAMES)]
@@ -89,7 +77,14 @@ def crossings_of(rows, pair, dropout):
 
 
 PAIRS = [(ours, theirs) for ours in STATEFUL for theirs in STATELESS]
-PAIR_NAMES = [f"{NAMES[ours]} − {NAMES[theirs]}" for ours, theirs in PAIRS]
+BINNED_PAIR = ("furl", "fedrecon-sgd")  # the pair that crosses
+
+
+def pair_name(pair):
+    return " − ".join(NAMES[one] for one in pair)
+
+
+PAIR_NAMES = [pair_name(pair) for pair in PAIRS]
 
 
 def paired(rows):
@@ -136,15 +131,14 @@ def by_bin(rows, participations):
     columns = {a: bins(rows, a, participations) for a in algorithms}
     lines = []
     for i, (least, most, share, _) in enumerate(columns["furl"]):
-        against = [[a - b for a, b in zip(columns[ours][i][3], columns[theirs][i][3])] for ours, theirs in PAIRS[:3]]
+        against = [a - b for a, b in zip(*(columns[one][i][3] for one in BINNED_PAIR))]
         lines.append([str(least) if least == most else f"{least} to {most}", f"{100 * share:.0f} %",
-                      *(text(columns[a][i][3]) for a in algorithms), *(text(one, sign=True) for one in against)])
-    return table(["took part", "users", *(NAMES[a] for a in algorithms), *PAIR_NAMES[:3]], lines)
+                      *(text(columns[a][i][3]) for a in algorithms), text(against, sign=True)])
+    return table(["took part", "users", *(NAMES[a] for a in algorithms), pair_name(BINNED_PAIR)], lines)
 
 
 def markdown(rows):
     sections = [
-        ("What p means", sparseness(rows)),
         ("Seen users, no dropout (RMSE of their own test ratings)", by_participation(rows, "seen")),
         ("Kept minus rebuilt: seen users, no dropout (differences within a seed; below zero, keeping is better)",
          paired(rows)),

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""docs/crossover.md has the headings and columns that tools/crossover.py writes, and says what its picture is.
+
+usage: crossover_tables_test.py
+"""
+import re
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import crossover  # noqa: E402
+import crossover_figure  # noqa: E402
+import crossover_tables  # noqa: E402
+
+
+def row(part, seed, participations):
+    """As crossover.sweep() makes it; figures that no algorithm reached."""
+    rmse = 0.9 + crossover.ALGORITHMS.index(part.algorithm) / 50 + seed / 100
+    bins = [{"least": i, "most": i, "clients": 10, "rmse": rmse} for i in range(2)]
+    groups = {"seen": {"rmse": rmse, "clients": 20, "by_participation": bins}, "unseen": {"rmse": rmse, "clients": 5}}
+    return {"algorithm": part.algorithm, "dropout": part.dropout, "commit": part.commit, "seed": seed,
+            "participations": participations, "summary": {"eval": groups}}
+
+
+def outline(text):
+    """The headings, and the first line of each table."""
+    lines = ["", *text.splitlines()]
+    return [line for before, line in zip(lines, lines[1:])
+            if line.startswith("#") or line.startswith("|") and not before.startswith("|")]
+
+
+def panels(figure):
+    return re.findall(r'class="title">([^<]*)', figure)
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.page = crossover.PAGE.read_text()
+        self.rows = [row(part, seed, p) for part in crossover.parts(crossover.SMOKE_DROPOUT) for seed in (1, 2)
+                     for p in crossover.SMOKE_PARTICIPATIONS]
+
+    def test_has_the_tables_that_are_written(self):
+        tables = crossover_tables.markdown(self.rows)
+        written = self.page[self.page.index(crossover.BEGIN):self.page.index(crossover.END)]
+        self.assertEqual(outline(written), outline(tables))
+        self.assertEqual(len(outline(tables)), 16)
+
+    def test_says_what_its_picture_is(self):
+        kept, drawn = panels(crossover.FIGURE.read_text()), panels(crossover_figure.svg(self.rows))
+        self.assertTrue({4: "Four panels", 6: "Six panels"}[len(kept)] in self.page, "the picture's words count wrong")
+        self.assertEqual("drawn by an earlier form of the command" in self.page, kept != drawn)
+
+
+if __name__ == "__main__":
+    unittest.main()
