@@ -1,6 +1,7 @@
 #include "federated/reference_loop.hpp"
 
 #include "federated/participation/policy.hpp"
+#include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/stopwatch.hpp"
 #include "federated/validation.hpp"
@@ -42,9 +43,7 @@ class plain_run {
   }
 
  private:
-  [[nodiscard]] bool over() const {
-    return state_.version >= e_.settings.rounds || (e_.settings.until.target && state_.target_reached);
-  }
+  [[nodiscard]] bool over() const { return protocol::is_over(e_.settings, state_); }
 
   result<void> evaluate() {
     auto done = evaluate(state_.last());

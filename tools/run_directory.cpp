@@ -77,6 +77,15 @@ result<void> run_directory::create() const {
   return {};
 }
 
+result<void> run_directory::reopen() const {
+  for (const auto& file : {report(), summary()}) {
+    std::error_code why;
+    std::filesystem::remove(file, why);
+    if (why) return fail(error::kind::runtime, file.string(), "cannot be removed: " + why.message());
+  }
+  return {};
+}
+
 void run_directory::unlocker::operator()(const int* descriptor) const {
   ::close(*descriptor);  // which gives the lock back
   delete descriptor;

@@ -1,7 +1,7 @@
 // The folder of one run: what is written there, and how a run goes on from it.
 //
 // metrics.jsonl and events.jsonl grow while the run goes on; a checkpoint records their lengths, and resuming cuts them
-// back to these. summary.json and report.html appear when the run has ended.
+// back to these. summary.json and report.html appear when the run has ended, and go when it is to have more rounds.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,9 @@ class run_directory {
   [[nodiscard]] result<void> create() const;
   /// True when nothing is there, or an empty folder.
   [[nodiscard]] bool vacant() const;
+
+  /// Removes what only a run that has ended has: summary.json and report.html. Fails (kind runtime) when they stay.
+  [[nodiscard]] result<void> reopen() const;
 
   /// Keeps other processes out until this object is gone. Fails (kind usage) when one is at work here.
   [[nodiscard]] result<void> lock();

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/nonce.hpp"
+#include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "models/kernels/kernels.hpp"
 #include "scenarios/run_differences.hpp"
@@ -106,29 +107,40 @@ error other_run(const session& of, const run_directory& folder, const std::strin
           "resume with the scenario that the folder's scenario.toml shows, or choose another --out"};
 }
 
-result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
+/// The checkpoint in a folder, if it is of this run and has not got beyond it.
+result<federated::protocol::server_state> read_own_checkpoint(const session& of, const run_directory& folder) {
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
     if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
     return check_same_data(of, from.data_sha256, folder.root());
   };
   auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared, is_right);
+  if (!state) return state;
+  if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
+    return fail(
+        error::kind::usage, folder.root().string(),
+        "the run has done " + std::to_string(state->version) + " rounds, and is to end after " + std::to_string(rounds),
+        "ask for " + std::to_string(state->version) + " rounds or more");
+  return state;
+}
+
+result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
+  auto state = read_own_checkpoint(of, folder);
   if (!state) return tl::unexpected(state.error());
   if (state->data_sha256.empty()) {  // of an earlier release
     auto data = data_sha256(of);
     if (!data) return tl::unexpected(data.error());
     state->data_sha256 = std::move(*data);
   }
-  if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
-    return fail(
-        error::kind::usage, folder.root().string(),
-        "the run has done " + std::to_string(state->version) + " rounds, and is to end after " + std::to_string(rounds),
-        "ask for " + std::to_string(state->version) + " rounds or more");
   if (const std::string here(models::kernels().level); !state->kernel_level.empty() && state->kernel_level != here)
     fmt::print(
         stderr,
         "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "
         "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
         state->kernel_level, here);
+  // A run with more to do has not ended, whatever it was before. Its summary goes first: without one a run that had
+  // ended gets it back by another resume, while an unfinished one with a summary would pass for a finished one.
+  if (!federated::protocol::is_over(of.experiment.settings, *state))
+    if (auto reopened = folder.reopen(); !reopened) return tl::unexpected(reopened.error());
   // What may change between lives (the number of rounds, say) is on record too: infer and report read it.
   if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
     return tl::unexpected(written.error());

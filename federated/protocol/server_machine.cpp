@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/staleness.hpp"
 
@@ -61,12 +62,7 @@ server_state server_machine::snapshot() const {
   return copy;
 }
 
-bool server_machine::is_over() const {
-  const auto& until = e_.settings.until;
-  return state_.version >= e_.settings.rounds ||
-         (until.virtual_seconds > 0 && state_.now >= from_seconds(until.virtual_seconds)) ||
-         (until.target && state_.target_reached.has_value());
-}
+bool server_machine::is_over() const { return protocol::is_over(e_.settings, state_); }
 
 server_effects server_machine::start() {
   if (is_over()) return {evaluate{}};

@@ -32,6 +32,18 @@ void expect_same_results(const std::filesystem::path& a, const std::filesystem::
   BOOST_TEST(read_file(a / "events.jsonl") == read_file(b / "events.jsonl"));
 }
 
+/// Waits, a minute at most, until a file has more than so many bytes.
+bool gets_beyond(std::uintmax_t bytes, const std::filesystem::path& file) {
+  const auto has_more = [&] {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(file, none);
+    return !none && size > bytes;
+  };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!has_more() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  return has_more();
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(command_resume)
@@ -81,6 +93,43 @@ BOOST_AUTO_TEST_CASE(an_interrupt_stops_cleanly_and_can_be_resumed) {
   const auto rest = run_furlong(folder, stopped.arguments("2"));
   BOOST_REQUIRE_MESSAGE(rest.code == 0, rest.err);
   expect_same_results(whole, stopped.folder);
+}
+
+BOOST_AUTO_TEST_CASE(a_finished_run_that_goes_on_is_unfinished_until_it_ends_again) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl");  // 20 rounds
+  const auto whole = folder / "whole";
+  BOOST_REQUIRE(run_furlong(folder, {"run", scenario.string(), "--out", whole.string()}).code == 0);
+  const resumed_run of{scenario, folder / "run"};
+  BOOST_REQUIRE(run_furlong(folder, of.arguments("1")).code == 0);
+
+  auto longer = of.arguments("1");
+  longer.insert(longer.end(), {"--set", "scenario.rounds=100000"});
+  furlong_process process(folder, longer);
+  BOOST_TEST(gets_beyond(read_file(of.folder / "metrics.jsonl").size(), of.folder / "metrics.jsonl"));
+  process.send(SIGINT);
+  BOOST_TEST(process.wait() == 5);
+  for (const char* name : {"summary.json", "report.html"}) BOOST_TEST(!std::filesystem::exists(of.folder / name), name);
+  const auto served = run_furlong(folder, {"infer", of.folder.string(), "--client", "1"});
+  BOOST_TEST(served.code == 2);
+  BOOST_TEST(served.err.find("the run has not ended") != std::string::npos, served.err);
+  std::ofstream(of.folder / "metrics.jsonl", std::ios::app) << "{\"round\":";  // as a kill may leave it
+  const auto page = folder / "page.html";
+  const auto told = run_furlong(folder, {"report", of.folder.string(), "--out", page.string()});
+  BOOST_TEST(told.code == 0, told.err);
+  BOOST_TEST(read_file(page).find("interrupted</strong>") != std::string::npos);
+
+  // One that has nothing left to do keeps its summary, and gets one that is gone.
+  const resumed_run ended{scenario, whole};
+  const auto before = summary_of(whole);
+  for (const bool gone : {false, true}) {
+    if (gone)
+      for (const char* name : {"summary.json", "report.html"}) std::filesystem::remove(whole / name);
+    const auto again = run_furlong(folder, ended.arguments("1"));
+    BOOST_TEST(again.code == 0, again.err);
+    BOOST_TEST(summary_of(whole)["eval"] == before["eval"]);
+    BOOST_TEST(std::filesystem::exists(whole / "report.html"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(another_scenario_cannot_resume_a_run) {
