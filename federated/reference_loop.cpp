@@ -13,10 +13,11 @@ namespace {
 /// A run as a plain loop: what the machines and engines must agree with.
 class plain_run {
  public:
-  plain_run(const experiment& e, private_store& store, const run_observer& observer)
+  plain_run(const experiment& e, private_store& store, const run_observer& observer, const std::atomic<bool>* stop)
       : e_(e),
         store_(store),
         observer_(observer),
+        stop_(stop),
         state_(initial_state(e)),
         watch_(state_),
         optimizer_(e.settings.server, e.parts.shared),
@@ -33,16 +34,23 @@ class plain_run {
         if (auto told = observer_.on_round(*report); !told) return tl::unexpected(told.error());
       if (every != 0 && state_.version % every == 0 && !over())
         if (auto done = evaluate(); !done) return tl::unexpected(done.error());
+      if (stops() && !over()) return ended(true);
     }
     if (auto done = evaluate(); !done) return tl::unexpected(done.error());
     if (const auto best = state_.chosen(); best.version != state_.version)
       if (auto done = evaluate(best); !done) return tl::unexpected(done.error());
-    state_.optimizer = optimizer_.state();
-    watch_.tell(state_);
-    return run_outcome{std::move(state_), std::move(last_), false};
+    return ended(false);
   }
 
  private:
+  run_outcome ended(bool interrupted) {
+    state_.optimizer = optimizer_.state();
+    watch_.tell(state_);
+    if (interrupted) last_ = {};  // of a model that was not the final one
+    return {std::move(state_), std::move(last_), interrupted};
+  }
+
+  [[nodiscard]] bool stops() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
   [[nodiscard]] bool over() const { return protocol::is_over(e_.settings, state_); }
 
   result<void> evaluate() {
@@ -157,6 +165,7 @@ class plain_run {
   const experiment& e_;
   private_store& store_;
   const run_observer& observer_;
+  const std::atomic<bool>* stop_;
   protocol::server_state state_;
   stopwatch watch_;
   server_optimizer optimizer_;
@@ -169,8 +178,9 @@ class plain_run {
 
 }  // namespace
 
-result<run_outcome> run_reference(const experiment& e, private_store& store, const run_observer& observer) {
-  return plain_run(e, store, observer).run();
+result<run_outcome> run_reference(const experiment& e, private_store& store, const run_observer& observer,
+                                  const std::atomic<bool>* stop) {
+  return plain_run(e, store, observer, stop).run();
 }
 
 }  // namespace furlong::federated

@@ -11,8 +11,9 @@
 
 namespace furlong::federated {
 
-/// Runs all rounds from the start and evaluates. Writes no checkpoint.
-[[nodiscard]] result<run_outcome> run_reference(const experiment& e, private_store& store,
-                                                const run_observer& observer);
+/// Runs all rounds from the start and evaluates; or returns after the round during which `*stop` became true. Writes no
+/// checkpoint.
+[[nodiscard]] result<run_outcome> run_reference(const experiment& e, private_store& store, const run_observer& observer,
+                                                const std::atomic<bool>* stop = nullptr);
 
 }  // namespace furlong::federated

@@ -25,7 +25,7 @@ result<federated::run_outcome> run_engine(const session& of, start_point& from, 
   if (options.engine == engine_kind::reference && of.experiment.around != nullptr)
     return federated::simulate(of.experiment, std::move(from.state), *from.store, observer, stop_requested());
   if (options.engine == engine_kind::reference) {
-    auto outcome = federated::run_reference(of.experiment, *from.store, observer);
+    auto outcome = federated::run_reference(of.experiment, *from.store, observer, &stop_requested());
     if (!outcome) return outcome;
     if (auto synced = from.store->sync(); !synced) return tl::unexpected(synced.error());
     if (auto written = observer.on_checkpoint(outcome->state); !written) return tl::unexpected(written.error());

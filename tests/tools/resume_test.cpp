@@ -22,12 +22,16 @@ struct resumed_run {
   }
 };
 
-void expect_same_results(const std::filesystem::path& a, const std::filesystem::path& b) {
+void expect_same_figures(const std::filesystem::path& a, const std::filesystem::path& b) {
   const auto left = summary_of(a);
   const auto right = summary_of(b);
   for (const char* key : {"model_sha256", "private_sha256", "eval", "selected", "folded", "rejected", "bytes_up",
                           "bytes_down", "private_staleness"})
     BOOST_TEST(left[key] == right[key], key);
+}
+
+void expect_same_results(const std::filesystem::path& a, const std::filesystem::path& b) {
+  expect_same_figures(a, b);
   BOOST_TEST(read_file(a / "metrics.jsonl") == read_file(b / "metrics.jsonl"));
   BOOST_TEST(read_file(a / "events.jsonl") == read_file(b / "events.jsonl"));
 }
@@ -130,6 +134,28 @@ BOOST_AUTO_TEST_CASE(a_finished_run_that_goes_on_is_unfinished_until_it_ends_aga
     BOOST_TEST(summary_of(whole)["eval"] == before["eval"]);
     BOOST_TEST(std::filesystem::exists(whole / "report.html"));
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_reference_engine_stops_cleanly_and_the_other_one_goes_on) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl", 1000);
+  const auto begin = [&](const std::filesystem::path& out, const std::string& option, const std::string& value) {
+    return std::vector<std::string>{"run",   scenario.string(),     "--out", out.string(),
+                                    "--set", "scenario.clock=real", option,  value};
+  };
+  BOOST_REQUIRE(run_furlong(folder, begin(folder / "whole", "--threads", "2")).code == 0);
+  const auto stopped = folder / "stopped";
+  furlong_process process(folder, begin(stopped, "--engine", "reference"));
+  BOOST_TEST(gets_beyond(0, stopped / "metrics.jsonl"));
+  process.send(SIGINT);
+  BOOST_TEST(process.wait() == 5);
+  BOOST_TEST(process.err().find("go on with --resume") != std::string::npos, process.err());
+  BOOST_TEST(!std::filesystem::exists(stopped / "summary.json"));
+  auto rest = begin(stopped, "--threads", "2");
+  rest.emplace_back("--resume");
+  const auto done = run_furlong(folder, rest);
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+  expect_same_figures(folder / "whole", stopped);
 }
 
 BOOST_AUTO_TEST_CASE(another_scenario_cannot_resume_a_run) {
