@@ -27,6 +27,7 @@ result<federated::run_outcome> run_engine(const session& of, start_point& from, 
   if (options.engine == engine_kind::reference) {
     auto outcome = federated::run_reference(of.experiment, *from.store, observer, &stop_requested());
     if (!outcome) return outcome;
+    outcome->state.data_sha256 = std::move(from.state.data_sha256);
     if (auto synced = from.store->sync(); !synced) return tl::unexpected(synced.error());
     if (auto written = observer.on_checkpoint(outcome->state); !written) return tl::unexpected(written.error());
     return outcome;

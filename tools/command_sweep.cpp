@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
+#include <map>
 #include <set>
 #include <thread>
 
+#include "models/kernels/kernels.hpp"
 #include "tools/child_runs.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
@@ -12,6 +14,7 @@
 #include "tools/report/report.hpp"
 #include "tools/scenario_variant.hpp"
 #include "tools/session.hpp"
+#include "tools/version.hpp"
 
 namespace furlong::tools {
 
@@ -91,6 +94,21 @@ std::optional<sweep_plan> make_plan(const sweep_options& options, std::vector<gr
   if (problems.empty()) return plan;
   print_problems(problems);
   return std::nullopt;
+}
+
+/// Says which of the finished runs this process might not compute alike.
+void note_other_makers(const sweep_plan& plan) {
+  const std::pair<std::string, std::string> here(version, models::kernels().level);
+  std::map<std::pair<std::string, std::string>, std::size_t> makers;
+  for (const auto& run : plan.runs)
+    if (const auto& of = run.row.summary; !of.is_null())
+      ++makers[{of.value("furlong", ""), of.value("kernel_level", "")}];
+  makers.erase(here);
+  for (const auto& [maker, count] : makers)
+    fmt::print(stderr,
+               "note: {} of the finished runs {} computed by furlong {} with kernels of level {}, this is {} with {}: "
+               "results may differ; runs whose folders are removed run again (FURLONG_KERNEL_LEVEL pins the level)\n",
+               count, count == 1 ? "was" : "were", maker.first, maker.second, here.first, here.second);
 }
 
 /// Runs what is not finished. False: interrupted.
@@ -179,9 +197,11 @@ int sweep_command(const sweep_options& options) {
   const auto folder = sweep_folder::open(root);
   if (!folder) return report_failure(folder.error());
   int code = done;
+  known_data data;
   for (auto& run : plan->runs)
-    if (auto known = folder->recall(run); !known) code = report_failure(known.error());
+    if (auto known = folder->recall(run, data); !known) code = report_failure(known.error());
   if (code != done) return code;
+  note_other_makers(*plan);
   if (auto written = folder->write_tables(plan->scenario, plan->axes, plan->rows()); !written)
     return report_failure(written.error());
   const auto ran = run_waiting(*plan, *folder, options);

@@ -8,6 +8,14 @@
 
 namespace furlong::tools {
 
+/// The digest of data, and where they come from.
+struct data_digest {
+  std::string sha256;  ///< as data_sha256() has it
+  std::string place;   ///< a file, to be named in a message; all are part of one digest
+};
+/// Of data as a scenario's load_data() read them.
+[[nodiscard]] result<data_digest> digest_of(const scenarios::dataset& data, const federated::run_settings& settings);
+
 /// SHA-256 in hex over the lengths and bytes of the files that the data were read from, and of the availability trace;
 /// empty where all is generated, or on nodes. Where the files are does not matter.
 /// Fails (kind data) when one cannot be read any more.
@@ -17,6 +25,9 @@ namespace furlong::tools {
 /// @param recorded digest in the run's checkpoint; empty: it has none, and nothing is compared
 /// @param run its folder
 [[nodiscard]] result<void> check_same_data(const session& of, const std::string& recorded,
+                                           const std::filesystem::path& run);
+/// The same where the digest is known.
+[[nodiscard]] result<void> check_same_data(const data_digest& here, const std::string& recorded,
                                            const std::filesystem::path& run);
 
 }  // namespace furlong::tools

@@ -143,15 +143,17 @@ json final_evaluation(const federated::evaluation_report& report) {
 }
 
 json identity_json(const session& of, const federated::protocol::server_state& state, const private_facts& own) {
-  return {{"furlong", version},
-          {"scenario", of.scenario.name},
-          {"seed", of.experiment.settings.seed},
-          {"algorithm", algorithm_word(of.experiment.settings)},
-          {"model", of.experiment.model->kind()},
-          {"kernel_level", models::kernels().level},
-          {"rounds", state.version},
-          {"model_sha256", federated::hex(federated::model_sha256(state.chosen().model))},
-          {"private_sha256", own.sha256}};
+  json out = {{"furlong", version},
+              {"scenario", of.scenario.name},
+              {"seed", of.experiment.settings.seed},
+              {"algorithm", algorithm_word(of.experiment.settings)},
+              {"model", of.experiment.model->kind()},
+              {"kernel_level", models::kernels().level},
+              {"rounds", state.version},
+              {"model_sha256", federated::hex(federated::model_sha256(state.chosen().model))},
+              {"private_sha256", own.sha256}};
+  if (!state.data_sha256.empty()) out["data_sha256"] = state.data_sha256;
+  return out;
 }
 
 /// What makes figures incomparable with those of other runs.

@@ -138,6 +138,37 @@ BOOST_AUTO_TEST_CASE(a_failed_run_does_not_stop_the_others) {
   BOOST_TEST(has(again.err, "2 runs, 2 finished before"), again.err);
 }
 
+BOOST_AUTO_TEST_CASE(runs_of_other_data_are_not_kept) {
+  const scratch_folder folder;
+  const auto words = folder / "words.txt";
+  const auto write = [&](const char* last) {
+    std::ofstream(words) << "the cat sat\nthe dog ran\nthe cat ran\n" << last << '\n';
+  };
+  write("the dog sat");
+  const auto scenario = folder / "words.toml";
+  std::ofstream(scenario) << "[scenario]\nname = \"words\"\nrounds = 2\n[data]\nsource = \"text\"\npath = \""
+                          << words.string()
+                          << "\"\nclients = 2\n[model]\nkind = \"gru-lm\"\nembedding = 4\nhidden = 4\n"
+                             "[algorithm]\nkind = \"fedavg\"\n[participation]\nper_round = 2\n";
+  const auto out = folder / "sweep";
+  const auto first = run_furlong(folder, sweep(scenario, out, {"--seeds", "1"}));
+  BOOST_REQUIRE_MESSAGE(first.code == 0, first.err);
+  const auto summary = out / "words-seed=1" / "summary.json";
+  write("a bird flew");
+  const auto other = run_furlong(folder, sweep(scenario, out, {"--seeds", "1,2"}));
+  BOOST_TEST(other.code == 3);
+  BOOST_TEST(has(other.err, "words-seed=1: the data are not those that the run began with: what " + words.string()),
+             other.err);
+  BOOST_TEST(!std::filesystem::exists(out / "words-seed=2"));
+  write("the dog sat");
+  auto older = nlohmann::json::parse(read_file(summary));
+  older["furlong"] = "0.0.1";
+  std::ofstream(summary) << older;
+  const auto same = run_furlong(folder, sweep(scenario, out, {"--seeds", "1,2"}));
+  BOOST_TEST(same.code == 0, same.err);
+  BOOST_TEST(has(same.err, "note: 1 of the finished runs was computed by furlong 0.0.1"), same.err);
+}
+
 BOOST_AUTO_TEST_CASE(a_stopped_sweep_goes_on_and_ends_like_one_that_was_not) {
   const scratch_folder folder;
   const scratch_folder elsewhere;

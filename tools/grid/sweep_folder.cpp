@@ -46,7 +46,7 @@ result<sweep_folder> sweep_folder::open(const std::filesystem::path& root) {
 
 void sweep_folder::read_summary(sweep_run& of) const { of.row.summary = read_object(run(of) / "summary.json"); }
 
-result<void> sweep_folder::recall(sweep_run& of) const {
+result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
   const run_directory folder(run(of));
   if (!folder.vacant() && !std::filesystem::exists(folder.scenario())) remove_false_start(folder.root());
   if (folder.vacant()) return {};
@@ -62,7 +62,11 @@ result<void> sweep_folder::recall(sweep_run& of) const {
       of.row.status = run_status::failed;
       of.row.why = line.value("why", "");
     }
-  return {};
+  const auto recorded = of.row.summary.value("data_sha256", "");
+  if (recorded.empty()) return {};
+  const auto here = data.of(*there);
+  if (!here) return tl::unexpected(here.error());
+  return check_same_data(*here, recorded, folder.root());
 }
 
 void sweep_folder::take(sweep_run& of, int code) const {

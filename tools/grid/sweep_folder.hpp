@@ -10,6 +10,7 @@
 
 #include <filesystem>
 
+#include "tools/grid/known_data.hpp"
 #include "tools/grid/sweep_table.hpp"
 #include "tools/run_directory.hpp"
 
@@ -36,8 +37,9 @@ class sweep_folder {
   [[nodiscard]] std::filesystem::path report() const { return root_ / "report.html"; }
 
   /// Takes over what is known of a run: finished, failed, or still to be run or resumed.
-  /// Fails (kind usage) when its folder holds something else than this run.
-  [[nodiscard]] result<void> recall(sweep_run& of) const;
+  /// Fails (kind usage) when its folder holds something else than this run, (kind data) when it is finished and its
+  /// data have changed since.
+  [[nodiscard]] result<void> recall(sweep_run& of, known_data& data) const;
   /// Reads how a run ended that a child process made.
   void take(sweep_run& of, int code) const;
   /// Writes sweep.json and sweep.csv.
