@@ -151,7 +151,6 @@ result<bool> write_comparison(const sweep_plan& plan, const sweep_folder& folder
     auto record = read_run(folder.run(run));
     if (!record) return tl::unexpected(record.error());
     if (const auto label = label_of(plan.axes, run.row.point); !label.empty()) record->name = label;
-    if (run.row.status == run_status::failed) record->name += " (failed)";
     records.push_back(std::move(*record));
   }
   if (records.empty()) return false;

@@ -16,12 +16,19 @@ namespace furlong::tools {
 
 namespace {
 
+/// What is wrong with how a run went, though it ran to its end, and what to do about it.
+struct complaint {
+  std::string why;
+  std::string mend;
+};
+
 /// summary.json and report.html of a run that has ended; the closing table on stdout.
 result<void> conclude(const session& of, const run_directory& folder, const federated::run_outcome& outcome,
-                      federated::private_store& store, output_format format) {
+                      const std::optional<complaint>& wrong, federated::private_store& store, output_format format) {
   auto own = read_private_facts(store, outcome.state.version);
   if (!own) return tl::unexpected(own.error());
-  const auto summary = summary_json(of, outcome, *own);
+  auto summary = summary_json(of, outcome, *own);
+  if (wrong) summary["failed"] = wrong->why + "; " + wrong->mend;
   if (auto written = write_atomically(folder.summary(), summary.dump(2)); !written) return written;
   auto record = read_run(folder.root());
   if (!record) return tl::unexpected(record.error());
@@ -63,18 +70,11 @@ void warn_of_rejections(const federated::protocol::accounting& counts) {
                mend_of(static_cast<federated::rejection>(most)));
 }
 
-/// What is wrong with how a run went, though it ran to its end, and what to do about it.
-struct complaint {
-  std::string why;
-  std::string mend;
-};
-
 /// Why a model stayed as it was: rates are to blame only where clients had something to learn from.
-complaint of_no_use(const session& of, const federated::protocol::accounting& counts, const std::string& events,
-                    const std::string& lower) {
+complaint of_no_use(const session& of, const federated::protocol::accounting& counts, const std::string& lower) {
   const std::string as_before = ": the model is as it was at first";
   if (counts.clients_trained == 0)
-    return {"no client finished a task" + as_before, "look in " + events + " for what became of them"};
+    return {"no client finished a task" + as_before, "look in events.jsonl for what became of them"};
   if (counts.examples == 0)
     return {"no client that was asked had an example to train on" + as_before,
             "give clients more examples (data.split, data.max_examples), or ask more clients"};
@@ -86,8 +86,8 @@ complaint of_no_use(const session& of, const federated::protocol::accounting& co
                            : "")};
 }
 
-std::optional<complaint> verdict(const session& of, const federated::run_outcome& outcome, const std::string& events) {
-  const auto lower = "lower algorithm.client.lr or algorithm.server.lr, and look for rejections in " + events;
+std::optional<complaint> verdict(const session& of, const federated::run_outcome& outcome) {
+  const std::string lower = "lower algorithm.client.lr or algorithm.server.lr, and look for rejections in events.jsonl";
   for (const auto* group : {&outcome.evaluation.validation, &outcome.evaluation.seen, &outcome.evaluation.unseen})
     if (*group && !std::isfinite((*group)->loss)) return complaint{"training diverged: the loss is not finite", lower};
   const auto& counts = outcome.state.counts;
@@ -96,7 +96,7 @@ std::optional<complaint> verdict(const session& of, const federated::run_outcome
     return complaint{
         fmt::format("training diverged: {} updates were not finite, {} were folded", diverged, counts.folded), lower};
   if (std::ranges::equal(outcome.state.chosen().model.values(), initial_model(of.experiment).values()))
-    return of_no_use(of, counts, events, lower);
+    return of_no_use(of, counts, lower);
   return std::nullopt;
 }
 
@@ -115,11 +115,11 @@ int end_run(const session& of, const run_directory& folder, const result<federat
                folder.root().string());
     return interrupted;
   }
-  if (auto concluded = conclude(of, folder, *outcome, store, format); !concluded)
+  const auto wrong = verdict(of, *outcome);
+  if (auto concluded = conclude(of, folder, *outcome, wrong, store, format); !concluded)
     return report_failure(concluded.error());
   warn_of_rejections(outcome->state.counts);
-  if (const auto wrong = verdict(of, *outcome, folder.events().string()))
-    return report_failure({error::kind::runtime, of.scenario.name, wrong->why, wrong->mend});
+  if (wrong) return report_failure({error::kind::runtime, folder.root().string(), wrong->why, wrong->mend});
   return done;
 }
 

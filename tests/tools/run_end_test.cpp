@@ -19,7 +19,10 @@ BOOST_AUTO_TEST_CASE(a_run_that_learned_nothing_says_so) {
     BOOST_TEST_CONTEXT(change) {
       BOOST_TEST(done.code == 4);
       BOOST_TEST(done.err.find("lower algorithm.client.lr") != std::string::npos);
-      BOOST_TEST(std::filesystem::exists(out / "summary.json"));
+      const auto failed = summary_of(out).value("failed", "");
+      BOOST_TEST(!failed.empty());
+      BOOST_TEST(done.err.find(out.string() + ": " + failed) != std::string::npos, done.err);
+      BOOST_TEST(read_file(out / "report.html").find("failed</strong>") != std::string::npos);
     }
   }
 }

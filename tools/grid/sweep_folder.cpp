@@ -22,6 +22,12 @@ void remove_false_start(const std::filesystem::path& run) {
   for (const char* name : {"log.txt", "scenario.toml.new"}) std::filesystem::remove(run / name, ignored);
 }
 
+/// What the summary of a run that has ended says of it.
+void judge(sweep_row& of) {
+  of.why = of.summary.value("failed", "");
+  of.status = of.why.empty() ? run_status::done : run_status::failed;
+}
+
 /// The last line of a text that is not empty.
 std::string last_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -40,7 +46,6 @@ result<sweep_folder> sweep_folder::open(const std::filesystem::path& root) {
   std::error_code why;
   std::filesystem::create_directories(root / "logs", why);
   if (why) return fail(error::kind::runtime, (root / "logs").string(), "cannot be made: " + why.message());
-  made.before_ = read_object(made.json_file());
   return made;
 }
 
@@ -56,12 +61,7 @@ result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
                 "choose another --out, or remove the folder");
   read_summary(of);
   if (of.row.summary.is_null()) return {};
-  of.row.status = run_status::done;
-  for (const auto& line : before_.value("runs", json::array()))
-    if (line.value("run", "") == of.row.run && line.value("status", "") == "failed") {
-      of.row.status = run_status::failed;
-      of.row.why = line.value("why", "");
-    }
+  judge(of.row);
   const auto recorded = of.row.summary.value("data_sha256", "");
   if (recorded.empty()) return {};
   const auto here = data.of(*there);
@@ -75,8 +75,8 @@ void sweep_folder::take(sweep_run& of, int code) const {
   of.row.code = code;
   if (code == interrupted) {
     of.row.status = run_status::waiting;
-  } else if (code == done && !of.row.summary.is_null()) {
-    of.row.status = run_status::done;
+  } else if (!of.row.summary.is_null() && (code == done || of.row.summary.contains("failed"))) {
+    judge(of.row);
   } else {
     of.row.status = run_status::failed;
     const auto said = last_line(text_of(log(of, ".stderr")));

@@ -52,7 +52,6 @@ class sweep_folder {
 
   std::filesystem::path root_;
   run_directory lock_;
-  nlohmann::ordered_json before_;  ///< sweep.json of the last sweep here
 };
 
 }  // namespace furlong::tools

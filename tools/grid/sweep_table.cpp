@@ -87,10 +87,13 @@ constexpr std::array columns = {
     column{"up MB", "bytes_up", 1e-6, 1},
 };
 
+/// Whether a run's figures go into the means: what a failed one leaves would drown those of the others.
+bool counts(const sweep_row* row) { return row->status != run_status::failed && !row->summary.is_null(); }
+
 std::vector<double> values_of(const std::vector<const sweep_row*>& rows, const column& of) {
   std::vector<double> values;
   for (const auto* row : rows) {
-    if (row->summary.is_null()) continue;
+    if (!counts(row)) continue;
     const auto figure = figure_of(row->summary, of.key);
     if (figure && (figure->is_number() || figure->is_null()))
       values.push_back(figure->is_null() ? std::nan("") : figure->get<double>() * of.scale);
@@ -136,12 +139,12 @@ std::vector<std::vector<const sweep_row*>> by_combination(const std::vector<swee
   return groups;
 }
 
-/// How many runs the figures of a combination are of; and how many failed, which may have left figures too.
+/// How many runs the figures of a combination are of, and how many failed.
 std::string runs_text(const std::vector<const sweep_row*>& group) {
-  const auto with_figures = std::ranges::count_if(group, [](const auto* row) { return !row->summary.is_null(); });
+  const auto counted = std::ranges::count_if(group, counts);
   const auto failed = std::ranges::count(group, run_status::failed, [](const auto* row) { return row->status; });
-  auto text = std::to_string(with_figures);
-  if (static_cast<std::size_t>(with_figures) != group.size()) text += fmt::format(" of {}", group.size());
+  auto text = std::to_string(counted);
+  if (static_cast<std::size_t>(counted) != group.size()) text += fmt::format(" of {}", group.size());
   return failed == 0 ? text : text + fmt::format(", {} failed", failed);
 }
 

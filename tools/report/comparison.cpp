@@ -250,6 +250,8 @@ std::vector<std::string> labels_of(std::span<const run_record> runs) {
   if (!all_are_no_language_models(runs))
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (is_no_language_model(runs[i])) labels[i] += " (" + runs[i].protocol + ")";
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (has_failed(runs[i])) labels[i] += " (failed)";
   return labels;
 }
 

@@ -217,6 +217,7 @@ void read_participation(json_fields& fields, run_summary& to) {
 
 void read_figures(json_fields& fields, run_summary& to) {
   fields.read("furlong", to.version);
+  fields.read("failed", to.failed);
   fields.read("kernel_level", to.kernel_level);
   fields.read("rounds", to.rounds);
   fields.read("model_sha256", to.model_sha256);

@@ -118,6 +118,7 @@ struct participation_bin {
 /// summary.json. Texts and figures that it does not have stay empty.
 struct run_summary {
   std::string version;  ///< of Furlong
+  std::string failed;   ///< why it came to nothing, though it ran to its end; empty: it did not
   std::string kernel_level, model_sha256, private_sha256;
   std::uint64_t rounds = 0;
   std::optional<double> wall_seconds, cpu_seconds, train_seconds, virtual_seconds;
@@ -171,5 +172,8 @@ struct run_record {
   std::optional<embedding_figures> embeddings;  ///< private values: only where they were asked for
   std::vector<std::string> notes;               ///< what was missing or left out, for people
 };
+
+/// Whether it ran to its end and came to nothing.
+[[nodiscard]] inline bool has_failed(const run_record& run) { return run.summary && !run.summary->failed.empty(); }
 
 }  // namespace furlong::tools

@@ -137,12 +137,14 @@ std::string about_line(const run_record& run) {
     if (!part.empty()) part = "<span>" + escape(part) + "</span>";
   std::string out = "<p class=\"about\">" + joined(parts, "<i> \u00B7 </i>");
   if (!run.summary) out += " <strong class=\"badge\">interrupted</strong>";
+  if (has_failed(run)) out += " <strong class=\"badge\">failed</strong>";
   return out + "</p>\n";
 }
 
 std::string notes_of(const run_record& run) {
   auto notes = run.notes;
   if (is_no_language_model(run)) notes.push_back(protocol_warning({&run, 1}));
+  if (has_failed(run)) notes.push_back("This run failed: " + run.summary->failed);
   if (const auto first = first_divergence(run))
     notes.push_back("Training diverged: from round " + grouped(*first) + " on, metrics are not finite.");
   const auto idle = std::count_if(run.rounds.begin(), run.rounds.end(), [](const auto& r) { return !r.applied; });
