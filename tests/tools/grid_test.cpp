@@ -130,6 +130,16 @@ BOOST_AUTO_TEST_CASE(tables_hold_means_deviations_and_gaps) {
   published[1].summary["protocol"] = "fedatt-2018";
   BOOST_TEST(sweep_table(axes, published).find("Protocol fedatt-2018: ") != std::string::npos);
 
+  // A figure that not all have says so.
+  auto timed = rows;
+  for (auto& row : timed)
+    if (!row.summary.is_null()) row.summary["time_to_target"] = {{"metric", "unseen.rmse"}, {"reached", false}};
+  timed[1].summary["time_to_target"]["reached"] = true;
+  timed[1].summary["time_to_target"]["virtual_seconds"] = 420.0;
+  const auto reached = sweep_table(axes, timed);
+  BOOST_TEST(reached.find("420 (1 of 2)") != std::string::npos, reached);
+  BOOST_TEST(reached.find("not reached") != std::string::npos, reached);
+
   const auto csv = sweep_csv(axes, rows);
   BOOST_TEST(csv.starts_with("run,status,seed,algorithm.kind,eval.unseen.rmse,note\r\n"), csv);
   BOOST_TEST(csv.find("s-kind=furl-seed=1,done,1,furl,0.7,\"a \"\"word\"\", and more\"\r\n") != std::string::npos, csv);

@@ -102,7 +102,6 @@ std::vector<double> values_of(const std::vector<const sweep_row*>& rows, const c
 }
 
 std::string mean_and_spread(const std::vector<double>& values, int digits) {
-  if (values.empty()) return "-";
   const auto count = static_cast<double>(values.size());
   double sum = 0.0;
   for (const double one : values) sum += one;
@@ -111,6 +110,20 @@ std::string mean_and_spread(const std::vector<double>& values, int digits) {
   double squares = 0.0;
   for (const double one : values) squares += (one - mean) * (one - mean);
   return figure_text(mean, digits) + " +- " + figure_text(std::sqrt(squares / (count - 1.0)), digits);
+}
+
+constexpr auto no_figure = "-";
+
+/// The mean over a combination's runs; over how many of them, where not all that count have the figure.
+std::string cell_of(const std::vector<const sweep_row*>& rows, const column& of) {
+  const auto values = values_of(rows, of);
+  const auto all = static_cast<std::size_t>(std::ranges::count_if(rows, counts));
+  if (values.size() == all) return all == 0 ? no_figure : mean_and_spread(values, of.digits);
+  if (!values.empty()) return fmt::format("{} ({} of {})", mean_and_spread(values, of.digits), values.size(), all);
+  const bool missed =
+      std::string_view(of.key).starts_with("time_to_target.") &&
+      std::ranges::any_of(rows, [](const auto* row) { return row->summary.contains("time_to_target"); });
+  return missed ? "not reached" : no_figure;
 }
 
 /// Rows of text in columns of equal width: the first `left` to the left, the others to the right.
@@ -200,11 +213,11 @@ std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sw
     line.push_back(runs_text(group));
   }
   for (const auto& column : columns) {
-    std::vector<std::vector<double>> values;
-    for (const auto& group : groups) values.push_back(values_of(group, column));
-    if (std::ranges::all_of(values, [](const auto& one) { return one.empty(); })) continue;
+    std::vector<std::string> cells;
+    for (const auto& group : groups) cells.push_back(cell_of(group, column));
+    if (std::ranges::all_of(cells, [](const auto& one) { return one == no_figure; })) continue;
     lines.front().emplace_back(column.title);
-    for (std::size_t g = 0; g < groups.size(); ++g) lines[g + 1].push_back(mean_and_spread(values[g], column.digits));
+    for (std::size_t g = 0; g < groups.size(); ++g) lines[g + 1].push_back(std::move(cells[g]));
   }
   auto text = aligned(lines, axes.size());
   const auto is_published = [](const sweep_row& row) {

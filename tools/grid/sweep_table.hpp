@@ -32,8 +32,9 @@ struct sweep_row {
                                                 const std::vector<sweep_row>& rows);
 /// A line per run: run, status, seed, the grid's keys, then every figure that some run has. Quoted as RFC 4180 says.
 [[nodiscard]] std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
-/// A line per combination: the mean over its seeds, and with two or more +- their sample standard deviation; of how many
-/// runs. Those that failed are told and left out. Warns of perplexities that are none.
+/// A line per combination: the mean over its seeds, and with two or more +- their sample standard deviation; of how
+/// many runs. Those that failed are told and left out. A figure that not all of the others have, such as the time to a
+/// target that was not reached, says how many have it. Warns of perplexities that are none.
 [[nodiscard]] std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
 
 }  // namespace furlong::tools
