@@ -1,5 +1,6 @@
 // furlong serve
 #include <fmt/format.h>
+#include <iostream>
 #include <spdlog/spdlog.h>
 #include <thread>
 
@@ -79,6 +80,19 @@ result<open_ports> listen(const session& of, const serve_options& options, serve
   return opened;
 }
 
+/// A run that was over before has nothing to wait for clients for. Says how it ended.
+int tell_end(const run_directory& folder, const json& summary, output_format format) {
+  const auto place = folder.root().string();
+  // Not the exit code of a run that fails, after which a supervisor may try again: this will not change by itself.
+  if (const auto failed = summary.value("failed", ""); !failed.empty())
+    return report_failure(
+        {error::kind::usage, place, "the run is over, and failed: " + failed, "begin another in another --out"});
+  if (format == output_format::json) std::cout << summary.dump(2) << '\n';
+  fmt::print(stderr, "furlong: {}: the run is over, after {} rounds; ask for more to go on\n", place,
+             summary.value("rounds", std::uint64_t{0}));
+  return done;
+}
+
 int serve(const session& of, run_directory& folder, const serve_options& options, const open_ports& at) {
   auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
   if (!from) return report_failure(from.error());
@@ -134,6 +148,11 @@ int serve_command(const serve_options& options) {
   print_what_is_simulated(*scenario);
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
+  if (options.run.resume) {
+    const auto end = find_end(*ready, folder);
+    if (!end) return report_failure(end.error());
+    if (!end->is_null()) return tell_end(folder, *end, options.run.format);
+  }
   const auto at = listen(*ready, options, std::move(*setup));
   if (!at) return report_failure(at.error());
   return serve(*ready, folder, options, *at);

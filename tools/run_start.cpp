@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -175,6 +176,16 @@ bool barely_begun(const run_directory& folder) {
 }
 
 }  // namespace
+
+result<json> find_end(const session& of, const run_directory& folder) {
+  if (!std::filesystem::exists(folder.summary()) || !storage::has_checkpoint(folder.checkpoint())) return json();
+  const auto state = read_own_checkpoint(of, folder);
+  if (!state) return tl::unexpected(state.error());
+  if (!federated::protocol::is_over(of.experiment.settings, *state)) return json();
+  std::ifstream in(folder.summary(), std::ios::binary);
+  auto summary = json::parse(in, nullptr, false);
+  return summary.is_object() ? summary : json();
+}
 
 result<start_point> prepare_run(const session& of, run_directory& folder, bool resume, const std::string& log_level,
                                 store_holder holder) {

@@ -6,6 +6,7 @@
 
 #include "federated/private_store.hpp"
 #include "federated/protocol/server_state.hpp"
+#include "tools/figures_json.hpp"
 #include "tools/run_directory.hpp"
 #include "tools/session.hpp"
 
@@ -27,6 +28,10 @@ enum class store_holder {
 /// checkpoint; a folder that does not exist then is a run that starts from nothing.
 [[nodiscard]] result<start_point> prepare_run(const session& of, run_directory& folder, bool resume,
                                               const std::string& log_level, store_holder holder);
+
+/// The summary of the folder's run where that is over, with nothing left to do under this scenario; null where it goes
+/// on, or is yet to begin. Fails when the folder holds another run, or the data have changed.
+[[nodiscard]] result<json> find_end(const session& of, const run_directory& folder);
 
 /// Opens the private store of an experiment, or makes it; also the key file that it names. `same_life`: of a node,
 /// whose server may not have stopped meanwhile.

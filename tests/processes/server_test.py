@@ -3,6 +3,7 @@
 
 usage: server_test.py FURLONG [TEST...]
 """
+import json
 import signal
 import socket
 
@@ -68,6 +69,27 @@ class Server(Case):
 
     def test_killed_insecure(self):
         self.interrupt(signal.SIGKILL, settings=LONG, secure=False)
+
+    def test_over(self):
+        """A run that is over waits for nobody when it is resumed, and says how it ended; with more rounds to make it is
+        unfinished again."""
+        with self.federation(settings={"scenario.rounds": 3}) as f:
+            f.start(aggregators=0)
+            f.end()
+            again = ["serve", f.scenario, "--listen", "127.0.0.1:0", "--out", f.out, "--resume", "--format", "json",
+                     *f.trust("server", "server"), *f.sets()]
+            done = f.run(*again)
+            self.assertIn("the run is over, after 3 rounds", done.stderr)
+            self.assertEqual(json.loads(done.stdout), f.summary())
+            summary = f.out / "summary.json"
+            summary.write_text(json.dumps(f.summary() | {"failed": "training diverged"}))
+            self.assertIn("the run is over, and failed: training diverged", f.run(*again, expect=USAGE).stderr)
+            f.settings["scenario.rounds"] = 4
+            server = f.serve_again(operators=False)
+            self.assertFalse(summary.exists())
+            server.terminate()
+            self.assertEqual(server.wait(), INTERRUPTED)
+            self.assertFalse(summary.exists())
 
     def test_aggregator_killed(self):
         """Its nodes go on at the other one."""
