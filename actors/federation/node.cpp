@@ -132,6 +132,23 @@ void perform(self_pointer self, protocol::cover& effect) {
   });
 }
 
+void perform(self_pointer self, protocol::take_leave& effect) {
+  auto& state = self->state;
+  if (!state.channel) return perform_all(self, state.machine->on_disconnected());
+  send_control(*state.channel, protocol::farewell{effect.why, false});
+  // Afterwards the server does not wait for the updates either.
+  const auto wait = state.run ? state.run->e.settings.network.task_timeout : federated::network_settings{}.task_timeout;
+  state.leave_until = steady_now() + federated::from_seconds(wait);
+}
+
+/// Ends a node that took leave, and whose gateway neither reads on nor falls silent.
+void stop_when_kept(self_pointer self) {
+  auto& state = self->state;
+  if (!state.leave_until || steady_now() < *state.leave_until) return;
+  spdlog::warn("the gateway does not end the session; {} bytes wait", state.channel ? state.channel->queued() : 0);
+  perform_all(self, state.machine->drain());
+}
+
 void perform(self_pointer self, protocol::hang_up&) {
   auto& state = self->state;
   be_alone(self);
@@ -335,6 +352,7 @@ void on_tick(self_pointer self) {
     spdlog::info("draining: {} tasks at work", state.machine->at_work());
     perform_all(self, state.machine->drain());
   }
+  if (!state.over) stop_when_kept(self);
   if (!state.over) give_up_when_alone(self);
   if (!state.over && state.to_open && steady_now() >= state.open_at) {
     const auto address = *std::exchange(state.to_open, std::nullopt);

@@ -63,6 +63,7 @@ struct node_state {
   std::map<federated::task_id, std::shared_ptr<const wire::encoded>> updates;
   std::map<federated::task_id, std::shared_ptr<const models::private_parameters>> held;  ///< wait for their verdict
   bool draining = false;
+  std::optional<federated::virtual_time> leave_until;  ///< leave was taken, and the session goes on
   bool over = false;
 };
 

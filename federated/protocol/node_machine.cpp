@@ -37,7 +37,7 @@ node_effects node_machine::on_disconnected() {
   for (auto& [id, task] : tasks_) task.wanted = false;
   if (draining_) {
     stopped_ = true;
-    return {stop_node{"the session ended while draining"}};
+    return {stop_node{leaving_ ? "drained" : "the session ended while draining"}};
   }
   return reconnect(home_);
 }
@@ -159,7 +159,7 @@ node_effects node_machine::on_trained(const task_id& task) {
     if (at->second.wanted) effects.emplace_back(send_update{task});
   }
   start_next(task.client, effects);
-  stop_if_drained(effects);
+  leave_if_drained(effects);
   return effects;
 }
 
@@ -172,7 +172,7 @@ node_effects node_machine::on_failed(const task_id& task) {
     tasks_.erase(at);
   }
   start_next(task.client, effects);
-  stop_if_drained(effects);
+  leave_if_drained(effects);
   return effects;
 }
 
@@ -185,7 +185,7 @@ node_effects node_machine::on_verdicts(const verdicts& content) {
     if (at->second.at == stage::done) effects.emplace_back(release{one.task, one.what == verdict_kind::durable});
     tasks_.erase(at);
   }
-  stop_if_drained(effects);
+  leave_if_drained(effects);
   return effects;
 }
 
@@ -218,16 +218,16 @@ node_effects node_machine::drain() {
     return {hang_up{}, stop_node{"stopped"}};
   }
   draining_ = true;
-  stop_if_drained(effects);
+  leave_if_drained(effects);
   return effects;
 }
 
-/// What is reported and not decided about may be lost with this node: the server will ask somebody else.
-void node_machine::stop_if_drained(node_effects& out) {
-  if (!draining_ || stopped_ || at_work() > 0) return;
-  stopped_ = true;
-  out.emplace_back(hang_up{});
-  out.emplace_back(stop_node{"drained"});
+/// What is reported and not decided about may be lost with this node: the server will ask somebody else. What was sent
+/// must arrive, however large it is and however slow the link: so it is the gateway that ends the session.
+void node_machine::leave_if_drained(node_effects& out) {
+  if (!draining_ || leaving_ || stopped_ || at_work() > 0) return;
+  leaving_ = true;
+  out.emplace_back(take_leave{"drained"});
 }
 
 }  // namespace furlong::federated::protocol

@@ -13,7 +13,8 @@
 //   7. The server's verdict: keep or forget the private values that wait for it (commit = "after-ack"), and forget the
 //      update                                                                 -> release         <- on_verdicts
 // When the session ends, work goes on; what is done waits for the next session, in which the server says by assigning
-// the task again that it still wants it. A session is tried again at the server's gateway, for ever, until drained.
+// the task again that it still wants it. A session is tried again at the server's gateway, for ever, until drained:
+// then the node takes leave, and the gateway ends the session.
 //
 // A server that was resumed from an earlier checkpoint is in a new life: updates of the life before that are not in it
 // are forgotten, since the private values that they go with are.
@@ -69,6 +70,11 @@ struct release {
 struct cover {
   std::uint64_t version = 0;
 };
+/// Say farewell. The gateway ends the session when it has read everything that was sent before: call on_disconnected()
+/// then, or at once when there is no session.
+struct take_leave {
+  std::string why;
+};
 /// Close the session.
 struct hang_up {};
 /// There is nothing more to do here. `unwanted`: the run goes on without this node; `refused`: it was never let in.
@@ -78,7 +84,7 @@ struct stop_node {
   bool refused = false;
 };
 using node_effect = std::variant<connect, say_hello, open_run, say_ready, train, send_update, send_failure, release,
-                                 cover, hang_up, stop_node>;
+                                 cover, take_leave, hang_up, stop_node>;
 using node_effects = std::vector<node_effect>;
 
 class node_machine {
@@ -107,7 +113,8 @@ class node_machine {
   [[nodiscard]] node_effects on_checkpointed(std::uint64_t version);
   /// The gateway said goodbye.
   [[nodiscard]] node_effects on_farewell(const farewell& said);
-  /// Take no more tasks, report those at work, and stop when nothing is left or after another call.
+  /// Take no more tasks, report those at work, take leave when nothing is left, and stop when the session has ended or
+  /// after another call.
   [[nodiscard]] node_effects drain();
 
   [[nodiscard]] const client_range& clients() const { return clients_; }
@@ -131,7 +138,7 @@ class node_machine {
   void start_next(std::uint32_t client, node_effects& out);
   void forget_earlier_attempts(const task_id& id, node_effects& out);
   void drop_other_lives(const welcome& got, node_effects& out);
-  void stop_if_drained(node_effects& out);
+  void leave_if_drained(node_effects& out);
 
   std::string home_;
   std::string there_;  ///< where the session is, or is tried
@@ -144,6 +151,7 @@ class node_machine {
   bool welcomed_ = false;
   std::size_t opening_ = 0;  ///< calls of on_run_opened() that are awaited: no work begins before the last
   bool draining_ = false;
+  bool leaving_ = false;  ///< leave was taken
   bool stopped_ = false;
   std::map<task_id, held_task> tasks_;
   std::set<std::uint32_t> busy_;      ///< clients that train

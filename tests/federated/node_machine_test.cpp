@@ -247,17 +247,30 @@ BOOST_AUTO_TEST_CASE(a_gateway_that_failed_is_avoided_until_another_welcomes) {
   BOOST_TEST(only<say_hello>(again).content.avoid.empty());
 }
 
-BOOST_AUTO_TEST_CASE(draining_takes_no_more_and_stops_when_all_is_reported) {
+BOOST_AUTO_TEST_CASE(draining_takes_no_more_and_takes_leave_when_all_is_reported) {
   node one;
   one.enter();
   static_cast<void>(one.assign(0, {{4, 0}}));
   BOOST_TEST(one.machine.drain().empty());
   BOOST_TEST(one.assign(0, {{5, 0}}).empty());
   const auto effects = one.machine.on_trained(task(0, 4));
-  BOOST_REQUIRE(effects.size() == 3U);
+  BOOST_REQUIRE(effects.size() == 2U);
   BOOST_TEST((std::get<send_update>(effects[0]).task == task(0, 4)));
-  BOOST_TEST(std::holds_alternative<hang_up>(effects[1]));
-  BOOST_TEST(std::holds_alternative<stop_node>(effects[2]));
+  BOOST_TEST(std::holds_alternative<take_leave>(effects[1]));
+  // The update is on its way: what comes meanwhile does not end the node, the gateway does.
+  BOOST_TEST(one.assign(1, {{5, 0}}).empty());
+  BOOST_TEST(only<release>(one.machine.on_verdicts({{{task(0, 4), verdict_kind::durable}}})).in_model);
+  BOOST_TEST(only<stop_node>(one.machine.on_disconnected()).why == "drained");
+}
+
+BOOST_AUTO_TEST_CASE(who_has_nothing_to_report_takes_leave_at_once_and_goes_when_asked_again) {
+  node one;
+  one.enter();
+  BOOST_TEST(std::holds_alternative<take_leave>(one.machine.drain().at(0)));
+  const auto effects = one.machine.drain();
+  BOOST_REQUIRE(effects.size() == 2U);
+  BOOST_TEST(std::holds_alternative<hang_up>(effects[0]));
+  BOOST_TEST(std::holds_alternative<stop_node>(effects[1]));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

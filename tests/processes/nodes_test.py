@@ -13,10 +13,12 @@ import urllib.request
 from pathlib import Path
 
 from case import QUICK, Case, main
-from federation import FAILURE, INTERRUPTED, wait_until
+from federation import FAILURE, INTERRUPTED, SCENARIO, wait_until
 from proxy import Proxy
 
 SILENCE = QUICK["network.heartbeat"] + QUICK["network.timeout"]
+# Updates of 8 MB.
+LARGE = SCENARIO.replace("items = 100", "items = 20_000").replace("rank = 4", "rank = 100")
 
 
 def small_disk(folder: Path) -> list[str]:
@@ -50,6 +52,30 @@ class Nodes(Case):
             self.assertEqual(leaving.wait(), INTERRUPTED)
             self.assertTrue(f.sound(2))
             f.processes.pop("node2")
+            self.check_books(f, f.finish(start=0.6))
+
+    def test_leaving_slowly(self):
+        """SIGTERM to a node whose updates take seconds to arrive: they do."""
+        with self.federation(scenario=LARGE, settings=QUICK | {"participation.per_round": 8}) as f:
+            f.serve(operators=False)
+            for i in (0, 1, 3):
+                f.join(i)
+            way = Proxy(lambda: f.join_port, rate=2e6)
+            self.addCleanup(way.close)
+            f.way_in = way.port
+            leaving = f.join(2)
+            leaving.wait_for("took this node in")
+            f.way_in = 0
+            f.wait_for_version(1)
+            at = self.stands_still(f)  # all wait for updates of this node
+            leaving.terminate()
+            self.assertEqual(leaving.wait(), INTERRUPTED)
+            self.assertIn("furlong: drained", leaving.text())
+            f.processes.pop("node2")
+            f.wait_for_version(at + 1)
+            made = next(line for line in f.lines(f.ledger) if line.get("version") == at + 1)
+            self.assertEqual(len(made["folded"]), 8)
+            self.assertTrue(any(task[1] // 50 == 2 for task in made["folded"]))
             self.check_books(f, f.finish(start=0.6))
 
     def test_killed(self):

@@ -1,16 +1,22 @@
 """A stretch of network that can fail: passes bytes between whoever connects and a port, until it is told not to."""
 import socket
 import threading
+import time
 
 
 class Proxy:
     """Listens at `port` of this machine. `target()`: the port to connect to, 0 when there is none."""
 
-    def __init__(self, target):
-        self.target = target
+    def __init__(self, target, rate: float = 0):
+        """`rate`: bytes per second towards the port, and little in between; 0: as fast as they come."""
+        self.target, self.rate = target, rate
         self.open = threading.Event()  # clear: bytes stay where they are, as if the cable were cut
         self.open.set()
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.socket()
+        if rate:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen()
         self.port = self.listener.getsockname()[1]
         self.pairs: set[tuple[socket.socket, socket.socket]] = set()
         self.lock = threading.Lock()
@@ -50,17 +56,19 @@ class Proxy:
             self.pairs.add((near, far))
         back = threading.Thread(target=self._pass, args=(far, near), daemon=True)
         back.start()
-        self._pass(near, far)
+        self._pass(near, far, self.rate)
         back.join()
         with self.lock:
             self.pairs.discard((near, far))
         near.close()
         far.close()
 
-    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+    def _pass(self, one: socket.socket, other: socket.socket, rate: float = 0) -> None:
         try:
             while got := one.recv(1 << 16):
                 self.open.wait()
+                if rate:
+                    time.sleep(len(got) / rate)
                 other.sendall(got)
         except OSError:
             pass

@@ -38,6 +38,12 @@ void gateway_shell::hear(session_number from, message&& what) {
     if (std::exchange(node.ready, true)) in_.checks.wrong("a node said twice that it is ready");
     if (node.covered != welcome_.covered) node.to.send(protocol::checkpointed{welcome_.covered});
     machine_.on_hello(from, node.hello, now, out);
+  } else if (std::holds_alternative<protocol::farewell>(what)) {
+    const auto at = sessions_.find(from);
+    if (at == sessions_.end()) return;
+    at->second.to.close();
+    sessions_.erase(at);
+    machine_.on_session_lost(from, now, out);
   } else {
     in_.checks.wrong("a gateway was sent something that is not for it");
   }

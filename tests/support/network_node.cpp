@@ -90,6 +90,10 @@ void node_process::perform_one(protocol::node_effect&& effect) {
   if (const auto* failed = std::get_if<send_failure>(&effect)) return session_.send(task_failures{{failed->task}});
   if (const auto* over = std::get_if<protocol::release>(&effect)) return release(*over);
   if (const auto* durable = std::get_if<cover>(&effect)) return disk_.store.cover(durable->version);
+  if (auto* bye = std::get_if<take_leave>(&effect)) {
+    if (!session_.open()) return perform(machine_.on_disconnected());
+    return session_.send(farewell{std::move(bye->why), false});
+  }
   if (std::holds_alternative<hang_up>(effect)) return session_.close();
   stopped_ = true;
   session_.close();
