@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 
 namespace furlong::actors::federation {
@@ -91,10 +92,13 @@ void perform_all(self_pointer self, protocol::gateway_effects& effects) {
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
-void admit(session& node, const protocol::welcome& content) {
+/// Before, only a hello was taken from it.
+void admit(self_pointer self, session& node) {
+  const auto& state = self->state;
   node.welcomed = true;
-  node.covered = content.covered;
-  send(node, content);
+  node.covered = state.welcome.covered;
+  node.channel->limit(longest_node_frame(state.run->e, state.run->welcome.facts.clients));
+  send(node, state.welcome);
 }
 
 /// Takes the node in. Not before: it may find that it cannot work on this run, and somebody else may have its clients.
@@ -134,7 +138,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
   node.hello = std::move(got);
   // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
   if (node.trusted)
-    admit(node, state.welcome);
+    admit(self, node);
   else
     self->send(state.parent, node_arrived{number, node.hello.avoid});
 }
@@ -142,7 +146,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
 void on_placed(self_pointer self, const node_placed& where, protocol::gateway_effects& out) {
   const auto at = self->state.sessions.find(where.session);
   if (at == self->state.sessions.end()) return;
-  if (where.address.empty()) return admit(at->second, self->state.welcome);
+  if (where.address.empty()) return admit(self, at->second);
   send(at->second, protocol::redirect{where.address});
   forget(self, where.session, out);
 }

@@ -52,6 +52,10 @@ std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t cli
   return std::min(longest, e.settings.network.max_message);
 }
 
+std::uint64_t longest_hello(const federated::experiment& e, std::size_t clients) {
+  return std::min<std::uint64_t>(wire::largest_control(longest_list_of(e, clients)), longest_node_frame(e, clients));
+}
+
 result<void> check_max_message(const federated::experiment& e, std::size_t clients, bool aggregators) {
   std::vector<sized> all{{"the model", bytes_of_model(e)},
                          {"an update", bytes_of_update(e)},

@@ -13,6 +13,10 @@ namespace furlong::actors::federation {
 /// @param clients of the whole population
 [[nodiscard]] std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t clients);
 
+/// Bytes of the longest frame of a node that nobody has let in yet: a hello, which has an entry for each task that the
+/// node holds. So nobody takes the room of updates who is not a node of this run.
+[[nodiscard]] std::uint64_t longest_hello(const federated::experiment& e, std::size_t clients);
+
 /// Whether everything that a run may send fits into network.max_message: the model, an update, lists of all clients
 /// and, with aggregators, a partial aggregate. What zstd would save is not counted on.
 /// Error (usage): names the key, and the bytes that are needed.

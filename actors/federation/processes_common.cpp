@@ -1,6 +1,7 @@
 #include "actors/federation/processes_common.hpp"
 
 #include "actors/federation/branch_link.hpp"
+#include "actors/federation/message_limits.hpp"
 #include "actors/federation/operator_entrance.hpp"
 #include "actors/operator/connect.hpp"
 
@@ -110,6 +111,13 @@ net::listener_settings listener_settings_of(const net::channel_settings& channel
   how.channel = channel;
   how.room = net::budget::make(std::max<std::size_t>(room, channel.max_message));
   return how;
+}
+
+net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most) {
+  const auto& network = e.settings.network;
+  auto channel = channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e, clients));
+  channel.max_first = longest_hello(e, clients);
+  return listener_settings_of(channel, upload_room(e, most));
 }
 
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,

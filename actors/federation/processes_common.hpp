@@ -70,6 +70,8 @@ net::channel_settings channel_settings_of(double heartbeat, double timeout, std:
 
 /// A gateway's listener: its channels, and room for so many bytes of frames at once, or for the longest.
 net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room);
+/// The same for the nodes of a run. `most`: of the room
+net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most);
 
 /// The gate of a process: with the deny list of its credentials, where it has any.
 result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_credentials>& credentials);

@@ -1,4 +1,3 @@
-#include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/parent_link.hpp"
 #include "actors/federation/processes_common.hpp"
@@ -27,10 +26,7 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
 
 /// The listener opens before the run is known, since its port is in the hello. Nobody is let in until then.
 void use_settings_of(const federation_context& run, const aggregator_setup& setup, net::listener& nodes) {
-  const auto& network = run.e.settings.network;
-  const auto longest = longest_node_frame(run.e, run.welcome.facts.clients);
-  const auto how = listener_settings_of(channel_settings_of(network.heartbeat, network.timeout, longest),
-                                        upload_room(run.e, setup.upload_room));
+  const auto how = listener_settings_of(run.e, run.welcome.facts.clients, setup.upload_room);
   if (auto used = nodes.use(how); !used) spdlog::error("{}", used.error().text());
 }
 

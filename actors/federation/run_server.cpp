@@ -60,9 +60,7 @@ result<void> server::parts::open() {
       !done)
     return done;
   system.emplace(config);
-  how = listener_settings_of(
-      channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e, e.clients->facts().clients)),
-      upload_room(e, setup.upload_room));
+  how = listener_settings_of(e, e.clients->facts().clients, setup.upload_room);
   auto closed = how;
   closed.limits.handshakes = 0;
   auto gateway = open_gateway(transport, setup.listen, setup.tls, keeper, closed, door);

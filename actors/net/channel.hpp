@@ -55,8 +55,8 @@ class channel {
   virtual void send(wire::encoded frame) = 0;
   /// Bytes queued and not yet handed to the operating system.
   [[nodiscard]] virtual std::size_t queued() const = 0;
-  /// From now on no longer frame is taken from the other side, and sending one closes the channel. May only become
-  /// smaller while frames are on their way: one that was announced before is not looked at again.
+  /// From now on no longer frame is taken from the other side, and sending one closes the channel. A frame that was
+  /// announced before is not looked at again.
   virtual void limit(std::size_t max_message) = 0;
   /// Sends what is queued, for a short time at most, then closes. on_closed follows.
   virtual void close() = 0;

@@ -121,6 +121,29 @@ BOOST_FIXTURE_TEST_CASE(giant_lengths, besieged) {
   check_serves();
 }
 
+BOOST_AUTO_TEST_CASE(a_large_frame_of_somebody_who_was_not_let_in) {
+  gateway_options options;
+  options.settings.channel.max_first = 100'000;
+  options.settings.room = net::budget::make(64 << 20);
+  besieged all(options);
+  raw_peer stranger(all.to.port());
+  const auto there = all.let_in(stranger, 0);
+  stranger.send(frame_of_zeros(100'000));
+  BOOST_TEST(there->wait_frames(1));
+  there->let_go(false);
+  stranger.send(announcement(64 << 20));
+  const auto why = there->wait_closed();
+  BOOST_REQUIRE(why);
+  BOOST_TEST(*why == "a frame of 67108864 bytes is announced, and 100000 are allowed");
+  BOOST_TEST(options.settings.room->peak() < 200'000U);
+
+  raw_peer node(all.to.port());
+  const auto wanted = all.let_in(node, 1);
+  wanted->channel->limit(64 << 20);
+  node.send(frame_of_zeros(3 << 20));
+  BOOST_TEST(wanted->wait_frames(1));
+}
+
 BOOST_AUTO_TEST_CASE(a_slow_loris_in_the_handshake) {
   gateway_options options;
   options.settings.channel.opening = milliseconds(400);

@@ -119,6 +119,37 @@ BOOST_AUTO_TEST_CASE(a_frame_that_stops_half_way_gives_its_room_back) {
   BOOST_TEST(eventually([&] { return room->reserved() == 0; }));
 }
 
+BOOST_AUTO_TEST_CASE(a_frame_that_drips_gives_its_room_to_those_who_wait) {
+  test_pki pki;
+  auto options = plain_gateway();
+  options.settings.channel.max_message = 8 * mib;
+  const auto room = net::budget::make(8 * mib);
+  options.settings.room = room;
+  gateway to(pki, options);
+  raw_peer slow(to.port());
+  slow.send(announcement(8 * mib));
+  const auto there = to.wait_channel(0);
+  BOOST_REQUIRE(there != nullptr);
+  // Some 40 KiB a second: enough as long as nobody else wants the room.
+  const auto drip = [&] {
+    slow.send(bytes(2048));
+    return there->wait_closed(milliseconds(50));
+  };
+  std::optional<std::string> why;
+  for (int i = 0; i < 40 && !why; ++i) why = drip();
+  BOOST_REQUIRE(!why);
+  net::transport on;
+  const auto node = connect_to(on, to.address(), std::nullopt, unhurried());
+  BOOST_REQUIRE(node->wait_open());
+  node->channel->send(make_frame(4 * mib));
+  const auto begun = clock_type::now();
+  for (int i = 0; i < 200 && !why; ++i) why = drip();
+  BOOST_REQUIRE(why);
+  BOOST_TEST(why->starts_with("a frame comes too slowly"), *why);
+  BOOST_TEST(to.wait_channel(1)->wait_frames(1));
+  BOOST_TEST(seconds_since(begun) < 5.0);
+}
+
 BOOST_AUTO_TEST_CASE(a_peer_that_does_not_read_is_left) {
   test_pki pki;
   gateway to(pki, plain_gateway());
@@ -218,7 +249,9 @@ BOOST_AUTO_TEST_CASE(who_waits_for_room_is_neither_dead_nor_taken_for_dead) {
   gateway to(pki, options);
   net::transport on;
   auto held = room->try_reserve(8 * mib);
-  const auto node = connect_to(on, to.address(), client_context(pki.node()), unhurried());
+  auto patient = unhurried();
+  patient.patience = std::chrono::seconds(1);  // of servers
+  const auto node = connect_to(on, to.address(), client_context(pki.node()), patient);
   BOOST_REQUIRE(node->wait_open());
   const auto frame = make_frame(8 * mib - 4096);
   node->channel->send(frame);
@@ -234,6 +267,25 @@ BOOST_AUTO_TEST_CASE(who_waits_for_room_is_neither_dead_nor_taken_for_dead) {
   BOOST_TEST(room->reserved() == frame.size());
   BOOST_TEST(same_bytes(there->take_frames().at(0).bytes(), frame.bytes()));
   BOOST_TEST(room->reserved() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_for_room_does_not_wait_for_ever) {
+  test_pki pki;
+  auto options = plain_gateway();
+  options.settings.channel.max_message = 32 * mib;
+  const auto room = net::budget::make(32 * mib);
+  options.settings.room = room;
+  gateway to(pki, options);
+  net::transport on;
+  const auto held = room->try_reserve(32 * mib);
+  auto hurried = unhurried();
+  hurried.server_patience = std::chrono::seconds(2);
+  const auto node = connect_to(on, to.address(), std::nullopt, hurried);
+  BOOST_REQUIRE(node->wait_open());
+  node->channel->send(make_frame(32 * mib - 4096));
+  const auto why = node->wait_closed();
+  BOOST_REQUIRE(why);
+  BOOST_TEST(why->starts_with("it has read nothing for 2."), *why);
 }
 
 BOOST_AUTO_TEST_CASE(who_ends_while_it_waits_for_room_leaves_the_queue) {

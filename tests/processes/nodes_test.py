@@ -5,6 +5,9 @@ usage: nodes_test.py FURLONG [TEST...]
 """
 import json
 import re
+import socket
+import ssl
+import struct
 import subprocess
 import tempfile
 import time
@@ -77,6 +80,22 @@ class Nodes(Case):
             self.assertEqual(len(made["folded"]), 8)
             self.assertTrue(any(task[1] // 50 == 2 for task in made["folded"]))
             self.check_books(f, f.finish(start=0.6))
+
+    def test_no_hello(self):
+        """Whoever has a node's certificate and says no hello cannot announce an update."""
+        with self.federation(scenario=LARGE, settings=QUICK) as f:
+            f.serve(operators=False)
+            own = f.issue("node", "node0", "0-49")
+            how = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            how.load_cert_chain(own / "certificate.pem", own / "key.pem")
+            how.load_verify_locations(own / "authority.pem")
+            with socket.create_connection(("127.0.0.1", f.join_port), 10) as bare, \
+                    how.wrap_socket(bare, server_hostname="127.0.0.1") as node:
+                # The first of several pieces of a frame, and its whole length: actors/net/detail/framing.hpp.
+                node.sendall(struct.pack("<IQ", 0xF0000000 | 1 << 20, 8_000_000))
+                wait_until("it is turned away", lambda: re.search(
+                    r"turned away: .* node0/0-49/\d+: .*a frame of 8000000 bytes is announced, and \d+ are allowed",
+                    f.log()), 10)
 
     def test_killed(self):
         """kill -9 in mid-round: noticed at once; the round goes on without it; back again it takes part."""

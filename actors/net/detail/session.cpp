@@ -1,5 +1,6 @@
 #include "actors/net/detail/session.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <limits>
@@ -39,7 +40,7 @@ session::session(session_parts parts)
       room_(std::move(parts.room)),
       hooks_(std::move(parts.hooks)),
       reader_(settings_.max_message, room_ != nullptr ? small_frame : std::numeric_limits<std::size_t>::max()),
-      max_message_(settings_.max_message) {}
+      max_message_(server_ ? std::min(settings_.max_message, settings_.max_first) : settings_.max_message) {}
 
 void session::start() {
   const bool may = core_->add(shared_from_this());

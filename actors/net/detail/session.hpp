@@ -107,6 +107,7 @@ class session final : public channel, public endable, public std::enable_shared_
   void tick();
   void arm();
   [[nodiscard]] std::optional<std::string> complaint(clock::time_point now) const;
+  [[nodiscard]] double least_pace() const;
   void forgive(clock::time_point now);
   [[nodiscard]] clock::time_point sign_due() const;
   [[nodiscard]] bool paused() const { return asking_ || starved_; }

@@ -10,6 +10,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+std::string whole(double number) { return std::to_string(static_cast<std::size_t>(number)); }
+
 std::string seconds(std::chrono::steady_clock::duration length) {
   const auto tenths = std::chrono::duration_cast<milliseconds>(length).count() / 100;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
@@ -80,6 +82,15 @@ void session::forgive(clock::time_point now) {
   frame_base_ = frame_bytes_;
 }
 
+/// Bytes per second of the frame under way. Who holds room that others wait for must not hold it for long: the larger
+/// the frame, the faster it has to come.
+double session::least_pace() const {
+  const auto slowest = static_cast<double>(settings_.slowest);
+  if (room_ == nullptr || reader_.wanted() <= small_frame || room_->waiting() == 0) return slowest;
+  const std::chrono::duration<double> turn = settings_.turn;
+  return std::max(slowest, static_cast<double>(reader_.wanted()) / turn.count());
+}
+
 std::optional<std::string> session::complaint(clock::time_point now) const {
   const auto silence = settings_.heartbeat + settings_.timeout;
   if (!paused() && now - last_in_ >= silence) return "silent for " + seconds(now - last_in_);
@@ -88,12 +99,13 @@ std::optional<std::string> session::complaint(clock::time_point now) const {
       return "a frame has made no progress for " + seconds(now - frame_moved_);
     const std::chrono::duration<double> taken = now - frame_began_;
     const auto came = static_cast<double>(frame_bytes_ - frame_base_);
-    if (taken >= settings_.timeout && came < static_cast<double>(settings_.slowest) * taken.count())
-      return "a frame comes too slowly: " + std::to_string(static_cast<std::size_t>(came / taken.count())) +
-             " bytes a second";
+    if (taken >= settings_.timeout && came < least_pace() * taken.count())
+      return "a frame comes too slowly: " + whole(came / taken.count()) + " bytes a second; " + whole(least_pace()) +
+             " are the least now";
   }
   if (!writer_.empty()) {
-    if (now - std::max(out_moved_, busy_at_) >= silence || now - out_moved_ >= settings_.patience)
+    const auto patience = server_ ? settings_.patience : settings_.server_patience;
+    if (now - std::max(out_moved_, busy_at_) >= silence || now - out_moved_ >= patience)
       return "it has read nothing for " + seconds(now - out_moved_) + ", " + std::to_string(queued_) + " bytes wait";
   }
   return std::nullopt;
