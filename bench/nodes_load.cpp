@@ -41,14 +41,19 @@ class node {
     net::connect_events events;
     events.on_open = [this](const net::channel_ptr& channel) {
       channel_ = channel;
+      came_.set_value();
       send(protocol::hello{"load", {client_, client_}, 0, {}, ""});
       return net::channel_events{[this](const net::received& frame) { answer(frame); },
                                  [this](const error& why) { ended_.set_value(why.text()); }};
     };
-    events.on_failed = [this](const net::connect_failure& why) { ended_.set_value(why.what.text()); };
+    events.on_failed = [this](const net::connect_failure& why) {
+      came_.set_value();
+      ended_.set_value(why.what.text());
+    };
     net::channel_settings settings;
     settings.max_message = settings.max_queued = std::size_t{256} << 20U;
     net::connect(on, {"127.0.0.1", port}, std::move(tls), settings, nullptr, std::move(events));
+    came_.get_future().wait();  // a gateway turns away who comes with too many of one address
   }
   [[nodiscard]] std::size_t wait() {
     auto ended = ended_.get_future();
@@ -85,6 +90,7 @@ class node {
   models::layout_ptr shape_;
   std::size_t sent_ = 0;
   bool over_ = false;
+  std::promise<void> came_;
   std::promise<std::string> ended_;
 };
 

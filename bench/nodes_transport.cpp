@@ -126,6 +126,7 @@ int main(int argc, char** argv) {
   options.keep = false;
   const auto room = net::budget::make(64 * mib);
   options.settings.room = room;
+  options.settings.limits.handshakes_per_address = many;
   const auto frame = tests::make_frame(mib);
 
   bench::figures out("nodes");

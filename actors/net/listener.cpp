@@ -68,7 +68,11 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
   const std::shared_ptr<const listener_events> events_;
   std::atomic<std::size_t> connections_{0};
   std::size_t handshakes_ = 0;
-  std::map<std::string, std::size_t> by_address_;
+  struct share {
+    std::size_t connections = 0;
+    std::size_t handshakes = 0;  ///< among them
+  };
+  std::map<std::string, share> by_address_;  ///< none without connections
   bool accepting_ = false;
   bool ended_ = false;
 };
@@ -129,8 +133,13 @@ void listener::acceptor::refuse(const tcp::endpoint& from, const char* why) {
 void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) {
   const auto address = address_of(from);
   if (connections_ >= settings_.limits.connections) return refuse(from, "too many connections");
-  auto& of_address = by_address_[address];
-  if (of_address >= settings_.limits.per_address) return refuse(from, "too many connections from this address");
+  const auto known = by_address_.find(address);
+  const auto of_address = known == by_address_.end() ? share{} : known->second;
+  if (of_address.connections >= settings_.limits.per_address)
+    return refuse(from, "too many connections from this address");
+  // Else one that never says a word would keep all others out.
+  if (of_address.handshakes >= settings_.limits.handshakes_per_address)
+    return refuse(from, "too many handshakes at once from this address");
   error_code failed;
   socket.non_blocking(true, failed);
   if (!failed) socket.set_option(tcp::no_delay(true), failed);
@@ -139,7 +148,8 @@ void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) 
   if (failed || bytes == nullptr) return refuse(from, "no memory for a connection");
   ++connections_;
   ++handshakes_;
-  ++of_address;
+  ++by_address_[address].connections;
+  ++by_address_[address].handshakes;
   const peer other{"", host_port{address, from.port()}.text()};
   detail::session_parts parts{
       core_,          std::move(socket), std::move(bytes), other, true, tls_.has_value(), settings_.channel,
@@ -163,8 +173,9 @@ detail::session_hooks listener::acceptor::hooks_for(const std::string& address) 
   hooks.judge = [events = events_](const peer& who) {
     return events->accept_peer ? events->accept_peer(who) : std::nullopt;
   };
-  hooks.on_handshaken = on_strand([](acceptor& self) {
+  hooks.on_handshaken = on_strand([address](acceptor& self) {
     --self.handshakes_;
+    --self.by_address_.at(address).handshakes;
     self.accept();
   });
   hooks.on_open = [events = events_](channel_ptr opened) { return events->on_open(std::move(opened)); };
@@ -174,7 +185,7 @@ detail::session_hooks listener::acceptor::hooks_for(const std::string& address) 
   hooks.on_gone = on_strand([address](acceptor& self) {
     --self.connections_;
     const auto at = self.by_address_.find(address);
-    if (--at->second == 0) self.by_address_.erase(at);
+    if (--at->second.connections == 0) self.by_address_.erase(at);
   });
   return hooks;
 }

@@ -1,8 +1,11 @@
 // Peers that do not keep to the protocol, inside TLS and outside.
+#include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <deque>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "actors/net/backoff.hpp"
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 
@@ -160,6 +163,62 @@ BOOST_AUTO_TEST_CASE(a_slow_loris_in_the_handshake) {
   BOOST_REQUIRE(refused);
   BOOST_TEST(refused->what.reason == "no answer within 0.4 s");
   BOOST_TEST((refused->cause == net::failure_cause::timed_out));
+}
+
+/// From one address, in greater numbers than there may be handshakes, and never fewer.
+BOOST_AUTO_TEST_CASE(silent_connections_do_not_keep_others_out) {
+  besieged all;
+  std::atomic<std::size_t> opened{0};
+  const std::jthread loris([&](const std::stop_token& over) {
+    std::deque<raw_peer> silent;
+    while (!over.stop_requested()) {
+      silent.push_back(raw_peer::from_host(2, all.to.port()));
+      if (silent.size() > 300) silent.pop_front();
+      if (++opened > 300) std::this_thread::sleep_for(milliseconds(5));
+    }
+  });
+  const bool many = eventually([&] { return opened > 300; });
+  const auto begun = std::chrono::steady_clock::now();
+  all.check_serves();
+  const auto taken = std::chrono::steady_clock::now() - begun;
+  BOOST_TEST(many);
+  BOOST_TEST((taken < std::chrono::seconds(5)));
+  BOOST_TEST(all.to.wait_refusal()->what.reason == "too many handshakes at once from this address");
+}
+
+/// As nodes behind one address do that start together: those that are turned away try again.
+BOOST_AUTO_TEST_CASE(a_hundred_nodes_of_one_address_get_in) {
+  besieged all;
+  net::transport on;
+  struct one {
+    std::shared_ptr<witness> session;
+    net::backoff pause;
+    std::chrono::steady_clock::time_point next;
+  };
+  std::vector<one> nodes;
+  for (std::uint32_t i = 0; i < 100; ++i)
+    nodes.push_back({connect_to(on, all.to.address(), all.tls),
+                     net::backoff(models::random_stream(i, models::purpose::reconnect, 0, i)),
+                     {}});
+  const auto begun = std::chrono::steady_clock::now();
+  const auto open = [](const one& node) {
+    return node.session->wait([&] { return node.session->channel != nullptr; }, {});
+  };
+  const auto all_in = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    for (auto& node : nodes) {
+      const bool failed = node.session->wait([&] { return node.session->failure.has_value(); }, {});
+      if (!failed) continue;
+      if (node.next == std::chrono::steady_clock::time_point{}) node.next = now + node.pause.next();
+      if (now < node.next) continue;
+      node.next = {};
+      node.session = connect_to(on, all.to.address(), all.tls);
+    }
+    return std::ranges::all_of(nodes, open);
+  };
+  BOOST_TEST(eventually(all_in));
+  BOOST_TEST((std::chrono::steady_clock::now() - begun < std::chrono::seconds(15)));
+  BOOST_TEST(all.to.refusals() > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(too_many_connections) {

@@ -215,6 +215,7 @@ BOOST_AUTO_TEST_CASE(fifty_nodes_share_a_budget_of_two_frames) {
   options.settings.channel.max_message = 8 * mib;
   const auto room = net::budget::make(8 * mib + 8192);
   options.settings.room = room;
+  options.settings.limits.handshakes_per_address = 50;
   options.keep = false;
   gateway to(pki, options);
   net::transport on;

@@ -24,8 +24,14 @@ sockaddr_in loopback(std::uint16_t port) {
   return at;
 }
 
-int connected_socket(std::uint16_t port, int receive_buffer) {
+int connected_socket(std::uint16_t port, int receive_buffer, std::uint8_t host = 1) {
   const int made = ::socket(AF_INET, SOCK_STREAM, 0);
+  auto own = loopback(0);
+  own.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xFFU) | host);
+  if (host != 1 && ::bind(made, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) {
+    ::close(made);
+    throw std::runtime_error("raw_peer: no such address");
+  }
   if (receive_buffer > 0) ::setsockopt(made, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
   const auto at = loopback(port);
   if (::connect(made, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
@@ -38,6 +44,8 @@ int connected_socket(std::uint16_t port, int receive_buffer) {
 }  // namespace
 
 raw_peer::raw_peer(std::uint16_t port, int receive_buffer) : raw_peer(connected_socket(port, receive_buffer), 0, 0) {}
+
+raw_peer raw_peer::from_host(std::uint8_t host, std::uint16_t port) { return {connected_socket(port, 0, host), 0, 0}; }
 
 raw_peer::raw_peer(int socket, int, int) : socket_(socket) {
   // OpenSSL writes without MSG_NOSIGNAL.

@@ -23,6 +23,8 @@ class raw_peer {
  public:
   /// Connects to this machine. Throws std::runtime_error.
   explicit raw_peer(std::uint16_t port, int receive_buffer = 0);
+  /// Likewise, from 127.0.0.`host`.
+  static raw_peer from_host(std::uint8_t host, std::uint16_t port);
   /// Takes over a connected socket.
   static raw_peer from_socket(int socket) { return raw_peer(socket, 0, 0); }
   ~raw_peer();

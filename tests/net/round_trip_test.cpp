@@ -100,6 +100,7 @@ BOOST_AUTO_TEST_CASE(many_channels_at_once) {
   test_pki pki;
   gateway_options options;
   options.threads = 2;
+  options.settings.limits.handshakes_per_address = 100;
   gateway to(pki, options);
   net::transport on;
   const auto tls = client_context(pki.node());
