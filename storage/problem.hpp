@@ -1,9 +1,11 @@
-// Damage that was found in a private store.
+// What is wrong with a private store: damage, or a file that cannot be read.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include "models/result.hpp"
 
 namespace furlong::storage {
 
@@ -12,6 +14,8 @@ struct store_problem {
   std::optional<std::uint32_t> client;  ///< whose value it is, where that can be told
   std::string file;                     ///< inside the store's folder; empty when no single file is meant
   std::string reason;                   ///< "the log is damaged at byte 4096: checksum does not fit"
+  /// Kind runtime: the file may be sound, but the disk or the process cannot read it now.
+  error::kind what = error::kind::data;
 
   /// One line: "shard 3, client 17, shard-0003.g0/000008.log: ...".
   [[nodiscard]] std::string text() const {

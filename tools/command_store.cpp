@@ -1,4 +1,5 @@
 // furlong store
+#include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
 
@@ -84,7 +85,9 @@ int verify(storage::rocks_store& store, output_format format) {
     for (const auto& one : problems) fmt::print("{}\n", one.text());
     fmt::print("{}\n", problems.empty() ? "sound" : fmt::format("{} problems", problems.size()));
   }
-  return problems.empty() ? done : data;
+  if (problems.empty()) return done;
+  const auto damaged = [](const auto& one) { return one.what == error::kind::data; };
+  return std::ranges::any_of(problems, damaged) ? data : failure;
 }
 
 /// The key of an encrypted store: as told, or as the scenario beside the store says.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iostream>
 #include <new>
+#include <sys/resource.h>
 
 #include "models/kernels/kernels.hpp"
 #include "tools/command_line.hpp"
@@ -288,6 +289,15 @@ void add_status(CLI::App& app, command& chosen) {
   sub->callback([options, &chosen] { chosen = [options] { return status_command(*options); }; });
 }
 
+/// A run may hold thousands of files and connections open. What a process gets unasked is often 1024, and it may take
+/// more; where it may not, who runs out says so.
+void raise_file_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Furlong: federation of partially local models");
   app.name("furlong");
@@ -312,6 +322,7 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& why) {
     return app.exit(why) == 0 ? done : usage;
   }
+  raise_file_limit();
   static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
   return chosen();
 }

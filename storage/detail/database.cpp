@@ -232,13 +232,15 @@ result<void> database::sync() {
 }
 
 result<void> sync_files(const fs::path& folder, bool logs) {
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) {
-    const auto name = entry.path().filename().string();
+  const auto files = files_in(folder);
+  if (!files) return tl::unexpected(files.error());
+  for (const auto& file : *files) {
+    const auto name = file.filename().string();
     if (name.starts_with("MANIFEST-") || (logs && name.ends_with(".log")))
-      if (auto synced = sync_path(entry.path()); !synced) {
+      if (auto synced = sync_path(file); !synced) {
         // A log that RocksDB has deleted meanwhile is in tables, which it made durable first.
-        const bool deleted = fs::status(entry.path(), failed).type() == fs::file_type::not_found;
+        std::error_code ignored;
+        const bool deleted = fs::status(file, ignored).type() == fs::file_type::not_found;
         if (!deleted || !name.ends_with(".log")) return synced;
       }
   }

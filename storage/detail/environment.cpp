@@ -161,11 +161,18 @@ rocksdb::ColumnFamilyOptions environment::family_options() const {
 }
 
 result<std::string> environment::read(const std::filesystem::path& file) const {
-  if (!encrypted_) return read_file(file);
+  // A file that is there and cannot be read need not be damaged.
+  const auto kind = [&](bool damaged) { return damaged || !is_there(file) ? error::kind::data : error::kind::runtime; };
+  if (!encrypted_)
+    return read_file(file).map_error([&](error why) {
+      why.what = kind(false);
+      return why;
+    });
   std::string content;
   const auto status = rocksdb::ReadFileToString(env_.get(), file.string(), &content);
   if (status.ok()) return content;
-  return fail(error::kind::data, file.string(), status.ToString(), "check that the file is there and may be read");
+  return fail(kind(status.IsCorruption()), file.string(), status.ToString(),
+              "check that the file is there and may be read");
 }
 
 std::size_t environment::head_bytes() const { return encrypted_ ? cipher_head_bytes : 0; }

@@ -24,7 +24,8 @@ class environment {
 
   [[nodiscard]] rocksdb::DBOptions database_options() const;
   [[nodiscard]] rocksdb::ColumnFamilyOptions family_options() const;
-  /// The whole content of one of RocksDB's files, decrypted.
+  /// The whole content of one of RocksDB's files, decrypted. Fails as data when it is missing or damaged, and as
+  /// runtime when it cannot be read.
   [[nodiscard]] result<std::string> read(const std::filesystem::path& file) const;
   /// Bytes of a file before the content that read() gives.
   [[nodiscard]] std::size_t head_bytes() const;

@@ -42,6 +42,17 @@ result<void> write_all(int file, std::span<const std::byte> content, const fs::p
   return {};
 }
 
+/// Writes a file that nobody knows of yet; durable on return.
+result<void> write_new(const fs::path& path, std::span<const std::byte> content) {
+  const descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (file.number < 0) return system_failure(path, "create the file");
+  if (auto written = write_all(file.number, content, path); !written) return written;
+  if (::fsync(file.number) != 0) return system_failure(path, "make the file durable");
+  return {};
+}
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
 }  // namespace
 
 result<std::string> read_file(const fs::path& path) {
@@ -65,26 +76,25 @@ result<std::string> read_file(const fs::path& path) {
 result<void> replace_file(const fs::path& path, std::span<const std::byte> content) {
   fs::path temporary = path;
   temporary += ".new";
-  {
-    const descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (file.number < 0) return system_failure(temporary, "create the file");
-    if (auto written = write_all(file.number, content, temporary); !written) return written;
-    if (::fsync(file.number) != 0) return system_failure(temporary, "make the file durable");
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return system_failure(path, "replace the file");
-  return sync_path(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  if (auto written = write_new(temporary, content); !written) return written;
+  return rename_path(temporary, path);
+}
+
+result<void> rename_path(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return system_failure(to, "put it in place");
+  return sync_path(folder_of(to));
 }
 
 result<void> create_private_file(const fs::path& path, std::span<const std::byte> content) {
-  {
-    const descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file.number < 0 && errno == EEXIST)
-      return fail(error::kind::usage, path.string(), "the file exists already", "choose another name, or move it away");
-    if (file.number < 0) return system_failure(path, "create the file");
-    if (auto written = write_all(file.number, content, path); !written) return written;
-    if (::fsync(file.number) != 0) return system_failure(path, "make the file durable");
-  }
-  return sync_path(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  if (is_there(path))
+    return fail(error::kind::usage, path.string(), "the file exists already", "choose another name, or move it away");
+  // A process that makes the same file has a temporary one of its own: the first that is linked counts.
+  fs::path temporary = path;
+  temporary += "." + std::to_string(::getpid()) + ".new";
+  auto written = write_new(temporary, content);
+  if (written && ::link(temporary.c_str(), path.c_str()) != 0) written = system_failure(path, "create the file");
+  ::unlink(temporary.c_str());
+  return written.and_then([&] { return sync_path(folder_of(path)); });
 }
 
 result<void> sync_path(const fs::path& path) {
@@ -94,12 +104,28 @@ result<void> sync_path(const fs::path& path) {
   return {};
 }
 
-result<void> sync_folder(const fs::path& folder) {
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::status(path, ignored).type() != fs::file_type::not_found;
+}
+
+result<std::vector<fs::path>> files_in(const fs::path& folder) {
+  std::vector<fs::path> all;
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed))
-    if (entry.is_regular_file(failed))
-      if (auto synced = sync_path(entry.path()); !synced) return synced;
-  if (failed) return fail(error::kind::runtime, folder.string(), "cannot list the folder: " + failed.message());
+  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator(); at.increment(failed))
+    all.push_back(at->path());
+  if (!failed) return all;
+  return fail(failed == std::errc::no_such_file_or_directory ? error::kind::data : error::kind::runtime,
+              folder.string(), "cannot list the folder: " + failed.message(), "check that it is there and may be read");
+}
+
+result<void> sync_folder(const fs::path& folder) {
+  const auto all = files_in(folder);
+  if (!all) return tl::unexpected(all.error());
+  std::error_code ignored;
+  for (const auto& path : *all)
+    if (fs::is_regular_file(path, ignored))
+      if (auto synced = sync_path(path); !synced) return synced;
   return sync_path(folder);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "models/result.hpp"
 
@@ -15,8 +16,14 @@ namespace furlong::storage::detail {
 /// Replaces `file` by `content` so that a crash leaves the old content or the new one, never a mixture, and returns
 /// when the new one is durable: temporary file, fsync, rename, fsync of the folder.
 [[nodiscard]] result<void> replace_file(const std::filesystem::path& file, std::span<const std::byte> content);
-/// Creates a file that only its owner may read and write, durable on return. Fails when it exists.
+/// Renames a file or folder; durable on return.
+[[nodiscard]] result<void> rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
+/// Creates a file that only its owner may read and write, whole or not at all, durable on return. Fails when it exists.
 [[nodiscard]] result<void> create_private_file(const std::filesystem::path& file, std::span<const std::byte> content);
+/// Whether something has this path; so it has when that cannot be told, and who opens it learns why.
+[[nodiscard]] bool is_there(const std::filesystem::path& path);
+/// The paths of all entries of a folder, in no order.
+[[nodiscard]] result<std::vector<std::filesystem::path>> files_in(const std::filesystem::path& folder);
 /// Makes the content of a file, or the entries of a folder, durable.
 [[nodiscard]] result<void> sync_path(const std::filesystem::path& path);
 /// Makes every regular file in a folder durable, then the folder.

@@ -26,9 +26,8 @@ std::optional<found_folder> parse(const fs::path& folder) {
   const auto name = folder.filename().string();
   if (std::sscanf(name.c_str(), "shard-%u.g%u", &found.shard, &found.generation) != 2) return std::nullopt;
   if (name != generation_folder({}, found.shard, found.generation).string()) return std::nullopt;
-  std::error_code failed;
   found.path = folder;
-  found.sealed = fs::exists(folder / seal_name, failed);
+  found.sealed = is_there(folder / seal_name);
   return found;
 }
 
@@ -49,10 +48,10 @@ result<std::vector<std::optional<std::uint32_t>>> find_generations(const fs::pat
                                                                    bool clean) {
   std::vector<std::optional<std::uint32_t>> valid(shards);
   std::vector<found_folder> all;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(store, failed))
-    if (const auto found = parse(entry.path()); found && found->shard < shards) all.push_back(*found);
-  if (failed) return fail(error::kind::data, store.string(), "cannot list the folder: " + failed.message());
+  const auto files = files_in(store);
+  if (!files) return tl::unexpected(files.error());
+  for (const auto& file : *files)
+    if (const auto found = parse(file); found && found->shard < shards) all.push_back(*found);
   for (const auto& found : all)
     if (found.sealed) valid[found.shard] = std::max(valid[found.shard].value_or(0), found.generation);
   for (const auto& found : all)

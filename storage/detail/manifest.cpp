@@ -60,10 +60,7 @@ result<store_manifest> read_message(schema::StoreManifest::Reader message, const
 
 }  // namespace
 
-bool has_manifest(const fs::path& store) {
-  std::error_code failed;
-  return fs::exists(store / file_name, failed);
-}
+bool has_manifest(const fs::path& store) { return is_there(store / file_name); }
 
 result<void> write_manifest(const fs::path& store, const store_manifest& manifest) {
   capnp::MallocMessageBuilder message;

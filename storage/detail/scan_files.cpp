@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "storage/detail/database.hpp"
+#include "storage/detail/files.hpp"
 #include "storage/detail/log_scan.hpp"
 
 namespace furlong::storage::detail {
@@ -9,8 +10,6 @@ namespace furlong::storage::detail {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr auto mend = "restore the store from a copy, or start the run anew";
 
 std::string name_in_store(const fs::path& file) { return (file.parent_path().filename() / file.filename()).string(); }
 
@@ -20,7 +19,7 @@ bool scan_one(const environment& env, const database_place& place, const fs::pat
               const Owner& owner, std::vector<store_problem>& problems) {
   const auto content = env.read(file);
   if (!content) {
-    problems.push_back({place.shard, std::nullopt, name_in_store(file), content.error().reason});
+    problems.push_back({place.shard, std::nullopt, name_in_store(file), content.error().reason, content.error().what});
     return false;
   }
   const auto scan = scan_log(*content);
@@ -39,7 +38,8 @@ std::vector<store_problem> scan_manifest(const environment& env, const database_
   const auto name = env.read(current);
   if (!name || !name->starts_with("MANIFEST-") || !name->ends_with('\n')) {
     problems.push_back({place.shard, std::nullopt, name_in_store(current),
-                        name ? "the file is damaged: it does not name a MANIFEST" : name.error().reason});
+                        name ? "the file is damaged: it does not name a MANIFEST" : name.error().reason,
+                        name ? error::kind::data : name.error().what});
     return problems;
   }
   const auto owner = [&](std::string_view payload) { return owner_in_manifest(place.spread, payload); };
@@ -50,10 +50,14 @@ std::vector<store_problem> scan_manifest(const environment& env, const database_
 std::vector<store_problem> scan_logs(const environment& env, const database_place& place,
                                      const std::vector<std::string>& families, bool& torn) {
   std::vector<store_problem> problems;
-  std::vector<fs::path> logs;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(place.folder, failed))
-    if (entry.path().extension() == ".log") logs.push_back(entry.path());
+  auto files = files_in(place.folder);
+  if (!files) {
+    problems.push_back(
+        {place.shard, std::nullopt, place.folder.filename().string(), files.error().reason, files.error().what});
+    return problems;
+  }
+  auto& logs = *files;
+  std::erase_if(logs, [](const fs::path& file) { return file.extension() != ".log"; });
   std::ranges::sort(logs);
   const auto owner = [&](const std::string& payload) { return owner_in_log(place.spread, payload, families); };
   for (const auto& log : logs) torn |= scan_one(env, place, log, "log", owner, problems);
@@ -63,7 +67,10 @@ std::vector<store_problem> scan_logs(const environment& env, const database_plac
 tl::unexpected<error> as_error(const database_place& place, const store_problem& problem) {
   const auto client = problem.client ? ", client " + std::to_string(*problem.client) : std::string();
   const auto file = problem.file.empty() ? std::string() : problem.file + ": ";
-  return fail(error::kind::data, place.name + client, file + problem.reason, mend);
+  return fail(problem.what, place.name + client, file + problem.reason,
+              problem.what == error::kind::data
+                  ? "restore the store from a copy, or start the run anew"
+                  : "check the disk, the folder's permissions, and how many files may be open (ulimit -n)");
 }
 
 }  // namespace furlong::storage::detail

@@ -19,10 +19,12 @@ std::vector<store_problem> verify_tables(const environment& env, rocksdb::DB& db
     const auto generator = factory->CreateFileChecksumGenerator({});
     if (content) generator->Update(content->data(), content->size());
     generator->Finalize();
-    if (!content)
+    if (!content) {
       problem.reason = content.error().reason;
-    else if (generator->GetChecksum() != table.file_checksum)
+      problem.what = content.error().what;
+    } else if (generator->GetChecksum() != table.file_checksum) {
       problem.reason = "the table is damaged: its checksum does not fit its content";
+    }
     if (!problem.reason.empty()) problems.push_back(std::move(problem));
   }
   return problems;
@@ -30,12 +32,12 @@ std::vector<store_problem> verify_tables(const environment& env, rocksdb::DB& db
 
 void shard::verify_records(std::vector<store_problem>& problems) {
   const auto clients = db_->clients();
-  if (!clients) return problems.push_back({number_, std::nullopt, {}, clients.error().reason});
+  if (!clients) return problems.push_back({number_, std::nullopt, {}, clients.error().reason, clients.error().what});
   for (const auto client : *clients) {
     const auto& of = *db_->find(client);
     for (std::size_t slot = 0; slot < of.tags.size(); ++slot)
       if (const auto record = read(client, of, slot); !record)
-        problems.push_back({number_, client, {}, record.error().reason});
+        problems.push_back({number_, client, {}, record.error().reason, record.error().what});
   }
 }
 
@@ -51,7 +53,7 @@ void shard::verify(std::vector<store_problem>& problems) {
   };
   if (add(scan_manifest(facts_.env, at))) return;  // without it nobody knows what the rest means
   const auto families = list_families(facts_.env, at);
-  if (!families) return problems.push_back({number_, std::nullopt, {}, families.error().reason});
+  if (!families) return problems.push_back({number_, std::nullopt, {}, families.error().reason, families.error().what});
   bool torn = false;
   const bool damaged = add(scan_logs(facts_.env, at, *families, torn));
   const auto opened = open();
@@ -60,7 +62,7 @@ void shard::verify(std::vector<store_problem>& problems) {
     add(verify_tables(facts_.env, db_->raw(), at));
     verify_records(problems);
   } else if (!damaged && !add(diagnose_tables(facts_.env, at, *families))) {
-    problems.push_back({number_, std::nullopt, {}, opened.error().reason});
+    problems.push_back({number_, std::nullopt, {}, opened.error().reason, opened.error().what});
   }
 }
 

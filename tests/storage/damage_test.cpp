@@ -1,4 +1,6 @@
 // Whatever bit is flipped in whatever file: it is found, and said whose value it hit.
+#include <sys/resource.h>
+
 #include "storage/rocks_store.hpp"
 #include "tests/storage/store_kinds.hpp"
 
@@ -53,6 +55,22 @@ std::vector<storage::store_problem> inspect(const store_kind& kind, const fs::pa
   }
   return store->verify();
 }
+
+/// While it lives, this process can open no more files.
+class no_more_files {
+ public:
+  no_more_files() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit lower{0, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &lower);
+  }
+  ~no_more_files() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  no_more_files(const no_more_files&) = delete;
+  no_more_files& operator=(const no_more_files&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 /// The only file below `folder` that ends so.
 fs::path only(const fs::path& folder, const std::string& ending) {
@@ -227,6 +245,26 @@ BOOST_DATA_TEST_CASE(a_missing_file_is_named, all_kinds, kind) {
   const auto problems = store->verify();
   BOOST_TEST_REQUIRE(!problems.empty());
   BOOST_TEST(contains(problems.front().text(), ".sst"));
+}
+
+// The disk, or the process's limits, may be at fault: the files are as they were.
+BOOST_DATA_TEST_CASE(files_that_cannot_be_opened_now_are_not_damaged, all_kinds, kind) {
+  const temporary_folder folder;
+  const auto layout = small_layout();
+  fill(kind, folder.path(), layout, 24);
+  const auto store = must(rocks_store::open(folder.path(), layout, kind.options({.history = {{100}}})));
+  private_parameters out(layout);
+  {
+    const no_more_files limit;
+    const auto found = store->load(first_client, out);
+    must_fail(found);
+    BOOST_TEST((found.error().what == error::kind::runtime));
+    BOOST_TEST(!contains(found.error().text(), "restore the store"), found.error().text());
+    const auto problems = store->verify();
+    BOOST_TEST_REQUIRE(!problems.empty());
+    BOOST_TEST((problems.front().what == error::kind::runtime));
+  }
+  BOOST_TEST(must(store->load(first_client, out)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
