@@ -158,6 +158,15 @@ rocks_store::~rocks_store() = default;
 
 bool rocks_store::is_in(const fs::path& folder) { return detail::has_manifest(folder); }
 
+bool rocks_store::is_vacant(const fs::path& folder) {
+  if (!detail::is_there(folder)) return true;
+  const auto all = detail::files_in(folder);
+  return all && std::ranges::all_of(*all, [](const fs::path& path) {
+           const auto name = path.filename();
+           return name == "LOCK" || name == "store.furlong.new" || name == "lost+found";
+         });
+}
+
 result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder, models::layout_ptr private_layout,
                                                          const store_options& options) {
   if (detail::has_manifest(folder))

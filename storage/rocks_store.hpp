@@ -66,6 +66,9 @@ class rocks_store final : public federated::private_store {
  public:
   /// Whether a folder has a store.
   [[nodiscard]] static bool is_in(const std::filesystem::path& folder);
+  /// Whether a folder has nothing in it but what a creation leaves that was cut off, or a new file system has. So is
+  /// one that does not exist.
+  [[nodiscard]] static bool is_vacant(const std::filesystem::path& folder);
   /// Makes a store in a folder that has none.
   [[nodiscard]] static result<std::unique_ptr<rocks_store>> create(const std::filesystem::path& folder,
                                                                    models::layout_ptr private_layout,

@@ -34,32 +34,21 @@ result<void> remember(const std::filesystem::path& folder, std::uint64_t start_i
   return write_atomically(start_file(folder), json{{"start_id", start_id}}.dump());
 }
 
-result<bool> is_empty(federated::private_store& store) {
-  bool empty = true;
-  if (auto seen = store.visit([&](std::uint32_t, std::uint64_t, const auto&) { empty = false; }); !seen)
-    return tl::unexpected(seen.error());
-  return empty;
-}
-
 /// A run that starts again from nothing has the id of the one before: without this, values of the earlier start would
-/// pass for values of this one.
-result<void> check_start(federated::private_store& store, const std::filesystem::path& folder, std::uint64_t start_id) {
+/// pass for values of this one. Looks before the store is opened for the run, which may make them void for good.
+result<void> check_start(const federated::experiment& e, const std::filesystem::path& folder, std::uint64_t start_id) {
   const auto known = recall(folder);
   if (!known) return tl::unexpected(known.error());
   if (*known == start_id) return {};
-  const auto empty = is_empty(store);
-  if (!empty) return tl::unexpected(empty.error());
-  if (!*empty)
-    return fail(error::kind::usage, folder.string(),
-                "has the private values of an earlier start of this run, and the server has started it from nothing",
-                "name another --store, or remove this folder");
-  return remember(folder, start_id);
-}
-
-bool is_other_folder(const std::filesystem::path& folder) {
-  std::error_code none;
-  return std::filesystem::exists(folder, none) && !std::filesystem::is_empty(folder, none) &&
-         !storage::rocks_store::is_in(folder);
+  const auto store = storage::rocks_store::inspect(folder, storage::store_access::read, e.settings.own.key_file);
+  if (!store) return tl::unexpected(store.error());
+  if ((*store)->run() != e.run) return {};  // a better reason, which opening it tells
+  const auto values = (*store)->list();
+  if (!values) return tl::unexpected(values.error());
+  if (values->empty()) return {};
+  return fail(error::kind::usage, folder.string(),
+              "has the private values of an earlier start of this run, and the server has started it from nothing",
+              "name another --store, or remove this folder");
 }
 
 }  // namespace
@@ -76,12 +65,15 @@ result<std::shared_ptr<federated::private_store>> open_node_store(const federate
                                                                   std::uint32_t clients) {
   if (!federated::is_stateful(e.settings.algorithm))
     return std::make_shared<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
-  if (is_other_folder(folder))
+  if (storage::rocks_store::is_in(folder)) {
+    if (auto same = check_start(e, folder, got.start_id); !same) return tl::unexpected(same.error());
+  } else if (!storage::rocks_store::is_vacant(folder)) {
     return fail(error::kind::usage, folder.string(), "is not empty, and has no private store",
                 "name a new or empty folder with --store, or the one that this node had before");
+  }
   auto values = open_private_store(e, folder, got.history, clients, true);
   if (!values) return tl::unexpected(values.error());
-  if (auto same = check_start(**values, folder, got.start_id); !same) return tl::unexpected(same.error());
+  if (auto noted = remember(folder, got.start_id); !noted) return tl::unexpected(noted.error());
   return std::shared_ptr<federated::private_store>(std::move(*values));
 }
 

@@ -51,8 +51,7 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
   options.layout = e.settings.own.layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
                                                                              : storage::store_layout::per_client;
   options.key_file = e.settings.own.key_file;
-  // A node's may be a disk that was mounted there, and is new.
-  const bool there = std::filesystem::exists(folder) && !(same_life && std::filesystem::is_empty(folder));
+  const bool there = storage::rocks_store::is_in(folder);
   if (const auto& key = options.key_file; !there && !key.empty() && !std::filesystem::exists(key)) {
     if (auto made = storage::create_key_file(key); !made) return tl::unexpected(made.error());
     spdlog::warn("made the key file {}: without it the private values cannot be read", key.string());
