@@ -30,4 +30,5 @@ struct StoreManifest {
   bucketClients @8 :UInt32;       # clients of a family, where bucketed
   keySalt @9 :Data;               # of an encrypted store, else empty
   keyCheck @10 :Data;             # what the right key gives
+  covered @11 :UInt64;            # values that only checkpoints before this version cover may be overwritten
 }

@@ -1,6 +1,7 @@
 #include "storage/rocks_store.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <mutex>
 
@@ -68,11 +69,16 @@ struct rocks_store::content {
               described.history,
               read_only,
               described.history.resumed_at(),
-              {described.spread.layout, keys}} {}
+              {described.spread.layout, keys}},
+        recorded(described.covered) {}
 
   /// Takes the lock, finds the shards, and begins a life when `begin` says of which history.
   /// @param begins which life; null: none
   result<void> start(std::uint32_t open_shards, const store_options* begins);
+  /// Fails, and changes nothing, when values that the new life begins from may be overwritten.
+  [[nodiscard]] result<void> begin_life(const store_options& options);
+  /// Puts the last durable checkpoint on record, before a commit overwrites what only older ones cover.
+  [[nodiscard]] result<void> record_covered();
   [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const { return manifest.spread.shard_of(client); }
   /// Notes that a shard was used, and closes those that were not for longest.
   void touch(std::uint32_t shard);
@@ -84,6 +90,8 @@ struct rocks_store::content {
   store_manifest manifest;
   detail::store_facts facts;
   detail::folder_lock lock;
+  std::mutex manifest_lock;
+  std::atomic<std::uint64_t> recorded;  // manifest.covered, as it is on disk
   std::vector<std::unique_ptr<detail::shard>> shards;
 
   std::mutex recent_lock;  // taken after a shard's own lock, never before one
@@ -96,21 +104,45 @@ result<void> rocks_store::content::start(std::uint32_t open_shards, const store_
   auto taken = detail::folder_lock::take(facts.folder, facts.read_only);
   if (!taken) return tl::unexpected(taken.error());
   lock = std::move(*taken);
-  if (begins != nullptr) {
-    if (begins->same_life)
-      facts.history.go_on(begins->history);
-    else
-      facts.history.begin(begins->history);
-    facts.covered = facts.history.resumed_at();
-    manifest.history = facts.history;
-    if (auto written = write_manifest(facts.folder, manifest); !written) return written;
-  }
+  if (begins != nullptr)
+    if (auto begun = begin_life(*begins); !begun) return begun;
   const auto generations = detail::find_generations(facts.folder, manifest.spread.shards, !facts.read_only);
   if (!generations) return tl::unexpected(generations.error());
   for (std::uint32_t i = 0; i < manifest.spread.shards; ++i)
     shards.push_back(std::make_unique<detail::shard>(facts, i, (*generations)[i]));
   place.assign(shards.size(), recent.end());
   limit = std::max(1U, open_shards);
+  return {};
+}
+
+result<void> rocks_store::content::begin_life(const store_options& options) {
+  const auto last = facts.history.life();
+  if (options.same_life)
+    facts.history.go_on(options.history);
+  else
+    facts.history.begin(options.history);
+  const auto from = facts.history.bound(last);
+  if (from > 0 && from < manifest.covered)  // from 0 on, nothing is needed
+    return fail(error::kind::data, facts.folder.string(),
+                "the private store is ahead of the checkpoint of version " + std::to_string(from) +
+                    ": it has gone on after the one of version " + std::to_string(manifest.covered) +
+                    ", and may have overwritten what the older one covers",
+                "restore the store and the checkpoint from the same copy, or start the run anew");
+  manifest.history = facts.history;
+  manifest.covered = std::min(manifest.covered, from);
+  if (auto written = write_manifest(facts.folder, manifest); !written) return written;
+  recorded = manifest.covered;
+  facts.covered = std::max(facts.history.resumed_at(), manifest.covered);
+  return {};
+}
+
+result<void> rocks_store::content::record_covered() {
+  if (recorded >= facts.covered) return {};
+  const std::lock_guard hold(manifest_lock);
+  if (recorded >= facts.covered) return {};
+  manifest.covered = facts.covered;
+  if (auto written = write_manifest(facts.folder, manifest); !written) return written;
+  recorded = manifest.covered;
   return {};
 }
 
@@ -231,6 +263,7 @@ result<void> rocks_store::commit(std::uint32_t client, std::uint64_t version, co
   if (content_->facts.read_only || value.values().size() != content_->facts.layout->size())
     return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
                 content_->facts.read_only ? "the store was opened for reading" : "the value is not of its layout");
+  if (auto recorded = content_->record_covered(); !recorded) return recorded;
   const auto number = content_->shard_of(client);
   auto done = content_->shards[number]->commit(client, version, value.values());
   content_->touch(number);
@@ -261,6 +294,7 @@ result<void> rocks_store::visit(
 
 const models::layout_ptr& rocks_store::layout() const { return content_->facts.layout; }
 std::uint64_t rocks_store::run() const { return content_->manifest.run; }
+std::uint64_t rocks_store::covered() const { return content_->recorded; }
 std::uint32_t rocks_store::shards() const { return content_->manifest.spread.shards; }
 store_layout rocks_store::kind() const { return content_->manifest.spread.layout; }
 bool rocks_store::encrypted() const { return content_->manifest.encrypted(); }

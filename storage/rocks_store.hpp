@@ -74,7 +74,8 @@ class rocks_store final : public federated::private_store {
                                                                    models::layout_ptr private_layout,
                                                                    const store_options& options);
   /// Goes on with a store: begins another life of it, from the checkpoint at the end of the history, or from nothing.
-  /// Fails when it is of another run or layout, damaged, or in use by another process.
+  /// Fails when it is of another run or layout, damaged, or in use by another process; and (kind data, with nothing
+  /// changed) when it has gone on after a later checkpoint, and so may have overwritten values that this one covers.
   [[nodiscard]] static result<std::unique_ptr<rocks_store>> open(const std::filesystem::path& folder,
                                                                  const models::layout_ptr& private_layout,
                                                                  const store_options& options);
@@ -104,6 +105,8 @@ class rocks_store final : public federated::private_store {
   /// The private layout; after inspect(), as the store describes it.
   [[nodiscard]] const models::layout_ptr& layout() const;
   [[nodiscard]] std::uint64_t run() const;
+  /// The last checkpoint after which values were committed: what only earlier ones cover may be overwritten. 0: none.
+  [[nodiscard]] std::uint64_t covered() const;
   [[nodiscard]] std::uint32_t shards() const;
   [[nodiscard]] store_layout kind() const;
   [[nodiscard]] bool encrypted() const;

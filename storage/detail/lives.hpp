@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -39,8 +40,10 @@ class lives {
   }
   [[nodiscard]] std::uint32_t life() const { return static_cast<std::uint32_t>(resumed_at_.size()); }
   /// Whether work of `in_life` at `version` is part of what the present life builds on.
-  [[nodiscard]] bool contains(std::uint32_t in_life, std::uint64_t version) const {
-    return in_life >= lowest_.size() || version < lowest_[in_life];
+  [[nodiscard]] bool contains(std::uint32_t in_life, std::uint64_t version) const { return version < bound(in_life); }
+  /// The lowest version that a life after `in_life` began from: its work at this version and above does not count.
+  [[nodiscard]] std::uint64_t bound(std::uint32_t in_life) const {
+    return in_life >= lowest_.size() ? std::numeric_limits<std::uint64_t>::max() : lowest_[in_life];
   }
   /// Version of the checkpoint that the present life began from.
   [[nodiscard]] std::uint64_t resumed_at() const { return resumed_at_.empty() ? 0 : resumed_at_.back(); }

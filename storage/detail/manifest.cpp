@@ -53,6 +53,7 @@ result<store_manifest> read_message(schema::StoreManifest::Reader message, const
   if (hash.size() != expected.size() || std::memcmp(hash.begin(), expected.data(), expected.size()) != 0)
     return unreadable(file, "the layout's hash does not fit its signature");
   manifest.history = lives(to_vector(message.getLives()), to_vector(message.getHistory()));
+  manifest.covered = message.getCovered();
   manifest.key_salt = to_text(message.getKeySalt());
   manifest.key_check = to_text(message.getKeyCheck());
   return manifest;
@@ -78,6 +79,7 @@ result<void> write_manifest(const fs::path& store, const store_manifest& manifes
   root.setLayoutHash({reinterpret_cast<const capnp::byte*>(hash.data()), hash.size()});
   fill(root.initLives(static_cast<unsigned>(manifest.history.all().size())), manifest.history.all());
   fill(root.initHistory(static_cast<unsigned>(manifest.history.told().size())), manifest.history.told());
+  root.setCovered(manifest.covered);
   const auto bytes = seal(magic, flat(message));
   return replace_file(store / file_name, std::as_bytes(std::span(bytes)));
 }

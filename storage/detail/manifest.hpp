@@ -17,8 +17,9 @@ struct store_manifest {
   detail::spread spread;
   std::string signature;  ///< of the private layout
   lives history;
-  std::string key_salt;   ///< of an encrypted store, else empty
-  std::string key_check;  ///< store_keys::check of the right key
+  std::uint64_t covered = 0;  ///< values that only checkpoints before this version cover may be overwritten
+  std::string key_salt;       ///< of an encrypted store, else empty
+  std::string key_check;      ///< store_keys::check of the right key
 
   [[nodiscard]] bool encrypted() const { return !key_salt.empty(); }
 };

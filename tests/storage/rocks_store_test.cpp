@@ -1,6 +1,8 @@
 // What is particular to the durable store: its folder, its shards, its logs.
 #include "storage/rocks_store.hpp"
 
+#include <unistd.h>
+
 #include "tests/storage/store_kinds.hpp"
 
 namespace furlong::tests {
@@ -239,6 +241,81 @@ BOOST_DATA_TEST_CASE(a_life_goes_on_while_the_store_is_closed, all_kinds, kind) 
   BOOST_TEST(has(*open({4, 4}), 1, 3));
   must(open({4, 4})->commit(1, 5, make_value(layout, 1, 5)));
   BOOST_TEST(has(*open({4, 4}), 1, 5));
+}
+
+// Once a store has gone on after a checkpoint, it no longer has what older checkpoints cover.
+BOOST_DATA_TEST_CASE(a_store_does_not_go_back_behind_a_checkpoint_that_it_went_on_from, all_kinds, kind) {
+  const temporary_folder folder;
+  const auto layout = small_layout();
+  const auto put = [&](rocks_store& store, std::uint32_t client, std::uint64_t version) {
+    must(store.commit(client, version, make_value(layout, client, version)));
+  };
+  const auto options = [&](std::vector<std::uint64_t> resumed_at) {
+    return kind.options({.history = {std::move(resumed_at)}});
+  };
+  {
+    const auto store = must(rocks_store::create(folder.path(), layout, options({})));
+    put(*store, 1, 12);
+    store->covered(15);
+    put(*store, 1, 22);
+    put(*store, 2, 22);
+  }
+  {
+    const auto store = must(rocks_store::open(folder.path(), layout, options({15})));
+    BOOST_TEST(has(*store, 1, 12));
+    BOOST_TEST(!has(*store, 2, 22));  // was first stored after the checkpoint
+    put(*store, 1, 22);
+    store->covered(25);
+  }
+  {
+    const auto store = must(rocks_store::open(folder.path(), layout, options({15, 15})));  // nothing has followed 25
+    BOOST_TEST(has(*store, 1, 12));
+    put(*store, 1, 22);
+    store->covered(25);
+    put(*store, 1, 47);
+  }
+  const auto before = slurp(folder.path() / "store.furlong");
+  const auto refused = rocks_store::open(folder.path(), layout, options({15, 15, 15}));
+  BOOST_TEST(contains(must_fail(refused), "the private store is ahead of the checkpoint"));
+  BOOST_TEST((refused.error().what == error::kind::data));
+  BOOST_TEST(slurp(folder.path() / "store.furlong") == before);
+  BOOST_TEST(has(*must(rocks_store::open(folder.path(), layout, options({15, 15, 25}))), 1, 22));
+  // Begun anew, it needs nothing of before.
+  const auto anew = must(rocks_store::open(folder.path(), layout, options({})));
+  put(*anew, 1, 3);
+  anew->covered(4);
+  put(*anew, 1, 5);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_creation_leaves_that_was_cut_off_is_no_store) {
+  const temporary_folder folder;
+  BOOST_TEST(rocks_store::is_vacant(folder.path() / "none"));
+  BOOST_TEST(rocks_store::is_vacant(folder.path()));
+  fs::create_directory(folder.path() / "lost+found");
+  spill(folder.path() / "LOCK", "");
+  spill(folder.path() / "store.furlong.new", "FURLSTO");
+  BOOST_TEST(rocks_store::is_vacant(folder.path()));
+  must(rocks_store::create(folder.path(), small_layout(), {.history = {}}));
+  BOOST_TEST(!rocks_store::is_vacant(folder.path()));
+  must(rocks_store::open(folder.path(), small_layout(), {.history = {}}));
+  const temporary_folder other;
+  spill(other.path() / "letter.txt", "");
+  BOOST_TEST(!rocks_store::is_vacant(other.path()));
+}
+
+BOOST_AUTO_TEST_CASE(a_key_file_is_made_whole_or_not_at_all) {
+  const temporary_folder folder;
+  const auto key = folder.path() / "key";
+  fs::create_directory(key.string() + "." + std::to_string(::getpid()) + ".new");  // in the way of the temporary file
+  BOOST_TEST(!storage::create_key_file(key).has_value());
+  BOOST_TEST(!fs::exists(key));
+  fs::remove(key.string() + "." + std::to_string(::getpid()) + ".new");
+  must(storage::create_key_file(key));
+  const auto made = slurp(key);
+  BOOST_TEST(made.size() == 65U);
+  BOOST_TEST(contains(must_fail(storage::create_key_file(key)), "exists already"));
+  BOOST_TEST(slurp(key) == made);
+  BOOST_TEST(files_below(folder.path()).size() == 1U);
 }
 
 BOOST_DATA_TEST_CASE(large_values_live_in_tables, all_kinds, kind) {
