@@ -206,6 +206,19 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   }
 }
 
+/// The checkpoint as a file's content. Fails where Cap'n Proto refuses: a list can be too long for it.
+result<std::string> encode(const fs::path& file, const server_state& state) {
+  try {
+    capnp::MallocMessageBuilder message(count(state.model.values().size() + 1024));
+    write(message.initRoot<schema::Checkpoint>(), state);
+    return detail::seal(magic, detail::flat(message));
+  } catch (const kj::Exception& bad) {
+    return fail(error::kind::runtime, file.string(),
+                std::string("the checkpoint cannot be written: ") + bad.getDescription().cStr(),
+                "make the model smaller (model.*)");
+  }
+}
+
 /// The first tensor that differs between two signatures, here and there.
 std::string first_difference(std::string_view saved, std::string_view asked) {
   const auto same = static_cast<std::size_t>(std::ranges::mismatch(saved, asked).in1 - saved.begin());
@@ -275,22 +288,27 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   return state;
 }
 
+result<void> write_into(const fs::path& folder, const server_state& state) {
+  if (state.ledger)
+    if (auto appended = append_participation(folder, *state.ledger); !appended) return appended;
+  return encode(folder / file_name, state).and_then([&](const std::string& bytes) {
+    return detail::replace_file(folder / file_name, std::as_bytes(std::span(bytes)));
+  });
+}
+
 }  // namespace
 
 result<void> write_checkpoint(const fs::path& folder, const server_state& state) {
-  if (auto made = detail::make_folder(folder); !made) return made;
-  if (state.ledger)
-    if (auto appended = append_participation(folder, *state.ledger); !appended) return appended;
-  capnp::MallocMessageBuilder message(count(state.model.values().size() + 1024));
-  write(message.initRoot<schema::Checkpoint>(), state);
-  const auto bytes = detail::seal(magic, detail::flat(message));
-  return detail::replace_file(folder / file_name, std::as_bytes(std::span(bytes)));
+  if (detail::is_there(folder)) return write_into(folder, state);
+  auto fresh = folder;
+  fresh += ".new";
+  if (auto removed = detail::remove_folder(fresh); !removed) return removed;
+  if (auto made = detail::make_folder(fresh); !made) return made;
+  if (auto written = write_into(fresh, state); !written) return written;
+  return detail::rename_path(fresh, folder);
 }
 
-bool has_checkpoint(const fs::path& folder) {
-  std::error_code failed;
-  return fs::exists(folder / file_name, failed);
-}
+bool has_checkpoint(const fs::path& folder) { return detail::is_there(folder / file_name); }
 
 result<server_state> read_checkpoint(const fs::path& folder, const models::layout_ptr& shared_layout,
                                      const origin_check& check) {

@@ -11,11 +11,11 @@
 
 namespace furlong::storage {
 
-/// Replaces the checkpoint in `folder` (created when missing). On return the new one is durable; a crash before that
-/// leaves the old one.
+/// Replaces the checkpoint in `folder`. On return the new one is durable; a crash before that leaves the old one. The
+/// folder appears with its first checkpoint in it: one without has lost it.
 [[nodiscard]] result<void> write_checkpoint(const std::filesystem::path& folder,
                                             const federated::protocol::server_state& state);
-/// Whether there is a checkpoint in `folder`, readable or not.
+/// Whether there is a checkpoint in `folder`, readable or not; so there is when that cannot be told.
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder);
 /// What a checkpoint is of, whatever its model.
 struct checkpoint_origin {

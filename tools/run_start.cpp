@@ -78,8 +78,12 @@ result<std::unique_ptr<federated::private_store>> open_store(const session& of, 
 result<start_point> start_afresh(const session& of, const run_directory& folder, store_holder holder) {
   if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
     return tl::unexpected(written.error());
-  std::error_code ignored;  // what a run left that was killed before its first checkpoint
-  std::filesystem::remove_all(folder.private_store(), ignored);
+  std::error_code failed;  // what a run left that was killed before its first checkpoint
+  std::filesystem::remove_all(folder.private_store(), failed);
+  if (failed)
+    return fail(error::kind::runtime, folder.private_store().string(),
+                "what an earlier start of the run left cannot be removed: " + failed.message(),
+                "remove the folder, or choose another --out");
   auto store = open_store(of, folder, {}, holder);
   if (!store) return tl::unexpected(store.error());
   auto data = data_sha256(of);
@@ -105,6 +109,16 @@ error other_run(const session& of, const run_directory& folder, const std::strin
   if (changed.size() > most) why += fmt::format(" and {} more", changed.size() - most);
   return {error::kind::usage, folder.root().string(), why,
           "resume with the scenario that the folder's scenario.toml shows, or choose another --out"};
+}
+
+/// A store is made before the first checkpoint: where there is one, an empty store would let every client start anew.
+result<void> check_store_is_there(const session& of, const run_directory& folder, store_holder holder) {
+  if (holder == store_holder::nodes || !federated::is_stateful(of.experiment.settings.algorithm) ||
+      storage::rocks_store::is_in(folder.private_store()))
+    return {};
+  return fail(error::kind::data, folder.private_store().string(),
+              "the private store of the run is gone: it has a checkpoint, and its clients have no values",
+              "put it back, from the same copy as the checkpoint, or run from the start in another --out");
 }
 
 /// The checkpoint in a folder, if it is of this run and has not got beyond it.
@@ -137,6 +151,7 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
         "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "
         "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
         state->kernel_level, here);
+  if (auto kept = check_store_is_there(of, folder, holder); !kept) return tl::unexpected(kept.error());
   // A run with more to do has not ended, whatever it was before. Its summary goes first: without one a run that had
   // ended gets it back by another resume, while an unfinished one with a summary would pass for a finished one.
   if (!federated::protocol::is_over(of.experiment.settings, *state))
@@ -153,14 +168,28 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   return start_point{std::move(*state), std::move(*store)};
 }
 
+/// Whether a run has had a checkpoint that is not there any more. Its folder appears with the first one in it, and a
+/// private store notes from which it went on.
+result<bool> lost_checkpoint(const session& of, const run_directory& folder) {
+  if (std::filesystem::exists(folder.summary()) || std::filesystem::exists(folder.checkpoint())) return true;
+  if (!storage::rocks_store::is_in(folder.private_store())) return false;
+  const auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
+                                                   of.experiment.settings.own.key_file);
+  if (!store) return tl::unexpected(store.error());
+  return (*store)->covered() > 0;
+}
+
 /// A run without a checkpoint starts from nothing. That is only right for one that was killed before its first.
 result<void> check_nothing_is_lost(const session& of, const run_directory& folder) {
   const auto before = scenarios::parse_scenario(folder.scenario());
   if (!before || scenarios::run_id(*before) != of.experiment.run)
     return tl::unexpected(other_run(of, folder, "is the folder"));
-  if (std::filesystem::exists(folder.summary()))
-    return fail(error::kind::data, folder.checkpoint().string(), "the checkpoint of a finished run is gone",
+  const auto lost = lost_checkpoint(of, folder);
+  if (!lost) return tl::unexpected(lost.error());
+  if (*lost)
+    return fail(error::kind::data, folder.checkpoint().string(), "the run had a checkpoint, and it is gone",
                 "put it back, or remove " + folder.root().string() + " to run from the start");
+  fmt::print(stderr, "note: {} has no checkpoint yet: the run starts from nothing\n", folder.root().string());
   return {};
 }
 

@@ -139,6 +139,21 @@ BOOST_AUTO_TEST_CASE(a_failed_write_leaves_the_old_one) {
   check_same(must(storage::read_checkpoint(folder.path(), shared_layout())), state);
 }
 
+BOOST_AUTO_TEST_CASE(the_folder_appears_with_the_first_checkpoint_in_it) {
+  const temporary_folder folder;
+  const auto place = folder.path() / "checkpoint";
+  spill(folder.path() / "checkpoint.new", "in the way of nothing");
+  must(storage::write_checkpoint(place, make_state(3)));
+  BOOST_TEST(!fs::exists(folder.path() / "checkpoint.new"));
+  fs::remove_all(place);
+  auto tall = make_state(3);
+  const auto too_large =
+      std::make_shared<const models::layout>(std::vector<models::tensor_spec>{{"items", 1U << 27U, 1}});
+  tall.model = models::shared_parameters(too_large);
+  BOOST_TEST(contains(must_fail(storage::write_checkpoint(place, tall)), "the checkpoint cannot be written"));
+  BOOST_TEST(!fs::exists(place));
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_checkpoint_says_so) {
   const temporary_folder folder;
   BOOST_TEST(contains(must_fail(storage::read_checkpoint(folder.path(), shared_layout())), "there is no checkpoint"));

@@ -1,4 +1,5 @@
 // A run that is killed, or stopped, and resumed ends with the bits of a run that was not.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <fstream>
@@ -231,6 +232,70 @@ per_round = 2
   write("the dog sat");
   const auto same = run_furlong(folder, arguments);
   BOOST_TEST(same.code == 0, same.err);
+}
+
+namespace {
+
+/// A FURL run that was stopped, and had gone on after its first checkpoint.
+struct stopped_run {
+  stopped_run() : of{small_scenario(folder, "furl", 4000), folder / "run"} {
+    furlong_process process(folder, of.arguments("2"));
+    for (int i = 0; i < 60000 && rounds_on_record() <= 3; ++i) ::usleep(1000);
+    process.send(SIGINT);
+    BOOST_REQUIRE(process.wait() == 5);
+  }
+  [[nodiscard]] std::ptrdiff_t rounds_on_record() const {
+    const auto lines = read_file(of.folder / "metrics.jsonl");
+    return std::count(lines.begin(), lines.end(), '\n');
+  }
+  /// Resumes it, which must fail as data does, leave everything as it is, and say so.
+  void check_refused(const std::string& why) const {
+    const auto metrics = read_file(of.folder / "metrics.jsonl");
+    const auto done = run_furlong(folder, of.arguments("2"));
+    BOOST_TEST(done.code == 3);
+    BOOST_TEST(done.err.find(why) != std::string::npos, done.err);
+    BOOST_TEST(read_file(of.folder / "metrics.jsonl") == metrics);
+  }
+  scratch_folder folder;
+  resumed_run of;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_run_that_has_lost_its_checkpoint_does_not_start_anew, stopped_run) {
+  std::filesystem::rename(of.folder / "checkpoint/checkpoint.furlong", folder / "kept");
+  check_refused("checkpoint: the run had a checkpoint, and it is gone; put it back, or remove");
+  std::filesystem::remove_all(of.folder / "checkpoint");  // the private store knows of it too
+  check_refused("checkpoint: the run had a checkpoint, and it is gone; put it back, or remove");
+  BOOST_TEST(std::filesystem::exists(of.folder / "private/store.furlong"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_that_has_lost_its_private_values_does_not_go_on, stopped_run) {
+  const auto checkpoint = read_file(of.folder / "checkpoint/checkpoint.furlong");
+  std::filesystem::rename(of.folder / "private", folder / "kept");
+  check_refused("the private store of the run is gone");
+  BOOST_TEST(!std::filesystem::exists(of.folder / "private"));
+  BOOST_TEST(read_file(of.folder / "checkpoint/checkpoint.furlong") == checkpoint);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_was_killed_before_its_first_checkpoint_starts_from_nothing) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl");
+  const auto whole = folder / "whole";
+  BOOST_REQUIRE(run_furlong(folder, {"run", scenario.string(), "--out", whole.string()}).code == 0);
+  const resumed_run killed{small_scenario(folder, "furl", 100000), folder / "killed"};
+  auto rarely = killed.arguments("2");
+  rarely.insert(rarely.end(), {"--set", "checkpoint.every=0"});
+  furlong_process process(folder, rarely);
+  for (int i = 0; i < 60000 && !std::filesystem::exists(killed.folder / "private/shard-0000.g0/SEALED"); ++i)
+    ::usleep(1000);
+  process.send(SIGKILL);
+  BOOST_REQUIRE(process.wait() == 128 + SIGKILL);
+  BOOST_REQUIRE(!std::filesystem::exists(killed.folder / "checkpoint"));
+  const auto last = run_furlong(folder, resumed_run{small_scenario(folder, "furl"), killed.folder}.arguments("2"));
+  BOOST_REQUIRE_MESSAGE(last.code == 0, last.err);
+  BOOST_TEST(last.err.find("has no checkpoint yet: the run starts from nothing") != std::string::npos, last.err);
+  expect_same_results(whole, killed.folder);
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_named) {
