@@ -12,9 +12,9 @@ namespace furlong::scenarios {
 
 namespace {
 
-constexpr std::uint64_t endless = 4294967295U;    ///< rounds, where nothing says how many
-constexpr std::size_t many_families = 100000;     ///< clients beyond which a column family for each is a burden
-constexpr std::size_t large_model = 1ULL << 30U;  ///< bytes
+constexpr std::uint64_t endless = 4294967295U;  ///< rounds, where nothing says how many
+constexpr std::size_t many_families = 100000;   ///< clients beyond which a column family for each is a burden
+constexpr std::size_t most_parameters = (1ULL << 27U) - 1;  ///< a checkpoint holds fewer than 512 MiB of them
 
 /// Fails when a number of clients is more than there are.
 result<void> check_count(const scenario& of, const std::string& key, std::uint64_t asked, std::size_t clients) {
@@ -158,13 +158,14 @@ std::vector<std::string> personal_names(const scenario& of, const models::layout
   return names;
 }
 
-/// A note where the model is larger than most machines have room for.
-void note_size(scenario& of, const models::model& model) {
-  const auto bytes = model.tensors()->size() * sizeof(float);
-  if (bytes <= large_model) return;
-  of.notes.push_back("the model has " + std::to_string(model.tensors()->size()) + " parameters, " +
-                     std::to_string(bytes >> 30U) +
-                     " GiB, and a run keeps several copies of it and one for each worker");
+/// A model that no checkpoint holds would be lost at the end of the run.
+result<void> check_model(const scenario& of, const models::model& model) {
+  const auto parameters = model.tensors()->size();
+  if (parameters <= most_parameters) return {};
+  return refuse(of, "model.kind",
+                "the model has " + std::to_string(parameters) + " parameters, and a checkpoint holds at most " +
+                    std::to_string(most_parameters),
+                "make it smaller (model.*), or take fewer items or words (data.*)");
 }
 
 /// A note where tensors are to be rebuilt before clients are scored, and are not. A resolved scenario names the
@@ -200,7 +201,7 @@ result<void> fit(scenario& to, const dataset& data) {
   note_unscored(to, data);
   const auto model = build_model(to, data.clients->facts());
   if (!model) return tl::unexpected(model.error());
-  note_size(to, **model);
+  if (auto fits = check_model(to, **model); !fits) return fits;
   note_untuned(to, **model);
   to.notes.insert(to.notes.end(), data.notes.begin(), data.notes.end());
   auto& settings = to.settings;
