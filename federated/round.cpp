@@ -1,7 +1,9 @@
 #include "federated/round.hpp"
 
+#include <bit>
 #include <cmath>
 
+#include "federated/digest.hpp"
 #include "federated/privacy.hpp"
 #include "federated/rounding.hpp"
 #include "models/kernels/kernels.hpp"
@@ -48,6 +50,31 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
   report.rejected = report.refused.size();
 }
 
+std::string scoring_id(const evaluation_settings& how) {
+  sha256_stream all;
+  for (const std::uint64_t number : {std::uint64_t{how.batch_size}, std::uint64_t{how.clients}, std::uint64_t{how.clip},
+                                     std::uint64_t{how.split}, std::uint64_t{how.reconstruct.size()}})
+    all.add(number);
+  for (const auto& name : how.reconstruct) all.add(std::uint64_t{name.size()}).add(std::string_view(name));
+  return hex(all.finish());
+}
+
+std::string target_id(const evaluation_settings& how) {
+  const auto& target = how.target;
+  sha256_stream all;
+  all.add(std::string_view(scoring_id(how))).add(std::string_view(target.metric));
+  all.add(std::bit_cast<std::uint64_t>(target.value)).add(std::uint64_t{target.at_most});
+  return hex(all.finish());
+}
+
+void fit_to_evaluation(const evaluation_settings& how, protocol::server_state& state) {
+  if (!how.keep_best) state.best.reset();
+  if (state.target_id.empty() || state.target_id == target_id(how)) return;
+  state.target_reached.reset();
+  state.target_version = 0;
+  state.target_id.clear();
+}
+
 std::string selection_metric(const evaluation_settings& settings) {
   const auto& metric = settings.target.metric;
   return "validation." + (metric.empty() ? "loss" : metric.substr(metric.find('.') + 1));
@@ -60,17 +87,20 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
   if (reached && !state.target_reached && (target.at_most ? *reached <= target.value : *reached >= target.value)) {
     state.target_reached = state.now;
     state.target_version = state.version;
+    state.target_id = target_id(settings);
   }
   if (!settings.keep_best) return;
   const auto metric = selection_metric(settings);
   const auto figure = metric_of(figures, metric);
   if (!figure || !std::isfinite(*figure)) return;
-  if (state.best && state.best->metric == metric) {  // else another one was asked for before the run was resumed
+  const auto scoring = scoring_id(settings);
+  const bool same_scoring = state.best && (state.best->scoring.empty() || state.best->scoring == scoring);
+  if (same_scoring && state.best->metric == metric) {  // else another one was asked for before the run was resumed
     const double more = *figure - state.best->figure;
     if (!(smaller_is_better(metric) ? more < 0.0 : more > 0.0)) return;
   }
-  state.best =
-      std::make_shared<const protocol::best_model>(protocol::best_model{metric, *figure, state.version, state.model});
+  state.best = std::make_shared<const protocol::best_model>(
+      protocol::best_model{metric, scoring, *figure, state.version, state.model});
 }
 
 }  // namespace furlong::federated

@@ -30,6 +30,15 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
 /// "best", the model of the best validation figure. Of equal figures the first counts; one that is not finite never.
 void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures);
 
+/// Identifies how clients are scored: figures of different ways cannot be compared.
+[[nodiscard]] std::string scoring_id(const evaluation_settings& how);
+/// Identifies evaluation.target and how clients are scored for it.
+[[nodiscard]] std::string target_id(const evaluation_settings& how);
+
+/// A run may be resumed under another evaluation than that of its last life: forgets a target that was reached when it
+/// is not the one that is asked for now, and a best model when none is.
+void fit_to_evaluation(const evaluation_settings& how, protocol::server_state& state);
+
 /// The validation figure that evaluation.select = "best" goes by: that of evaluation.target.metric, else the loss.
 [[nodiscard]] std::string selection_metric(const evaluation_settings& settings);
 

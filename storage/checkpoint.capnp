@@ -31,6 +31,7 @@ struct Checkpoint {
   startId @23 :UInt64;        # drawn when the run began from nothing; 0: it was not
   best @24 :BestModel;        # absent: none
   dataSha256 @25 :Text;       # of the files that the data were read from; empty: there are none
+  targetId @26 :Text;         # of the target that was reached; empty in older files
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -74,6 +75,7 @@ struct Checkpoint {
     version @1 :UInt64;
     model @2 :Data;             # as Checkpoint.model
     metric @3 :Text;            # that figure is of
+    scoring @4 :Text;           # how it was scored; empty in older files
   }
 
   struct SimulatedTask {

@@ -187,9 +187,11 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   write(out.initSimulation(), state.simulation);
   if (state.target_reached) out.setTargetReached(*state.target_reached);
   out.setTargetVersion(state.target_version);
+  out.setTargetId(state.target_id);
   if (state.best) {
     auto best = out.initBest();
     best.setMetric(state.best->metric);
+    best.setScoring(state.best->scoring);
     best.setFigure(state.best->figure);
     best.setVersion(state.best->version);
     best.setModel(detail::as_data(state.best->model.values()));
@@ -273,10 +275,11 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   state.simulation = std::move(*simulation);
   if (in.getTargetReached() >= 0) state.target_reached = in.getTargetReached();
   state.target_version = in.getTargetVersion();
+  state.target_id = in.getTargetId().cStr();
   if (in.hasBest()) {
     const auto from = in.getBest();
-    federated::protocol::best_model best{from.getMetric().cStr(), from.getFigure(), from.getVersion(),
-                                         models::shared_parameters(layout)};
+    federated::protocol::best_model best{from.getMetric().cStr(), from.getScoring().cStr(), from.getFigure(),
+                                         from.getVersion(), models::shared_parameters(layout)};
     if (!detail::copy_floats(from.getModel(), best.model.values()))
       return unreadable(file, "the best model has another size than the model");
     state.best = std::make_shared<const federated::protocol::best_model>(std::move(best));

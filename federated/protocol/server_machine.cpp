@@ -26,7 +26,7 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
       routed_(who != nullptr && who->routes()),
       reported_(state_.counts) {
   optimizer_.restore(state_.optimizer);
-  if (!e.settings.evaluation.keep_best) state_.best.reset();  // of a life in which it was asked for
+  fit_to_evaluation(e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
   for (auto& [version, model] : std::exchange(state_.started_from, {}))
     broadcasts_[version].from = std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(model), {}});

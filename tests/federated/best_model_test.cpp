@@ -100,9 +100,14 @@ BOOST_AUTO_TEST_CASE(the_targets_figure_is_the_one_that_counts) {
   federated::note_evaluation(other, state, report_of(5.0, 0.1));
   BOOST_TEST(state.best->version == 6U);
   BOOST_TEST(state.best->metric == "validation.loss");
+  // So it does of the same figure of other clients.
+  other.settings.evaluation.clients = 2;
   state.version = 7;
+  federated::note_evaluation(other, state, report_of(6.0, 0.1));
+  BOOST_TEST(state.best->version == 7U);
+  state.version = 8;
   federated::note_evaluation(e, state, {});  // nobody was scored
-  BOOST_TEST(state.best->version == 6U);
+  BOOST_TEST(state.best->version == 7U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

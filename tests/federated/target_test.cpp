@@ -47,14 +47,20 @@ std::vector<double> losses(const experiment& e) {
   return all;
 }
 
-protocol::server_state end_of(const experiment& e, bool in_virtual_time) {
+/// Of a run that goes on from a state.
+protocol::server_state end_of(const experiment& e, protocol::server_state start) {
   storage::memory_store store(e.parts.private_);
-  if (!in_virtual_time) return run_reference(e, store, {}).value().state;
   const std::atomic<bool> stop = false;
   const run_observer quiet{};
-  auto outcome = simulate(e, initial_state(e), store, quiet, stop).value();
+  auto outcome = simulate(e, std::move(start), store, quiet, stop).value();
   BOOST_TEST(!outcome.interrupted);
   return std::move(outcome.state);
+}
+
+protocol::server_state end_of(const experiment& e, bool in_virtual_time) {
+  if (in_virtual_time) return end_of(e, initial_state(e));
+  storage::memory_store store(e.parts.private_);
+  return run_reference(e, store, {}).value().state;
 }
 
 }  // namespace
@@ -93,6 +99,44 @@ BOOST_AUTO_TEST_CASE(a_run_until_a_target_ends_there) {
       BOOST_TEST(state.target_version == end);
       BOOST_TEST(state.target_reached.has_value());
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_is_resumed_with_another_target_goes_on_to_that) {
+  auto settings = evaluated_often();
+  const auto seen = losses(tests::simulated(settings));
+  BOOST_REQUIRE(seen[3] < seen[2]);
+  settings.until.target = true;
+  settings.evaluation.target = {"seen.loss", seen[0], true};
+  const auto reached = end_of(tests::simulated(settings), true);
+  BOOST_REQUIRE(reached.version == 1U);
+  const auto resumed = [&](const run_settings& other) {
+    auto start = reached;
+    start.ledger = std::make_shared<participation_ledger>(*reached.ledger);
+    return end_of(tests::simulated(other), std::move(start));
+  };
+  BOOST_TEST(resumed(settings).version == 1U);
+  BOOST_TEST((resumed(settings).target_reached == reached.target_reached));
+
+  auto tighter = settings;
+  tighter.evaluation.target.value = seen[3];
+  const auto more = resumed(tighter);
+  BOOST_TEST(more.version == 4U);
+  BOOST_TEST(more.target_version == 4U);
+  BOOST_TEST(more.target_reached.value() > reached.target_reached.value());
+
+  auto elsewhere = settings;
+  elsewhere.evaluation.target = {"seen.loss", 1e9, false};
+  auto unlike = settings;
+  unlike.evaluation.target = {"seen.rmse", -1.0, true};
+  for (const auto& other : {elsewhere, unlike}) {
+    const auto state = resumed(other);
+    BOOST_TEST(state.version == 8U);
+    BOOST_TEST(!state.target_reached);
+  }
+  // The same figure of other clients says nothing of it either.
+  auto fewer = settings;
+  fewer.evaluation.clients = 3;
+  BOOST_TEST(resumed(fewer).version > 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -60,11 +60,12 @@ server_state make_state(std::uint64_t seed) {
   for (unsigned i = 0; i < seed % 3; ++i) state.simulation.erasures.push_back(draws());
   if (seed % 3 == 1) state.target_reached = draws();
   state.target_version = draws();
+  if (seed % 3 == 1) state.target_id = "target " + std::to_string(seed);
   if (seed % 4 == 1) {
     auto best = state.model;
     for (auto& x : best.values()) x = draws.normal();
     state.best = std::make_shared<const federated::protocol::best_model>(
-        federated::protocol::best_model{"validation.loss", draws.normal(), draws(), std::move(best)});
+        federated::protocol::best_model{"validation.loss", "scoring", draws.normal(), draws(), std::move(best)});
   }
   if (seed % 2 == 1) state.output_bytes = {{"metrics.jsonl", draws()}, {"events.jsonl", 0}};
   return state;
@@ -91,9 +92,11 @@ void check_same(const server_state& a, const server_state& b) {
   BOOST_TEST((a.simulation == b.simulation));
   BOOST_TEST((a.target_reached == b.target_reached));
   BOOST_TEST(a.target_version == b.target_version);
+  BOOST_TEST(a.target_id == b.target_id);
   BOOST_REQUIRE((a.best != nullptr) == (b.best != nullptr));
   if (a.best) {
     BOOST_TEST(a.best->metric == b.best->metric);
+    BOOST_TEST(a.best->scoring == b.best->scoring);
     BOOST_TEST(a.best->figure == b.best->figure);
     BOOST_TEST(a.best->version == b.best->version);
     BOOST_TEST(std::ranges::equal(a.best->model.values(), b.best->model.values()));
