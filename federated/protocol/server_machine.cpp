@@ -37,6 +37,8 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
     }
     open(task);
   }
+    } else {
+      task.aggregator %= e.settings.aggregators;  // there may be fewer in this life
 }
 
 std::vector<open_task> server_machine::open_tasks() const {

@@ -59,8 +59,8 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
   std::unordered_map<std::uint64_t, broadcast_ptr> models;
   for (auto& [version, model] : start.started_from)
     models[version] = std::make_shared<const broadcast>(broadcast{start.run, version, std::move(model), {}});
-  for (const auto& open : start.open) {
-    aggregators_[open.aggregator % aggregators_.size()].restore(open);
+  for (const auto& open : server_.open_tasks()) {
+    aggregators_[open.aggregator].restore(open);
     const auto what = std::ranges::find(past_.tasks, open.id, &protocol::simulated_task::id);
     if (what == past_.tasks.end()) continue;
     auto made = new_task(*what, open.aggregator, models.at(open.id.version));

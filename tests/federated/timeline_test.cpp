@@ -42,8 +42,9 @@ recorder run_ahead(const experiment& e, std::size_t ahead) {
   return made;
 }
 
-/// A run in lives: killed after every round, resumed from the last checkpoint, the store as a crash leaves it.
-recorder run_in_lives(experiment e) {
+/// A run in lives: killed after every round, resumed from the last checkpoint, the store as a crash leaves it. After
+/// the first life it has so many aggregators.
+recorder run_in_lives(experiment e, std::uint32_t aggregators) {
   recorder made;
   storage::memory_store store(e.parts.private_);
   auto state = initial_state(e);
@@ -103,8 +104,11 @@ recorder run_in_lives(experiment e) {
     made.cut_back();
   }
 }
+    e.settings.aggregators = aggregators;
 
 }  // namespace
+
+recorder run_in_lives(const experiment& e) { return run_in_lives(e, e.settings.aggregators); }
 
 BOOST_AUTO_TEST_SUITE(timelines)
 
@@ -203,3 +207,21 @@ BOOST_AUTO_TEST_CASE(killed_and_resumed_equals_uninterrupted) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+BOOST_AUTO_TEST_CASE(a_run_can_be_resumed_with_fewer_aggregators) {
+  auto over_selected = tests::plain_settings();
+  over_selected.participation.per_round = 4;
+  over_selected.participation.over_selection = 2.0;
+  auto async = tests::plain_settings();
+  async.rounds = 8;
+  async.participation.mode = participation_mode::async;
+  async.participation.buffer = 3;
+  async.participation.concurrency = 9;
+  std::vector<run_settings> all = {over_selected, async};
+  for (std::uint64_t trial = 0; trial < 40; ++trial) all.push_back(tests::random_settings(trial));
+  for (std::size_t i = 0; i < all.size(); ++i) BOOST_TEST_CONTEXT("settings " << i) {
+      all[i].aggregators = 4;
+      const auto e = simulated(all[i]);
+      tests::check_same(run_in_lives(e, 1).trace, run_serially(e).trace);
+    }
+}
+
