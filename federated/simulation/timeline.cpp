@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "models/random.hpp"
+
 namespace furlong::federated {
 
 using protocol::client_machine;
@@ -15,8 +17,20 @@ std::uint32_t client_count(const experiment& e) {
   return clients.empty() ? 0 : clients.back() + 1;
 }
 
-/// A transfer that rests until its client is reached again ends at never + what is left of it.
-bool rests(virtual_time ends_at) { return ends_at >= never; }
+/// When a transfer ends that rests until its client is reached again: after never, so that what is left of it, which
+/// may be nothing, can be told from an end that is out of reach.
+constexpr virtual_time resting(virtual_time left) { return never + 1 + left; }
+
+bool rests(virtual_time ends_at) { return ends_at > never; }
+
+/// Tasks that end at one instant come in an order that is drawn: in that of their clients, those with high numbers
+/// would be surplus wherever devices are alike.
+std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
+  constexpr std::uint32_t apart = 1U << 23U;  // from the streams of the attempts' fates
+  models::random_stream stream(seed, models::purpose::fate, static_cast<std::uint32_t>(task.version), task.client,
+                               apart | task.attempt);
+  return stream();
+}
 
 }  // namespace
 
@@ -55,7 +69,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
   }
   for (std::uint32_t i = 0; i < e.settings.events.size(); ++i)
     if (const auto& event = e.settings.events[i]; !event.at_round && !happened_[i])
-      entries_.push({from_seconds(event.seconds), entry_kind::event, i, 0, 0});
+      entries_.push({from_seconds(event.seconds), entry_kind::event, 0, i, 0, 0});
   std::unordered_map<std::uint64_t, broadcast_ptr> models;
   for (auto& [version, model] : start.started_from)
     models[version] = std::make_shared<const broadcast>(broadcast{start.run, version, std::move(model), {}});
@@ -112,8 +126,16 @@ result<void> timeline::erase_those_who_left() {
 }
 
 result<timeline_needs> timeline::advance() {
-  if (!std::exchange(begun_, true))  // a checkpoint may be durable, and what was to be erased after it not yet erased
-    if (auto erased = erase_those_who_left(); !erased) return tl::unexpected(erased.error());
+result<void> timeline::begin() {
+  // A checkpoint may be durable, and what was to be erased after it not yet erased.
+  auto erased = erase_those_who_left();
+  // What happens at the very beginning does so before anybody is asked.
+  while (!entries_.empty() && entries_.top().kind == entry_kind::event && entries_.top().at <= now_) step();
+  return erased;
+}
+
+  if (!std::exchange(begun_, true))
+    if (auto erased = begin(); !erased) return tl::unexpected(erased.error());
   for (;;) {
     perform_all();
     if (failure_) return tl::unexpected(*failure_);
@@ -169,8 +191,9 @@ void timeline::on_trained(training_job&& done) {
 
 void timeline::schedule_task(const live_task& task) {
   const auto& what = task.what;
-  if (rests(what.ends_at)) return;
-  const entry one{what.ends_at, entry_kind::task, what.id.client, what.id.version, what.id.attempt};
+  if (what.ends_at >= never) return;
+  const entry one{what.ends_at,   entry_kind::task, draw_order(e_.settings.seed, what.id),
+                  what.id.client, what.id.version,  what.id.attempt};
   entries_.push(one);
   if (task.stage == training::waiting && needs_training(task)) untrained_.push(one);
 }
@@ -298,11 +321,12 @@ void timeline::strike(const event_settings& event, const client_set& whom) {
     if (event.what == event_kind::leave || event.what == event_kind::kill) {
       cut_short(task);
       if (event.erase) what.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
-    } else if (event.what == event_kind::partition && !what.dropped && !rests(what.ends_at)) {
-      // Training goes on; a transfer rests. What is left of it is remembered beyond never.
-      what.ends_at = never + (what.ends_at - std::max(std::min(what.trained_at, what.ends_at), now_));
-    } else if (event.what == event_kind::heal && !what.dropped && what.ends_at > never) {
-      what.ends_at = std::max(what.trained_at >= never ? now_ : what.trained_at, now_) + (what.ends_at - never);
+    } else if (event.what == event_kind::partition && !what.dropped && what.ends_at < never) {
+      // Training goes on; a transfer rests.
+      what.ends_at = resting(what.ends_at - std::max(std::min(what.trained_at, what.ends_at), now_));
+    } else if (event.what == event_kind::heal && !what.dropped && rests(what.ends_at)) {
+      const auto left = what.ends_at - resting(0);
+      what.ends_at = std::max(what.trained_at >= never ? now_ : what.trained_at, now_) + left;
       schedule_task(task);
     }
   }

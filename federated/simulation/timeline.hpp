@@ -5,7 +5,7 @@
 // asked for when the timeline gets there; a task whose fate makes its training useless is never handed out. So threads
 // can train ahead of the timeline, and what happens does not depend on them.
 //
-// Entries are ordered by (time, kind, client, version): the same whoever computed what, and after a resume.
+// Entries are ordered by (time, kind, a draw, client, version): the same whoever computed what, and after a resume.
 #pragma once
 
 #include <atomic>
@@ -85,6 +85,7 @@ class timeline final : public protocol::roster {
   struct entry {
     virtual_time at = 0;
     entry_kind kind = entry_kind::task;
+    std::uint32_t order = 0;    ///< a task's among those that end with it, drawn
     std::uint32_t client = 0;   ///< a task's; an event's index; a timer's kind
     std::uint64_t version = 0;  ///< a task's or a timer's
     std::uint32_t attempt = 0;
@@ -133,6 +134,8 @@ class timeline final : public protocol::roster {
   void perform(std::uint32_t aggregator, protocol::send_partial& effect);
   void perform(std::uint32_t, protocol::give_back&) {}
 
+  /// Before the first of anything else in this life.
+  [[nodiscard]] result<void> begin();
   /// Handles the first entry of the schedule. False: it needs a result.
   bool step();
   void end_task(live_task& task);

@@ -43,7 +43,7 @@ void timeline::perform(protocol::close_share& effect) {
 
 void timeline::perform(protocol::timer& effect) {
   if (effect.at < never)
-    entries_.push({effect.at, entry_kind::timer, static_cast<std::uint32_t>(effect.what), effect.version, 0});
+    entries_.push({effect.at, entry_kind::timer, 0, static_cast<std::uint32_t>(effect.what), effect.version, 0});
 }
 
 void timeline::perform(protocol::acknowledge& effect) {

@@ -1,4 +1,5 @@
 // Rounds in virtual time: deadlines, over-selection, and what each failure does.
+#include <cmath>
 #include <set>
 
 #include "tests/support/worlds.hpp"
@@ -116,14 +117,43 @@ BOOST_AUTO_TEST_CASE(a_partition_delays_reports_and_training_goes_on) {
   auto settings = plain_settings();
   settings.rounds = 1;
   settings.participation.per_round = 17;
-  const auto usual = run_serially(simulated(settings));
-  settings.events = {{.seconds = 0.0, .what = event_kind::heal, .first = 0, .last = 0},
-                     {.seconds = 0.001, .what = event_kind::partition, .first = 0, .last = 16},
-                     {.seconds = 1000, .what = event_kind::heal, .first = 0, .last = 16}};
-  const auto cut = run_serially(simulated(settings));
-  BOOST_TEST(cut.trace.model == usual.trace.model);
-  BOOST_TEST(cut.trace.ended >= from_seconds(1000));
-  BOOST_TEST(cut.trace.ended < from_seconds(1000) + usual.trace.ended);
+  for (const double mbit : {10.0, 1e9}) {  // of the second transfer nothing is left, not even a microsecond
+    settings.devices.mbit = mbit;
+    settings.events.clear();
+    const auto usual = run_serially(simulated(settings));
+    settings.events = {{.seconds = 0.0, .what = event_kind::heal, .first = 0, .last = 0},
+                       {.seconds = 0.001, .what = event_kind::partition, .first = 0, .last = 16},
+                       {.seconds = 1000, .what = event_kind::heal, .first = 0, .last = 16}};
+    const auto cut = run_serially(simulated(settings));
+    BOOST_TEST(cut.trace.model == usual.trace.model);
+    BOOST_TEST(cut.trace.ended >= from_seconds(1000));
+    BOOST_TEST(cut.trace.ended < from_seconds(1000) + usual.trace.ended);
+  }
+}
+
+// Where all devices are alike all tasks of a round end at one instant: who is surplus is drawn, over and over.
+BOOST_AUTO_TEST_CASE(ties_favour_nobody) {
+  auto shape = tests::ratings_shape{};
+  shape.fewest = shape.most = 4;
+  shape.clients = 107;
+  shape.empty = 0;
+  auto settings = plain_settings();
+  settings.algorithm = algorithm_kind::fedavg;
+  settings.rounds = 300;
+  settings.participation.per_round = 10;
+  settings.participation.over_selection = 1.3;
+  settings.devices.speed_sigma = settings.devices.network_sigma = 0.0;
+  const auto made =
+      run_serially(tests::in_a_world(tests::make_experiment(settings, tests::make_ratings(41, shape), {}, {})));
+  BOOST_REQUIRE(made.trace.ledger.size() == 100U);
+  for (const auto& r : made.reports) BOOST_REQUIRE(r.folded == 10U);
+  std::uint64_t low = 0;
+  for (std::uint32_t client = 0; client < 100; ++client) {
+    const auto folded = made.trace.ledger[client].folded;
+    BOOST_TEST(folded > 0U);
+    if (client < 50) low += folded;
+  }
+  BOOST_TEST(std::abs(static_cast<double>(low) - 1500.0) < 5.0 * std::sqrt(3000.0 / 4.0));
 }
 
 BOOST_AUTO_TEST_CASE(a_partition_for_ever_without_a_deadline_is_an_error_that_says_so) {
