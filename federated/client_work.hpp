@@ -42,6 +42,11 @@ void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const re
 /// them after client_work().
 [[nodiscard]] bool is_stateful(algorithm_kind kind);
 
+/// Whether clients train also when nobody wants their update any more: what they keep of their own depends on it.
+[[nodiscard]] inline bool trains_for_itself(const run_settings& settings) {
+  return is_stateful(settings.algorithm) && settings.own.commit == commit_kind::after_training;
+}
+
 /// Trains as the settings say, starting from the broadcast.
 /// In: `use.own`, for stateful algorithms the client's stored values if `has_own`; else ignored.
 /// Out: `use.own`, the private values as trained; `out`, the update. A client without examples reports an update of

@@ -139,8 +139,8 @@ result<void> read_tasks(schema::Checkpoint::Reader in, server_state& state, cons
       return unreadable(file, "an older model has another size than the model");
     state.started_from.emplace(from.getVersion(), std::move(model));
   }
-  for (const auto& task : state.open)
-    if (!state.started_from.contains(task.id.version))
+  for (const auto& task : state.open)  // one that is closed may need its model no more
+    if (!task.closed && !state.started_from.contains(task.id.version))
       return unreadable(file, "the model that client " + std::to_string(task.id.client) + " started from is missing");
   return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/client_work.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/staleness.hpp"
@@ -28,17 +29,19 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   optimizer_.restore(state_.optimizer);
   fit_to_evaluation(e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
-  for (auto& [version, model] : std::exchange(state_.started_from, {}))
+  for (auto& [version, model] : std::exchange(state_.started_from, {})) {
     broadcasts_[version].from = std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(model), {}});
+    unused_.push_back(version);  // by tasks that an earlier release kept the models of
+  }
   for (auto task : std::exchange(state_.open, {})) {
     if (routed_) {
       task.aggregator = nowhere;  // of the life before
       adrift_[task.id.client] = state_.now;
+    } else {
+      task.aggregator %= e.settings.aggregators;  // there may be fewer in this life
     }
     open(task);
   }
-    } else {
-      task.aggregator %= e.settings.aggregators;  // there may be fewer in this life
 }
 
 std::vector<open_task> server_machine::open_tasks() const {
@@ -59,7 +62,7 @@ server_state server_machine::snapshot() const {
   }
   std::ranges::sort(copy.open, {}, [](const open_task& task) { return task.id.client; });
   for (const auto& task : copy.open)
-    if (!copy.started_from.contains(task.id.version))
+    if (needs_model(task) && !copy.started_from.contains(task.id.version))
       copy.started_from[task.id.version] = broadcasts_.at(task.id.version).from->model;
   return copy;
 }
@@ -90,7 +93,18 @@ void server_machine::show_model() {
 
 void server_machine::open(const open_task& task) {
   open_[task.id.client] = task;
-  ++broadcasts_[task.id.version].open;
+  if (needs_model(task)) ++broadcasts_[task.id.version].open;
+}
+
+/// Whether a task's model is still trained from, or sent. That of a closed task is not where its client keeps nothing
+/// of its own: a model for every version that has a straggler would fill the memory.
+bool server_machine::needs_model(const open_task& task) const {
+  return !task.closed || routed_ || trains_for_itself(e_.settings);
+}
+
+/// A task that needed its model does so no more.
+void server_machine::release_model(std::uint64_t version) {
+  if (--broadcasts_.at(version).open == 0) unused_.push_back(version);
 }
 
 server_effects server_machine::on_proceed(virtual_time now) {

@@ -187,7 +187,7 @@ class server_machine {
   /// Nobody waits for ever: a round without clients is given up after this time.
   static constexpr virtual_time longest_wait = 7 * 86400 * microseconds_per_second;
 
-  /// A version's model, and how many open tasks started from it.
+  /// A version's model, and how many open tasks need it.
   struct shown_model {
     broadcast_ptr from;
     std::size_t open = 0;
@@ -195,6 +195,8 @@ class server_machine {
 
   void show_model();
   void open(const open_task& task);
+  [[nodiscard]] bool needs_model(const open_task& task) const;
+  void release_model(std::uint64_t version);
   void look(server_effects& out);
   [[nodiscard]] bool refill(server_effects& out);
   void look_again(server_effects& out, virtual_time at_latest);
@@ -236,7 +238,7 @@ class server_machine {
   broadcast_ptr current_;
   std::uint64_t task_bytes_ = 0;                               // encoded size of a task and `current_`
   std::unordered_map<std::uint32_t, open_task> open_;          ///< by client
-  std::unordered_map<std::uint64_t, shown_model> broadcasts_;  ///< of the versions that open tasks started from
+  std::unordered_map<std::uint64_t, shown_model> broadcasts_;  ///< of the versions that open tasks need
   std::vector<std::uint64_t> unused_;                          ///< of these, versions that may have no open task left
   std::vector<std::vector<std::uint32_t>> dealt_;  ///< clients of each aggregator in this round; synchronous
   std::vector<std::vector<settlement>> told_;      ///< by aggregator: updates it said it folded in this round

@@ -43,7 +43,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   adrift_.erase(one.id.client);
   if (one.what != outcome::folded) moving_.erase(one.id);
   placed_next_.erase(one.id.client);
-  if (--broadcasts_.at(task.id.version).open == 0) unused_.push_back(task.id.version);
+  if (needs_model(task)) release_model(task.id.version);
   auto& counts = state_.counts;
   auto& of = state_.ledger->touch(one.id.client);
   of.ended_at = state_.now;
@@ -116,6 +116,7 @@ void server_machine::close_shares(bool enough, server_effects& out) {
       task.surplus = enough;
     }
     open_in_round_ = 0;
+      if (!needs_model(task)) release_model(task.id.version);
   }
   for (std::size_t a = 0; a < answered_.size(); ++a)
     if (!answered_[a]) out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});

@@ -83,7 +83,7 @@ struct server_state {
   std::vector<double> reference;  ///< the aggregation rule's constants for the next round
   accounting counts;
   std::vector<open_task> open;                                      ///< by client
-  std::map<std::uint64_t, models::shared_parameters> started_from;  ///< models of earlier versions that open tasks need
+  std::map<std::uint64_t, models::shared_parameters> started_from;  ///< models of the versions that open tasks need
   std::shared_ptr<participation_ledger> ledger;                     ///< shared with the machine that writes it
   simulation_state simulation;
   std::optional<virtual_time> target_reached;  ///< when evaluation.target was first reached

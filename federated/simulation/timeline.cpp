@@ -55,6 +55,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
       store_(store),
       observer_(observer),
       stateful_(is_stateful(e.settings.algorithm)),
+      for_itself_(trains_for_itself(e.settings)),
       server_(e, start, this),
       members_(e.settings, client_count(e)),
       past_(std::move(start.simulation)),
@@ -77,7 +78,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
     aggregators_[open.aggregator].restore(open);
     const auto what = std::ranges::find(past_.tasks, open.id, &protocol::simulated_task::id);
     if (what == past_.tasks.end()) continue;
-    auto made = new_task(*what, open.aggregator, models.at(open.id.version));
+    auto made = new_task(*what, open.aggregator, models[open.id.version]);  // null: it needs none any more
     made.closed = open.closed;
     schedule_task(tasks_.emplace(open.id.client, std::move(made)).first->second);
   }
@@ -125,7 +126,6 @@ result<void> timeline::erase_those_who_left() {
   return {};
 }
 
-result<timeline_needs> timeline::advance() {
 result<void> timeline::begin() {
   // A checkpoint may be durable, and what was to be erased after it not yet erased.
   auto erased = erase_those_who_left();
@@ -134,6 +134,7 @@ result<void> timeline::begin() {
   return erased;
 }
 
+result<timeline_needs> timeline::advance() {
   if (!std::exchange(begun_, true))
     if (auto erased = begin(); !erased) return tl::unexpected(erased.error());
   for (;;) {
@@ -153,10 +154,8 @@ result<void> timeline::begin() {
 // ---- jobs ----------------------------------------------------------------------------------------------------------
 
 bool timeline::needs_training(const live_task& task) const {
-  // Stateful clients keep what they trained even when nobody wants their update.
-  const bool for_itself = stateful_ && e_.settings.own.commit == commit_kind::after_training;
   if (task.what.trained_at >= never) return false;
-  return for_itself || (!task.what.dropped && !task.closed);
+  return for_itself_ || (!task.what.dropped && !task.closed);
 }
 
 bool timeline::is_current(const entry& one) const {
@@ -185,6 +184,7 @@ void timeline::on_trained(training_job&& done) {
   auto& task = tasks_.at(done.id.client);
   task.stage = training::done;
   task.result = std::move(done);
+  task.result.from.reset();
 }
 
 // ---- entries -------------------------------------------------------------------------------------------------------

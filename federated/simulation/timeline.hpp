@@ -100,7 +100,7 @@ class timeline final : public protocol::roster {
   struct live_task {
     protocol::simulated_task what;
     std::uint32_t aggregator = 0;
-    broadcast_ptr from;
+    broadcast_ptr from;  ///< null once it is not to be trained any more
     protocol::client_machine machine;
     training stage = training::waiting;
     bool closed = false;  ///< its round is over: its update is of no use
@@ -159,6 +159,7 @@ class timeline final : public protocol::roster {
   private_store& store_;
   const run_observer& observer_;
   bool stateful_;
+  bool for_itself_;  ///< clients train also when nobody wants their update
   protocol::server_machine server_;
   std::vector<protocol::aggregator_machine> aggregators_;
   membership members_;

@@ -35,8 +35,11 @@ void timeline::perform(protocol::assign& effect) {
 
 void timeline::perform(protocol::close_share& effect) {
   if (e_.settings.participation.mode == participation_mode::sync)
-    for (auto& [client, task] : tasks_)
-      if (task.aggregator == effect.aggregator) task.closed = true;
+    for (auto& [client, task] : tasks_) {
+      if (task.aggregator != effect.aggregator) continue;
+      task.closed = true;
+      if (!needs_training(task)) task.from.reset();
+    }
   aggregators_[effect.aggregator].on_close(effect.version, effect.enough, share_effects_);
   perform_share(effect.aggregator);
 }

@@ -1,6 +1,8 @@
 // Federations in virtual time: what must hold in every one of them.
 #include "federated/simulation/timeline.hpp"
 
+#include <set>
+
 #include "federated/reference_loop.hpp"
 #include "tests/support/worlds.hpp"
 
@@ -224,4 +226,30 @@ BOOST_AUTO_TEST_CASE(a_run_can_be_resumed_with_fewer_aggregators) {
       tests::check_same(run_in_lives(e, 1).trace, run_serially(e).trace);
     }
 }
+// Stragglers keep no model alive that nobody trains from any more.
+BOOST_AUTO_TEST_CASE(a_checkpoint_holds_the_models_that_are_trained_from) {
+  for (const auto commit : {commit_kind::after_ack, commit_kind::after_training})
+    for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::furl}) {
+      auto settings = tests::plain_settings();
+      settings.algorithm = kind;
+      settings.own.commit = commit;
+      settings.rounds = 50;
+      settings.participation.per_round = 5;
+      settings.participation.deadline = 1;
+      settings.devices.straggler_share = 0.1;
+      settings.devices.straggler_factor = 1000;
+      const auto e = simulated(settings);
+      const auto whole = run_serially(e);
+      const auto& state = *whole.checkpoint;
+      BOOST_TEST(std::ranges::all_of(state.open, &protocol::open_task::closed));
+      std::set<std::uint64_t> started_from;
+      for (const auto& task : state.open) started_from.insert(task.id.version);
+      BOOST_TEST(started_from.size() > 2U);
+      const bool trains_on = kind == algorithm_kind::furl && commit == commit_kind::after_training;
+      BOOST_TEST(state.started_from.size() == (trains_on ? started_from.size() : 0U));
+      tests::check_same(run_in_lives(e).trace, whole.trace);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
 
