@@ -84,8 +84,8 @@ std::optional<attention_weights> server_machine::weigh_updates() const {
 void server_machine::conclude(server_effects& out) {
   const std::size_t fewest = is_async() ? 1 : std::max<std::size_t>(how().min_reports, 1);
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
-  if (closing_ && !is_async())  // those still at work are in the picture too
-    for (const auto& [client, task] : open_)
+  if (closing_ && !is_async() && draws_spans())  // those still at work are in the picture too
+    for (const auto& task : open_tasks())
       if (task.id.version == state_.version) remember_span(task, task.surplus ? outcome::surplus : outcome::late);
   auto round = sum_->report();
   if (folded_.size() < fewest) {

@@ -219,6 +219,7 @@ class server_machine {
   void send_elsewhere(const std::vector<task_id>& tasks, server_effects& out);
   void wait_for_the_adrift(server_effects& out);
   void drop_the_adrift(server_effects& out);
+  [[nodiscard]] bool draws_spans() const;
   void remember_span(const open_task& task, outcome what);
   void write_down(const settlement& one);
 

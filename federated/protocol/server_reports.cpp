@@ -88,8 +88,10 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
 }
 
 /// The first and the middle round can be drawn task by task.
+bool server_machine::draws_spans() const { return state_.version == 0 || state_.version == e_.settings.rounds / 2; }
+
 void server_machine::remember_span(const open_task& task, outcome what) {
-  if (state_.version != 0 && state_.version != e_.settings.rounds / 2) return;
+  if (!draws_spans()) return;
   if (report_.spans.size() < most_spans) report_.spans.push_back({task.id.client, task.started_at, state_.now, what});
 }
 
@@ -114,9 +116,9 @@ void server_machine::close_shares(bool enough, server_effects& out) {
       if (task.closed) continue;
       task.closed = true;
       task.surplus = enough;
+      if (!needs_model(task)) release_model(task.id.version);
     }
     open_in_round_ = 0;
-      if (!needs_model(task)) release_model(task.id.version);
   }
   for (std::size_t a = 0; a < answered_.size(); ++a)
     if (!answered_[a]) out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});

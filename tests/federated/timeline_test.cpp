@@ -104,13 +104,13 @@ recorder run_in_lives(experiment e, std::uint32_t aggregators) {
     state.history.resumed_at.push_back(state.version);
     store.resume(state.history);
     made.cut_back();
+    e.settings.aggregators = aggregators;
   }
 }
-    e.settings.aggregators = aggregators;
-
-}  // namespace
 
 recorder run_in_lives(const experiment& e) { return run_in_lives(e, e.settings.aggregators); }
+
+}  // namespace
 
 BOOST_AUTO_TEST_SUITE(timelines)
 
@@ -208,7 +208,6 @@ BOOST_AUTO_TEST_CASE(killed_and_resumed_equals_uninterrupted) {
     }
 }
 
-BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_CASE(a_run_can_be_resumed_with_fewer_aggregators) {
   auto over_selected = tests::plain_settings();
   over_selected.participation.per_round = 4;
@@ -226,6 +225,25 @@ BOOST_AUTO_TEST_CASE(a_run_can_be_resumed_with_fewer_aggregators) {
       tests::check_same(run_in_lives(e, 1).trace, run_serially(e).trace);
     }
 }
+
+// More tasks than the picture of a round has room for: which of them are in it must not depend on the lives before.
+BOOST_AUTO_TEST_CASE(the_picture_of_a_round_does_not_depend_on_lives) {
+  auto shape = tests::ratings_shape{};
+  shape.clients = 607;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    auto settings = tests::plain_settings();
+    settings.seed = seed;
+    settings.rounds = 2;
+    settings.algorithm = algorithm_kind::fedavg;
+    settings.participation.per_round = 60;
+    settings.participation.over_selection = 4.0;
+    const auto e = tests::in_a_world(tests::make_experiment(settings, tests::make_ratings(41, shape), {}, {}));
+    const auto whole = run_serially(e);
+    BOOST_TEST(whole.reports[1].spans.size() == 200U);
+    tests::check_same(run_in_lives(e).trace, whole.trace);
+  }
+}
+
 // Stragglers keep no model alive that nobody trains from any more.
 BOOST_AUTO_TEST_CASE(a_checkpoint_holds_the_models_that_are_trained_from) {
   for (const auto commit : {commit_kind::after_ack, commit_kind::after_training})
@@ -252,4 +270,3 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_holds_the_models_that_are_trained_from) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
