@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "federated/simulation/membership.hpp"
 #include "scenarios/draft.hpp"
 #include "scenarios/records.hpp"
 #include "scenarios/scored_groups.hpp"
@@ -111,6 +112,29 @@ result<void> check_events(const scenario& of, std::size_t population) {
   return {};
 }
 
+/// A client that joins first is not there before, one that leaves first is: it must be known which comes first.
+result<void> check_first_events(const scenario& of, std::uint32_t population) {
+  const auto& events = of.settings.events;
+  if (events.empty()) return {};
+  const auto timed = federated::first_events_of(of.settings, false, population);
+  const auto rounds = federated::first_events_of(of.settings, true, population);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto& event = events[i];
+    const bool joins = event.what == federated::event_kind::join;
+    if (!event.at_round || (!joins && event.what != federated::event_kind::leave)) continue;
+    const auto& here = joins ? rounds.joining : rounds.leaving;
+    const auto& there = joins ? timed.leaving : timed.joining;
+    const auto whom = federated::clients_of(event, i, of.settings.seed, population);
+    for (std::uint32_t client = 0; client < population; ++client)
+      if (whom.contains(client) && here.contains(client) && there.contains(client))
+        return refuse(of, record_name("event", i) + ".at",
+                      "is a round, and another event has client " + std::to_string(client) +
+                          (joins ? " leave" : " join") + " at a time: which of them comes first is not known",
+                      "write both with times, or both with rounds");
+  }
+  return {};
+}
+
 std::string examples(std::uint32_t count) { return std::to_string(count) + (count == 1 ? " example" : " examples"); }
 
 /// Somebody must have something to learn from, or no update is of use.
@@ -198,6 +222,7 @@ result<void> fit(scenario& to, const dataset& data) {
   if (auto fits = check_cohort(to); !fits) return fits;
   settle_rounds(to, clients);
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
+  if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;
   note_unscored(to, data);
   const auto model = build_model(to, data.clients->facts());
   if (!model) return tl::unexpected(model.error());

@@ -1,5 +1,7 @@
 #include "federated/simulation/membership.hpp"
 
+#include <algorithm>
+
 #include "models/random.hpp"
 
 namespace furlong::federated {
@@ -18,20 +20,30 @@ client_set clients_of(const event_settings& event, std::size_t index, std::uint6
   return members;
 }
 
+first_events first_events_of(const run_settings& settings, bool at_rounds, std::uint32_t clients) {
+  const auto& events = settings.events;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < events.size(); ++i)
+    if (events[i].at_round == at_rounds && (events[i].what == event_kind::join || events[i].what == event_kind::leave))
+      order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return std::pair(events[i].round, events[i].seconds); });
+  first_events first{client_set(clients), client_set(clients)};
+  client_set decided(clients);
+  for (const auto i : order) {
+    const auto all = clients_of(events[i], i, settings.seed, clients);
+    auto whom = all;
+    whom.remove(decided);
+    (events[i].what == event_kind::join ? first.joining : first.leaving).insert(whom);
+    decided.insert(all);
+  }
+  return first;
+}
+
 membership::membership(const run_settings& settings, std::uint32_t clients)
     : settings_(settings), clients_(clients), any_(!settings.events.empty()) {
   if (!any_) return;
   outside_ = down_ = cut_ = client_set(clients);
-  client_set decided(clients);
-  for (std::size_t i = 0; i < settings.events.size(); ++i) {
-    const auto& event = settings.events[i];
-    if (event.what != event_kind::join && event.what != event_kind::leave) continue;
-    auto whom = clients_of(event, i, settings.seed, clients);
-    const auto all = whom;
-    whom.remove(decided);
-    if (event.what == event_kind::join) outside_.insert(whom);
-    decided.insert(all);
-  }
+  for (const bool at_rounds : {true, false}) outside_.insert(first_events_of(settings, at_rounds, clients).joining);
 }
 
 void membership::apply(std::size_t index) {

@@ -13,6 +13,15 @@ namespace furlong::federated {
 [[nodiscard]] client_set clients_of(const event_settings& event, std::size_t index, std::uint64_t seed,
                                     std::uint32_t clients);
 
+/// Who joins and who leaves first: clients by their first event of joining or leaving.
+struct first_events {
+  client_set joining;
+  client_set leaving;
+};
+/// The same of events before rounds, or of those at times, which nothing orders among those before rounds. Of events at
+/// once the first in the file counts.
+[[nodiscard]] first_events first_events_of(const run_settings& settings, bool at_rounds, std::uint32_t clients);
+
 /// The memory of all events so far. A client whose first event of joining or leaving is a join is not there before it.
 class membership {
  public:

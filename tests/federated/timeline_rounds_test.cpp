@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "federated/simulation/membership.hpp"
 #include "tests/support/worlds.hpp"
 
 using namespace furlong;
@@ -174,9 +175,38 @@ BOOST_AUTO_TEST_CASE(nobody_is_waited_for_for_ever) {
   settings.rounds = 3;
   settings.events = {{.seconds = 0.0, .what = event_kind::leave, .share = 1.0},
                      {.at_round = true, .round = 1, .what = event_kind::leave, .share = 1.0}};
-  const auto made = run_serially(simulated(settings));
-  BOOST_TEST(made.trace.counts.rounds_abandoned == 3U);
-  BOOST_TEST(made.trace.counts.selected == 0U);
+  for (int events = 2; events > 0; --events) {  // what happens at 0 s does so before the first round
+    const auto made = run_serially(simulated(settings));
+    BOOST_TEST(made.trace.counts.rounds_abandoned == 3U);
+    BOOST_TEST(made.trace.counts.selected == 0U);
+    settings.events.resize(1);
+  }
+}
+
+// Who is not there at first follows from what happens first, wherever that stands in the file.
+BOOST_AUTO_TEST_CASE(the_first_to_happen_says_who_is_there_at_first) {
+  for (const bool at_rounds : {true, false})
+    for (const bool joins_first : {true, false})
+      for (const bool turned : {true, false}) {
+        const std::uint32_t join = joins_first ? 3 : 7;
+        const std::uint32_t leave = joins_first ? 7 : 3;
+        run_settings settings;
+        settings.events = {{.what = event_kind::join, .first = 2, .last = 4},
+                           {.what = event_kind::leave, .first = 2, .last = 4}};
+        for (std::size_t i = 0; i < 2; ++i) {
+          auto& event = settings.events[i];
+          event.at_round = at_rounds;
+          const auto when = i == 0 ? join : leave;
+          if (at_rounds)
+            event.round = when;
+          else
+            event.seconds = when;
+        }
+        if (turned) std::swap(settings.events[0], settings.events[1]);
+        const membership members(settings, 10);
+        for (std::uint32_t client = 0; client < 10; ++client)
+          BOOST_TEST(members.present(client) == (!joins_first || client < 2 || client > 4));
+      }
 }
 
 BOOST_AUTO_TEST_CASE(pace_steering_keeps_clients_away_for_a_while) {

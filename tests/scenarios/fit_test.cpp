@@ -66,6 +66,21 @@ BOOST_AUTO_TEST_CASE(a_model_that_no_checkpoint_holds_is_refused) {
   BOOST_TEST(data.fit_with({4, 4}, {}).find(why) == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_client_that_joins_and_leaves_does_one_of_them_first) {
+  const testing::temporary_directory data;
+  const auto with = [&](const std::string& join, const std::string& leave) {
+    return fitted(testing::valid_scenario() + "[[event]]\nat = \"round 3\"\nleave = " + leave +
+                      "\n[[event]]\nat = \"5s\"\njoin = " + join + "\n",
+                  data.path(), {});
+  };
+  BOOST_TEST(with("\"5-12\"", "\"0-9\"")
+                 .ends_with("event[1].at: is a round, and another event has client 5 join at a time: which of them "
+                            "comes first is not known; "
+                            "write both with times, or both with rounds"));
+  BOOST_TEST(with("0.5", "0.5").find("which of them comes first") != std::string::npos);
+  BOOST_TEST(with("\"10-12\"", "\"0-9\"").find("comes first") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(fedrecon_needs_a_second_batch) {
   const few_texts data;
   const std::string why = ": all are in one batch, which leaves no query batch to learn from; ";
