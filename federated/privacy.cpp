@@ -8,8 +8,8 @@ void add_server_noise(const experiment& e, std::uint64_t version, aggregate& rou
   const auto& rule = e.settings.aggregation;
   double deviation = rule.noise_at == noise_place::server ? rule.noise : 0.0;
   if (e.settings.privacy.noise > 0 && round.count > 0)
-    deviation =
-        std::hypot(deviation, e.settings.privacy.noise * e.settings.privacy.clip / static_cast<double>(round.count));
+    deviation = std::hypot(deviation, round.mixing * e.settings.privacy.noise * e.settings.privacy.clip /
+                                          static_cast<double>(round.count));
   if (deviation == 0.0) return;
   models::random_stream stream(e.settings.seed, models::purpose::server_noise, static_cast<std::uint32_t>(version));
   for (auto& value : round.change.values()) value += static_cast<float>(deviation) * stream.normal();

@@ -37,6 +37,17 @@ void check_sizes(draft& of) {
               "raise it, or write 0 for twice as many");
 }
 
+/// FedAsync goes towards a client's model, which is its start plus all of its change.
+void check_whole_model(draft& of) {
+  const std::string rule = "algorithm.aggregation.rule";
+  const std::string eps = "algorithm.aggregation.eps";
+  if (of.good({rule, eps}) && of.values.text(rule) == "fedatt" && of.values.number(eps) != 1.0)
+    of.report(eps,
+              "is " + number_text(of.values.number(eps)) +
+                  ", so that fedatt takes another step than to the client's model, and update = \"model\" goes there",
+              "write eps = 1, or choose the rule mean or update = \"change\"");
+}
+
 void check_async(draft& of) {
   const std::string buffer = "participation.buffer";
   if (!of.good({buffer, "participation.update"})) return;
@@ -45,6 +56,7 @@ void check_async(draft& of) {
       of.report(buffer, "gathers updates, and update = \"model\" takes one client's model at a time",
                 "remove it, or write update = \"change\"");
     of.values.set(buffer, std::int64_t{1});
+    check_whole_model(of);
   } else {
     note_unused(of, "participation", {"mixing"}, "update is \"change\"");
   }

@@ -278,6 +278,10 @@ void check_event(draft& of, const std::string& name, const models::option_values
   }
   if (event.has("erase") && event.flag("erase") && std::ranges::find(words, "leave") == words.end())
     of.report(name + ".erase", "belongs to leave", "remove it");
+  for (const auto& word : {"restart", "heal"})
+    if (event.has(word) && std::holds_alternative<double>(event.all().find(word)->second) && event.number(word) < 1.0)
+      of.notes.push_back(name + "." + word + " = " + number_text(event.number(word)) +
+                         " draws its own clients, not those of another event; 1.0 stands for all");
 }
 
 }  // namespace

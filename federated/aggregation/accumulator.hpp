@@ -28,6 +28,7 @@ struct aggregate {
   std::uint64_t weight = 0;          ///< sum of their weights
   double loss = 0.0;                 ///< mean loss per weighted example
   std::vector<double> reference;     ///< the rule's constants for the next round
+  double mixing = 1.0;               ///< how much of a client's change is in `change` at most: FedAsync's alpha s(tau)
   bool usable = true;                ///< false: the sum says nothing (no weight, or attention out of range)
 };
 

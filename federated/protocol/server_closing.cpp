@@ -39,11 +39,13 @@ void server_machine::mix_in_base(aggregate& round) const {
   auto change = round.change.values();
   const auto mixing = static_cast<float>(how().mixing);
   for (auto& value : change) value *= mixing;
+  round.mixing = 0.0;
   const auto now = state_.model.values();
   for (const auto& [run, base, client, attempt] : folded_) {
+    const double share = how().mixing * staleness_weight(how(), state_.version - base);
+    round.mixing = std::max(round.mixing, share);
     if (base == state_.version) continue;
-    const auto weight = static_cast<float>(how().mixing * staleness_weight(how(), state_.version - base) /
-                                           static_cast<double>(folded_.size()));
+    const auto weight = static_cast<float>(share / static_cast<double>(folded_.size()));
     const auto from = broadcasts_.at(base).from->model.values();
     for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - now[i]);
   }

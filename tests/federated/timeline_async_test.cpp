@@ -1,4 +1,5 @@
 // Asynchronous runs in virtual time: buffers, staleness, and FedAsync by its definition.
+#include <cmath>
 #include <map>
 
 #include "federated/simulation/timeline.hpp"
@@ -109,6 +110,39 @@ BOOST_AUTO_TEST_CASE(fedasync_is_its_definition) {
   }
   BOOST_TEST(checked == 25U);
   BOOST_TEST(line.state().counts.staleness_max > 1U);
+}
+
+// A client's change enters by alpha s(tau), and the noise that hides it with it.
+BOOST_AUTO_TEST_CASE(fedasync_mixes_the_noise_in_with_the_change) {
+  auto settings = plain_settings();
+  settings.algorithm = algorithm_kind::fedavg;
+  settings.client.lr = 0.0F;  // nothing but noise
+  settings.privacy = {.clip = 0.5, .noise = 1.2};
+  settings.rounds = 1;
+  settings.participation.mode = participation_mode::async;
+  settings.participation.async = async_kind::model;
+  settings.participation.buffer = 1;
+  settings.participation.concurrency = 1;
+  const auto change_with = [&](double mixing) {
+    settings.participation.mixing = mixing;
+    const auto e = simulated(settings);
+    storage::memory_store store(e.parts.private_);
+    const std::atomic<bool> stop = false;
+    const run_observer quiet{};
+    auto model = simulate(e, initial_state(e), store, quiet, stop).value().state.model;
+    const auto first = initial_model(e);
+    for (std::size_t i = 0; i < model.values().size(); ++i) model.values()[i] -= first.values()[i];
+    return model;
+  };
+  const auto whole = change_with(1.0);
+  const auto quarter = change_with(0.25);
+  double squares = 0.0;
+  for (std::size_t i = 0; i < whole.values().size(); ++i) {
+    BOOST_REQUIRE_SMALL(static_cast<double>(quarter.values()[i] - 0.25F * whole.values()[i]), 1e-5);
+    squares += static_cast<double>(whole.values()[i]) * static_cast<double>(whole.values()[i]);
+  }
+  const auto n = static_cast<double>(whole.values().size());
+  BOOST_TEST(std::abs(squares / n / (0.6 * 0.6) - 1.0) < 5.0 * std::sqrt(2.0 / n));
 }
 
 BOOST_AUTO_TEST_CASE(too_stale_updates_are_rejected) {

@@ -103,6 +103,19 @@ BOOST_AUTO_TEST_CASE(reconstruction_where_nothing_is_rebuilt) {
              table + ".lr has no effect: reconstruction.solver is \"least-squares\"\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_share_that_is_not_the_one_that_was_struck) {
+  const auto with = [](const std::string& what) {
+    return notes_of(valid_scenario() + "[[event]]\nat = \"5s\"\n" + what + "\n", {});
+  };
+  for (const std::string word : {"heal", "restart"}) {
+    BOOST_TEST(with(word + " = 0.25") ==
+               "event[1]." + word + " = 0.25 draws its own clients, not those of another event; 1.0 stands for all\n");
+    BOOST_TEST(with(word + " = 1.0") == "");
+    BOOST_TEST(with(word + " = \"0-9\"") == "");
+  }
+  BOOST_TEST(with("kill = 0.25") == "");
+}
+
 BOOST_AUTO_TEST_CASE(a_user_vector_of_no_width) {
   const setting_override start{"model.user_init", "0.5"};
   BOOST_TEST(notes_of(classes, {start}) == "model.user_init has no effect: user_embedding is 0\n");
