@@ -118,7 +118,7 @@ class plain_run {
     report.bytes_up += e_.upload_bytes ? e_.upload_bytes(update) : 0;
     report.examples += update.examples;
     auto& of = state_.ledger->touch(client);
-    auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation);
+    auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, longest_update(e_.settings));
     if (!refused) refused = sum.fold(update);
     if (refused) {
       report.refused.push_back({{client, 0}, *refused});

@@ -41,18 +41,30 @@ bool has_shape(const models::delta& change, const models::layout& shared) {
 
 }  // namespace
 
+double longest_update(const run_settings& settings) {
+  const auto& rule = settings.aggregation;
+  const bool noisy = rule.noise > 0 && rule.noise_at == noise_place::client;
+  if (settings.privacy.clip <= 0 || noisy) return std::numeric_limits<double>::infinity();
+  // The client rounds the factor and each product to float32, 2^-24 either time; and the sums of squares to double.
+  constexpr double slack = 0x1p-20;
+  return settings.privacy.clip * (1.0 + slack);
+}
+
 std::optional<rejection> validate(const client_update& update, const models::layout& shared,
-                                  const aggregation_settings& bounds) {
+                                  const aggregation_settings& bounds, double longest) {
   if (!has_shape(update.change, shared)) return rejection::wrong_shape;
   if (bounds.rule == rule_kind::mean && update.weight > bounds.max_weight) return rejection::weight_bound;
   if (update.examples > most_examples) return rejection::weight_bound;
   if (!std::isfinite(update.loss_sum)) return rejection::not_finite;
+  double whole = 0.0;  // by tensors: what the update's values are besides, nobody folds
   for (std::size_t t = 0; t < shared.count(); ++t) {
     const auto values = update.change.values_of(t);
     const double squared = models::kernels().norm_squared(values.data(), values.size());
     if (!std::isfinite(squared)) return rejection::not_finite;
     if (squared > bounds.max_norm * bounds.max_norm) return rejection::norm_bound;
+    whole += squared;
   }
+  if (std::sqrt(whole) > longest) return rejection::norm_bound;
   return std::nullopt;
 }
 

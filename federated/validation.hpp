@@ -1,6 +1,7 @@
 // The server never trusts an update: what is checked before one is folded.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "federated/settings.hpp"
@@ -11,9 +12,15 @@ namespace furlong::federated {
 /// No client processes more examples for one update. Keeps sums of what clients claim from wrapping around.
 constexpr std::uint64_t most_examples = 1ULL << 40U;
 
+/// Largest L2 norm of a whole update that a client makes: privacy.clip, and what rounding adds to it. Without a bound,
+/// or where clients add noise to what they clipped: infinity.
+[[nodiscard]] double longest_update(const run_settings& settings);
+
 /// Checks shapes, row numbers, finiteness and bounds of an update against the shared layout. Identity and version are
 /// the aggregator's to check. Nothing: the update may be folded. Thread-safe; O(values).
+/// @param longest L2 norm of the whole update, all tensors together (longest_update)
 [[nodiscard]] std::optional<rejection> validate(const client_update& update, const models::layout& shared,
-                                                const aggregation_settings& bounds);
+                                                const aggregation_settings& bounds,
+                                                double longest = std::numeric_limits<double>::infinity());
 
 }  // namespace furlong::federated

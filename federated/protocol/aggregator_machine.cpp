@@ -82,7 +82,8 @@ std::optional<rejection> aggregator_machine::try_fold(const client_update& updat
   const auto& how = e_.settings.participation;
   const std::uint64_t staleness = from_->version - update.id.version;
   if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
-  if (auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation)) return refused;
+  if (auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, longest_update(e_.settings)))
+    return refused;
   return sum_->fold(update, is_async() ? staleness_weight(how, staleness) : 1.0);
 }
 

@@ -227,6 +227,40 @@ BOOST_AUTO_TEST_CASE(clipping_scales_the_whole_update_to_its_bound_and_leaves_sm
   BOOST_TEST(same_bits(wide.update.change.values, free.update.change.values));
 }
 
+// The server's bound on a whole update leaves room for what clipping rounds, and for nothing else.
+BOOST_AUTO_TEST_CASE(a_clipped_update_is_within_the_servers_bound_and_a_longer_one_is_not) {
+  models::random_stream stream(1, models::purpose::test);
+  for (std::uint32_t trial = 0; trial < 60; ++trial) {
+    auto settings = plain(trial % 2 == 0 ? algorithm_kind::fedavg : algorithm_kind::fedsgd);
+    settings.seed = trial;
+    settings.privacy.clip = std::pow(10.0, static_cast<double>(stream.uniform(-9.0F, -2.0F)));
+    const auto e = tests::make_experiment(settings, clients, {}, {});
+    const auto verdict = [&](const federated::client_update& update) {
+      return federated::validate(update, *e.parts.shared, settings.aggregation, federated::longest_update(settings));
+    };
+    outcome clipped(e, 9, trial);
+    BOOST_TEST(norm(clipped.update.change) > settings.privacy.clip * 0.999);
+    BOOST_TEST(!verdict(clipped.update));
+    for (auto& value : clipped.update.change.values) value *= 1.00001F;
+    BOOST_TEST((verdict(clipped.update) == federated::rejection::norm_bound));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_clients_add_after_clipping_is_not_bounded_by_it) {
+  auto settings = plain(algorithm_kind::fedavg);
+  settings.privacy.clip = 0.01;
+  settings.aggregation.noise = 1.0;
+  const auto verdict = [&] {
+    const auto e = tests::make_experiment(settings, clients, {}, {});
+    return federated::validate(outcome(e, 9).update, *e.parts.shared, settings.aggregation,
+                               federated::longest_update(settings));
+  };
+  BOOST_TEST(!verdict());
+  settings.aggregation.noise_at = federated::noise_place::server;
+  BOOST_TEST(!verdict());
+  BOOST_TEST(std::isfinite(federated::longest_update(settings)));
+}
+
 void check_noise(federated::rule_kind rule) {
   auto shape = tests::ratings_shape{};
   shape.items = 4000;

@@ -161,6 +161,25 @@ BOOST_AUTO_TEST_CASE(an_update_that_claims_too_many_examples_is_refused_and_coun
   BOOST_TEST(told.settled.at(0).examples == federated::most_examples);
 }
 
+BOOST_AUTO_TEST_CASE(an_update_that_is_longer_than_clipping_leaves_it_is_refused) {
+  open_round round;
+  round.e.settings.privacy.clip = 1.0;
+  for (const auto& [norm, fits] : {std::pair(3.0F, false), std::pair(1.001F, false), std::pair(1.0F, true)}) {
+    aggregator_machine machine(round.e, 0, 100, notices::at_once);
+    aggregator_effects out;
+    machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
+    auto update = tests::dense_update(round.shares[0].tasks[0], round.e.parts.shared);
+    // Over two tensors, so that neither is too long by itself.
+    update.change.values.front() = 0.6F * norm;
+    update.change.values.back() = 0.8F * norm;
+    const auto refused = machine.on_update(update, out);
+    BOOST_TEST(refused.has_value() == !fits);
+    const auto& told = std::get<report_settled>(out.back()).settled.at(0);
+    BOOST_TEST((told.what == (fits ? federated::outcome::folded : federated::outcome::rejected)));
+    if (!fits) BOOST_TEST((told.why == rejection::norm_bound));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
   const open_round round;
   const auto& share = round.shares[0];
