@@ -163,7 +163,10 @@ server_effects server_machine::on_checkpointed() {
   server_effects effects;
   if (!in_model_.empty()) effects.emplace_back(acknowledge{state_.version, {in_model_.begin(), in_model_.end()}});
   in_model_.clear();
-  if (!superseded_.empty()) effects.emplace_back(decline{std::exchange(superseded_, {})});
+  decline over;
+  for (const auto& [client, tasks] : std::exchange(superseded_, {}))
+    over.tasks.insert(over.tasks.end(), tasks.begin(), tasks.end());
+  if (!over.tasks.empty()) effects.emplace_back(std::move(over));
   if (is_over())
     effects.emplace_back(finish{false});
   else if (stopping_)

@@ -262,11 +262,13 @@ class server_machine {
   std::set<std::uint32_t> placed_next_;  ///< of the adrift: clients that hold their task, and are reached again
   std::set<task_id> in_model_;           ///< folded, and in no durable checkpoint yet
   std::vector<task_id> over_;            ///< ended, and nobody told their clients
-  std::vector<task_id> superseded_;      ///< of clients with later tasks in in_model_: over when that is durable
-  accounting reported_;                  ///< counts as of the last closed round
-  std::vector<open_task> ended_since_;   ///< since then, and not folded
-  virtual_time next_look_ = never;       ///< the timer that counts; others are void
-  bool waits_for_adrift_ = false;        ///< a timer is running
+  /// By client, with later tasks in in_model_: tasks that its node held when it said so last, the newest few. Over when
+  /// that is durable.
+  std::map<std::uint32_t, std::vector<task_id>> superseded_;
+  accounting reported_;                 ///< counts as of the last closed round
+  std::vector<open_task> ended_since_;  ///< since then, and not folded
+  virtual_time next_look_ = never;      ///< the timer that counts; others are void
+  bool waits_for_adrift_ = false;       ///< a timer is running
   round_report report_;
   std::vector<run_event> events_;  ///< of this round
   bool stopping_ = false;

@@ -129,6 +129,7 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
 void server_machine::judge_held(const std::set<task_id>& holding, server_effects& out) {
   const std::set<task_id> folded(folded_.begin(), folded_.end());
   acknowledge durable{state_.version, {}};
+  std::map<std::uint32_t, std::vector<task_id>> superseded;
   for (const auto& id : holding) {
     if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) continue;
     if (in_model_.contains(id) || folded.contains(id)) continue;
@@ -139,7 +140,13 @@ void server_machine::judge_held(const std::set<task_id>& holding, server_effects
     const auto later = in_model_.lower_bound({state_.run, last - 1, id.client, 0});
     const bool waits =
         last > id.version + 1 && later != in_model_.end() && later->version + 1 == last && later->client == id.client;
-    (waits ? superseded_ : last == id.version + 1 ? durable.tasks : over_).push_back(id);
+    (waits ? superseded[id.client] : last == id.version + 1 ? durable.tasks : over_).push_back(id);
+  }
+  // A hello lists all that a node holds. Of what it may have made up no more is kept than this.
+  constexpr std::ptrdiff_t most_superseded = 64;
+  for (auto& [client, tasks] : superseded) {
+    if (std::ssize(tasks) > most_superseded) tasks.erase(tasks.begin(), tasks.end() - most_superseded);
+    superseded_[client] = std::move(tasks);
   }
   if (!durable.tasks.empty()) out.emplace_back(std::move(durable));
 }

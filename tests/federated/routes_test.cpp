@@ -269,6 +269,29 @@ BOOST_AUTO_TEST_CASE(an_earlier_update_is_not_declined_before_the_later_one_is_d
   BOOST_TEST((all<decline>(after).at(0).tasks == std::vector{durable}));
 }
 
+// However many tasks a node makes up, and however often it says hello.
+BOOST_AUTO_TEST_CASE(what_a_node_claims_to_hold_does_not_pile_up) {
+  routed world;
+  static_cast<void>(world.finish_round());
+  world.begin();
+  static_cast<void>(world.finish_round());
+  static_cast<void>(world.server.on_checkpointed());
+  world.begin();
+  static_cast<void>(world.finish_round());  // client 3 has an update in no checkpoint
+  std::vector<task_id> last;
+  for (std::uint32_t hello = 0; hello < 1000; ++hello) {
+    last.clear();
+    for (std::uint32_t i = 0; i < 1000; ++i) last.push_back({world.e.run, 0, 3, 1000 * hello + i});
+    static_cast<void>(world.attach(0, {0, 9}, last));
+  }
+  world.begin();
+  static_cast<void>(world.finish_round());
+  const auto declined = all<decline>(world.server.on_checkpointed());
+  BOOST_REQUIRE(declined.size() == 1U);
+  BOOST_TEST(declined[0].tasks.size() == 64U);
+  BOOST_TEST((declined[0].tasks.back() == last.back()));
+}
+
 // No round has reported such an end, and a resumed run begins its books where the last report left them.
 BOOST_AUTO_TEST_CASE(what_ended_since_the_last_round_is_open_in_a_checkpoint) {
   auto settings = settings_of_two();
