@@ -112,6 +112,7 @@ void on_ready(self_pointer self, session_number number, const protocol::ready& g
   spdlog::info("node {}: clients {} to {} are here", node.channel->other().name, node.hello.clients.first,
                node.hello.clients.last);
   state.machine->on_hello(number, node.hello, steady_now(), out);
+  node.hello.holding = {};  // it can be long, and was told
 }
 
 void on_hello(self_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
@@ -321,11 +322,8 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
       [self, with_effects](const node_placed& where) { with_effects([&](auto& out) { on_placed(self, where, out); }); },
       [self, with_effects](const tick&) {
         with_effects([&](auto& out) {
-          // Of two ticks that are due at once each does what the other was meant to.
-          if (steady_now() >= self->state.looks_at)
-            look_at_deny_list(self, out);
-          else
-            self->state.machine->on_timer(steady_now(), out);
+          if (steady_now() >= self->state.looks_at) look_at_deny_list(self, out);
+          self->state.machine->on_timer(steady_now(), out);
         });
       },
   };

@@ -117,7 +117,9 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
 }
 
 void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {
-  wakes_at_ = never;
+  const auto due = wakes_.upper_bound(now);
+  if (due == wakes_.begin()) return;
+  wakes_.erase(wakes_.begin(), due);
   std::map<std::uint32_t, task_id> gone;
   virtual_time next = never;
   for (const auto& [client, work] : open_) {
@@ -133,8 +135,9 @@ void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {
 }
 
 void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
-  if (wakes_at_ <= at) return;
-  wakes_at_ = at;
+  // The next wake looks how long to sleep then. One more is needed only before it.
+  if (at == never || (!wakes_.empty() && *wakes_.begin() <= at)) return;
+  wakes_.insert(at);
   out.emplace_back(wake{at});
 }
 

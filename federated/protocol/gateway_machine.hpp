@@ -12,6 +12,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "federated/protocol/branch_messages.hpp"
@@ -63,6 +64,7 @@ class gateway_machine {
   void on_withdraw(const std::vector<task_id>& tasks, virtual_time now, gateway_effects& out);
   void on_verdicts(const verdicts& content, gateway_effects& out);
 
+  /// When a wake is due. At other times nothing happens.
   void on_timer(virtual_time now, gateway_effects& out);
 
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
@@ -96,7 +98,7 @@ class gateway_machine {
   std::map<session_number, client_range> sessions_;
   std::map<std::uint32_t, session_number> by_first_;   ///< session by the first of its clients
   std::unordered_map<std::uint32_t, open_work> open_;  ///< by client
-  virtual_time wakes_at_ = never;
+  std::set<virtual_time> wakes_;  ///< that are due: asked for, and not come yet
   std::array<std::uint64_t, rejection_count> unasked_{};
 };
 

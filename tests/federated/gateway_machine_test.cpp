@@ -212,4 +212,28 @@ BOOST_AUTO_TEST_CASE(a_node_that_is_there_and_does_not_report_is_not_waited_for_
   BOOST_TEST(partials[0].partial.folded[0].client == 1U);
 }
 
+// However often nodes are lost: a wake that is due anyway is not asked for again.
+BOOST_AUTO_TEST_CASE(wakes_do_not_pile_up) {
+  gateway one;
+  std::multiset<federated::virtual_time> due;
+  const auto ask = [&] {
+    for (const auto& each : one.take<wake>()) due.insert(each.at);
+  };
+  ask();
+  for (session_number node = 1; node <= 100; ++node) {
+    one.machine.on_session_lost(node, one.now, one.out);
+    ask();
+    one.machine.on_hello(node + 1, {"test", {0, 4}, 0, {one.task(0, 1), one.task(0, 2)}, ""}, one.now, one.out);
+    ask();
+    one.now += patience + 1;
+    while (!due.empty() && *due.begin() <= one.now) {
+      one.machine.on_timer(*due.begin(), one.out);
+      due.erase(due.begin());
+      ask();
+    }
+    BOOST_TEST(due.size() <= 2U);
+  }
+  BOOST_TEST(!due.empty());  // the tasks are open still
+}
+
 BOOST_AUTO_TEST_SUITE_END()
