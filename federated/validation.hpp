@@ -3,9 +3,12 @@
 
 #include <limits>
 #include <optional>
+#include <string>
 
+#include "federated/client_score.hpp"
 #include "federated/settings.hpp"
 #include "federated/update.hpp"
+#include "models/model.hpp"
 
 namespace furlong::federated {
 
@@ -22,5 +25,11 @@ constexpr std::uint64_t most_examples = 1ULL << 40U;
 [[nodiscard]] std::optional<rejection> validate(const client_update& update, const models::layout& shared,
                                                 const aggregation_settings& bounds,
                                                 double longest = std::numeric_limits<double>::infinity());
+
+/// What a client's score cannot be, for models of this objective: beyond what so many predictions can err, of more
+/// examples than any client has, or with other odds than one for each prediction of two classes. Nothing: it can be so.
+[[nodiscard]] std::optional<std::string> implausible(const client_score& score, models::objective of);
+/// The same whatever the model.
+[[nodiscard]] std::optional<std::string> implausible(const client_score& score);
 
 }  // namespace furlong::federated

@@ -66,7 +66,7 @@ void add_topology_and_network(std::vector<key_spec>& keys) {
                      {1.5, 86400.0})));
   add(may_change(key("network.task_timeout", FURLONG_AT(network.task_timeout),
                      "Between processes: a client whose node is there has so many seconds for a task; then it is "
-                     "dropped.",
+                     "dropped. No evaluation waits for scores any longer.",
                      {1.0, 31536000.0})));
   add(may_change(
       key("network.max_message", FURLONG_AT(network.max_message),

@@ -268,12 +268,12 @@ struct EvaluationScores {
   # uint32.
   squaredErrors @3 :Data;
   losses @4 :Data;
-  # float64 each, finite.
+  # float64 each, finite; not below 0 (but for rounding), nor beyond what so many predictions in float32 can err.
   correct @5 :Data;
   examples @6 :Data;
-  # uint64 each; correct is not above examples.
+  # uint64 each; correct is not above examples, and these are at most 2^40.
   oddsCounts @7 :Data;
-  # uint32: how many of the following are the client's.
+  # uint32: how many of the following are the client's; not more than it has examples.
   predictions @8 :Data;
   # float32, finite, of all clients in a row.
   classes @9 :Data;

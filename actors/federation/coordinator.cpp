@@ -19,8 +19,6 @@ namespace {
 using self_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
 
 constexpr auto look_around = std::chrono::milliseconds(100);
-/// An evaluation ends without the scores of nodes that send none for so long.
-constexpr virtual_time evaluation_patience = 60 * federated::microseconds_per_second;
 /// For a node that was cut off to connect again.
 constexpr virtual_time time_to_return = 4 * federated::microseconds_per_second;
 
@@ -97,23 +95,13 @@ void finish_evaluation(self_pointer self);
 void perform(self_pointer self, protocol::evaluate&) {
   auto& state = self->state;
   state.watch->pause();
-  state.evaluation.emplace(state.run->e, *state.machine);
-  auto& work = *state.evaluation;
-  std::map<std::uint32_t, evaluation_down> by_branch;
-  for (std::size_t i = 0; i < work.scores.size(); ++i) {
-    const auto one = work.scores.client(i);
-    const auto through = state.who->route(one.second);
-    if (!through) continue;
-    work.awaited.emplace(one, *through);
-    auto& share = by_branch[*through];
-    share.from = work.model;
-    share.clients.push_back(one);
-  }
-  work.last_heard = now(self);
-  if (work.awaited.size() < work.scores.size())
-    spdlog::info("evaluation: {} of {} clients are reached", work.awaited.size(), work.scores.size());
+  auto& work = state.evaluation.emplace(state.run->e, *state.machine, now(self));
+  auto by_branch = work.ask(*state.who);
+  if (state.settled_to_stop) work.on_stop(now(self));
+  if (work.missing() < work.size())
+    spdlog::info("evaluation: {} of {} clients are reached", work.missing(), work.size());
   for (auto& [to, share] : by_branch) send_down(self, to, std::move(share));
-  if (work.awaited.empty()) finish_evaluation(self);
+  if (work.missing() == 0) finish_evaluation(self);
 }
 
 void perform(self_pointer self, protocol::checkpoint&) {
@@ -148,9 +136,10 @@ void perform(self_pointer self, protocol::finish& effect) {
   auto last = state.machine->snapshot();
   state.watch->pause();
   state.watch->tell(last);
-  if (effect.interrupted) state.last_evaluation = {};  // of a model that was not the final one
-  federated::run_outcome outcome{std::move(last), state.last_evaluation, effect.interrupted};
-  if (effect.interrupted) return end_run(self, std::move(outcome), false);  // they come back to the next life
+  const bool interrupted = effect.interrupted || state.unevaluated;
+  if (interrupted) state.last_evaluation = {};  // of a model that was not the final one
+  federated::run_outcome outcome{std::move(last), state.last_evaluation, interrupted};
+  if (interrupted) return end_run(self, std::move(outcome), false);  // they come back to the next life
   const auto& network = state.run->e.settings.network;
   state.last_words = std::move(outcome);
   state.lingers_until = steady_now() + federated::from_seconds(network.heartbeat + network.timeout) + time_to_return;
@@ -167,14 +156,27 @@ void perform_all(self_pointer self, protocol::server_effects effects) {
 
 void finish_evaluation(self_pointer self) {
   auto& state = self->state;
-  if (!state.evaluation->awaited.empty())
-    spdlog::warn("evaluation: {} clients sent no scores", state.evaluation->awaited.size());
-  state.last_evaluation = state.evaluation->scores.report();
-  state.evaluation.reset();
-  if (state.observer->on_evaluation)
-    if (auto told = state.observer->on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
+  const auto done = std::exchange(state.evaluation, std::nullopt);
+  state.unevaluated = state.unevaluated || done->cut_short();
+  if (done->missing() > 0)
+    spdlog::warn("evaluation: {} clients sent no scores{}", done->missing(),
+                 done->cut_short() ? ", and the server stops: it counts for nothing" : "");
+  state.last_evaluation = {};
+  if (!done->cut_short()) {
+    state.last_evaluation = done->report();
+    if (state.observer->on_evaluation)
+      if (auto told = state.observer->on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
+  }
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
   state.effects.add(state.machine->on_evaluated(state.last_evaluation));
+}
+
+/// When everybody has answered, or was waited for long enough.
+void finish_evaluation_when_over(self_pointer self) {
+  auto& state = self->state;
+  if (!state.evaluation || !state.evaluation->is_over(now(self))) return;
+  finish_evaluation(self);
+  perform_all(self, {});
 }
 
 // ---- branches ------------------------------------------------------------------------------------------------------
@@ -189,11 +191,8 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   state.branches.erase(at);
   state.who->remove_aggregator(number);
   perform_all(self, state.machine->on_aggregator_lost(number, now(self)));
-  if (!state.evaluation) return;
-  std::erase_if(state.evaluation->awaited, [&](const auto& of) { return of.second == number; });
-  if (!state.evaluation->awaited.empty()) return;
-  finish_evaluation(self);
-  perform_all(self, {});
+  if (state.evaluation) state.evaluation->on_aggregator_lost(number);
+  finish_evaluation_when_over(self);
 }
 
 void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
@@ -250,15 +249,10 @@ void hear(self_pointer self, std::uint32_t from, protocol::send_partial& what) {
   perform_all(self, std::move(*effects));
 }
 
-void hear(self_pointer self, std::uint32_t, protocol::evaluation_scores& what) {
+void hear(self_pointer self, std::uint32_t from, protocol::evaluation_scores& what) {
   auto& state = self->state;
-  if (!state.evaluation) return;
-  state.evaluation->last_heard = now(self);
-  for (auto& one : what.each)
-    if (state.evaluation->awaited.erase({one.in, one.client}) > 0) state.evaluation->scores.accept(std::move(one));
-  if (!state.evaluation->awaited.empty()) return;
-  finish_evaluation(self);
-  perform_all(self, {});
+  if (state.evaluation) state.evaluation->on_scores(from, std::move(what), now(self));
+  finish_evaluation_when_over(self);
 }
 
 // ---- time ----------------------------------------------------------------------------------------------------------
@@ -322,12 +316,10 @@ void on_tick(self_pointer self) {
     perform(self, nothing);
     perform_all(self, {});
   } else if (stopping && !std::exchange(state.settled_to_stop, true)) {
+    if (state.evaluation) state.evaluation->on_stop(now(self));
     perform_all(self, state.machine->on_stop(now(self)));
   }
-  if (state.evaluation && now(self) > state.evaluation->last_heard + evaluation_patience) {
-    finish_evaluation(self);
-    perform_all(self, {});
-  }
+  finish_evaluation_when_over(self);
   if (!state.promise.pending()) return;
   tell_watcher(self);
   self->delayed_send(self, look_around, tick{});

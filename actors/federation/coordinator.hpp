@@ -7,8 +7,8 @@
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/directory.hpp"
+#include "federated/protocol/scoring_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
-#include "federated/round.hpp"
 #include "federated/stopwatch.hpp"
 
 namespace furlong::actors::federation {
@@ -28,17 +28,6 @@ struct coordinator_state {
     federated::virtual_time since = 0;
     std::map<std::uint32_t, node> nodes = {};  ///< by their first client
   };
-  /// An evaluation that nodes compute.
-  struct scoring {
-    scoring(const federated::experiment& e, const protocol::server_machine& of)
-        : model(
-              std::make_shared<const federated::broadcast>(federated::make_broadcast(e, of.state(), of.under_test()))),
-          scores(e, model->model, nullptr, model->version, of.state().ledger.get()) {}
-    federated::broadcast_ptr model;
-    federated::evaluation scores;
-    std::map<std::pair<federated::group, std::uint32_t>, std::uint32_t> awaited;  ///< and by which branch
-    federated::virtual_time last_heard = 0;
-  };
 
   std::shared_ptr<const federation_context> run;
   const federated::run_observer* observer = nullptr;
@@ -54,7 +43,8 @@ struct coordinator_state {
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint
   std::map<std::uint32_t, branch> branches;
   effect_queue effects;
-  std::optional<scoring> evaluation;
+  std::optional<protocol::scoring_machine> evaluation;
+  bool unevaluated = false;  ///< the last evaluation was cut short: to be done again by the next life
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;
   /// The run is over; nodes that are away have until then to come back for their verdicts.

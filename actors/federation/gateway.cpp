@@ -20,16 +20,13 @@ void tell(self_pointer self, upward what) {
 
 void send(const session& to, const wire::control& message) { send_control(*to.channel, message); }
 
-/// Ends a session from this side. What it was asked to score goes back unscored.
+/// Ends a session from this side.
 void forget(self_pointer self, session_number number, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = state.sessions.find(number);
   if (at == state.sessions.end()) return;
-  protocol::evaluation_scores none;
-  for (const auto& [in, client] : at->second.scoring) none.each.push_back({in, client, {}});
   at->second.channel->close();
   state.sessions.erase(at);
-  if (!none.each.empty()) tell(self, std::move(none));
   state.machine->on_session_lost(number, steady_now(), out);
 }
 
@@ -57,6 +54,13 @@ void perform(self_pointer self, protocol::give_tasks& effect) {
 void perform(self_pointer self, protocol::give_verdicts& effect) {
   const auto at = self->state.sessions.find(effect.session);
   if (at != self->state.sessions.end()) send(at->second, std::move(effect.content));
+}
+
+void perform(self_pointer self, protocol::give_scoring& effect) {
+  const auto at = self->state.sessions.find(effect.session);
+  if (at == self->state.sessions.end()) return;
+  send_model(self, at->second, effect.from);
+  send(at->second, protocol::evaluation_request{effect.from->version, std::move(effect.clients)});
 }
 
 void perform(self_pointer self, protocol::end_session& effect) {
@@ -152,14 +156,11 @@ void on_placed(self_pointer self, const node_placed& where, protocol::gateway_ef
   forget(self, where.session, out);
 }
 
-void on_scores(self_pointer self, session_number number, protocol::evaluation_scores got,
-               protocol::gateway_effects& out) {
-  auto& node = self->state.sessions.at(number);
-  for (const auto& one : got.each)
-    if (node.scoring.erase({one.in, one.client}) == 0)
-      return refuse(self, number, turned_away::out_of_turn,
-                    "scored client " + std::to_string(one.client) + ", which nobody asked for", out);
-  tell(self, std::move(got));
+/// A frame that cannot be read ends the session. An update of another shape is counted as that too: its task is not
+/// known, and is lost with the session.
+void refuse_frame(self_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
+  if (why.place.starts_with("update.")) self->state.options.keeper->unasked(federated::rejection::wrong_shape);
+  refuse(self, number, turned_away::bad_frame, why.text(), out);
 }
 
 /// Frames that do not depend on the model's layout. Others of a node break the protocol.
@@ -172,16 +173,11 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
     return refuse(self, number, turned_away::out_of_turn, "did not say first that it is ready", out);
   if (const auto* failed = std::get_if<protocol::task_failures>(&got))
     return state.machine->on_failures(number, *failed, steady_now(), out);
-  if (auto* scores = std::get_if<protocol::evaluation_scores>(&got))
-    return on_scores(self, number, std::move(*scores), out);
+  if (auto* scores = std::get_if<protocol::evaluation_scores>(&got)) {
+    const auto told = state.machine->on_scores(number, std::move(*scores), out);
+    return told ? void() : refuse_frame(self, number, told.error(), out);
+  }
   refuse(self, number, turned_away::out_of_turn, "sent a message that is not a node's to send", out);
-}
-
-/// A frame that cannot be read ends the session. An update of another shape is counted as that too: its task is not
-/// known, and is lost with the session.
-void refuse_frame(self_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
-  if (why.place.starts_with("update.")) self->state.options.keeper->unasked(federated::rejection::wrong_shape);
-  refuse(self, number, turned_away::bad_frame, why.text(), out);
 }
 
 void on_frame(self_pointer self, const session_frame& got, protocol::gateway_effects& out) {
@@ -235,27 +231,8 @@ void obey(self_pointer self, const protocol::checkpointed& what, protocol::gatew
     if (node.open) send(node, what);
 }
 
-void obey(self_pointer self, const evaluation_down& what, protocol::gateway_effects&) {
-  auto& state = self->state;
-  protocol::evaluation_scores none;
-  std::map<session*, protocol::evaluation_request> requests;
-  for (const auto& [in, client] : what.clients) {
-    const auto at = std::ranges::find_if(state.sessions, [&, c = client](const auto& of) {
-      return of.second.open && of.second.hello.clients.contains(c);
-    });
-    if (at == state.sessions.end()) {
-      none.each.push_back({in, client, {}});
-      continue;
-    }
-    at->second.scoring.emplace(in, client);
-    requests[&at->second].clients.emplace_back(in, client);
-  }
-  for (auto& [node, request] : requests) {
-    send_model(self, *node, what.from);
-    request.version = what.from->version;
-    send(*node, std::move(request));
-  }
-  if (!none.each.empty()) tell(self, std::move(none));
+void obey(self_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
+  self->state.machine->on_evaluation(what, out);
 }
 
 void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {

@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <functional>
-#include <set>
 
 #include "actors/federation/gate.hpp"
 #include "actors/federation/interfaces.hpp"
@@ -33,8 +32,7 @@ struct gateway_state {
     bool open = false;          ///< is ready: its clients are reached here
     std::uint64_t covered = 0;  ///< checkpoint that it was told of with its welcome
     protocol::hello hello;
-    std::deque<std::uint64_t> models;                              ///< versions that the node has, oldest first
-    std::set<std::pair<federated::group, std::uint32_t>> scoring;  ///< clients whose scores are awaited
+    std::deque<std::uint64_t> models;  ///< versions that the node has, oldest first
   };
 
   std::shared_ptr<const federation_context> run;

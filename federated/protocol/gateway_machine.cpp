@@ -4,10 +4,13 @@
 #include <limits>
 #include <set>
 
+#include "federated/validation.hpp"
+
 namespace furlong::federated::protocol {
 
 gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
-    : patience_(from_seconds(e.settings.network.heartbeat + e.settings.network.timeout)),
+    : e_(e),
+      patience_(from_seconds(e.settings.network.heartbeat + e.settings.network.timeout)),
       longest_(from_seconds(e.settings.network.task_timeout)),
       // Clients train on their nodes: nothing here grows with the number of those at work.
       inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {}
@@ -69,6 +72,7 @@ void gateway_machine::on_session_lost(session_number session, virtual_time now, 
     work.dropped_at = std::min(work.latest, now + patience_);
   }
   out.emplace_back(tell_parent{detached{clients}});
+  if (auto none = scoring_.lose(session); !none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
   if (any) sleep_until(now + patience_, out);
 }
 
@@ -114,6 +118,33 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
   for (const auto& one : content.each)
     if (const auto session = session_of(one.task.client)) told[*session].each.push_back(one);
   for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+}
+
+void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects& out) {
+  const auto version = what.from->version;
+  evaluation_scores none{version, {}};
+  std::map<session_number, give_scoring> requests;
+  for (const auto& one : what.clients) {
+    const auto session = session_of(one.second);
+    if (!session) {
+      none.each.push_back({one.first, one.second, {}});
+      continue;
+    }
+    scoring_.expect(version, one, *session);
+    auto& request = requests.try_emplace(*session, give_scoring{*session, what.from, {}}).first->second;
+    request.clients.push_back(one);
+  }
+  for (auto& [session, request] : requests) out.emplace_back(std::move(request));
+  if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
+}
+
+result<void> gateway_machine::on_scores(session_number session, evaluation_scores what, gateway_effects& out) {
+  for (const auto& one : what.each)
+    if (const auto why = implausible(one.score, e_.model->objective()))
+      return fail(error::kind::data, "the score of client " + std::to_string(one.client), *why);
+  scoring_.take(session, what);
+  if (!what.each.empty()) out.emplace_back(tell_parent{std::move(what)});
+  return {};
 }
 
 void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {

@@ -5,6 +5,7 @@
 //   3. The node reports; the aggregator machine inside validates, folds, and tells         -> to_parent (settled)
 //   4. The parent closes the share                                                         -> to_parent (partial)
 //   5. The parent's verdicts go to the nodes                                               -> to_node (verdicts)
+//   6. So do its requests for scores; answers go up, as those of a node that is lost do    -> to_parent (scores)
 // A node that is lost has `heartbeat + timeout` seconds to come back for its tasks; then they are dropped. When it
 // comes back it says which tasks it holds: the others are lost, and dropped at once. One that is there and does not
 // report is waited for no longer than `network.task_timeout`. A node only ever reports for its own clients, and a
@@ -15,6 +16,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "federated/protocol/awaited_scores.hpp"
 #include "federated/protocol/branch_messages.hpp"
 
 namespace furlong::federated::protocol {
@@ -22,7 +24,7 @@ namespace furlong::federated::protocol {
 /// Names a session within its gateway; never used twice.
 using session_number = std::uint64_t;
 
-/// Send to a node: tasks, after the model that they start from, or verdicts.
+/// Send to a node: tasks or clients to score, after the model that they start from, or verdicts.
 struct give_tasks {
   session_number session = 0;
   broadcast_ptr from;
@@ -31,6 +33,11 @@ struct give_tasks {
 struct give_verdicts {
   session_number session = 0;
   verdicts content;
+};
+struct give_scoring {
+  session_number session = 0;
+  broadcast_ptr from;
+  std::vector<std::pair<group, std::uint32_t>> clients;
 };
 /// End a session: another one of the same clients began.
 struct end_session {
@@ -41,7 +48,7 @@ struct end_session {
 struct wake {
   virtual_time at = 0;
 };
-using gateway_effect = std::variant<give_tasks, give_verdicts, end_session, tell_parent, wake>;
+using gateway_effect = std::variant<give_tasks, give_verdicts, give_scoring, end_session, tell_parent, wake>;
 using gateway_effects = std::vector<gateway_effect>;
 
 class gateway_machine {
@@ -55,6 +62,10 @@ class gateway_machine {
   void on_update(session_number session, const client_update& update, virtual_time now, gateway_effects& out,
                  std::optional<std::uint64_t> bytes = std::nullopt);
   void on_failures(session_number session, const task_failures& failed, virtual_time now, gateway_effects& out);
+  /// An error (kind data): the scores are not to be believed, and nothing was changed. Those that nobody waits for are
+  /// no error: their evaluation may be over, or have gone on without this node.
+  [[nodiscard]] result<void> on_scores(session_number session, evaluation_scores what, gateway_effects& out);
+  /// What it was to score goes to the parent unscored.
   void on_session_lost(session_number session, virtual_time now, gateway_effects& out);
 
   // From the parent.
@@ -63,6 +74,7 @@ class gateway_machine {
   void on_close(std::uint64_t version, bool enough, virtual_time now, gateway_effects& out);
   void on_withdraw(const std::vector<task_id>& tasks, virtual_time now, gateway_effects& out);
   void on_verdicts(const verdicts& content, gateway_effects& out);
+  void on_evaluation(const evaluation_down& what, gateway_effects& out);
 
   /// When a wake is due. At other times nothing happens.
   void on_timer(virtual_time now, gateway_effects& out);
@@ -91,6 +103,7 @@ class gateway_machine {
   void finish(const settlement& one, std::map<session_number, verdicts>& told);
   void sleep_until(virtual_time at, gateway_effects& out);
 
+  const experiment& e_;
   virtual_time patience_;  ///< with a node that is not there
   virtual_time longest_;   ///< that a task may take
   aggregator_machine inner_;
@@ -98,7 +111,8 @@ class gateway_machine {
   std::map<session_number, client_range> sessions_;
   std::map<std::uint32_t, session_number> by_first_;   ///< session by the first of its clients
   std::unordered_map<std::uint32_t, open_work> open_;  ///< by client
-  std::set<virtual_time> wakes_;  ///< that are due: asked for, and not come yet
+  awaited_scores scoring_;                             ///< of the sessions
+  std::set<virtual_time> wakes_;                       ///< that are due: asked for, and not come yet
   std::array<std::uint64_t, rejection_count> unasked_{};
 };
 

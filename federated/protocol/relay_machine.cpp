@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::uint32_t own_gateway = 0;
 
+/// Made in place: GCC 12 warns of members that a variant does not have when it sees the whole of one moved.
+template <class Content>
+void tell(std::uint32_t child, Content&& what, relay_effects& out) {
+  out.emplace_back(std::in_place_type<tell_child>, child, std::forward<Content>(what));
+}
+
 }  // namespace
 
 relay_machine::relay_machine(const experiment& e, std::uint32_t number, std::size_t clients)
@@ -87,7 +93,7 @@ void relay_machine::withdraw(const std::vector<task_id>& tasks, bool held, relay
     if (!moving_.contains(id)) by_child[open_.at(id.client).child].tasks.push_back(id);
     moving_[id] = held;
   }
-  for (auto& [child, some] : by_child) out.emplace_back(tell_child{child, std::move(some)});
+  for (auto& [child, some] : by_child) tell(child, std::move(some), out);
 }
 
 void relay_machine::obey(const withdrawal& what, relay_effects& out) {
@@ -134,7 +140,7 @@ void relay_machine::begin(const broadcast_ptr& from, relay_effects& out) {
   for (auto& [child, share] : children_) share = {};
   if (!is_async()) return;
   for (const auto& [child, share] : children_)
-    if (begin_share(child)) out.emplace_back(tell_child{child, share_down{from_, {}, true}});
+    if (begin_share(child)) tell(child, share_down{from_, {}, true}, out);
 }
 
 /// Whether the child's part of the share begins now.
@@ -156,10 +162,10 @@ void relay_machine::obey(const share_down& what, relay_effects& out) {
   for (auto& [child, tasks] : shares) {
     bool begins = begin_share(child);
     if (begins && what.from->version != from_->version) {
-      out.emplace_back(tell_child{child, share_down{from_, {}, true}});
+      tell(child, share_down{from_, {}, true}, out);
       begins = false;
     }
-    out.emplace_back(tell_child{child, share_down{what.from, std::move(tasks), begins}});
+    tell(child, share_down{what.from, std::move(tasks), begins}, out);
   }
 }
 
@@ -180,7 +186,7 @@ result<void> relay_machine::hear(std::uint32_t child, settled& what, relay_effec
     if (there && *there != child && one.what != outcome::folded && one.what != outcome::dropped)
       elsewhere[*there].each.push_back({one.id, verdict_kind::unwanted, {}});
   }
-  for (auto& [to, some] : elsewhere) out.emplace_back(tell_child{to, std::move(some)});
+  for (auto& [to, some] : elsewhere) tell(to, std::move(some), out);
   if (!known.each.empty()) out.emplace_back(tell_parent{std::move(known)});
   return {};
 }
@@ -189,7 +195,7 @@ void relay_machine::obey(const close_request& what, relay_effects& out) {
   if (sent_ || closing_ || from_->version != what.version) return;
   closing_ = true;
   for (const auto& [child, share] : children_)
-    if (at_work(child)) out.emplace_back(tell_child{child, what});
+    if (at_work(child)) tell(child, what, out);
   send_up_when_all_answered(out);
 }
 
@@ -266,10 +272,7 @@ void relay_machine::on_child_lost(std::uint32_t child, relay_effects& out) {
   const bool was_at_work = at_work(child);
   lose(child, was_at_work ? at->second.told : std::vector<task_id>{}, open, out);
   for (const auto& clients : claims) tell_detached(clients, out);
-  evaluation_scores none;
-  for (const auto& [one, asked] : scoring_)
-    if (asked == child) none.each.push_back({one.first, one.second, {}});
-  for (const auto& one : none.each) scoring_.erase({one.in, one.client});
+  auto none = scoring_.lose(child);
   if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
   children_.erase(at);
   if (was_at_work) --pending_;
@@ -282,49 +285,42 @@ void relay_machine::obey(const verdicts& what, relay_effects& out) {
   std::map<std::uint32_t, verdicts> by_child;
   for (const auto& one : what.each)
     if (const auto child = who_.route(one.task.client)) by_child[*child].each.push_back(one);
-  for (auto& [child, some] : by_child) out.emplace_back(tell_child{child, std::move(some)});
+  for (auto& [child, some] : by_child) tell(child, std::move(some), out);
 }
 
-void relay_machine::obey(const checkpointed& what, relay_effects& out) {
-  for (const auto& [child, share] : children_) out.emplace_back(tell_child{child, what});
+void relay_machine::tell_all(const downward& what, relay_effects& out) {
+  for (const auto& [child, share] : children_) tell(child, what, out);
 }
+
+void relay_machine::obey(const checkpointed& what, relay_effects& out) { tell_all(what, out); }
 
 void relay_machine::obey(const evaluation_down& what, relay_effects& out) {
   std::map<std::uint32_t, evaluation_down> by_child;
-  evaluation_scores none;
+  evaluation_scores none{what.from->version, {}};
   for (const auto& one : what.clients) {
     const auto child = who_.route(one.second);
     if (!child) {
       none.each.push_back({one.first, one.second, {}});
       continue;
     }
-    scoring_[one] = *child;
+    scoring_.expect(what.from->version, one, *child);
     auto& share = by_child[*child];
     share.from = what.from;
     share.clients.push_back(one);
   }
-  for (auto& [child, share] : by_child) out.emplace_back(tell_child{child, std::move(share)});
+  for (auto& [child, share] : by_child) tell(child, std::move(share), out);
   if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
 }
 
 result<void> relay_machine::hear(std::uint32_t child, evaluation_scores& what, relay_effects& out) {
-  std::erase_if(what.each, [&](const scored_client& one) {
-    const auto at = scoring_.find({one.in, one.client});
-    if (at == scoring_.end() || at->second != child) return true;  // of an evaluation that is over
-    scoring_.erase(at);
-    return false;
-  });
+  scoring_.take(child, what);
   if (!what.each.empty()) out.emplace_back(tell_parent{std::move(what)});
   return {};
 }
 
 /// The gateway that has the node knows it.
-void relay_machine::obey(const displaced& what, relay_effects& out) {
-  for (const auto& [child, share] : children_) out.emplace_back(tell_child{child, what});
-}
+void relay_machine::obey(const displaced& what, relay_effects& out) { tell_all(what, out); }
 
-void relay_machine::obey(const farewell& what, relay_effects& out) {
-  for (const auto& [child, share] : children_) out.emplace_back(tell_child{child, what});
-}
+void relay_machine::obey(const farewell& what, relay_effects& out) { tell_all(what, out); }
 
 }  // namespace furlong::federated::protocol

@@ -28,6 +28,7 @@
 
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/experiment.hpp"
+#include "federated/protocol/awaited_scores.hpp"
 #include "federated/protocol/branch_messages.hpp"
 #include "federated/protocol/directory.hpp"
 
@@ -71,7 +72,6 @@ class relay_machine {
     bool answered = false;
     std::vector<task_id> told;  ///< folded
   };
-  using scored_one = std::pair<group, std::uint32_t>;
 
   [[nodiscard]] bool is_async() const { return e_.settings.participation.mode == participation_mode::async; }
   [[nodiscard]] bool at_work(std::uint32_t child) const;
@@ -95,6 +95,7 @@ class relay_machine {
   void obey(const displaced& what, relay_effects& out);
   void obey(const farewell& what, relay_effects& out);
 
+  void tell_all(const downward& what, relay_effects& out);
   void begin(const broadcast_ptr& from, relay_effects& out);
   [[nodiscard]] bool begin_share(std::uint32_t child);
   void lose(std::uint32_t child, const std::vector<task_id>& folded, const std::vector<task_id>& open,
@@ -109,10 +110,10 @@ class relay_machine {
   std::map<std::uint32_t, child_share> children_;  ///< and their parts of the share under way
   std::map<std::uint32_t, open_here> open_;        ///< by client
   std::map<task_id, bool> moving_;  ///< open tasks that are being withdrawn: whether the parent is to have them back
-  std::map<scored_one, std::uint32_t> scoring_;  ///< scores that are awaited, and of which child
-  broadcast_ptr from_;                           ///< of the share under way
-  std::size_t pending_ = 0;                      ///< children with a part of it that have not answered
-  bool sent_ = true;                             ///< nothing is under way
+  awaited_scores scoring_;          ///< of the children
+  broadcast_ptr from_;              ///< of the share under way
+  std::size_t pending_ = 0;         ///< children with a part of it that have not answered
+  bool sent_ = true;                ///< nothing is under way
   bool closing_ = false;
   std::unique_ptr<accumulator> sum_;
   partial_aggregate partial_;

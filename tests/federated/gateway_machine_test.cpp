@@ -43,6 +43,15 @@ struct gateway {
   }
   void report(session_number session, const task_id& id) { machine.on_update(session, update(id), now, out); }
 
+  void ask(std::uint64_t version, const std::vector<std::pair<federated::group, std::uint32_t>>& clients) {
+    const federated::broadcast from{e.run, version, models::shared_parameters(e.parts.shared), {}};
+    machine.on_evaluation({std::make_shared<const federated::broadcast>(from), clients}, out);
+  }
+  /// Whether they are believed.
+  bool scored(session_number session, std::uint64_t version, std::vector<federated::scored_client> scores) {
+    return machine.on_scores(session, {version, std::move(scores)}, out).has_value();
+  }
+
   /// What was told of this kind since the last call; everything else is forgotten.
   template <class What>
   std::vector<What> take() {
@@ -210,6 +219,65 @@ BOOST_AUTO_TEST_CASE(a_node_that_is_there_and_does_not_report_is_not_waited_for_
   BOOST_REQUIRE(partials.size() == 1U);
   BOOST_REQUIRE(partials[0].partial.folded.size() == 1U);
   BOOST_TEST(partials[0].partial.folded[0].client == 1U);
+}
+
+using federated::group;
+
+BOOST_AUTO_TEST_CASE(scores_come_from_nodes_that_were_asked_or_are_empty) {
+  gateway one;
+  one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out);
+  one.out.clear();
+  one.ask(3, {{group::seen, 1}, {group::seen, 2}, {group::seen, 6}, {group::seen, 11}});
+  const auto effects = one.out;
+  const auto asked = one.take<give_scoring>();
+  BOOST_REQUIRE(asked.size() == 2U);
+  BOOST_TEST(asked[0].session == 1U);
+  BOOST_TEST(asked[0].clients.size() == 2U);
+  one.out = effects;
+  const auto missing = one.take<evaluation_scores>();
+  BOOST_REQUIRE(missing.size() == 1U);
+  BOOST_TEST(missing[0].version == 3U);
+  BOOST_TEST(missing[0].each.at(0).client == 11U);
+  // What another node was asked is not its to answer.
+  BOOST_TEST(one.scored(1, 3, {{group::seen, 1, {}}, {group::seen, 6, {}}}));
+  const auto passed = one.take<evaluation_scores>();
+  BOOST_REQUIRE(passed.size() == 1U);
+  BOOST_REQUIRE(passed[0].each.size() == 1U);
+  BOOST_TEST(passed[0].each[0].client == 1U);
+  // A node that is lost, or replaced, has nothing more to say: nobody waits for it.
+  one.machine.on_session_lost(2, 0, one.out);
+  const auto lost = one.take<evaluation_scores>();
+  BOOST_REQUIRE(lost.size() == 1U);
+  BOOST_TEST(lost[0].version == 3U);
+  BOOST_TEST(lost[0].each.at(0).client == 6U);
+  one.machine.on_hello(4, {"test", {0, 4}, 0, {}, ""}, 0, one.out);
+  const auto replaced = one.take<evaluation_scores>();
+  BOOST_REQUIRE(replaced.size() == 1U);
+  BOOST_TEST(replaced[0].each.at(0).client == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(scores_of_an_evaluation_that_is_over_are_passed_over) {
+  gateway one;
+  one.ask(1, {{group::seen, 1}, {group::seen, 2}});
+  one.ask(2, {{group::seen, 1}});
+  one.out.clear();
+  BOOST_TEST(one.scored(1, 1, {{group::seen, 1, {}}, {group::seen, 2, {}}}));  // it was slow: no error
+  BOOST_TEST(one.out.empty());
+  BOOST_TEST(one.scored(1, 2, {{group::seen, 1, {}}}));
+  BOOST_TEST(one.take<evaluation_scores>().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(scores_that_cannot_be_are_refused_whole) {
+  gateway one;  // of ratings
+  one.ask(1, {{group::seen, 1}, {group::seen, 2}});
+  one.out.clear();
+  federated::client_score sound{3.0, 3.0, 1, 2, {}};
+  auto odd = sound;
+  odd.odds = {{0.5F, true}, {0.25F, false}};  // which only models of two classes have
+  BOOST_TEST(!one.scored(1, 1, {{group::seen, 1, sound}, {group::seen, 2, odd}}));
+  BOOST_TEST(one.out.empty());
+  BOOST_TEST(one.scored(1, 1, {{group::seen, 1, sound}, {group::seen, 2, sound}}));
+  BOOST_TEST(one.take<evaluation_scores>().at(0).each.size() == 2U);
 }
 
 // However often nodes are lost: a wake that is due anyway is not asked for again.

@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(scores_come_from_where_clients_are_or_are_empty) {
   BOOST_TEST(missing.at(0).each.at(0).client == 20U);
   one.out = effects;
   BOOST_TEST(one.down<evaluation_down>().at(1).at(0).clients.size() == 2U);
-  evaluation_scores got;
+  evaluation_scores got{2, {}};
   got.each.push_back({group::seen, 6, {}});
   got.each.back().score.examples = 3;
   got.each.push_back({group::seen, 1, {}});  // not asked of this child
@@ -342,6 +342,23 @@ BOOST_AUTO_TEST_CASE(scores_come_from_where_clients_are_or_are_empty) {
   const auto rest = one.up<evaluation_scores>();
   BOOST_TEST(rest.at(0).each.size() == 1U);
   BOOST_TEST((rest.at(0).each[0].in == group::unseen));
+}
+
+BOOST_AUTO_TEST_CASE(scores_of_an_evaluation_that_is_over_go_nowhere) {
+  relay one;
+  using federated::group;
+  one.machine.on_order(evaluation_down{one.model(1), {{group::seen, 6}, {group::seen, 7}}}, one.out);
+  one.machine.on_order(evaluation_down{one.model(2), {{group::seen, 6}}}, one.out);
+  one.out.clear();
+  BOOST_TEST(one.tell(1, evaluation_scores{1, {{group::seen, 6, {}}, {group::seen, 7, {}}}}).has_value());
+  BOOST_TEST(one.out.empty());
+  BOOST_TEST(one.tell(1, evaluation_scores{2, {{group::seen, 6, {}}, {group::seen, 7, {}}}}).has_value());
+  const auto passed = one.up<evaluation_scores>();
+  BOOST_REQUIRE(passed.size() == 1U);
+  BOOST_TEST(passed[0].version == 2U);
+  BOOST_TEST(passed[0].each.size() == 1U);
+  one.machine.on_child_lost(1, one.out);  // it owes nothing of the first
+  BOOST_TEST(one.up<evaluation_scores>().empty());
 }
 
 BOOST_AUTO_TEST_CASE(verdicts_go_by_the_way_and_checkpoints_to_all) {

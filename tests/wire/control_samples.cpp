@@ -1,8 +1,8 @@
 #include "tests/wire/control_samples.hpp"
 
 #include <bit>
-#include <cmath>
 
+#include "federated/validation.hpp"
 #include "tests/wire/compare.hpp"
 #include "tests/wire/samples.hpp"
 
@@ -19,12 +19,8 @@ using models::random_stream;
 
 std::uint64_t any_number(random_stream& random) { return std::uint64_t{random()} << 32U | random(); }
 
-// Any double in a task's loss, finite ones in scores.
+// In a task's loss.
 double any_double(random_stream& random) { return std::bit_cast<double>(any_number(random)); }
-double finite_double(random_stream& random) {
-  const double any = any_double(random);
-  return std::isfinite(any) ? any : 0.5;
-}
 
 client_range any_range(random_stream& random) {
   const std::uint32_t a = random();
@@ -70,9 +66,9 @@ federated::settlement any_settlement(random_stream& random) {
 
 federated::scored_client any_score(random_stream& random) {
   federated::scored_client one{static_cast<federated::group>(random.below(3)), random(), {}};
-  one.score.squared_error = finite_double(random);
-  one.score.loss = finite_double(random);
-  one.score.examples = any_number(random);
+  one.score.examples = 4 + any_number(random) % federated::most_examples;
+  one.score.squared_error = static_cast<double>(one.score.examples) * static_cast<double>(random.uniform(0.0F, 9.0F));
+  one.score.loss = static_cast<double>(one.score.examples) * static_cast<double>(random.uniform(0.0F, 3e38F));
   one.score.correct = one.score.examples / 3;
   one.score.words = one.score.examples / 2;
   one.score.words_correct = one.score.words / 5;

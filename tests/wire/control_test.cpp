@@ -190,6 +190,7 @@ BOOST_AUTO_TEST_CASE(lists_have_limits) {
   check_refused(hello{"", {}, 0, tasks.tasks, ""}, "hello.holding: found 1048577 entries");
   check_refused(assignment{0, 0, false, std::vector<federated::member>(longest_list + 1)}, "assignment.tasks: found");
   federated::client_score score;
+  score.examples = longest_list + 1;
   score.odds.resize(longest_list);
   BOOST_TEST(frame_of(scores_of(score)).size() <= largest_control());
   score.odds.resize(longest_list + 1);

@@ -148,6 +148,30 @@ BOOST_AUTO_TEST_CASE(scores_that_contradict_themselves) {
                 "evaluation_scores.losses: found");
 }
 
+// Sums over all clients stay finite and do not wrap, and nobody sets the pooled figure at will.
+BOOST_AUTO_TEST_CASE(scores_that_no_client_has) {
+  const auto claims = [](double squares, double losses, std::uint64_t examples) {
+    return forge_scores([&](auto to) {
+      to.setSquaredErrors(data_of(std::vector<double>{squares}));
+      to.setLosses(data_of(std::vector<double>{losses}));
+      to.setExamples(data_of(numbers64{examples}));
+    });
+  };
+  samples::check_accepted(claims(0.0, -1e-6, 2));  // rounded
+  samples::check_accepted(claims(1e77, 1e77, 2));  // diverging
+  samples::check_accepted(claims(1.0, 1.0, std::uint64_t{1} << 40U));
+  check_refused(claims(1.0, 1.0, std::uint64_t{1} << 63U),
+                "evaluation_scores.examples: found 9223372036854775808 examples, and no client has more than");
+  check_refused(claims(1.0, 1.0, (std::uint64_t{1} << 40U) + 1), "evaluation_scores.examples: found");
+  const std::string errors = "evaluation_scores.examples: found errors that 2 examples cannot add up to";
+  check_refused(claims(1.0, 1.7e308, 2), errors);
+  check_refused(claims(1.7e308, 1.0, 2), errors);
+  check_refused(claims(1.0, -1.0, 2), errors);
+  check_refused(claims(-1.0, 1.0, 2), errors);
+  check_refused(claims(0.0, 0.5, 0), "evaluation_scores.");
+  check_refused(claims(1.0, 1.0, 1), "evaluation_scores.examples: found 2 predictions of 1 examples");
+}
+
 BOOST_AUTO_TEST_CASE(values_that_mean_nothing) {
   check_refused(forge_verdicts(24, {3}, {0}), "verdicts.kinds: found 3, expected less than 3");
   check_refused(forge_verdicts(24, {2}, {9}), "verdicts.reasons: found 9, expected less than 9");

@@ -1,5 +1,6 @@
 #include "wire/detail/control_rules.hpp"
 
+#include "federated/validation.hpp"
 #include "wire/detail/judge.hpp"
 
 namespace furlong::wire::detail {
@@ -91,6 +92,7 @@ void inspect(judge& of, const federated::client_score& score) {
   if (score.inside_correct > score.inside)
     of.complain("insideCorrect", std::to_string(score.inside_correct),
                 "at most the " + std::to_string(score.inside) + " inside");
+  if (const auto why = federated::implausible(score)) of.complain("examples", *why, "a score that can be");
   for (const auto& [prediction, is_true] : score.odds) of.finite("predictions", static_cast<double>(prediction));
 }
 
