@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "actors/federation/score_messages.hpp"
 #include "federated/round.hpp"
 #include "wire/control.hpp"
 #include "wire/message.hpp"
@@ -43,12 +46,46 @@ std::size_t longest_list_of(const federated::experiment& e, std::size_t clients)
   return std::max<std::size_t>(clients, 1) * (e.settings.evaluation.attention ? e.parts.shared->count() : 1);
 }
 
+constexpr std::size_t bytes_of_prediction = sizeof(float) + sizeof(std::uint8_t);
+
+bool predicts_two_classes(const federated::experiment& e) {
+  return e.model->objective() == models::objective::logistic;
+}
+
+/// Of a message with the scores of clients that have so many predictions of two classes.
+std::uint64_t bytes_of_scores(std::size_t predictions) {
+  return wire::largest_control(1) + predictions * bytes_of_prediction;
+}
+
+/// The client with the most predictions of two classes, and how many they are. Where others host the data: none.
+std::pair<std::uint32_t, std::size_t> most_scored(const federated::experiment& e) {
+  using federated::part;
+  std::pair<std::uint32_t, std::size_t> most{0, 0};
+  const auto look = [&](std::span<const std::uint32_t> clients, part which) {
+    for (const auto client : clients)
+      if (const std::size_t n = e.clients->count(client, which); n > most.second) most = {client, n};
+  };
+  if (!predicts_two_classes(e)) return most;
+  look(e.clients->training(), part::validation);
+  look(e.clients->training(), part::test);
+  look(e.clients->unseen_validation(), part::train);
+  look(e.clients->unseen_test(), part::train);
+  return most;
+}
+
 }  // namespace
+
+std::size_t most_predictions(const federated::experiment& e) {
+  const auto rest = bytes_of_scores(0);
+  const auto bound = e.settings.network.max_message;
+  return bound <= rest ? 0 : std::min<std::size_t>((bound - rest) / bytes_of_prediction, wire::longest_list);
+}
 
 std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t clients) {
   const auto lists = wire::largest_control(longest_list_of(e, clients));
   const auto longest =
-      std::max<std::uint64_t>({wire::largest_update(*e.parts.shared), wire::largest_broadcast(*e.parts.shared), lists});
+      std::max<std::uint64_t>({wire::largest_update(*e.parts.shared), wire::largest_broadcast(*e.parts.shared), lists,
+                               predicts_two_classes(e) ? bytes_of_scores(wire::longest_list) : 0});
   return std::min(longest, e.settings.network.max_message);
 }
 
@@ -57,9 +94,17 @@ std::uint64_t longest_hello(const federated::experiment& e, std::size_t clients)
 }
 
 result<void> check_max_message(const federated::experiment& e, std::size_t clients, bool aggregators) {
+  const auto [client, scored] = most_scored(e);
+  if (scored > wire::longest_list)
+    return fail(error::kind::usage, "client " + std::to_string(client),
+                "has " + std::to_string(scored) +
+                    " examples to be scored; the predictions of two classes go to the server, and " +
+                    std::to_string(wire::longest_list) + " of a client is the most",
+                "divide its examples among several clients, or give it a smaller test part");
   std::vector<sized> all{{"the model", bytes_of_model(e)},
                          {"an update", bytes_of_update(e)},
                          {"a list of all clients", wire::largest_control(longest_list_of(e, clients))}};
+  if (scored > 0) all.push_back({"a message of scores", bytes_of_scores(std::max(scored, predictions_per_message))});
   if (aggregators) all.push_back({"a partial aggregate", wire::largest_partial(*e.parts.shared, largest_share(e))});
   const auto longest = *std::ranges::max_element(all, {}, &sized::bytes);
   const auto bound = e.settings.network.max_message;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/nonce.hpp"
 #include "actors/federation/run_log.hpp"
+#include "actors/federation/score_messages.hpp"
 #include "actors/federation/worker.hpp"
 
 namespace furlong::actors::federation {
@@ -16,7 +18,7 @@ using self_pointer = node_actor::stateful_pointer<node_state>;
 
 constexpr auto look_around = std::chrono::milliseconds(50);
 constexpr std::size_t tasks_per_wave = 8;        // and worker
-constexpr std::size_t clients_per_scoring = 64;  // of one worker at once, and of one message
+constexpr std::size_t clients_per_scoring = 64;  // of one worker at once, and of one message at most
 
 void perform_all(self_pointer self, protocol::node_effects effects);
 void go_on(self_pointer self);
@@ -400,7 +402,7 @@ node_actor::behavior_type node_behavior(self_pointer self, std::string home, std
         auto& now = self->state;
         --now.busy;
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
-        if (now.channel) send_control(*now.channel, std::move(*done.scores));
+        if (now.channel && now.run) send_scores(*now.channel, std::move(*done.scores), most_predictions(now.run->e));
         go_on(self);
       },
       [self](const tick&) { on_tick(self); },

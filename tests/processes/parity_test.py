@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from case import Case, main
-from federation import USAGE
+from federation import SYNTHETIC_RATINGS, USAGE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 USERS = 200
@@ -68,6 +68,19 @@ cold_start = "reconstruct"
 per_round = 20
 [evaluation]
 every = 2
+"""
+
+CLASSES = """
+[scenario]
+name = "classes"
+""" + SYNTHETIC_RATINGS + """
+[model]
+kind = "logistic-regression"
+[algorithm]
+kind = "fedavg"
+client = {lr = 0.5, batch_size = 500}
+[participation]
+per_round = 2
 """
 
 
@@ -139,6 +152,22 @@ class Parity(Case):
             for i in (2, 3):
                 f.join_as_operator(i)
             self.check_same(f, f.end(), alone)
+
+    def test_two_classes(self):
+        """Every prediction of two classes goes to the server, however many there are."""
+        settings = {"data.users": 4, "data.items": 200_000, "data.ratings_per_user": 160_000, "data.spread": 0,
+                    "data.popularity": 0, "data.binarize": 3.5, "data.split": [0.05, 0.0, 0.95], "data.unseen_users.validation": 0,
+                    "data.unseen_users.test": 0, "scenario.rounds": 2, "participation.per_round": 4,
+                    "evaluation.every": 1}
+        with self.federation(scenario=CLASSES, settings=settings) as f:
+            alone = f.alone()
+            f.serve(operators=False)
+            f.join(0, 0, 3, "--threads", "1")
+            together = f.end()
+            self.check_same(f, together, alone)
+            self.assertIn("auc", together["eval"]["seen"])
+            self.assertGreater(together["eval"]["seen"]["examples"], 500_000)
+            self.assertEqual(f.processes["node0"].text().count("took this node in"), 1, "sessions")
 
     def test_any_order(self):
         """Nodes and aggregators before the server, which they wait for."""
