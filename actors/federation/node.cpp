@@ -164,7 +164,7 @@ void perform(self_pointer self, protocol::stop_node& effect) {
     failure = error{error::kind::usage, "the gateway does not let this node in", effect.why,
                     "correct --clients, --server or --tls"};
   else if (effect.unwanted)
-    failure = error{error::kind::runtime, "the gateway ended the session for good", effect.why,
+    failure = error{error::kind::usage, "the gateway ended the session for good", effect.why,
                     "host every client on one node only"};
   finish(self, effect.why, std::move(failure));
 }
