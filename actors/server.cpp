@@ -37,6 +37,7 @@ void perform(self_pointer self, protocol::assign& effect) {
 void perform(self_pointer, protocol::close_share&) {}
 void perform(self_pointer, protocol::timer&) {}
 void perform(self_pointer, protocol::acknowledge&) {}
+void perform(self_pointer, protocol::taken&) {}
 void perform(self_pointer, protocol::decline&) {}
 void perform(self_pointer, protocol::withdraw&) {}
 

@@ -152,6 +152,7 @@ std::size_t words(const verdicts& message) {
 }
 void fill(schema::Message::Builder root, const verdicts& message) {
   auto to = root.initVerdicts();
+  to.setVersion(message.version);
   const auto n = message.each.size();
   fill_column(to.initTasks(bytes_for<task_id>(n)), message.each, [](const verdict& one) { return one.task; });
   fill_column(to.initKinds(bytes_for<verdict_kind>(n)), message.each, [](const verdict& one) { return one.what; });

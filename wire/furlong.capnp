@@ -237,12 +237,14 @@ struct TaskList {
 }
 
 struct Verdicts {
-  # What the server decided about updates.
+  # What became of updates.
   tasks @0 :Data;
   kinds @1 :Data;
-  # uint8: 0 durable, 1 unwanted, 2 rejected.
+  # uint8: 0 durable, 1 unwanted, 2 rejected, 3 taken.
   reasons @2 :Data;
   # uint8: a Rejection where it was rejected, or else 0.
+  version @3 :UInt64;
+  # Those that were taken are in the model of the version after this one.
 }
 
 struct Checkpointed {

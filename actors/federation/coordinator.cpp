@@ -45,10 +45,12 @@ void send_down(self_pointer self, std::uint32_t to, downward what) {
 }
 
 /// To where the clients are now. Those that are not reached ask again when they are.
-void send_verdicts(self_pointer self, const std::vector<federated::task_id>& tasks, protocol::verdict_kind what) {
+void send_verdicts(self_pointer self, const std::vector<federated::task_id>& tasks, protocol::verdict_kind what,
+                   std::uint64_t version = 0) {
   std::map<std::uint32_t, protocol::verdicts> by_branch;
   for (const auto& task : tasks)
     if (const auto to = self->state.who->route(task.client)) by_branch[*to].each.push_back({task, what, {}});
+  for (auto& [to, some] : by_branch) some.version = version;
   for (auto& [to, some] : by_branch) send_down(self, to, std::move(some));
 }
 
@@ -70,6 +72,9 @@ void perform(self_pointer self, protocol::timer& effect) {
 }
 void perform(self_pointer self, protocol::acknowledge& effect) {
   send_verdicts(self, effect.tasks, protocol::verdict_kind::durable);
+}
+void perform(self_pointer self, protocol::taken& effect) {
+  send_verdicts(self, effect.tasks, protocol::verdict_kind::taken, effect.version);
 }
 void perform(self_pointer self, protocol::decline& effect) {
   send_verdicts(self, effect.tasks, protocol::verdict_kind::unwanted);

@@ -57,6 +57,17 @@ void between_waves(self_pointer self, std::function<void()> what) {
   go_on(self);
 }
 
+/// Keeps private values as of that version, once.
+void keep_values(self_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {
+  if (std::exchange(held.kept, true)) return;
+  between_waves(self, [self, task, value = held.value, version] {
+    auto kept = self->state.run->store->commit(task.client, version, *value);
+    if (kept) return;
+    if (kept.error().what == error::kind::runtime) return finish(self, "its store failed", kept.error());
+    spdlog::error("client {}: {}", task.client, kept.error().text());
+  });
+}
+
 // ---- effects -------------------------------------------------------------------------------------------------------
 
 void perform(self_pointer self, protocol::connect& effect) {
@@ -81,6 +92,7 @@ void limit_channel(self_pointer self) {
 void open(self_pointer self, const protocol::welcome& content) {
   auto& state = self->state;
   state.run = nullptr;  // the store of the run before closes
+  for (auto& [task, held] : state.held) held.kept = false;  // the server may have gone back
   auto run = state.hooks.prepare(content);
   if (!run) return finish(self, "cannot work on this run", run.error());
   state.run = std::move(*run);
@@ -112,20 +124,16 @@ void perform(self_pointer self, protocol::send_failure& effect) {
   if (self->state.channel) send_control(*self->state.channel, protocol::task_failures{{effect.task}});
 }
 
+void perform(self_pointer self, protocol::keep& effect) {
+  const auto at = self->state.held.find(effect.task);
+  if (at != self->state.held.end()) keep_values(self, effect.task, at->second, effect.version);
+}
+
 void perform(self_pointer self, protocol::release& effect) {
   auto& state = self->state;
   state.updates.erase(effect.task);
-  const auto at = state.held.find(effect.task);
-  if (at == state.held.end()) return;
-  const auto value = at->second;
-  state.held.erase(at);
-  if (!effect.in_model) return;
-  between_waves(self, [self, task = effect.task, value, run = state.run] {
-    auto kept = run->store->commit(task.client, task.version, *value);
-    if (kept) return;
-    if (kept.error().what == error::kind::runtime) return finish(self, "its store failed", kept.error());
-    spdlog::error("client {}: {}", task.client, kept.error().text());
-  });
+  auto released = state.held.extract(effect.task);
+  if (effect.in_model && !released.empty()) keep_values(self, effect.task, released.mapped(), effect.task.version);
 }
 
 void perform(self_pointer self, protocol::cover& effect) {
@@ -209,7 +217,7 @@ void end_wave(self_pointer self) {
       continue;
     }
     state.updates[id] = std::move(one.frame);
-    if (one.what->held) state.held[id] = std::move(one.what->held);
+    if (one.what->held) state.held[id] = {std::move(one.what->held)};
     add(state.machine->on_trained(id));
   }
   perform_all(self, std::move(effects));

@@ -34,6 +34,12 @@ struct node_hooks {
   federated::virtual_time give_up = 0;  ///< the node ends when it had no session for so long; 0: never
 };
 
+/// Private values of a task that is done (commit = "after-ack").
+struct held_values {
+  std::shared_ptr<const models::private_parameters> value;
+  bool kept = false;  ///< in the store that is open
+};
+
 struct node_state {
   node_hooks hooks;
   std::optional<protocol::node_machine> machine;
@@ -61,7 +67,7 @@ struct node_state {
   std::size_t given = 0;  ///< tasks of this wave
   std::vector<node_done> done;
   std::map<federated::task_id, std::shared_ptr<const wire::encoded>> updates;
-  std::map<federated::task_id, std::shared_ptr<const models::private_parameters>> held;  ///< wait for their verdict
+  std::map<federated::task_id, held_values> held;  ///< wait until their update is in a model
   bool draining = false;
   std::optional<federated::virtual_time> leave_until;  ///< leave was taken, and the session goes on
   bool over = false;

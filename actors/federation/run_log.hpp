@@ -20,6 +20,7 @@ inline const char* word(federated::protocol::verdict_kind what) {
     case federated::protocol::verdict_kind::durable: return "durable";
     case federated::protocol::verdict_kind::unwanted: return "unwanted";
     case federated::protocol::verdict_kind::rejected: return "rejected";
+    case federated::protocol::verdict_kind::taken: return "taken";
   }
   return "?";
 }

@@ -117,6 +117,7 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
   std::map<session_number, verdicts> told;
   for (const auto& one : content.each)
     if (const auto session = session_of(one.task.client)) told[*session].each.push_back(one);
+  for (auto& [session, some] : told) some.version = content.version;
   for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
 }
 

@@ -90,12 +90,13 @@ struct task_failures {
   std::vector<task_id> tasks;
 };
 
-/// What the server decided about an update, so that the client need not keep it any longer.
+/// What became of an update. But for `taken` the client need not keep it any longer.
 enum class verdict_kind : std::uint8_t {
   durable,   ///< it is in a model that a durable checkpoint holds
   unwanted,  ///< it never will be: late, surplus, of an abandoned round, of a task that is over; or a later one of the
              ///< same client is, and this one does not matter any more
   rejected,  ///< it was not fit: `why`
+  taken,     ///< it is in the model of the version after verdicts::version, which no durable checkpoint holds yet
 };
 struct verdict {
   task_id task;
@@ -104,6 +105,7 @@ struct verdict {
 };
 struct verdicts {
   std::vector<verdict> each;
+  std::uint64_t version = 0;  ///< for those taken
 };
 
 /// A checkpoint of this version is durable.

@@ -181,8 +181,13 @@ node_effects node_machine::on_verdicts(const verdicts& content) {
   for (const auto& one : content.each) {
     const auto at = tasks_.find(one.task);
     if (at == tasks_.end()) continue;
+    const bool done = at->second.at == stage::done;
+    if (one.what == verdict_kind::taken) {
+      if (done) effects.emplace_back(keep{one.task, content.version});
+      continue;
+    }
     // A task that is not wanted any more and still at work: its result will be ignored.
-    if (at->second.at == stage::done) effects.emplace_back(release{one.task, one.what == verdict_kind::durable});
+    if (done) effects.emplace_back(release{one.task, one.what == verdict_kind::durable});
     tasks_.erase(at);
   }
   leave_if_drained(effects);

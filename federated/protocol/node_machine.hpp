@@ -10,8 +10,11 @@
 //   5. Train                                                                  -> train           <- on_trained,
 //   on_failed
 //   6. Report; the update stays here                                          -> send_update
-//   7. The server's verdict: keep or forget the private values that wait for it (commit = "after-ack"), and forget the
-//      update                                                                 -> release         <- on_verdicts
+//   7. The server has the update in a model: keep the private values that wait for that (commit = "after-ack"). The
+//      update stays here, since the server may yet go back to a checkpoint before; then those values do not count
+//      either                                                                 -> keep            <- on_verdicts
+//   8. The server's verdict for good: keep or forget what waits still, and forget the update
+//                                                                             -> release         <- on_verdicts
 // When the session ends, work goes on; what is done waits for the next session, in which the server says by assigning
 // the task again that it still wants it. A session is tried again at the server's gateway, for ever, until drained:
 // then the node takes leave, and the gateway ends the session.
@@ -61,7 +64,13 @@ struct send_update {
 struct send_failure {
   task_id task;
 };
-/// Forget this task's update. Private values that wait for it are kept if it is in the model, and else forgotten.
+/// The update of this task is in the model of the version after `version`: keep the private values that wait for that,
+/// as committed at that version. It may come more than once.
+struct keep {
+  task_id task;
+  std::uint64_t version = 0;
+};
+/// Forget this task's update. Private values that wait for it still are kept if it is in the model, and else forgotten.
 struct release {
   task_id task;
   bool in_model = false;
@@ -83,8 +92,8 @@ struct stop_node {
   bool unwanted = false;
   bool refused = false;
 };
-using node_effect = std::variant<connect, say_hello, open_run, say_ready, train, send_update, send_failure, release,
-                                 cover, take_leave, hang_up, stop_node>;
+using node_effect = std::variant<connect, say_hello, open_run, say_ready, train, send_update, send_failure, keep,
+                                 release, cover, take_leave, hang_up, stop_node>;
 using node_effects = std::vector<node_effect>;
 
 class node_machine {

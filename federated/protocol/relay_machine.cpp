@@ -285,6 +285,7 @@ void relay_machine::obey(const verdicts& what, relay_effects& out) {
   std::map<std::uint32_t, verdicts> by_child;
   for (const auto& one : what.each)
     if (const auto child = who_.route(one.task.client)) by_child[*child].each.push_back(one);
+  for (auto& [child, some] : by_child) some.version = what.version;
   for (auto& [child, some] : by_child) tell(child, std::move(some), out);
 }
 

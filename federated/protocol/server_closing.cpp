@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
@@ -82,6 +83,11 @@ std::optional<attention_weights> server_machine::weigh_updates() const {
   return attention_of(*e_.parts.shared, all);
 }
 
+/// Whether clients want to know at once that a model has their updates: they keep no private values before.
+bool server_machine::clients_wait() const {
+  return routed_ && is_stateful(e_.settings.algorithm) && e_.settings.own.commit == commit_kind::after_ack;
+}
+
 /// Ends the round with what was merged.
 void server_machine::conclude(server_effects& out) {
   const std::size_t fewest = is_async() ? 1 : std::max<std::size_t>(how().min_reports, 1);
@@ -118,9 +124,9 @@ void server_machine::conclude(server_effects& out) {
   if (is_async() && how().async == async_kind::model && round.usable) mix_in_base(round);
   if (routed_) report_.members = folded_;
   if (routed_)
-    in_model_.insert(folded_.begin(), folded_.end());
-  else if (!folded_.empty())
-    out.emplace_back(acknowledge{state_.version, folded_});
+    for (const auto& id : folded_) in_model_.emplace(id, state_.version);
+  if (!folded_.empty() && !routed_) out.emplace_back(acknowledge{state_.version, folded_});
+  if (!folded_.empty() && clients_wait()) out.emplace_back(taken{state_.version, folded_});
   close_round(e_, state_, optimizer_, round, report_);
   dealt_out_ = false;
   std::erase_if(moving_, [this](const auto& of) {
@@ -161,7 +167,10 @@ server_effects server_machine::on_evaluated(const evaluation_report& figures) {
 server_effects server_machine::on_checkpointed() {
   checkpoint_wanted_ = false;
   server_effects effects;
-  if (!in_model_.empty()) effects.emplace_back(acknowledge{state_.version, {in_model_.begin(), in_model_.end()}});
+  if (!in_model_.empty()) {
+    const auto tasks = std::views::keys(in_model_);
+    effects.emplace_back(acknowledge{state_.version, {tasks.begin(), tasks.end()}});
+  }
   in_model_.clear();
   decline over;
   for (const auto& [client, tasks] : std::exchange(superseded_, {}))

@@ -78,6 +78,12 @@ struct acknowledge {
   std::uint64_t version = 0;
   std::vector<task_id> tasks;
 };
+/// The updates of these tasks are in the model of the version after `version`, and in no durable checkpoint yet. Only
+/// where clients are routed, and keep private values once they know (private.commit = "after-ack").
+struct taken {
+  std::uint64_t version = 0;
+  std::vector<task_id> tasks;
+};
 /// The updates of these tasks never will be in a model. Only where clients are routed.
 struct decline {
   std::vector<task_id> tasks;
@@ -100,8 +106,8 @@ struct proceed {};
 struct finish {
   bool interrupted = false;
 };
-using server_effect = std::variant<assign, close_share, withdraw, timer, acknowledge, decline, note, round_closed,
-                                   evaluate, checkpoint, proceed, finish>;
+using server_effect = std::variant<assign, close_share, withdraw, timer, acknowledge, taken, decline, note,
+                                   round_closed, evaluate, checkpoint, proceed, finish>;
 using server_effects = std::vector<server_effect>;
 
 /// Whom the server can reach.
@@ -228,6 +234,7 @@ class server_machine {
   void give_up();
   void mix_in_base(aggregate& round) const;
   [[nodiscard]] std::optional<attention_weights> weigh_updates() const;
+  [[nodiscard]] bool clients_wait() const;
   [[nodiscard]] server_effects after_evaluation();
 
   const experiment& e_;
@@ -259,9 +266,9 @@ class server_machine {
   std::map<std::uint32_t, virtual_time> adrift_;  ///< by client: its open task is with nobody, since when
   std::map<task_id, bool> moving_;  ///< tasks that are being withdrawn, or folded where their clients are not any more:
                                     ///< whether they are held where their clients are
-  std::set<std::uint32_t> placed_next_;  ///< of the adrift: clients that hold their task, and are reached again
-  std::set<task_id> in_model_;           ///< folded, and in no durable checkpoint yet
-  std::vector<task_id> over_;            ///< ended, and nobody told their clients
+  std::set<std::uint32_t> placed_next_;        ///< of the adrift: clients that hold their task, and are reached again
+  std::map<task_id, std::uint64_t> in_model_;  ///< folded, and in no durable checkpoint yet: in which version's round
+  std::vector<task_id> over_;                  ///< ended, and nobody told their clients
   /// By client, with later tasks in in_model_: tasks that its node held when it said so last, the newest few. Over when
   /// that is durable.
   std::map<std::uint32_t, std::vector<task_id>> superseded_;

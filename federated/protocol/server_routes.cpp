@@ -130,16 +130,23 @@ void server_machine::judge_held(const std::set<task_id>& holding, server_effects
   const std::set<task_id> folded(folded_.begin(), folded_.end());
   acknowledge durable{state_.version, {}};
   std::map<std::uint32_t, std::vector<task_id>> superseded;
+  std::map<std::uint64_t, taken> waiting;  // by version
   for (const auto& id : holding) {
     if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) continue;
-    if (in_model_.contains(id) || folded.contains(id)) continue;
+    if (folded.contains(id)) continue;
+    if (const auto at = in_model_.find(id); at != in_model_.end()) {
+      auto& some = waiting[at->second];
+      some.version = at->second;
+      some.tasks.push_back(id);
+      continue;
+    }
     const bool known = id.run == state_.run && id.client < state_.ledger->size();
     const std::uint64_t last = known ? (*state_.ledger)[id.client].folded_version : 0;
     // What a client did before its last update in a checkpoint may be in it too: nobody remembers. Its private values
     // are those of the last, so nothing is lost when the earlier ones are forgotten; but not before it is durable.
     const auto later = in_model_.lower_bound({state_.run, last - 1, id.client, 0});
-    const bool waits =
-        last > id.version + 1 && later != in_model_.end() && later->version + 1 == last && later->client == id.client;
+    const bool waits = last > id.version + 1 && later != in_model_.end() && later->first.version + 1 == last &&
+                       later->first.client == id.client;
     (waits ? superseded[id.client] : last == id.version + 1 ? durable.tasks : over_).push_back(id);
   }
   // A hello lists all that a node holds. Of what it may have made up no more is kept than this.
@@ -148,6 +155,8 @@ void server_machine::judge_held(const std::set<task_id>& holding, server_effects
     if (std::ssize(tasks) > most_superseded) tasks.erase(tasks.begin(), tasks.end() - most_superseded);
     superseded_[client] = std::move(tasks);
   }
+  if (clients_wait())
+    for (auto& [version, some] : waiting) out.emplace_back(std::move(some));
   if (!durable.tasks.empty()) out.emplace_back(std::move(durable));
 }
 

@@ -120,6 +120,7 @@ class timeline final : public protocol::roster {
   void perform(protocol::acknowledge& effect);
   // Of clients that are routed, which here they are not.
   void perform(protocol::withdraw&) {}
+  void perform(protocol::taken&) {}
   void perform(protocol::decline&) {}
   void perform(protocol::note& effect);
   void perform(protocol::round_closed& effect);

@@ -30,8 +30,9 @@ plan patient(std::uint64_t seed) {
   how.over_selection = 1.0;
   how.deadline = how.selection_timeout = 0.0;
   how.min_reports = 1;
-  // The reference loop keeps what was trained at once.
-  what.settings.own.commit = federated::commit_kind::after_training;
+  // The reference loop keeps what was trained at once. Here clients may wait until it is in a model, which is before
+  // they are asked again, whenever checkpoints are made.
+  if (seed % 3 == 0) what.settings.checkpoint_every = 0;
   return what;
 }
 

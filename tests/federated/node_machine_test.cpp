@@ -64,6 +64,21 @@ BOOST_AUTO_TEST_CASE(a_task_is_trained_reported_and_kept_until_the_verdict) {
   BOOST_TEST(one.machine.holding() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(private_values_are_kept_when_a_model_has_the_update_which_stays_until_that_is_durable) {
+  node one;
+  one.enter();
+  static_cast<void>(one.assign(0, {{4, 0}}));
+  const verdicts taken{{{task(0, 4), verdict_kind::taken, {}}, {task(0, 5), verdict_kind::taken, {}}}, 2};
+  BOOST_TEST(one.machine.on_verdicts(taken).empty());  // of work that is not done
+  static_cast<void>(one.machine.on_trained(task(0, 4)));
+  const auto told = one.machine.on_verdicts(taken);
+  BOOST_TEST((only<keep>(told).task == task(0, 4)));
+  BOOST_TEST(only<keep>(told).version == 2U);
+  BOOST_TEST(one.machine.holding() == 1U);
+  BOOST_TEST(only<release>(one.machine.on_verdicts({{{task(0, 4), verdict_kind::durable, {}}}})).in_model);
+  BOOST_TEST(one.machine.holding() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_final_farewell_ends_the_node_and_says_whether_the_run_goes_on) {
   for (const bool unwanted : {false, true}) {
     node one;

@@ -363,11 +363,12 @@ BOOST_AUTO_TEST_CASE(scores_of_an_evaluation_that_is_over_go_nowhere) {
 
 BOOST_AUTO_TEST_CASE(verdicts_go_by_the_way_and_checkpoints_to_all) {
   relay one;
-  one.machine.on_order(verdicts{{{one.task(6), verdict_kind::durable, {}}, {one.task(20), verdict_kind::durable, {}}}},
-                       one.out);
+  one.machine.on_order(
+      verdicts{{{one.task(6), verdict_kind::durable, {}}, {one.task(20), verdict_kind::durable, {}}}, 7}, one.out);
   const auto judged = one.down<verdicts>();
   BOOST_TEST(judged.size() == 1U);
   BOOST_TEST(judged.at(1).at(0).each.size() == 1U);
+  BOOST_TEST(judged.at(1).at(0).version == 7U);
   one.machine.on_order(checkpointed{4}, one.out);
   BOOST_TEST(one.down<checkpointed>().size() == 3U);
   one.machine.on_order(displaced{4711}, one.out);

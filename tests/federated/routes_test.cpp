@@ -250,6 +250,29 @@ BOOST_AUTO_TEST_CASE(updates_are_acknowledged_when_a_checkpoint_has_them) {
   BOOST_TEST((all<decline>(later).at(0).tasks == std::vector{first}));
 }
 
+BOOST_AUTO_TEST_CASE(clients_that_wait_for_it_hear_at_once_that_a_model_has_their_updates) {
+  auto settings = settings_of_two();
+  settings.algorithm = federated::algorithm_kind::furl;
+  BOOST_TEST(all<taken>(routed(settings).finish_round()).empty());
+  settings.own.commit = federated::commit_kind::after_ack;
+  routed world(settings);
+  const auto first = world.task(3);
+  const auto told = all<taken>(world.finish_round());
+  BOOST_REQUIRE(told.size() == 1U);
+  BOOST_TEST(told[0].version == 0U);
+  BOOST_TEST(told[0].tasks.size() == 17U);
+  world.begin();
+  const auto second = world.task(4);
+  static_cast<void>(world.finish_round());
+  // A client that missed it hears when it is there again, as long as no checkpoint has it.
+  const auto again = all<taken>(world.attach(0, {0, 9}, {first, second}));
+  BOOST_REQUIRE(again.size() == 2U);
+  BOOST_TEST((again[0].version == 0U && again[0].tasks == std::vector{first}));
+  BOOST_TEST((again[1].version == 1U && again[1].tasks == std::vector{second}));
+  BOOST_TEST(all<acknowledge>(world.server.on_checkpointed()).at(0).tasks.size() == 34U);
+  BOOST_TEST(all<taken>(world.attach(0, {0, 9}, {second})).empty());
+}
+
 // An update in a durable checkpoint is not called unwanted as long as a later one of its client may still be lost.
 BOOST_AUTO_TEST_CASE(an_earlier_update_is_not_declined_before_the_later_one_is_durable) {
   routed world;

@@ -154,6 +154,12 @@ void books::told(const federated::protocol::verdict& what, const federated::run_
     if (!durable_.contains(what.task)) wrong(text_of(what.task) + " was called durable, and is in no checkpoint");
     return;
   }
+  if (what.what == verdict_kind::taken) {
+    const bool of_this_life = history.life() == shadow_.history.life();
+    if (of_this_life && !folded_.contains(what.task))
+      wrong(text_of(what.task) + " was called taken, and is in no model");
+    return;
+  }
   told_unwanted_.emplace(history.life(), what.task);
   // Of several in the model only the last of a client need be called durable, and the others only after it.
   const bool later = std::ranges::any_of(durable_, [&](const task_id& other) {

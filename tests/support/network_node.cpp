@@ -88,6 +88,7 @@ void node_process::perform_one(protocol::node_effect&& effect) {
     return session_.send(at->second.update);
   }
   if (const auto* failed = std::get_if<send_failure>(&effect)) return session_.send(task_failures{{failed->task}});
+  if (const auto* in = std::get_if<protocol::keep>(&effect)) return keep(in->task, in->version);
   if (const auto* over = std::get_if<protocol::release>(&effect)) return release(*over);
   if (const auto* durable = std::get_if<cover>(&effect)) return disk_.store.cover(durable->version);
   if (auto* bye = std::get_if<take_leave>(&effect)) {
@@ -99,14 +100,22 @@ void node_process::perform_one(protocol::node_effect&& effect) {
   session_.close();
 }
 
+/// Private values that wait for that, once in a life of the run.
+void node_process::keep(const task_id& task, std::uint64_t version) {
+  const auto at = held_.find(task);
+  if (at == held_.end()) return in_.checks.wrong(text_of(task) + " is to be kept, and is not there");
+  auto& made = at->second;
+  const auto life = disk_.store.life();
+  if (!made.to_keep || in_.e.settings.own.commit != federated::commit_kind::after_ack || made.kept_in == life) return;
+  disk_.store.commit(task.client, version, made.own);
+  in_.checks.kept(task, life);
+  made.kept_in = life;
+}
+
 void node_process::release(const protocol::release& what) {
-  const auto at = held_.find(what.task);
-  if (at == held_.end()) return in_.checks.wrong(text_of(what.task) + " is to be forgotten, and is not there");
-  if (what.in_model && at->second.to_keep && in_.e.settings.own.commit == federated::commit_kind::after_ack) {
-    disk_.store.commit(what.task.client, what.task.version, at->second.own);
-    in_.checks.kept(what.task, disk_.store.life());
-  }
-  held_.erase(at);
+  if (!held_.contains(what.task)) return in_.checks.wrong(text_of(what.task) + " is to be forgotten, and is not there");
+  if (what.in_model) keep(what.task, what.task.version);
+  held_.erase(what.task);
 }
 
 /// Trains at once; what comes of it is known when the time of the work is over.

@@ -202,7 +202,8 @@ class server_process final : public process {
   void perform(federated::protocol::server_effects effects);
   void perform_one(federated::protocol::server_effect&& effect);
   void give(federated::protocol::assign&& share);
-  void judge(const std::vector<federated::task_id>& tasks, federated::protocol::verdict_kind what);
+  void judge(const std::vector<federated::task_id>& tasks, federated::protocol::verdict_kind what,
+             std::uint64_t version = 0);
   void save();
   void finish();
   void say_goodbye(int waited);
@@ -244,6 +245,7 @@ class node_process final : public process {
     bool to_keep = false;
     std::uint32_t life = 0;  ///< of the run, when it began
     bool failed = false;
+    std::optional<std::uint32_t> kept_in;  ///< the life in which its private values were kept, where they wait
   };
   void perform(federated::protocol::node_effects effects);
   void perform_one(federated::protocol::node_effect&& effect);
@@ -252,6 +254,7 @@ class node_process final : public process {
   void work(const federated::protocol::train& what);
   [[nodiscard]] result_of_work outcome_of(const federated::protocol::train& what);
   void worked(const federated::task_id& task, result_of_work made);
+  void keep(const federated::task_id& task, std::uint64_t version);
   void release(const federated::protocol::release& what);
 
   node_disk& disk_;

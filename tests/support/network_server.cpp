@@ -147,10 +147,12 @@ void server_process::give(federated::protocol::assign&& share) {
 }
 
 /// To where the clients are now; others hear when they are there again.
-void server_process::judge(const std::vector<task_id>& tasks, federated::protocol::verdict_kind what) {
+void server_process::judge(const std::vector<task_id>& tasks, federated::protocol::verdict_kind what,
+                           std::uint64_t version) {
   std::map<std::uint32_t, protocol::verdicts> by_branch;
   for (const auto& task : tasks)
     if (const auto to = who_.route(task.client)) by_branch[*to].each.push_back({task, what, {}});
+  for (auto& [to, some] : by_branch) some.version = version;
   for (auto& [to, some] : by_branch) send_down(to, std::move(some));
 }
 
@@ -163,6 +165,7 @@ void server_process::perform_one(federated::protocol::server_effect&& effect) {
   if (const auto* rings = std::get_if<timer>(&effect))
     return after(rings->at - run_now(), [this, what = *rings] { perform(machine_->on_timer(what, run_now())); });
   if (const auto* in = std::get_if<acknowledge>(&effect)) return judge(in->tasks, verdict_kind::durable);
+  if (const auto* in = std::get_if<taken>(&effect)) return judge(in->tasks, verdict_kind::taken, in->version);
   if (const auto* out = std::get_if<decline>(&effect)) return judge(out->tasks, verdict_kind::unwanted);
   if (const auto* line = std::get_if<note>(&effect)) return in_.checks.note(tests::text_of(line->event));
   if (const auto* round = std::get_if<round_closed>(&effect)) {

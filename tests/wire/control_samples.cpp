@@ -48,7 +48,7 @@ std::string any_text(random_stream& random, std::size_t longest) {
 }
 
 verdict any_verdict(random_stream& random) {
-  verdict one{any_task(random), static_cast<verdict_kind>(random.below(3)), {}};
+  verdict one{any_task(random), static_cast<verdict_kind>(random.below(4)), {}};
   if (one.what == verdict_kind::rejected) one.why = static_cast<rejection>(random.below(federated::rejection_count));
   return one;
 }
@@ -119,7 +119,7 @@ control make(std::type_identity<task_failures> /*kind*/, random_stream& random) 
   return task_failures{any_tasks(random)};
 }
 control make(std::type_identity<verdicts> /*kind*/, random_stream& random) {
-  return verdicts{several<verdict>(random, any_verdict)};
+  return verdicts{several<verdict>(random, any_verdict), any_number(random)};
 }
 control make(std::type_identity<checkpointed> /*kind*/, random_stream& random) {
   return checkpointed{any_number(random)};
@@ -201,6 +201,7 @@ void tell(trace& to, const assignment& m) { to.add(m.run).add(m.version).add(m.b
 void tell(trace& to, const task_failures& m) { to.add(m.tasks); }
 void tell(trace& to, const verdicts& m) {
   for (const auto& each : m.each) to.add(each.task).add(each.what).add(each.why);
+  to.add(m.version);
 }
 void tell(trace& to, const checkpointed& m) { to.add(m.version); }
 void tell(trace& to, const evaluation_request& m) {
@@ -264,7 +265,9 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
       {"task-failures", task_failures{{task}}},
       {"verdicts", verdicts{{{task, verdict_kind::durable, {}},
                              {other, verdict_kind::rejected, rejection::norm_bound},
-                             {task, verdict_kind::unwanted, {}}}}},
+                             {task, verdict_kind::unwanted, {}},
+                             {other, verdict_kind::taken, {}}},
+                            9}},
       {"checkpointed", checkpointed{9}},
       {"evaluation-request", evaluation_request{9, {{federated::group::seen, 5}, {federated::group::unseen, 940}}}},
       {"evaluation-scores",

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(lists_have_limits) {
 }
 
 BOOST_AUTO_TEST_CASE(values_that_mean_nothing) {
-  check_refused(verdicts{{{{}, verdict_kind(3), {}}}}, "verdicts.kinds: found 3, expected less than 3");
+  check_refused(verdicts{{{{}, verdict_kind(4), {}}}}, "verdicts.kinds: found 4, expected less than 4");
   check_refused(verdicts{{{{}, verdict_kind::rejected, federated::rejection(9)}}}, "verdicts.reasons: found 9");
   check_refused(evaluation_request{0, {{federated::group(3), 1}}}, "evaluation_request.groups: found 3");
   check_refused(evaluation_scores{0, {{federated::group(3), 1, {}}}}, "evaluation_scores.groups: found 3");

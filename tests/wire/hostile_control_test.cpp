@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(scores_that_no_client_has) {
 }
 
 BOOST_AUTO_TEST_CASE(values_that_mean_nothing) {
-  check_refused(forge_verdicts(24, {3}, {0}), "verdicts.kinds: found 3, expected less than 3");
+  check_refused(forge_verdicts(24, {4}, {0}), "verdicts.kinds: found 4, expected less than 4");
   check_refused(forge_verdicts(24, {2}, {9}), "verdicts.reasons: found 9, expected less than 9");
   check_refused(forge_settled([](auto to) { to.setOutcomes(data_of(numbers8{0, 6})); }), "settled.outcomes: found 6");
   check_refused(forge_settled([](auto to) { to.setStages(data_of(numbers8{255, 0})); }), "settled.stages: found 255");

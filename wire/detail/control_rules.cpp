@@ -11,7 +11,7 @@ using namespace federated::protocol;
 
 constexpr std::size_t group_count = 3;
 constexpr std::size_t outcome_count = 6;
-constexpr std::size_t verdict_kind_count = 3;
+constexpr std::size_t verdict_kind_count = 4;
 constexpr std::size_t objective_count = 4;
 constexpr std::size_t most_classes = std::size_t{1} << 24U;
 

@@ -83,6 +83,7 @@ void read_into(verdicts& into, judge& of, schema::Verdicts::Reader from) {
   if (!of.sound()) return;
   into.each.reserve(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) into.each.push_back({tasks[i], kinds[i], reasons[i]});
+  into.version = from.getVersion();
 }
 
 void read_into(checkpointed& into, judge& /*of*/, schema::Checkpointed::Reader from) {
