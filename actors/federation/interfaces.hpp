@@ -107,13 +107,15 @@ struct node_done {
   std::shared_ptr<job> what;
   std::shared_ptr<const wire::encoded> frame;
 };
-/// Node to worker: score these clients. Worker to node: the scores.
+/// Node to worker: score these clients. Worker to node: the scores, for the session in which they were asked for.
 struct node_scoring {
-  std::shared_ptr<const node_run> run;
+  protocol::session_number session = 0;
+  std::shared_ptr<const node_run> run;  ///< only while a worker has it: it keeps the store open
   federated::broadcast_ptr from;
   std::shared_ptr<const std::vector<std::pair<federated::group, std::uint32_t>>> clients;
 };
 struct node_scored {
+  protocol::session_number session = 0;
   std::shared_ptr<protocol::evaluation_scores> scores;
 };
 

@@ -36,8 +36,17 @@ void finish(self_pointer self, const std::string& why, std::optional<error> fail
   self->quit();
 }
 
-/// From now on there is no session.
+/// Ends a node when its workers are done: what the server has in a model is kept, and durable.
+void end_after_work(self_pointer self, const std::string& why, std::optional<error> failure) {
+  auto& state = self->state;
+  if (state.ending) return;
+  state.ending = node_end{why, std::move(failure)};
+  state.to_open.reset();
+}
+
+/// From now on there is no session, and nobody waits for answers to what was asked in it.
 void be_alone(self_pointer self) {
+  self->state.scorings.clear();
   if (std::exchange(self->state.welcomed, false)) self->state.alone_since = steady_now();
 }
 
@@ -46,21 +55,29 @@ void give_up_when_alone(self_pointer self) {
   auto& state = self->state;
   const auto alone = steady_now() - state.alone_since;
   if (state.hooks.give_up == 0 || state.welcomed || alone < state.hooks.give_up) return;
+  if (state.ending) return finish(self, state.ending->why, state.ending->failure);
   finish(self, "gave up",
          error{error::kind::runtime, state.home, "no session for " + seconds_text(alone) + " s; last: " + state.trouble,
                "see whether the server runs and lets this node in, or wait longer with --give-up"});
 }
 
-/// Now, or when no worker is at it.
-void between_waves(self_pointer self, std::function<void()> what) {
-  self->state.between.push_back(std::move(what));
-  go_on(self);
+/// When no worker is at it: as soon as all effects under way are performed, or later.
+void between_waves(self_pointer self, std::function<void()> what) { self->state.between.push_back(std::move(what)); }
+
+void sync(self_pointer self) {
+  if (auto synced = self->state.run->store->sync(); !synced) finish(self, "its store failed", synced.error());
+}
+
+/// Makes durable what was kept between waves.
+void sync_kept(self_pointer self) {
+  if (!self->state.over && std::exchange(self->state.unsynced, false)) sync(self);
 }
 
 /// Keeps private values as of that version, once.
 void keep_values(self_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {
   if (std::exchange(held.kept, true)) return;
   between_waves(self, [self, task, value = held.value, version] {
+    self->state.unsynced = true;
     auto kept = self->state.run->store->commit(task.client, version, *value);
     if (kept) return;
     if (kept.error().what == error::kind::runtime) return finish(self, "its store failed", kept.error());
@@ -91,7 +108,9 @@ void limit_channel(self_pointer self) {
 
 void open(self_pointer self, const protocol::welcome& content) {
   auto& state = self->state;
-  state.run = nullptr;  // the store of the run before closes
+  sync_kept(self);
+  if (state.over || state.ending) return;
+  state.run = nullptr;                                      // the store of the run before closes: nobody else has it
   for (auto& [task, held] : state.held) held.kept = false;  // the server may have gone back
   auto run = state.hooks.prepare(content);
   if (!run) return finish(self, "cannot work on this run", run.error());
@@ -105,6 +124,7 @@ void open(self_pointer self, const protocol::welcome& content) {
 
 void perform(self_pointer self, protocol::open_run& effect) {
   self->state.decoder.reset();
+  self->state.scorings.clear();
   between_waves(self, [self, content = std::move(effect.content)] { open(self, content); });
 }
 
@@ -174,7 +194,7 @@ void perform(self_pointer self, protocol::stop_node& effect) {
   else if (effect.unwanted)
     failure = error{error::kind::usage, "the gateway ended the session for good", effect.why,
                     "host every client on one node only"};
-  finish(self, effect.why, std::move(failure));
+  end_after_work(self, effect.why, std::move(failure));
 }
 
 void perform_all(self_pointer self, protocol::node_effects effects) {
@@ -203,8 +223,8 @@ void end_wave(self_pointer self) {
   // No client here can work any more: its tasks are not failures of clients, and the server hears no more of them.
   for (const auto& one : done)
     if (one.what->store_failed) return finish(self, "its store failed", *one.what->failure);
-  if (federated::is_stateful(state.run->e.settings.algorithm))
-    if (auto synced = state.run->store->sync(); !synced) return finish(self, "its store failed", synced.error());
+  if (federated::is_stateful(state.run->e.settings.algorithm)) sync(self);
+  if (state.over) return;
   protocol::node_effects effects;
   const auto add = [&](protocol::node_effects some) {
     for (auto& one : some) effects.push_back(std::move(one));
@@ -227,8 +247,10 @@ void hand_out(self_pointer self) {
   auto& state = self->state;
   std::vector<federated::task_id> over;
   while (!state.idle.empty() && !state.scorings.empty()) {
-    self->send(take_worker(self), std::move(state.scorings.front()));
+    auto next = std::move(state.scorings.front());
     state.scorings.pop_front();
+    next.run = state.run;
+    self->send(take_worker(self), std::move(next));
   }
   while (!state.idle.empty() && !state.tasks.empty() && state.given < tasks_per_wave * state.workers.size()) {
     auto next = std::move(state.tasks.front());
@@ -248,6 +270,17 @@ void hand_out(self_pointer self) {
   if (!effects.empty()) perform_all(self, std::move(effects));
 }
 
+/// Does what waited for the end of the wave. What it does may begin the next one.
+void do_what_waits(self_pointer self) {
+  auto& state = self->state;
+  while (!state.between.empty() && state.busy == 0 && !state.over) {
+    const auto what = std::move(state.between.front());
+    state.between.pop_front();
+    what();
+  }
+  if (state.busy == 0) sync_kept(self);
+}
+
 /// Ends the wave when it is over, does what waited for that, and begins the next.
 void go_on(self_pointer self) {
   auto& state = self->state;
@@ -255,16 +288,18 @@ void go_on(self_pointer self) {
   const bool wave_is_full = state.given >= tasks_per_wave * state.workers.size();
   if (state.busy == 0) {
     if (!state.done.empty()) return end_wave(self);  // which comes back here
-    while (!state.between.empty() && !state.over) {
-      const auto what = std::move(state.between.front());
-      state.between.pop_front();
-      what();
-    }
+    const auto failed = guarded("the node", [&] {
+      do_what_waits(self);
+      return std::shared_ptr<const error>();
+    });
+    if (failed) return finish(self, "it failed", *failed);
+    if (state.over || state.busy > 0) return;
+    if (state.ending) return finish(self, state.ending->why, state.ending->failure);
     state.given = 0;
-  } else if (wave_is_full || !state.between.empty()) {
+  } else if (wave_is_full || !state.between.empty() || state.ending) {
     return;  // let it end
   }
-  if (state.run && !state.over) hand_out(self);
+  if (state.run) hand_out(self);
 }
 
 // ---- frames --------------------------------------------------------------------------------------------------------
@@ -277,7 +312,7 @@ void on_scoring(self_pointer self, protocol::evaluation_request& got) {
     const auto last = std::min(first + clients_per_scoring, got.clients.size());
     const auto at = [&](std::size_t i) { return got.clients.begin() + static_cast<std::ptrdiff_t>(i); };
     state.scorings.push_back(
-        {state.run, from,
+        {state.attempt, nullptr, from,
          std::make_shared<const std::vector<std::pair<federated::group, std::uint32_t>>>(at(first), at(last))});
   }
   go_on(self);
@@ -410,7 +445,9 @@ node_actor::behavior_type node_behavior(self_pointer self, std::string home, std
         auto& now = self->state;
         --now.busy;
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
-        if (now.channel && now.run) send_scores(*now.channel, std::move(*done.scores), most_predictions(now.run->e));
+        // Another session did not ask for them, and may be of another life of the run.
+        if (now.channel && now.run && done.session == now.attempt)
+          send_scores(*now.channel, std::move(*done.scores), most_predictions(now.run->e));
         go_on(self);
       },
       [self](const tick&) { on_tick(self); },

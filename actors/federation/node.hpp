@@ -40,6 +40,12 @@ struct held_values {
   bool kept = false;  ///< in the store that is open
 };
 
+/// Why a node ends.
+struct node_end {
+  std::string why;
+  std::optional<error> failure;
+};
+
 struct node_state {
   node_hooks hooks;
   std::optional<protocol::node_machine> machine;
@@ -63,6 +69,7 @@ struct node_state {
   std::deque<protocol::train> tasks;
   std::deque<node_scoring> scorings;
   std::deque<std::function<void()>> between;  ///< what waits for the end of the wave
+  bool unsynced = false;                      ///< the store was changed from here, and that is not durable yet
   std::size_t busy = 0;
   std::size_t given = 0;  ///< tasks of this wave
   std::vector<node_done> done;
@@ -70,6 +77,7 @@ struct node_state {
   std::map<federated::task_id, held_values> held;  ///< wait until their update is in a model
   bool draining = false;
   std::optional<federated::virtual_time> leave_until;  ///< leave was taken, and the session goes on
+  std::optional<node_end> ending;  ///< nothing is handed out any more: it ends when the workers are done
   bool over = false;
 };
 

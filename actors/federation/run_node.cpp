@@ -76,11 +76,19 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   hooks.prepare = [&](const protocol::welcome& got) { return make_run(setup, got); };
   hooks.on_over = keep(over);
   net::backoff pause(models::random_stream(setup.clients.first, models::purpose::reconnect, 0, setup.clients.last));
-  system.spawn(node_behavior, setup.server.text(), std::string("furlong"), setup.clients, setup.threads,
-               std::move(pause), std::move(hooks));
-  auto why = ended.get();
+  {
+    caf::scoped_actor self(system);
+    const auto node = self->spawn(node_behavior, setup.server.text(), std::string("furlong"), setup.clients,
+                                  setup.threads, std::move(pause), std::move(hooks));
+    self->monitor(node);
+    // It says why it ends before it does; but for one that an exception ended.
+    self->receive([&](const caf::down_msg& down) {
+      if (ended.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+        over.set_value(fail(error::kind::runtime, "the node", "its actor ended: " + caf::to_string(down.reason)));
+    });
+  }
   system.await_all_actors_done();
-  return why;
+  return ended.get();
 }
 
 }  // namespace furlong::actors::federation

@@ -18,7 +18,7 @@ std::shared_ptr<const wire::encoded> encode(const node_run& run, job& what) {
   return nullptr;
 }
 
-void train(const worker_actor::pointer self, const node_actor& parent, const node_work& given) {
+void train(const worker_actor::pointer self, const node_actor& parent, node_work& given) {
   const std::atomic<bool> never_stops{false};
   const federated::run_observer nobody;
   const run_context context{given.run->e, *given.run->store, nobody, never_stops, 1};
@@ -26,10 +26,11 @@ void train(const worker_actor::pointer self, const node_actor& parent, const nod
   client.run = &context;
   client.perform(*given.from, *given.what);
   auto frame = encode(*given.run, *given.what);
+  given.run.reset();  // the node may open the store again as soon as it hears
   self->send(parent, node_done{given.what, std::move(frame)});
 }
 
-void score(const worker_actor::pointer self, const node_actor& parent, const node_scoring& given) {
+std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given) {
   auto scores = std::make_shared<protocol::evaluation_scores>();
   scores->version = given.from->version;
   const federated::client_scorer scorer(given.run->e, given.from->model, given.run->store.get());
@@ -44,15 +45,21 @@ void score(const worker_actor::pointer self, const node_actor& parent, const nod
   if (no_numbers > 0)
     spdlog::warn("version {}: the scores of {} clients are not numbers and are not sent; training diverged",
                  scores->version, no_numbers);
-  self->send(parent, node_scored{std::move(scores)});
+  return scores;
+}
+
+void score(const worker_actor::pointer self, const node_actor& parent, node_scoring& given) {
+  auto scores = scores_of(given);
+  given.run.reset();
+  self->send(parent, node_scored{given.session, std::move(scores)});
 }
 
 }  // namespace
 
 worker_actor::behavior_type worker_behavior(worker_actor::pointer self, node_actor parent) {
   return {
-      [self, parent](const node_work& given) { train(self, parent, given); },
-      [self, parent](const node_scoring& given) { score(self, parent, given); },
+      [self, parent](node_work& given) { train(self, parent, given); },
+      [self, parent](node_scoring& given) { score(self, parent, given); },
   };
 }
 

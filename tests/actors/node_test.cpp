@@ -1,0 +1,368 @@
+// A node's actor between a gateway that the test plays and a store that the test watches.
+#include "actors/federation/node.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include "actors/federation/model_frames.hpp"
+#include "actors/federation/processes.hpp"
+#include "actors/federation/processes_common.hpp"
+#include "federated/round.hpp"
+#include "storage/memory_store.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+
+using namespace furlong;
+using namespace furlong::actors::federation;
+namespace net = actors::net;
+
+namespace {
+
+constexpr auto patience = std::chrono::seconds(20);
+
+/// A wait for something that other threads do.
+class monitor {
+ public:
+  void change(const std::function<void()>& what) {
+    {
+      const std::lock_guard lock(mutex_);
+      what();
+    }
+    changed_.notify_all();
+  }
+  bool wait(const std::function<bool()>& until, std::chrono::milliseconds longest = patience) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, longest, until);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+/// A store in memory that can hold up who reads a client's values, and remembers what of it is durable.
+class watched_store final : public storage::memory_store {
+ public:
+  using memory_store::memory_store;
+
+  result<bool> load(std::uint32_t client, models::private_parameters& out) override {
+    state_.change([&] { ++readers_[client]; });
+    state_.wait([&] { return held_up_ != client; });
+    return memory_store::load(client, out);
+  }
+  result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override {
+    if (fails_) throw std::bad_alloc();
+    auto done = memory_store::commit(client, version, value);
+    state_.change([&] { kept_[client] = version; });
+    return done;
+  }
+  result<void> sync() override {
+    state_.change([&] { durable_ = kept_; });
+    return {};
+  }
+
+  void hold_up(std::optional<std::uint32_t> client) {
+    state_.change([&] { held_up_ = client; });
+  }
+  bool is_read(std::uint32_t client) {
+    return state_.wait([&] { return readers_.contains(client); });
+  }
+  /// Versions of the values that a crash of the machine would leave, by client.
+  std::map<std::uint32_t, std::uint64_t> durable() {
+    std::map<std::uint32_t, std::uint64_t> now;
+    state_.change([&] { now = durable_; });
+    return now;
+  }
+  bool keeps(std::uint32_t client) {
+    return state_.wait([&] { return kept_.contains(client); });
+  }
+  void fail() { fails_ = true; }
+
+ private:
+  monitor state_;
+  std::optional<std::uint32_t> held_up_;
+  std::map<std::uint32_t, std::size_t> readers_;
+  std::map<std::uint32_t, std::uint64_t> kept_;
+  std::map<std::uint32_t, std::uint64_t> durable_;
+  std::atomic<bool> fails_{false};
+};
+
+/// The gateway's end of a session: what the node sends.
+class listening_channel final : public net::channel {
+ public:
+  void send(wire::encoded frame) override {
+    state_.change([&] { frames_.push_back(std::move(frame)); });
+  }
+  [[nodiscard]] std::size_t queued() const override { return 0; }
+  void limit(std::size_t) override {}
+  void close() override {}
+  [[nodiscard]] const net::peer& other() const override { return who_; }
+
+  /// How many messages of a kind came, as soon as there are so many.
+  template <class Message>
+  std::size_t heard(std::size_t fewest, const models::layout_ptr& shared,
+                    std::chrono::milliseconds longest = patience) {
+    std::size_t found = 0;
+    state_.wait(
+        [&] {
+          found = 0;
+          wire::decoder read(shared);
+          for (const auto& frame : frames_) found += holds<Message>(read, frame) ? 1 : 0;
+          return found >= fewest;
+        },
+        longest);
+    return found;
+  }
+
+ private:
+  template <class Message>
+  static bool holds(wire::decoder& read, const wire::encoded& frame) {
+    net::received copy(frame.size());
+    std::ranges::copy(frame.bytes(), copy.bytes().begin());
+    const auto got = read.decode(copy.bytes());
+    return got && std::holds_alternative<Message>(*got);
+  }
+
+  monitor state_;
+  std::vector<wire::encoded> frames_;
+  net::peer who_{"gateway", "server:1"};
+};
+
+federated::experiment make(federated::algorithm_kind kind) {
+  federated::run_settings settings;
+  settings.rounds = 5;
+  settings.algorithm = kind;
+  settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
+  settings.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
+  settings.own.commit = federated::commit_kind::after_ack;
+  return tests::make_experiment(settings, tests::make_ratings(12), {}, {"user"});
+}
+
+/// Hosts all 24 clients on two workers.
+class node_at_work {
+ public:
+  federated::experiment e;
+  std::shared_ptr<watched_store> store;
+  std::shared_ptr<listening_channel> channel;
+  std::function<void()> on_prepare = [] {};
+
+  explicit node_at_work(federated::algorithm_kind kind = federated::algorithm_kind::furl)
+      : e(make(kind)), store(std::make_shared<watched_store>(e.parts.private_)) {
+    static_cast<void>(configure_system(config_, 3, {}, false, 1.0, 4.0));
+    system_.emplace(config_);
+    node_hooks hooks;
+    hooks.stop = &stop;
+    hooks.open = [this](const session_events& to, const std::string&, protocol::session_number attempt) {
+      state_.change([&] {
+        node_ = to;
+        session_ = attempt;
+        channel = std::make_shared<listening_channel>();
+        caf::anon_send(to, session_opened{attempt, channel});
+      });
+    };
+    hooks.prepare = [this](const protocol::welcome&) { return prepare(); };
+    hooks.on_over = [this](const std::string& why, const std::optional<error>& failure) {
+      state_.change([&] { ended_ = node_end{why, failure}; });
+    };
+    net::backoff pause([] { return 0.0; }, {});
+    system_->spawn(node_behavior, std::string("server:1"), std::string("test"), protocol::client_range{0, 23},
+                   std::size_t{2}, std::move(pause), std::move(hooks));
+    BOOST_REQUIRE(state_.wait([&] { return session_ > 0; }));
+  }
+  ~node_at_work() {
+    store->hold_up({});
+    stop = true;
+    static_cast<void>(end());
+    node_ = nullptr;
+    system_.reset();
+  }
+
+  /// What the gateway says.
+  void say(const wire::control& message) { say(wire::encoder::encode(message).value()); }
+  void say_model(std::uint64_t version) {
+    auto state = federated::initial_state(e);
+    state.version = version;
+    say(wire::encoder(e.parts.shared).encode(federated::make_broadcast(e, state)).value());
+  }
+  void welcome(std::vector<std::uint64_t> lives = {}) {
+    protocol::welcome content;
+    content.run = e.run;
+    content.scenario = "name = \"test\"\n";
+    content.history.resumed_at = std::move(lives);
+    content.facts = e.clients->facts();
+    say(content);
+  }
+  void assign(std::uint64_t version, std::vector<federated::member> tasks) {
+    say(protocol::assignment{e.run, version, false, std::move(tasks)});
+  }
+  void judge(std::uint64_t version, std::uint32_t client, protocol::verdict_kind what) {
+    say(protocol::verdicts{{{{e.run, version, client, 0}, what, {}}}, version});
+  }
+  /// The session ends, and the next one begins.
+  void drop_session() {
+    const auto before = session_;
+    caf::anon_send(node_, session_closed{before, "cut off"});
+    BOOST_REQUIRE(state_.wait([&] { return session_ > before; }));
+  }
+  template <class Message>
+  bool hears(std::size_t fewest = 1, std::chrono::milliseconds longest = patience) {
+    return channel->heard<Message>(fewest, e.parts.shared, longest) >= fewest;
+  }
+  /// How it ended, if it does.
+  std::optional<node_end> end(std::chrono::milliseconds longest = patience) {
+    state_.wait([&] { return ended_.has_value(); }, longest);
+    return ended_;
+  }
+
+  std::atomic<bool> stop{false};
+
+ private:
+  void say(const wire::encoded& frame) {
+    auto copy = std::make_shared<net::received>(frame.size());
+    std::ranges::copy(frame.bytes(), copy->bytes().begin());
+    caf::anon_send(node_, session_frame{session_, std::move(copy)});
+  }
+  /// Only one at a time may have the store, as on a disk.
+  result<node_run_ptr> prepare() {
+    on_prepare();
+    if (!last_.expired()) return fail(error::kind::runtime, "the store", "another process is using this store");
+    auto made = std::make_shared<const node_run>(node_run{e, store, wire::update_format::dense, {}});
+    last_ = made;
+    return made;
+  }
+
+  caf::actor_system_config config_;
+  std::optional<caf::actor_system> system_;
+  monitor state_;
+  session_events node_;
+  protocol::session_number session_ = 0;
+  std::weak_ptr<const node_run> last_;
+  std::optional<node_end> ended_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nodes)
+
+BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_not_again_when_that_is_durable) {
+  node_at_work one;
+  one.welcome();
+  one.say_model(0);
+  one.assign(0, {{3, 0}});
+  BOOST_REQUIRE(one.hears<wire::update_view>());
+  BOOST_TEST(one.store->durable().empty());
+  one.judge(0, 3, protocol::verdict_kind::taken);
+  BOOST_REQUIRE(one.store->keeps(3));
+  one.say_model(1);
+  one.assign(1, {{3, 0}});
+  BOOST_REQUIRE(one.hears<wire::update_view>(2));
+  one.judge(1, 3, protocol::verdict_kind::taken);
+  one.judge(0, 3, protocol::verdict_kind::durable);  // its values are older than those kept by now
+  one.judge(1, 3, protocol::verdict_kind::durable);
+  one.say(protocol::farewell{"the run is over", true});
+  BOOST_REQUIRE(one.end());
+  BOOST_TEST(one.store->durable().at(3) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_life_of_the_run_finds_the_store_closed_while_clients_wait_to_be_scored) {
+  node_at_work one;
+  one.welcome();
+  BOOST_REQUIRE(one.hears<protocol::ready>());
+  one.say_model(0);
+  one.store->hold_up(1);
+  protocol::evaluation_request all{0, {}};
+  for (std::uint32_t i = 0; i < 640; ++i) all.clients.emplace_back(federated::group::seen, i % 17);
+  one.say(all);
+  BOOST_REQUIRE(one.store->is_read(1));
+  one.drop_session();
+  one.welcome({1});
+  one.store->hold_up({});
+  BOOST_TEST(one.hears<protocol::ready>());
+  BOOST_TEST(!one.end(std::chrono::milliseconds(200)));
+  // This session asked for none.
+  BOOST_TEST(!one.hears<protocol::evaluation_scores>(1, std::chrono::milliseconds(200)));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_model_has_is_kept_and_durable_when_the_run_ends_while_a_worker_is_busy) {
+  node_at_work one;
+  one.welcome();
+  one.say_model(0);
+  one.assign(0, {{3, 0}});
+  BOOST_REQUIRE(one.hears<wire::update_view>());
+  one.store->hold_up(5);
+  one.assign(0, {{5, 0}});
+  BOOST_REQUIRE(one.store->is_read(5));
+  one.judge(0, 3, protocol::verdict_kind::durable);
+  one.say(protocol::farewell{"the run is over", true});
+  BOOST_TEST(!one.end(std::chrono::milliseconds(200)));
+  one.store->hold_up({});
+  const auto end = one.end();
+  BOOST_REQUIRE(end);
+  BOOST_TEST(end->why == "the run is over");
+  BOOST_TEST(!end->failure);
+  BOOST_TEST(one.store->durable().contains(3));
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_while_a_node_makes_ready_ends_it) {
+  node_at_work one;
+  one.on_prepare = [] { throw std::filesystem::filesystem_error("status", std::make_error_code(std::errc::io_error)); };
+  one.welcome();
+  const auto end = one.end();
+  BOOST_REQUIRE(end);
+  BOOST_REQUIRE(end->failure);
+  BOOST_TEST(end->failure->reason.find("status") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_while_values_are_kept_ends_it) {
+  node_at_work one;
+  one.welcome();
+  one.say_model(0);
+  one.assign(0, {{3, 0}});
+  BOOST_REQUIRE(one.hears<wire::update_view>());
+  one.store->fail();
+  one.judge(0, 3, protocol::verdict_kind::taken);
+  const auto end = one.end();
+  BOOST_REQUIRE(end);
+  BOOST_TEST(end->failure.has_value());
+}
+
+/// What comes of a node whose preparations are these, beside a server that lets it in.
+result<std::string> run_node_that(const std::function<void()>& prepares) {
+  const auto e = make(federated::algorithm_kind::furl);
+  server_setup setup;
+  setup.listen = {"127.0.0.1", 0};
+  setup.scenario = "name = \"test\"\n";
+  const auto opened = server::open(e, std::move(setup)).value();
+  std::promise<std::uint16_t> listening;
+  server_watcher watcher;
+  watcher.on_listening = [&](std::uint16_t port, std::uint16_t) { listening.set_value(port); };
+  std::atomic<bool> stop{false};
+  const federated::run_observer nobody;
+  auto served = std::async(std::launch::async,
+                           [&] { return opened->run(federated::initial_state(e), nobody, watcher, stop).has_value(); });
+  node_setup node;
+  node.server = {"127.0.0.1", listening.get_future().get()};
+  node.clients = {0, 23};
+  node.prepare = [&](const protocol::welcome&) -> result<prepared_run> {
+    prepares();
+    return fail(error::kind::usage, "the test", "must throw");
+  };
+  const std::atomic<bool> never{false};
+  auto ended = run_node(never, node);
+  stop = true;
+  BOOST_TEST(served.get());
+  return ended;
+}
+
+BOOST_AUTO_TEST_CASE(a_process_whose_node_an_exception_ended_ends_with_an_error) {
+  const auto named = run_node_that([] { throw std::runtime_error("no room"); });
+  BOOST_REQUIRE(!named);
+  BOOST_TEST(named.error().reason.find("no room") != std::string::npos);
+  const auto unknown = run_node_that([] { throw 42; });  // which nobody looks for
+  BOOST_REQUIRE(!unknown);
+  BOOST_TEST(unknown.error().reason.find("its actor ended") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
