@@ -48,11 +48,11 @@ restart = "0-119"
 at = "round 14"
 join = "20-29"
 [[event]]
-at = "400s"
+at = "round 16"
 leave = 0.1
 erase = true
 [[event]]
-at = "500s"
+at = "round 18"
 join = "0-119"
 )";
 
