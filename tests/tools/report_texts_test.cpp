@@ -14,19 +14,20 @@ BOOST_AUTO_TEST_SUITE(texts)
 BOOST_AUTO_TEST_CASE(figures_of_texts_come_first_and_are_explained) {
   const scratch run;
   const std::string eval =
-      R"({"unseen":{"accuracy":0.25,"accuracy_words":0.2,"perplexity":81.5,"loss":4.4,"clients":1,"examples":9}})";
+      R"({"unseen":{"accuracy":0.25,"accuracy_words":0.2,"accuracy_no_end":0.3,"perplexity":81.5,"loss":4.4,"clients":1,"examples":9}})";
   run.write("summary.json", R"({"algorithm":"fedavg","eval":)" + eval + "}");
   run.write("metrics.jsonl", R"({"round":1,"bytes_up":5,"bytes_down":5,"eval":)" + eval + "}\n" +
                                  R"({"round":2,"bytes_up":5,"bytes_down":5,"eval":)" + eval + "}\n");
   const auto record = read(run.at);
   const auto html = page(record);
   BOOST_TEST(has(html, "<dt>Perplexity, unseen</dt><dd><b>81.5"));
+  BOOST_TEST(has(html, "Accuracy before the end") && has(html, "30.0"));
   BOOST_TEST(html.find("Perplexity, unseen clients, by data moved") <
              html.find("Accuracy, unseen clients, by data moved"));
   for (const auto& text : {html, report_html(std::vector<run_record>{record, read(golden / "fedavg")})}) {
     BOOST_TEST(count(text, "exp of the mean loss per predicted token; only comparable with the same vocabulary.") ==
                2U);
-    BOOST_TEST(count(text, "without the tokens that are unknown or end a sentence.") == 2U);
+    BOOST_TEST(count(text, "without the tokens that are unknown or end a sentence; before the end") == 2U);
     BOOST_TEST(count(text, "Unseen: clients never asked to train.") == 2U);
   }
   const auto ratings = page(read(golden / "fedavg"));
