@@ -12,10 +12,12 @@ namespace {
 
 constexpr std::uint32_t own_gateway = 0;
 
-/// Made in place: GCC 12 warns of members that a variant does not have when it sees the whole of one moved.
+/// Filled in place: GCC 12 warns of members that a variant does not have when it sees the whole of one moved.
 template <class Content>
 void tell(std::uint32_t child, Content&& what, relay_effects& out) {
-  out.emplace_back(std::in_place_type<tell_child>, child, std::forward<Content>(what));
+  auto& made = std::get<tell_child>(out.emplace_back(std::in_place_type<tell_child>));
+  made.child = child;
+  made.content = std::forward<Content>(what);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <ranges>
 
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
@@ -167,11 +166,9 @@ server_effects server_machine::on_evaluated(const evaluation_report& figures) {
 server_effects server_machine::on_checkpointed() {
   checkpoint_wanted_ = false;
   server_effects effects;
-  if (!in_model_.empty()) {
-    const auto tasks = std::views::keys(in_model_);
-    effects.emplace_back(acknowledge{state_.version, {tasks.begin(), tasks.end()}});
-  }
-  in_model_.clear();
+  acknowledge durable{state_.version, {}};
+  for (const auto& [task, version] : std::exchange(in_model_, {})) durable.tasks.push_back(task);
+  if (!durable.tasks.empty()) effects.emplace_back(std::move(durable));
   decline over;
   for (const auto& [client, tasks] : std::exchange(superseded_, {}))
     over.tasks.insert(over.tasks.end(), tasks.begin(), tasks.end());
