@@ -77,6 +77,7 @@ struct rocks_store::content {
   result<void> start(std::uint32_t open_shards, const store_options* begins);
   /// Fails, and changes nothing, when values that the new life begins from may be overwritten.
   [[nodiscard]] result<void> begin_life(const store_options& options);
+  [[nodiscard]] result<void> check_reaches(std::uint64_t from) const;
   /// Puts the last durable checkpoint on record, before a commit overwrites what only older ones cover.
   [[nodiscard]] result<void> record_covered();
   [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const { return manifest.spread.shard_of(client); }
@@ -122,18 +123,22 @@ result<void> rocks_store::content::begin_life(const store_options& options) {
   else
     facts.history.begin(options.history);
   const auto from = facts.history.bound(last);
-  if (from > 0 && from < manifest.covered)  // from 0 on, nothing is needed
-    return fail(error::kind::data, facts.folder.string(),
-                "the private store is ahead of the checkpoint of version " + std::to_string(from) +
-                    ": it has gone on after the one of version " + std::to_string(manifest.covered) +
-                    ", and may have overwritten what the older one covers",
-                "restore the store and the checkpoint from the same copy, or start the run anew");
+  if (auto reached = check_reaches(from); !reached) return reached;
   manifest.history = facts.history;
   manifest.covered = std::min(manifest.covered, from);
   if (auto written = write_manifest(facts.folder, manifest); !written) return written;
   recorded = manifest.covered;
   facts.covered = std::max(facts.history.resumed_at(), manifest.covered);
   return {};
+}
+
+result<void> rocks_store::content::check_reaches(std::uint64_t from) const {
+  if (from == 0 || from >= manifest.covered) return {};  // from 0 on, nothing is needed
+  return fail(error::kind::data, facts.folder.string(),
+              "the private store is ahead of the checkpoint of version " + std::to_string(from) +
+                  ": it has gone on after the one of version " + std::to_string(manifest.covered) +
+                  ", and may have overwritten what the older one covers",
+              "restore the store and the checkpoint from the same copy, or start the run anew");
 }
 
 result<void> rocks_store::content::record_covered() {
@@ -295,6 +300,7 @@ result<void> rocks_store::visit(
 const models::layout_ptr& rocks_store::layout() const { return content_->facts.layout; }
 std::uint64_t rocks_store::run() const { return content_->manifest.run; }
 std::uint64_t rocks_store::covered() const { return content_->recorded; }
+result<void> rocks_store::check_reaches(std::uint64_t version) const { return content_->check_reaches(version); }
 std::uint32_t rocks_store::shards() const { return content_->manifest.spread.shards; }
 store_layout rocks_store::kind() const { return content_->manifest.spread.layout; }
 bool rocks_store::encrypted() const { return content_->manifest.encrypted(); }

@@ -107,6 +107,9 @@ class rocks_store final : public federated::private_store {
   [[nodiscard]] std::uint64_t run() const;
   /// The last checkpoint after which values were committed: what only earlier ones cover may be overwritten. 0: none.
   [[nodiscard]] std::uint64_t covered() const;
+  /// Whether a life can begin from the checkpoint of this version. Fails (kind data) as open() would, and changes
+  /// nothing.
+  [[nodiscard]] result<void> check_reaches(std::uint64_t version) const;
   [[nodiscard]] std::uint32_t shards() const;
   [[nodiscard]] store_layout kind() const;
   [[nodiscard]] bool encrypted() const;

@@ -111,11 +111,17 @@ error other_run(const session& of, const run_directory& folder, const std::strin
           "resume with the scenario that the folder's scenario.toml shows, or choose another --out"};
 }
 
-/// A store is made before the first checkpoint: where there is one, an empty store would let every client start anew.
-result<void> check_store_is_there(const session& of, const run_directory& folder, store_holder holder) {
-  if (holder == store_holder::nodes || !federated::is_stateful(of.experiment.settings.algorithm) ||
-      storage::rocks_store::is_in(folder.private_store()))
-    return {};
+/// Looks at the store before anything of the run is changed. It is made before the first checkpoint: where there is
+/// one, an empty store would let every client start anew.
+result<void> check_store(const session& of, const run_directory& folder, store_holder holder, std::uint64_t from) {
+  const auto& settings = of.experiment.settings;
+  if (holder == store_holder::nodes || !federated::is_stateful(settings.algorithm)) return {};
+  if (storage::rocks_store::is_in(folder.private_store())) {
+    const auto store =
+        storage::rocks_store::inspect(folder.private_store(), storage::store_access::read, settings.own.key_file);
+    if (!store) return tl::unexpected(store.error());
+    return (*store)->check_reaches(from);
+  }
   return fail(error::kind::data, folder.private_store().string(),
               "the private store of the run is gone: it has a checkpoint, and its clients have no values",
               "put it back, from the same copy as the checkpoint, or run from the start in another --out");
@@ -152,7 +158,7 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
         "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "
         "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
         state->kernel_level, here);
-  if (auto kept = check_store_is_there(of, folder, holder); !kept) return tl::unexpected(kept.error());
+  if (auto kept = check_store(of, folder, holder, state->version); !kept) return tl::unexpected(kept.error());
   // A run with more to do has not ended, whatever it was before. Its summary goes first: without one a run that had
   // ended gets it back by another resume, while an unfinished one with a summary would pass for a finished one.
   if (!federated::protocol::is_over(of.experiment.settings, *state))

@@ -134,7 +134,7 @@ void perform(node_pointer self, protocol::take_leave& effect) {
 /// Ends a node that took leave, and whose gateway neither reads on nor falls silent.
 void stop_when_kept(node_pointer self) {
   auto& state = self->state;
-  if (!state.leave_until || steady_now() < *state.leave_until) return;
+  if (!state.leave_until || state.ending || steady_now() < *state.leave_until) return;
   spdlog::warn("the gateway does not end the session; {} bytes wait", state.channel ? state.channel->queued() : 0);
   perform_all(self, state.machine->drain());
 }

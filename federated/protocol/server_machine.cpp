@@ -61,9 +61,11 @@ server_state server_machine::snapshot() const {
     copy.open.insert(copy.open.end(), ended_since_.begin(), ended_since_.end());
   }
   std::ranges::sort(copy.open, {}, [](const open_task& task) { return task.id.client; });
-  for (const auto& task : copy.open)
-    if (needs_model(task) && !copy.started_from.contains(task.id.version))
-      copy.started_from[task.id.version] = broadcasts_.at(task.id.version).from->model;
+  for (const auto& task : copy.open) {
+    if (!needs_model(task) || copy.started_from.contains(task.id.version)) continue;
+    // None: closed, in a checkpoint of a simulation, which keeps no model for such a task.
+    if (const auto& from = broadcasts_.at(task.id.version).from) copy.started_from[task.id.version] = from->model;
+  }
   return copy;
 }
 

@@ -92,7 +92,10 @@ result<void> create_private_file(const fs::path& path, std::span<const std::byte
   fs::path temporary = path;
   temporary += "." + std::to_string(::getpid()) + ".new";
   auto written = write_new(temporary, content);
-  if (written && ::link(temporary.c_str(), path.c_str()) != 0) written = system_failure(path, "create the file");
+  if (written && ::link(temporary.c_str(), path.c_str()) != 0) {
+    const bool no_links = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS;  // FAT, some network file systems
+    written = no_links ? rename_path(temporary, path) : system_failure(path, "create the file");
+  }
   ::unlink(temporary.c_str());
   return written.and_then([&] { return sync_path(folder_of(path)); });
 }

@@ -174,6 +174,9 @@ class node_at_work {
   ~node_at_work() {
     store->hold_up({});
     stop = true;
+    // A drained node takes leave, and its gateway ends the session.
+    if (!end(std::chrono::milliseconds(0)) && hears<protocol::farewell>())
+      caf::anon_send(node_, session_closed{session_, "left"});
     static_cast<void>(end());
     node_ = nullptr;
     system_.reset();

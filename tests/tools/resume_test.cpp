@@ -234,6 +234,24 @@ per_round = 2
   BOOST_TEST(same.code == 0, same.err);
 }
 
+BOOST_AUTO_TEST_CASE(a_finished_run_that_cannot_go_on_keeps_its_summary) {
+  const scratch_folder folder;
+  const resumed_run of{small_scenario(folder, "furl"), folder / "run"};  // 20 rounds
+  const auto checkpoint = of.folder / "checkpoint/checkpoint.furlong";
+  auto every = of.arguments("1");
+  every.insert(every.end(), {"--set", "checkpoint.every=3", "--set", "scenario.rounds=10"});
+  BOOST_REQUIRE(run_furlong(folder, every).code == 0);
+  std::filesystem::copy_file(checkpoint, folder / "kept");
+  every.back() = "scenario.rounds=20";
+  BOOST_REQUIRE(run_furlong(folder, every).code == 0);
+  std::filesystem::copy_file(folder / "kept", checkpoint, std::filesystem::copy_options::overwrite_existing);
+  const auto done = run_furlong(folder, every);
+  BOOST_TEST(done.code == 3);
+  BOOST_TEST(done.err.find("the private store is ahead of the checkpoint") != std::string::npos, done.err);
+  for (const char* name : {"summary.json", "report.html"}) BOOST_TEST(std::filesystem::exists(of.folder / name), name);
+  BOOST_TEST(read_file(checkpoint) == read_file(folder / "kept"));
+}
+
 namespace {
 
 /// A FURL run that was stopped, and had gone on after its first checkpoint.
