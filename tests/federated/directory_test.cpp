@@ -1,0 +1,56 @@
+// Through which aggregator every client is reached.
+#include "federated/protocol/directory.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace furlong::federated::protocol;
+
+BOOST_AUTO_TEST_SUITE(directories)
+
+BOOST_AUTO_TEST_CASE(it_knows_the_way_that_was_told_last) {
+  const std::vector<std::uint32_t> training{0, 1, 2, 3};
+  directory who(6, training);
+  const auto a = who.add_aggregator("a:1");
+  const auto b = who.add_aggregator("b:1");
+  BOOST_TEST(!who.attach(9, {0, 1}));
+  BOOST_TEST(!who.attach(a, {0, 6}));
+  BOOST_TEST(!who.attach(a, {3, 2}));
+  BOOST_TEST(who.attach(a, {0, 5}));
+  BOOST_TEST(who.reached() == 4U);
+  BOOST_TEST(who.reached(a) == 6U);
+  BOOST_TEST(who.gateway_for("") == "b:1");
+  BOOST_TEST(who.gateway_for("b:1") == "a:1");
+  // The node is at a for good; b tells of an earlier session late, and then of its end.
+  BOOST_TEST(who.attach(b, {0, 5}));
+  BOOST_TEST(who.route(2).value() == b);
+  who.detach(b, {0, 5});
+  BOOST_TEST(who.route(2).value() == a);
+  BOOST_TEST(who.attach(b, {0, 5}));
+  who.remove_aggregator(b);
+  BOOST_TEST(who.route(2).value() == a);
+  BOOST_TEST(who.reached(a) == 6U);
+  who.detach(a, {0, 5});
+  BOOST_TEST(!who.route(2));
+  BOOST_TEST(who.reached() == 0U);
+  BOOST_TEST(who.add_aggregator("c:1") == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(it_knows_whose_clients_a_node_takes_over) {
+  const std::vector<std::uint32_t> training{0, 1, 2};
+  directory who(24, training);
+  const auto east = who.add_aggregator("");
+  const auto west = who.add_aggregator("west:1");
+  BOOST_REQUIRE(who.attach(east, {0, 9}, 4711));
+  BOOST_REQUIRE(who.attach(west, {10, 19}, 4712));
+  BOOST_REQUIRE(who.attach(west, {20, 23}));  // of unknown instance
+  BOOST_TEST((who.others_with({5, 12}, 1) == std::vector<node_place>{{east, 4711}, {west, 4712}}));
+  BOOST_TEST((who.others_with({0, 9}, 1) == std::vector<node_place>{{east, 4711}}));
+  BOOST_TEST(who.others_with({0, 9}, 4711).empty());  // the node itself, at another gateway
+  BOOST_TEST(who.others_with({0, 9}, 0).empty());
+  BOOST_TEST(who.others_with({20, 23}, 1).empty());
+  who.detach(east, {0, 9});
+  who.remove_aggregator(west);
+  BOOST_TEST(who.others_with({0, 23}, 1).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
