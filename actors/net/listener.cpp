@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/net/detail/bind.hpp"
+#include "actors/net/detail/origin.hpp"
 #include "actors/net/detail/session.hpp"
 
 namespace furlong::actors::net {
@@ -18,11 +19,8 @@ namespace {
 /// After an error of accept(): without file descriptors, trying again at once would only burn the processor.
 constexpr std::chrono::milliseconds pause_after_error{100};
 
-std::string address_of(const tcp::endpoint& end) {
-  const auto address = end.address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped())
-    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).to_string();
-  return address.to_string();
+std::string text_of(const tcp::endpoint& end) {
+  return host_port{detail::unmapped(end.address()).to_string(), end.port()}.text();
 }
 
 result<void> check(const listener_settings& settings, const std::string& place) {
@@ -56,7 +54,7 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
   void on_accepted(const error_code& failed, tcp::socket socket);
   void take_in(tcp::socket socket, const tcp::endpoint& from);
   void refuse(const tcp::endpoint& from, const char* why);
-  detail::session_hooks hooks_for(const std::string& address);
+  detail::session_hooks hooks_for(const std::string& origin);
   template <class Work>
   std::function<void()> on_strand(Work work);
 
@@ -72,7 +70,7 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
     std::size_t connections = 0;
     std::size_t handshakes = 0;  ///< among them
   };
-  std::map<std::string, share> by_address_;  ///< none without connections
+  std::map<std::string, share> by_origin_;  ///< none without connections
   bool accepting_ = false;
   bool ended_ = false;
 };
@@ -126,19 +124,18 @@ void listener::acceptor::on_accepted(const error_code& failed, tcp::socket socke
 
 void listener::acceptor::refuse(const tcp::endpoint& from, const char* why) {
   if (!events_->on_refused) return;
-  const host_port who{address_of(from), from.port()};
-  events_->on_refused({"", who.text()}, {failure_cause::rejected, {error::kind::runtime, "", why, ""}});
+  events_->on_refused({"", text_of(from)}, {failure_cause::rejected, {error::kind::runtime, "", why, ""}});
 }
 
 void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) {
-  const auto address = address_of(from);
+  const auto origin = detail::origin_of(from.address());
   if (connections_ >= settings_.limits.connections) return refuse(from, "too many connections");
-  const auto known = by_address_.find(address);
-  const auto of_address = known == by_address_.end() ? share{} : known->second;
-  if (of_address.connections >= settings_.limits.per_address)
+  const auto known = by_origin_.find(origin);
+  const auto of_origin = known == by_origin_.end() ? share{} : known->second;
+  if (of_origin.connections >= settings_.limits.per_address)
     return refuse(from, "too many connections from this address");
   // Else one that never says a word would keep all others out.
-  if (of_address.handshakes >= settings_.limits.handshakes_per_address)
+  if (of_origin.handshakes >= settings_.limits.handshakes_per_address)
     return refuse(from, "too many handshakes at once from this address");
   error_code failed;
   socket.non_blocking(true, failed);
@@ -148,12 +145,12 @@ void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) 
   if (failed || bytes == nullptr) return refuse(from, "no memory for a connection");
   ++connections_;
   ++handshakes_;
-  ++by_address_[address].connections;
-  ++by_address_[address].handshakes;
-  const peer other{"", host_port{address, from.port()}.text()};
+  ++by_origin_[origin].connections;
+  ++by_origin_[origin].handshakes;
+  const peer other{"", text_of(from)};
   detail::session_parts parts{
       core_,          std::move(socket), std::move(bytes), other, true, tls_.has_value(), settings_.channel,
-      settings_.room, hooks_for(address)};
+      settings_.room, hooks_for(origin)};
   std::make_shared<detail::session>(std::move(parts))->start();
 }
 
@@ -168,24 +165,24 @@ std::function<void()> listener::acceptor::on_strand(Work work) {
   };
 }
 
-detail::session_hooks listener::acceptor::hooks_for(const std::string& address) {
+detail::session_hooks listener::acceptor::hooks_for(const std::string& origin) {
   detail::session_hooks hooks;
   hooks.judge = [events = events_](const peer& who) {
     return events->accept_peer ? events->accept_peer(who) : std::nullopt;
   };
-  hooks.on_handshaken = on_strand([address](acceptor& self) {
+  hooks.on_handshaken = on_strand([origin](acceptor& self) {
     --self.handshakes_;
-    --self.by_address_.at(address).handshakes;
+    --self.by_origin_.at(origin).handshakes;
     self.accept();
   });
   hooks.on_open = [events = events_](channel_ptr opened) { return events->on_open(std::move(opened)); };
   hooks.on_failed = [events = events_](const peer& who, const connect_failure& why) {
     if (events->on_refused) events->on_refused(who, why);
   };
-  hooks.on_gone = on_strand([address](acceptor& self) {
+  hooks.on_gone = on_strand([origin](acceptor& self) {
     --self.connections_;
-    const auto at = self.by_address_.find(address);
-    if (--at->second.connections == 0) self.by_address_.erase(at);
+    const auto at = self.by_origin_.find(origin);
+    if (--at->second.connections == 0) self.by_origin_.erase(at);
   });
   return hooks;
 }

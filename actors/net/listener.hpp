@@ -20,7 +20,7 @@ namespace furlong::actors::net {
 
 struct listener_limits {
   std::size_t connections = 4096;           ///< in all; further ones are closed at once
-  std::size_t per_address = 1024;           ///< likewise, from one address
+  std::size_t per_address = 1024;           ///< likewise, from one address or IPv6 network (/64)
   std::size_t handshakes = 128;             ///< at once; further connections wait in the system's queue; 0: all of them
   std::size_t handshakes_per_address = 16;  ///< further ones are closed at once: whoever they are, they try again
 };

@@ -19,6 +19,14 @@ gateway_options plain_gateway(const net::channel_settings& channel = unhurried()
   return options;
 }
 
+/// Of one frame as large as its room.
+gateway_options gateway_with(const net::budget_ptr& room) {
+  auto options = plain_gateway();
+  options.settings.channel.max_message = room->capacity();
+  options.settings.room = room;
+  return options;
+}
+
 double seconds_since(clock_type::time_point begun) {
   return std::chrono::duration<double>(clock_type::now() - begun).count();
 }
@@ -86,11 +94,8 @@ BOOST_AUTO_TEST_CASE(a_peer_that_dies_is_noticed_at_once) {
 
 BOOST_AUTO_TEST_CASE(a_frame_that_stops_half_way_gives_its_room_back) {
   test_pki pki;
-  auto options = plain_gateway();
-  options.settings.channel.max_message = 8 * mib;
   const auto room = net::budget::make(8 * mib);
-  options.settings.room = room;
-  gateway to(pki, options);
+  gateway to(pki, gateway_with(room));
   raw_peer stuck(to.port());
   stuck.send(announcement(8 * mib) + bytes(1000));
   const auto there = to.wait_channel(0);
@@ -121,11 +126,8 @@ BOOST_AUTO_TEST_CASE(a_frame_that_stops_half_way_gives_its_room_back) {
 
 BOOST_AUTO_TEST_CASE(a_frame_that_drips_gives_its_room_to_those_who_wait) {
   test_pki pki;
-  auto options = plain_gateway();
-  options.settings.channel.max_message = 8 * mib;
   const auto room = net::budget::make(8 * mib);
-  options.settings.room = room;
-  gateway to(pki, options);
+  gateway to(pki, gateway_with(room));
   raw_peer slow(to.port());
   slow.send(announcement(8 * mib));
   const auto there = to.wait_channel(0);
