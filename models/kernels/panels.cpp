@@ -61,15 +61,18 @@ struct upcoming {
 /// rows x k times k x cols, with cols in that many vectors.
 template <std::size_t rows, std::size_t vectors, bool transposed>
 void multiply_tile(const operand& left, panel_view panel, const target& to, std::size_t cols, std::size_t k,
-                   upcoming next) {
+                   const upcoming& next) {
   constexpr std::size_t bases = transposed ? 1 : (rows + 2) / 3;  // an address serves three rows, or registers run out
   const float* a[bases];
   for (std::size_t i = 0; i < bases; ++i) a[i] = left.data + 3 * i * left.stride;
   pack sums[rows][vectors];
   for (auto& row : sums)
     for (auto& sum : row) sum = all(0.0F);
-  for (std::size_t l = 0; l < k; ++l, panel.data += panel.step, next.data += next.step) {
-    __builtin_prefetch(next.data);
+  for (std::size_t row = 0; row < rows; ++row)  // what is written at the end should be in the cache by then
+    for (std::size_t j = 0; j < vectors; ++j) __builtin_prefetch(to.data + row * to.stride + j * lanes, 1);
+  const float* ahead = next.data;
+  for (std::size_t l = 0; l < k; ++l, panel.data += panel.step, ahead += next.step) {
+    __builtin_prefetch(ahead);
     pack right[vectors];
     for (std::size_t j = 0; j < vectors; ++j) right[j] = load(panel.data + j * lanes);
     for (std::size_t row = 0; row < rows; ++row) {
@@ -91,7 +94,8 @@ void multiply_tile(const operand& left, panel_view panel, const target& to, std:
     }
 }
 
-using tile_product = void (*)(const operand&, panel_view, const target&, std::size_t, std::size_t, upcoming);
+/// By reference: a copy of what was just written would wait until the tile before is in the cache.
+using tile_product = void (*)(const operand&, panel_view, const target&, std::size_t, std::size_t, const upcoming&);
 
 template <std::size_t vectors, bool transposed>
 constexpr tile_product tile_of(std::size_t rows) {
