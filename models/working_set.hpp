@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/delta.hpp"
+#include "models/large_memory.hpp"
 #include "models/model.hpp"
 #include "models/parameters.hpp"
 
@@ -91,10 +92,10 @@ class working_set {
   examples local_;
   examples reordered_;
   std::vector<std::size_t> offsets_;  ///< of each tensor in the buffers below
-  std::vector<float> weights_;
-  std::vector<float> origin_;  ///< weights at gather(), kept only while a proximal term needs them
-  std::vector<float> gradient_;
-  std::vector<float> velocity_;
+  large_floats weights_;
+  large_floats origin_;  ///< weights at gather(), kept only while a proximal term needs them
+  large_floats gradient_;
+  large_floats velocity_;
   std::vector<float> redrawn_;  // a whole tensor, while its rows are picked
   std::vector<tensor_view> views_;
   std::vector<float*> targets_;  ///< where each tensor's gradient goes; null: frozen

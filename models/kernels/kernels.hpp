@@ -102,7 +102,8 @@ struct gru_step_gradient {
 
 /// Logits of `rows` predictions among `classes`, and the classes that are right.
 struct softmax_rows {
-  float* logits;  ///< rows x classes
+  float* logits;       ///< rows x classes
+  std::size_t stride;  ///< floats from one row to the next
   std::size_t rows;
   std::size_t classes;
   const float* bias;             ///< `classes`, added to each row first; null: none

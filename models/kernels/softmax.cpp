@@ -56,7 +56,7 @@ float exponentiate(float* logits, float shift, std::size_t n) {
 double softmax_gradient(const softmax_rows& what, float scale, float* bias_gradient) {
   double loss = 0.0;
   for (std::size_t row = 0; row < what.rows; ++row) {
-    float* logits = what.logits + row * what.classes;
+    float* logits = what.logits + row * what.stride;
     const float largest = add_bias(logits, what.bias, what.classes);
     const float of_target = logits[what.targets[row]] - largest;
     const float total = exponentiate(logits, largest, what.classes);
@@ -76,7 +76,7 @@ double softmax_gradient(const softmax_rows& what, float scale, float* bias_gradi
 double softmax_score(const softmax_rows& what, std::uint32_t* likeliest) {
   double loss = 0.0;
   for (std::size_t row = 0; row < what.rows; ++row) {
-    float* logits = what.logits + row * what.classes;
+    float* logits = what.logits + row * what.stride;
     const float largest = add_bias(logits, what.bias, what.classes);
     const float of_target = logits[what.targets[row]] - largest;
     likeliest[row] = 0;

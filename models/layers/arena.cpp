@@ -1,7 +1,8 @@
 #include "models/layers/arena.hpp"
 
 #include <algorithm>
-#include <new>
+
+#include "models/large_memory.hpp"
 
 namespace furlong::models {
 
@@ -13,12 +14,12 @@ constexpr std::size_t smallest_chunk = std::size_t{1} << 16;
 
 }  // namespace
 
-void arena::free_aligned::operator()(float* block) const { ::operator delete (block, std::align_val_t{cache_line}); }
+void arena::free_floats::operator()(float* block) const { free_large(block); }
 
 void arena::add_chunk(std::size_t at_least) {
   const auto size = std::max(at_least, smallest_chunk);
-  auto* block = static_cast<float*>(::operator new (size * sizeof(float), std::align_val_t{cache_line}));
-  chunks_.push_back({std::unique_ptr<float, free_aligned>(block), size, 0});
+  std::unique_ptr<float, free_floats> block(static_cast<float*>(allocate_large(size * sizeof(float))));
+  chunks_.push_back({std::move(block), size, 0});
 }
 
 std::span<float> arena::floats(std::size_t count) {

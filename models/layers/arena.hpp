@@ -20,11 +20,11 @@ class arena {
   void clear();
 
  private:
-  struct free_aligned {
+  struct free_floats {
     void operator()(float* block) const;
   };
   struct chunk {
-    std::unique_ptr<float, free_aligned> data;
+    std::unique_ptr<float, free_floats> data;
     std::size_t size = 0;
     std::size_t used = 0;
   };

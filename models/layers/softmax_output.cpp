@@ -19,34 +19,65 @@ std::size_t block_rows(std::size_t n, std::size_t classes) {
   return (n + blocks - 1) / blocks;
 }
 
+/// Logits of `rows` rows, which begin on cache lines: a vector across two of them is written as two. The lines of a row
+/// are odd in number, so that a column of the logits does not lie in few sets of the cache.
+struct logits_block {
+  float* data;
+  std::size_t stride;
+  std::size_t rows;
+  std::size_t classes;
+};
+
+logits_block make_block(arena& memory, std::size_t rows, std::size_t classes) {
+  constexpr std::size_t line = 16;  // floats
+  const std::size_t stride = ((classes + line - 1) / line | 1) * line;
+  return {memory.floats(rows * stride).data(), stride, rows, classes};
+}
+
 /// Calls work(first row, its logits without bias) block by block.
 template <class Work>
 void each_block(const dense_weights& w, const tensor_view& h, arena& memory, const Work& work) {
   if (h.rows == 0) return;
   const std::size_t classes = w.weight.rows;
   const auto most = block_rows(h.rows, classes);
-  const auto room = make_matrix(memory, most, classes);
+  auto logits = make_block(memory, most, classes);
   for (std::size_t first = 0; first < h.rows; first += most) {
-    const auto logits = rows_of(room, 0, std::min(most, h.rows - first));
-    multiply_nt(rows_of(h, first, logits.rows), w.weight, logits);
+    logits.rows = std::min(most, h.rows - first);
+    kernels().multiply({h.row(first), h.cols, false, w.weight.data, w.weight.cols, true, logits.data, logits.stride,
+                        logits.rows, classes, h.cols, false});
     work(first, logits);
   }
+}
+
+softmax_rows softmax_of(const logits_block& logits, const float* bias, std::span<const std::uint32_t> targets) {
+  return {logits.data, logits.stride, logits.rows, logits.classes, bias, targets.data()};
+}
+
+/// to = d_logits' h, or to += that.
+void weight_gradient(const logits_block& d_logits, const tensor_view& h, float* to, bool accumulate) {
+  kernels().multiply({d_logits.data, d_logits.stride, true, h.data, h.cols, false, to, h.cols, d_logits.classes, h.cols,
+                      d_logits.rows, accumulate});
+}
+
+/// d_h = d_logits W.
+void input_gradient(const logits_block& d_logits, const tensor_view& weight, const tensor_view& d_h) {
+  kernels().multiply({d_logits.data, d_logits.stride, false, weight.data, weight.cols, false, d_h.data, d_h.cols,
+                      d_logits.rows, weight.cols, d_logits.classes, false});
 }
 
 }  // namespace
 
 double softmax_output_gradient(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
                                const dense_gradient& to, const tensor_view& d_h, arena& memory) {
-  const auto classes = w.weight.rows;
-  if (to.bias != nullptr) std::fill_n(to.bias, classes, 0.0F);
+  if (to.bias != nullptr) std::fill_n(to.bias, w.weight.rows, 0.0F);
+  const float scale = 1.0F / static_cast<float>(h.rows);
   double loss = 0.0;
-  each_block(w, h, memory, [&](std::size_t first, const tensor_view& logits) {
-    loss += kernels().softmax_gradient({logits.data, logits.rows, classes, w.bias, targets.data() + first},
-                                       1.0F / static_cast<float>(h.rows), to.bias);
+  each_block(w, h, memory, [&](std::size_t first, const logits_block& logits) {
+    loss += kernels().softmax_gradient(softmax_of(logits, w.bias, targets.subspan(first)), scale, to.bias);
     const auto& d_logits = logits;
-    if (to.weight != nullptr)
-      multiply_tn(d_logits, rows_of(h, first, logits.rows), {to.weight, w.weight.rows, w.weight.cols}, first > 0);
-    if (d_h.data != nullptr) multiply_nn(d_logits, w.weight, rows_of(d_h, first, logits.rows));
+    const auto input = rows_of(h, first, logits.rows);
+    if (to.weight != nullptr) weight_gradient(d_logits, input, to.weight, first > 0);
+    if (d_h.data != nullptr) input_gradient(d_logits, w.weight, rows_of(d_h, first, logits.rows));
   });
   return loss / h.rows;
 }
@@ -54,9 +85,8 @@ double softmax_output_gradient(const dense_weights& w, const tensor_view& h, std
 double softmax_output_score(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
                             std::span<std::uint32_t> likeliest, arena& memory) {
   double loss = 0.0;
-  each_block(w, h, memory, [&](std::size_t first, const tensor_view& logits) {
-    loss += kernels().softmax_score({logits.data, logits.rows, w.weight.rows, w.bias, targets.data() + first},
-                                    likeliest.data() + first);
+  each_block(w, h, memory, [&](std::size_t first, const logits_block& logits) {
+    loss += kernels().softmax_score(softmax_of(logits, w.bias, targets.subspan(first)), likeliest.data() + first);
   });
   return loss;
 }

@@ -56,8 +56,9 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_definition) {
       const auto expected = softmax(logits, bias, targets, 0.25);
       auto values = logits;
       std::vector<float> d_bias(classes, 2.0F);
-      const double loss = k.softmax_gradient(
-          {values.data(), rows, classes, biased ? bias.data() : nullptr, targets.data()}, 0.25F, d_bias.data());
+      const double loss =
+          k.softmax_gradient({values.data(), classes, rows, classes, biased ? bias.data() : nullptr, targets.data()},
+                             0.25F, d_bias.data());
       BOOST_TEST(std::abs(loss - expected.loss) <= 2e-6 * (1.0 + expected.loss));
       for (std::size_t i = 0; i < values.size(); ++i)
         BOOST_REQUIRE_SMALL(static_cast<double>(values[i]) - expected.gradient[i],
@@ -83,13 +84,43 @@ BOOST_AUTO_TEST_CASE(scores_are_the_loss_and_the_first_of_the_largest) {
       for (std::size_t c = 0; c < classes; ++c) sums[c] = logits[row * classes + c] + bias[c];
       largest.push_back(static_cast<std::uint32_t>(std::ranges::max_element(sums) - sums.begin()));
     }
-    const double loss = k.softmax_score({logits.data(), rows, classes, bias.data(), targets.data()}, likeliest.data());
+    const double loss =
+        k.softmax_score({logits.data(), classes, rows, classes, bias.data(), targets.data()}, likeliest.data());
     BOOST_TEST(std::abs(loss - expected.loss) <= 2e-6 * (1.0 + expected.loss));
     BOOST_TEST(likeliest == largest, boost::test_tools::per_element());
 
     std::vector<float> equal(rows * classes, 1.5F);
-    k.softmax_score({equal.data(), rows, classes, nullptr, targets.data()}, likeliest.data());
+    k.softmax_score({equal.data(), classes, rows, classes, nullptr, targets.data()}, likeliest.data());
     BOOST_TEST(likeliest == std::vector<std::uint32_t>(rows, 0), boost::test_tools::per_element());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_lies_between_rows_is_nothing_to_it) {
+  at_every_level([](const models::kernel_table& k, std::uint32_t classes, const std::vector<float>& logits) {
+    const auto targets = tests::drawn_below(rows, 2, classes);
+    const auto bias = drawn(classes, 3);
+    constexpr float between = 1e9F;
+    const std::size_t stride = classes + 5;
+    std::vector<float> apart(rows * stride, between);
+    for (std::size_t row = 0; row < rows; ++row)
+      std::copy_n(logits.data() + row * classes, classes, apart.data() + row * stride);
+    auto scored = apart;
+    auto dense = logits;
+    std::vector<float> d_bias(classes), expected(classes);
+    const double loss =
+        k.softmax_gradient({dense.data(), classes, rows, classes, bias.data(), targets.data()}, 0.5F, expected.data());
+    BOOST_TEST(k.softmax_gradient({apart.data(), stride, rows, classes, bias.data(), targets.data()}, 0.5F,
+                                  d_bias.data()) == loss);
+    BOOST_TEST(d_bias == expected, boost::test_tools::per_element());
+    for (std::size_t row = 0; row < rows; ++row) {
+      const float* of_row = apart.data() + row * stride;
+      BOOST_TEST(std::equal(of_row, of_row + classes, dense.data() + row * classes));
+      BOOST_TEST(std::count(of_row + classes, of_row + stride, between) == 5);
+    }
+    std::vector<std::uint32_t> likeliest(rows);
+    BOOST_TEST(k.softmax_score({scored.data(), stride, rows, classes, bias.data(), targets.data()}, likeliest.data()) ==
+               loss);
+    for (const auto one : likeliest) BOOST_TEST(one < classes);
   });
 }
 
@@ -98,11 +129,11 @@ BOOST_AUTO_TEST_CASE(large_logits_do_not_overflow_and_nan_shows) {
     const std::uint32_t target = 1;
     std::vector<float> logits(40, -1e4F);
     logits[1] = 1e4F;
-    BOOST_TEST(level->softmax_gradient({logits.data(), 1, 40, nullptr, &target}, 1.0F, nullptr) == 0.0);
+    BOOST_TEST(level->softmax_gradient({logits.data(), 40, 1, 40, nullptr, &target}, 1.0F, nullptr) == 0.0);
     for (const float value : logits) BOOST_TEST(std::abs(value) < 1e-37F);
     logits[7] = std::nanf("");
     std::uint32_t likeliest = 0;
-    BOOST_TEST(std::isnan(level->softmax_score({logits.data(), 1, 40, nullptr, &target}, &likeliest)));
+    BOOST_TEST(std::isnan(level->softmax_score({logits.data(), 40, 1, 40, nullptr, &target}, &likeliest)));
     BOOST_TEST(likeliest < 40U);
   }
 }
