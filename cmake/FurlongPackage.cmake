@@ -9,10 +9,11 @@ install(FILES "${units}/furlong.sysusers" RENAME furlong.conf DESTINATION lib/sy
 install(FILES "${units}/serve-NAME.conf.example" "${units}/aggregate-NAME.conf.example"
               "${units}/join-NAME.conf.example"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime EXCLUDE_FROM_ALL)
-install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
-              "${PROJECT_SOURCE_DIR}/docs/deployment.md" "${PROJECT_SOURCE_DIR}/docs/certificates.md"
-              "${PROJECT_SOURCE_DIR}/docs/operation.md" "${PROJECT_SOURCE_DIR}/docs/scenario-reference.md"
+# Laid out as in the sources: the pages refer to one another.
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+install(FILES "${PROJECT_SOURCE_DIR}/bench/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/bench" COMPONENT runtime)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 
 set(CPACK_GENERATOR DEB)

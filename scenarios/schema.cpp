@@ -19,7 +19,8 @@ void add_scenario(std::vector<key_spec>& keys) {
   keys.push_back(key("scenario.clock", FURLONG_AT(clock),
                      words<federated::clock_kind>{{"virtual", federated::clock_kind::simulated},
                                                   {"real", federated::clock_kind::real}},
-                     "Whether time is computed or passes. Devices, dropout, deadlines and events need virtual time."));
+                     "Whether furlong run computes time or lets it pass. Devices, dropout, deadlines and events need virtual "
+                     "time."));
   const auto length = [&](const char* name, const char* doc) {
     keys.push_back(may_change(
         plain({.name = name, .type = option_type::integer, .doc = doc, .at_least = 1, .at_most = 4294967295.0})));

@@ -76,7 +76,7 @@ void add_private_keys(std::vector<key_spec>& keys) {
   add(may_change(
       key("private.layout", FURLONG_AT(own.layout),
           words<layout_kind>{{"per-client", layout_kind::per_client}, {"bucketed", layout_kind::bucketed}},
-          "Column family of the store per client, or per bucket of clients: better beyond 100,000 clients. A store "
+          "Column family of the store per client, or per bucket of clients: better beyond some 10,000 clients. A store "
           "keeps the layout that it was made with.")));
   add(may_change(key("private.open_shards", FURLONG_AT(own.open_shards),
                      "Databases of the store that are held open at once.", {1.0, 4096.0})));

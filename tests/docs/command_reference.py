@@ -19,7 +19,7 @@ What `furlong --help`, and `--help` of each command, say. A test holds this page
 | 0 | done |
 | 1 | `furlong test`: an expectation failed |
 | 2 | a wrong command line or scenario; to go on with a run that is over and failed; a node whose place was taken |
-| 3 | data missing or unreadable |
+| 3 | data, keys or certificates missing, unreadable or damaged; `status` without an answer |
 | 4 | it failed while running, or training diverged |
 | 5 | stopped by a signal; `--resume` goes on |
 
