@@ -8,6 +8,7 @@
 
 #include "scenarios/detail/file_errors.hpp"
 #include "scenarios/mapped_file.hpp"
+#include "scenarios/utf8.hpp"
 
 namespace furlong::scenarios {
 
@@ -147,6 +148,7 @@ void fill(const std::vector<read_file>& files, rating_table& table) {
 
 result<rating_records> read_hosted_ratings(std::string_view text, const std::string& name,
                                            const hosted_bounds& bounds) {
+  text = without_byte_order_mark(text);
   const auto header = next_line(text);
   if (header != short_header && header != long_header)
     return refuse(name + ":1", "found " + shown(header),
@@ -160,8 +162,9 @@ result<rating_records> read_hosted_ratings(std::string_view text, const std::str
     const auto place = [&] { return name + ":" + records.line_of(records.size()); };
     const auto values = read_line(line, columns);
     if (!values)
-      return refuse(place(), "found " + shown(line),
-                    "expected " + std::string(header) + ": whole numbers from 0, and a rating such as 3.5");
+      return refuse(
+          place(), "found " + shown(line),
+          "expected " + std::string(header) + ": whole numbers from 0 and below 2^32, and a rating such as 3.5");
     if (!fits(*values, bounds)) return explain(*values, place(), bounds);
     records.users.push_back(values->user);
     records.items.push_back(values->item);

@@ -136,6 +136,21 @@ result<void> read_table(std::string_view text, const std::string& name, labelled
   }
 }
 
+result<json> parse_line(std::string_view line, const std::string& place) {
+  std::string repeated;
+  std::string why = "found " + shown(line);
+  try {
+    auto object = detail::parse_members(line, repeated);
+    if (!repeated.empty())
+      return refuse(place, "has " + shown(repeated) + " twice, and the first would not count", "remove one of them");
+    if (object.is_object()) return object;
+  } catch (const json::parse_error&) {
+  } catch (const json::out_of_range&) {
+    why = "has a number that no double holds";
+  }
+  return refuse(place, why, "expected one JSON object a line, in UTF-8");
+}
+
 result<void> read_json_lines(std::string_view text, const std::string& name, const by_column<std::string>& names,
                              const row_reader& take) {
   by_column<std::string> values;
@@ -144,16 +159,16 @@ result<void> read_json_lines(std::string_view text, const std::string& name, con
     const auto line = trimmed(next_line(text));
     if (line.empty()) continue;
     const auto place = place_of(name, number);
-    const auto object = json::parse(line, nullptr, false);
-    if (!object.is_object()) return refuse(place, "found " + shown(line), "expected one JSON object a line, in UTF-8");
+    const auto object = parse_line(line, place);
+    if (!object) return tl::unexpected(object.error());
     for (std::size_t c = 0; c < names.size(); ++c) {
       if (names[c].empty()) continue;
-      const auto member = object.find(names[c]);
-      auto value = member == object.end() ? std::nullopt : detail::text_of(*member);
+      const auto member = object->find(names[c]);
+      auto value = member == object->end() ? std::nullopt : detail::text_of(*member);
       if (!value)
         return contradict(
             place,
-            (member == object.end() ? "has no \"" : "has neither a text nor a whole number in \"") + names[c] + "\"",
+            (member == object->end() ? "has no \"" : "has neither a text nor a whole number in \"") + names[c] + "\"",
             "name the members in data.user_column, data.text_column, data.label_column and "
             "data.time_column");
       values[c] = std::move(*value);

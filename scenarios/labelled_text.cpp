@@ -130,9 +130,7 @@ constexpr const char* default_label = "label";
 
 std::vector<option_problem> check(const option_values& options) {
   auto problems = check_texts(options);
-  for (const char* name : {"user_column", "text_column", "label_column"})
-    if (options.has(name) && options.text(name).empty())
-      problems.push_back({name, "is empty", "write the name of a column"});
+  check_named(options, {"user_column", "text_column", "label_column", "time_column", "positive"}, problems);
   if (!is_next_token(options)) return problems;
   const auto refuse = [&](const char* name) {
     problems.push_back({name, "is about classes, and task = \"next-token\" has none", "remove it"});

@@ -40,6 +40,8 @@ result<numbered_labels> settle_labels(leaf_data& from, const option_values& opti
 /// Divides the samples, and numbers the classes.
 result<dataset> settle(leaf_data& from, const option_values& options, const std::string& place) {
   auto& table = from.table;
+  auto labels = settle_labels(from, options, place);
+  if (!labels) return tl::unexpected(labels.error());
   if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
   dataset data;
   if (task_of(options) == leaf_task::vectors) {
@@ -51,8 +53,6 @@ result<dataset> settle(leaf_data& from, const option_values& options, const std:
         make_text_population(table, std::move(split), {}, {from.dimension, table.clients.size(), objective::logistic});
     return data;
   }
-  auto labels = settle_labels(from, options, place);
-  if (!labels) return tl::unexpected(labels.error());
   auto settled = settle_texts(table, options, place, labels->labels, labels->classes, data);
   if (!settled) return tl::unexpected(settled.error());
   data.classes = std::move(labels->names);
@@ -94,6 +94,7 @@ models::data_facts facts(const option_values& options) {
 
 std::vector<option_problem> check(const option_values& options) {
   auto problems = check_texts(options);
+  check_named(options, {"positive"}, problems);
   if (!options.has("task") || task_of(options) == leaf_task::classes) return problems;
   const auto task = "task = \"" + options.text("task") + "\"";
   if (options.has("positive"))

@@ -9,6 +9,7 @@
 #include "scenarios/detail/json_text.hpp"
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/text_options.hpp"
+#include "scenarios/utf8.hpp"
 
 namespace furlong::scenarios {
 
@@ -34,11 +35,16 @@ result<json> parse(const fs::path& file) {
   const auto mapped = open_text(file);
   if (!mapped) return tl::unexpected(mapped.error());
   const auto bytes = mapped->bytes();
+  std::string repeated;
   try {
-    return json::parse(bytes);
+    auto document = detail::parse_members(without_byte_order_mark(bytes), repeated);
+    if (repeated.empty()) return document;
+    return refuse(file.string(), "has " + shown(repeated) + " twice in one object, and the first would not count",
+                  "join them, or remove one");
   } catch (const json::exception& why) {
     const auto* located = dynamic_cast<const json::parse_error*>(&why);
-    if (located == nullptr) return refuse(file.string(), "has a number that is too large", layout);
+    if (located == nullptr)
+      return refuse(file.string(), "has a number that no double holds", "write numbers below 1.8e308");
     // The byte counts from 1; behind the end it is where more was to come.
     const auto before = bytes.substr(0, located->byte - std::min<std::size_t>(located->byte, 1));
     const auto line = 1 + std::ranges::count(before, '\n');
@@ -50,9 +56,13 @@ result<json> parse(const fs::path& file) {
 
 std::string place_of(const std::string& file, std::string_view user) { return file + ": user " + shown(user); }
 
-std::vector<std::string> names_of(const json& users) {
+result<std::vector<std::string>> names_of(const json& users, const std::string& file) {
   std::vector<std::string> names;
-  for (const auto& user : users) names.push_back(user.is_string() ? user.get<std::string>() : user.dump());
+  for (const auto& user : users) {
+    auto name = detail::text_of(user);
+    if (!name) return refuse(file, "has " + detail::brief(user) + " in users", "name users by texts or whole numbers");
+    names.push_back(std::move(*name));
+  }
   return names;
 }
 
@@ -82,7 +92,7 @@ result<void> check_users(const std::vector<std::string>& users, const json& docu
     if (const auto samples = samples_of(data, users[i]); samples && (*counts)[i] != *samples)
       return refuse(
           place_of(file, users[i]),
-          "has " + std::to_string(*samples) + " samples, and " + (*counts)[i].dump().substr(0, 20) + " by num_samples",
+          "has " + std::to_string(*samples) + " samples, and " + detail::brief((*counts)[i]) + " by num_samples",
           "correct num_samples, or look for samples that were lost");
   return {};
 }
@@ -90,8 +100,8 @@ result<void> check_users(const std::vector<std::string>& users, const json& docu
 /// Takes the samples of one file.
 class leaf_reader {
  public:
-  leaf_reader(const leaf_settings& settings, bool tested, leaf_data& to)
-      : settings_(settings), tested_(tested), tokens_(settings.tokens), to_(to) {}
+  leaf_reader(const leaf_settings& settings, bool tested, const std::string& file, leaf_data& to)
+      : settings_(settings), tested_(tested), file_(file), tokens_(settings.tokens), to_(to) {}
 
   result<void> take_user(const std::string& name, const json& data, const std::string& place) {
     const auto list = [&](const char* key) -> const json* {
@@ -106,6 +116,12 @@ class leaf_reader {
                     "give every sample both");
     if (x->empty()) return refuse(place, "has no samples", "remove the user");
     const auto client = to_.table.clients.add(name);
+    auto& files = tested_ ? to_.test_file_of : to_.train_file_of;
+    files.resize(to_.table.clients.size());
+    if (!files[client].empty())
+      return refuse(place, "is in " + files[client] + " too, which may count samples twice",
+                    "put all of a user's samples of one part into one file");
+    files[client] = file_;
     if (client == to_.table.uses.size()) to_.table.uses.push_back(tested_ ? client_use::test : client_use::any);
     for (std::size_t i = 0; i < x->size(); ++i) {
       if (auto taken = take((*x)[i], (*y)[i], place + ", sample " + std::to_string(i)); !taken) return taken;
@@ -144,10 +160,12 @@ class leaf_reader {
     if (!text.is_string())
       return contradict(place, "x is neither a text nor a list with a text at " + std::to_string(settings_.text_field),
                         "set data.text_field, or data.task");
-    const auto label = detail::text_of(y);
-    if (!label) return refuse(place, "y is no label", "expected a text or a whole number");
+    const auto written = detail::text_of(y);
+    if (!written) return refuse(place, "y is no label", "expected a text or a whole number");
+    const auto label = trimmed(*written);
+    if (label.empty()) return refuse(place, "has no label", "remove the sample");
     if (auto taken = take_tokens(trimmed(text.get_ref<const std::string&>()), place); !taken) return taken;
-    to_.label_of.push_back(to_.labels.add(*label));
+    to_.label_of.push_back(to_.labels.add(label));
     return {};
   }
 
@@ -156,7 +174,7 @@ class leaf_reader {
     if (!x.is_array() || x.empty() || !std::ranges::all_of(x, [](const json& of) { return of.is_number(); }))
       return contradict(place, "x is no list of numbers", "task = \"vectors\" needs one");
     if (!y.is_number() || (y != 0 && y != 1))
-      return contradict(place, "y is " + shown(y.dump()) + ", neither 0 nor 1",
+      return contradict(place, "y is " + detail::brief(y) + ", neither 0 nor 1",
                         "vectors of several classes have no model here");
     if (to_.dimension == 0) to_.dimension = static_cast<std::uint32_t>(x.size());
     if (x.size() != to_.dimension)
@@ -165,7 +183,7 @@ class leaf_reader {
     for (std::uint32_t i = 0; i < x.size(); ++i) {
       const auto value = x[i].get<float>();
       if (!std::isfinite(value))
-        return refuse(place, "has " + shown(x[i].dump()) + " in x, more than a float holds", "scale the vectors");
+        return refuse(place, "has " + detail::brief(x[i]) + " in x, more than a float holds", "scale the vectors");
       if (value == 0.0F) continue;
       to_.table.tokens.push_back(i);
       to_.table.values.push_back(value);
@@ -176,6 +194,7 @@ class leaf_reader {
 
   const leaf_settings& settings_;
   bool tested_;
+  const std::string& file_;
   tokenizer tokens_;
   leaf_data& to_;
 };
@@ -205,13 +224,16 @@ result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool
       !data->is_object())
     return refuse(file.string(), "has not the layout of LEAF", layout);
   if (users->empty()) return refuse(file.string(), "names no users", layout);
-  if (auto agree = check_users(names_of(*users), *document, *data, file.string()); !agree) return agree;
-  leaf_reader reader(settings, tested, to);
-  for (const auto& name : names_of(*users)) {
-    const auto place = place_of(file.string(), name);
+  const auto place = file.string();
+  const auto names = names_of(*users, place);
+  if (!names) return tl::unexpected(names.error());
+  if (auto agree = check_users(*names, *document, *data, place); !agree) return agree;
+  leaf_reader reader(settings, tested, place, to);
+  for (const auto& name : *names) {
+    const auto user = place_of(place, name);
     const auto own = data->find(name);
-    if (own == data->end()) return refuse(place, "has no user_data", layout);
-    if (auto taken = reader.take_user(name, *own, place); !taken) return taken;
+    if (own == data->end()) return refuse(user, "has no user_data", layout);
+    if (auto taken = reader.take_user(name, *own, user); !taken) return taken;
   }
   return {};
 }

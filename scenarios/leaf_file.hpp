@@ -29,6 +29,8 @@ struct leaf_data {
   word_list labels;                     ///< names of classes
   std::vector<std::uint32_t> label_of;  ///< classes: of each text
   std::uint32_t dimension = 0;          ///< vectors: numbers in each
+  /// By client: the file that its samples to train on, and those for the test, were read from; or "".
+  std::vector<std::string> train_file_of, test_file_of;
 };
 
 /// The files of a dataset: one file; the *.json of a folder; or those of its folders train and test.

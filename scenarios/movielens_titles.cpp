@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "scenarios/mapped_file.hpp"
+#include "scenarios/utf8.hpp"
 
 namespace furlong::scenarios {
 
@@ -54,7 +55,7 @@ std::optional<film> parse_line(std::string_view line, rating_format format) {
   rest.remove_prefix(separator.size());
   if (format == rating_format::csv) {
     auto title = csv_field(rest);
-    if (!title) return std::nullopt;
+    if (!title || !is_utf8(*title)) return std::nullopt;
     found.title = std::move(*title);
   } else {
     const auto title_end = rest.find(separator);
@@ -68,7 +69,7 @@ const char* expected(rating_format format) {
   switch (format) {
     case rating_format::colons: return "expected id::title::genres";
     case rating_format::tabs: return "expected id|title|...";
-    default: return "expected movieId,title,genres";
+    default: return "expected movieId,title,genres in UTF-8";
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "scenarios/mapped_file.hpp"
+#include "scenarios/utf8.hpp"
 
 namespace furlong::scenarios {
 
@@ -84,6 +85,7 @@ std::optional<rating_format> format_of(std::string_view first_line) {
 }  // namespace
 
 result<rating_records> read_ratings(std::string_view text, const std::string& name) {
+  text = without_byte_order_mark(text);
   if (text.empty()) return fail(error::kind::data, name, "the file is empty", "expected one rating a line");
   auto rest = text;
   const auto first = next_line(rest);

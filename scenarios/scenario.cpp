@@ -6,6 +6,7 @@
 #include "scenarios/draft.hpp"
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/records.hpp"
+#include "scenarios/utf8.hpp"
 
 namespace furlong::scenarios {
 
@@ -89,6 +90,7 @@ result<setting_override> parse_override(const std::string& text) {
   if (equals == std::string::npos || equals == 0)
     return fail(error::kind::usage, "--set " + text, "is not KEY=VALUE",
                 "write --set algorithm.kind=furl, for example");
+  if (!is_utf8(text)) return fail(error::kind::usage, "--set " + shown(text), "is not UTF-8", "write it in UTF-8");
   const auto trim = [](std::string part) {
     const auto begin = part.find_first_not_of(" \t");
     return begin == std::string::npos ? std::string{} : part.substr(begin, part.find_last_not_of(" \t") - begin + 1);

@@ -16,11 +16,12 @@ void add_scenario(std::vector<key_spec>& keys) {
                         .required = true}));
   keys.push_back(key("scenario.seed", FURLONG_AT(seed), "Seed of every random stream of the run."));
   keys.back().option.at_most = 1e300;  // TOML's integers are 64 bits with a sign, all of them that are not negative
-  keys.push_back(key("scenario.clock", FURLONG_AT(clock),
-                     words<federated::clock_kind>{{"virtual", federated::clock_kind::simulated},
-                                                  {"real", federated::clock_kind::real}},
-                     "Whether furlong run computes time or lets it pass. Devices, dropout, deadlines and events need virtual "
-                     "time."));
+  keys.push_back(
+      key("scenario.clock", FURLONG_AT(clock),
+          words<federated::clock_kind>{{"virtual", federated::clock_kind::simulated},
+                                       {"real", federated::clock_kind::real}},
+          "Whether furlong run computes time or lets it pass. Devices, dropout, deadlines and events need virtual "
+          "time."));
   const auto length = [&](const char* name, const char* doc) {
     keys.push_back(may_change(
         plain({.name = name, .type = option_type::integer, .doc = doc, .at_least = 1, .at_most = 4294967295.0})));

@@ -1,5 +1,6 @@
 #include "scenarios/text_options.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 #include "scenarios/mapped_file.hpp"
@@ -33,6 +34,23 @@ result<void> check_lengths(const text_table& table, const text_split& split, con
                 "cut texts with data.max_tokens, or divide that one");
   }
   return {};
+}
+
+/// Refuses labels of which users who were left out had all but one.
+result<void> check_labels_left(const text_table& of, const std::string& place) {
+  std::optional<float> one;
+  bool left_out = false;
+  for (std::uint32_t text = 0; text < of.labels.size(); ++text) {
+    if (of.owners[text] == nobody)
+      left_out = true;
+    else if (one && *one != of.labels[text])
+      return {};
+    else
+      one = of.labels[text];
+  }
+  if (!left_out || !one) return {};
+  return fail(error::kind::usage, place, "all texts of the users that are kept have the same label",
+              "lower data.min_texts, or raise data.max_users");
 }
 
 /// Says how much a vocabulary has of the texts that are trained on, unless that is all.
@@ -104,9 +122,17 @@ token_settings read_token_settings(const models::option_values& options, token_k
 
 result<void> choose_users(text_table& of, const models::option_values& options, const std::string& place) {
   choose_clients(of, number(options, "min_texts"), number(options, "max_users"));
-  if (of.clients.size() > 0) return {};
-  return fail(error::kind::usage, place, "no user has " + std::to_string(options.integer("min_texts")) + " texts",
-              "lower data.min_texts");
+  const auto few = std::to_string(options.integer("min_texts")) + " texts";
+  if (of.clients.size() == 0) return fail(error::kind::usage, place, "no user has " + few, "lower data.min_texts");
+  if (!of.uses.empty() && std::ranges::find(of.uses, client_use::any) == of.uses.end())
+    return fail(error::kind::usage, place, "no user who trains has " + few, "lower data.min_texts");
+  return check_labels_left(of, place);
+}
+
+void check_named(const models::option_values& options, std::initializer_list<const char*> names,
+                 std::vector<option_problem>& to) {
+  for (const char* name : names)
+    if (options.has(name) && options.text(name).empty()) to.push_back({name, "is empty", "write a name, or remove it"});
 }
 
 models::data_facts token_facts(const models::option_values& options, models::objective labels, std::uint32_t classes) {

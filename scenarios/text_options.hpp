@@ -21,7 +21,11 @@ namespace furlong::scenarios {
 /// What the option `tokens` says.
 [[nodiscard]] token_kind read_token_kind(const models::option_values& options);
 
-/// Leaves users out as min_texts and max_users say. Fails (kind data) when none is left; `place` stands for the source.
+/// Refuses names that are given and empty.
+void check_named(const models::option_values& options, std::initializer_list<const char*> names,
+                 std::vector<option_problem>& to);
+/// Leaves users out as min_texts and max_users say. Fails (kind usage) when none is left, or none to train, or only one
+/// of the labels; `place` stands for the source.
 [[nodiscard]] result<void> choose_users(text_table& of, const models::option_values& options, const std::string& place);
 
 /// What the options say of the tokens (dataset_entry::facts).

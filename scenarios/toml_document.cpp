@@ -1,9 +1,12 @@
 #include "scenarios/toml_document.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <tuple>
 
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
@@ -41,17 +44,32 @@ toml_value convert(const toml::node& node) {
   return value;
 }
 
+/// No key of a scenario is as deep; further down nothing is read, and the table above is unknown as it is.
+constexpr std::ptrdiff_t deepest = 16;
+
 void flatten(const toml::table& table, const std::string& prefix, toml_document& out) {
   for (const auto& [key, node] : table) {
     const auto name = prefix + std::string(key.str());
     const auto at = begin_of(key.source());
     if (const auto* inner = node.as_table()) {
       out.tables.push_back({name, at});
-      flatten(*inner, name + ".", out);
+      if (std::ranges::count(prefix, '.') < deepest) flatten(*inner, name + ".", out);
     } else {
       out.values.push_back({name, at, convert(node)});
     }
   }
+}
+
+/// The second place at which a key is written: a quoted one, "client.lr", and a dotted one are different to TOML and
+/// the same to a scenario.
+const toml_entry* find_repeated(const toml_document& of) {
+  std::map<std::string_view, const toml_entry*> known;
+  for (const auto& entry : of.values)
+    if (const auto [first, is_new] = known.try_emplace(entry.key, &entry); !is_new)
+      return std::tuple(first->second->at.line, first->second->at.column) < std::tuple(entry.at.line, entry.at.column)
+                 ? &entry
+                 : first->second;
+  return nullptr;
 }
 
 void forget_places(toml_value& value) {
@@ -75,6 +93,8 @@ tl::expected<toml_document, toml_syntax_error> parse_toml(std::string_view text)
   }
   toml_document document;
   flatten(parsed.table(), "", document);
+  if (const auto* again = find_repeated(document))
+    return tl::unexpected(toml_syntax_error{again->at, "the key " + again->key + " is written twice"});
   return document;
 }
 

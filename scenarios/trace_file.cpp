@@ -7,6 +7,7 @@
 
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/trace_builder.hpp"
+#include "scenarios/utf8.hpp"
 
 namespace furlong::scenarios {
 
@@ -62,7 +63,7 @@ const char* take_interval(std::string_view line, trace_builder& into) {
 /// The lines of a trace, read one after the other.
 class trace_reader {
  public:
-  trace_reader(std::string_view text, const std::string& name) : rest_(text), name_(name) {}
+  trace_reader(std::string_view text, const std::string& name) : rest_(without_byte_order_mark(text)), name_(name) {}
 
   result<availability_trace> read() {
     intervals_.reserve(std::min(rest_.size() / 16, most_intervals));
@@ -108,6 +109,7 @@ class trace_reader {
     } else if (key == "clients") {
       std::uint32_t clients = 0;
       if (!take_whole(value, clients) || !value.empty() || clients == 0) return "this is no number of clients";
+      if (clients > most_intervals) return "there are at most 100 million clients";
       clients_ = clients;
       clients_line_ = number_;
     }
@@ -189,15 +191,24 @@ result<availability_trace> read_trace(const std::filesystem::path& path) {
 }
 
 result<void> write_trace(const availability_trace& trace, const std::filesystem::path& path) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  // A file that is there stays until the new one is whole; what is no file, such as a pipe, is written to.
+  std::error_code ignored;
+  const bool in_place = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+  auto part = path;
+  if (!in_place) part += ".part";
+  std::ofstream out(part, std::ios::binary | std::ios::trunc);
   out << "# length = " << seconds_text(trace.length) << "\n# clients = " << trace.devices() << '\n' << header << '\n';
   for (std::size_t device = 0; device < trace.devices(); ++device)
     for (auto at = trace.offsets[device]; at < trace.offsets[device + 1]; ++at)
       out << device << ',' << seconds_text(trace.starts[at]) << ',' << seconds_text(trace.ends[at]) << '\n';
   out.close();
-  if (!out)
+  std::error_code failed;
+  if (out && !in_place) std::filesystem::rename(part, path, failed);
+  if (!out || failed) {
+    if (!in_place) std::filesystem::remove(part, ignored);
     return fail(error::kind::data, path.string(), "cannot be written",
                 "name a file in a folder that exists and has room");
+  }
   return {};
 }
 

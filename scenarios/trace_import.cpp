@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "scenarios/detail/json_text.hpp"
 #include "scenarios/detail/recorded_devices.hpp"
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/trace_builder.hpp"
@@ -55,7 +56,7 @@ std::string read_times(const json& of, const char* key, std::vector<virtual_time
   if (at == of.end() || !at->is_array()) return std::string("it has no list ") + key;
   for (const auto& value : *at)
     if (!seconds_from(value, times.emplace_back()))
-      return std::string(key) + " holds " + shown(value.dump()) + ", which is no number of seconds up to a century";
+      return std::string(key) + " holds " + detail::brief(value) + ", which is no number of seconds up to a century";
   return "";
 }
 
@@ -147,8 +148,12 @@ class import_reader {
     if (!settle(flash ? foreign_trace::flash : foreign_trace::fedscale))
       return std::string("found a device of ") + (flash ? "FLASH" : "FedScale");
     std::string key = outer.empty() ? "line " + std::to_string(number_) : outer;
-    if (const auto named = object.find(flash ? "guid" : "client"); named != object.end())
-      key = named->is_string() ? named->get<std::string>() : named->dump();
+    const char* const name = flash ? "guid" : "client";
+    if (const auto named = object.find(name); named != object.end()) {
+      const auto text = detail::text_of(*named);
+      if (!text) return std::string(name) + " is " + detail::brief(*named) + ", which is no name";
+      key = *text;
+    }
     if (places_.contains(key))
       return "device " + shown(key) + " is on line " + std::to_string(device(key).line) + " already";
     auto& own = device(key);

@@ -7,13 +7,12 @@
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/federation.hpp"
+#include "tools/figures_json.hpp"
 #include "tools/run_end.hpp"
 
 namespace furlong::tools {
 
 namespace {
-
-using json = nlohmann::ordered_json;
 
 json to_json(const certs::listing& found) {
   json out = {{"certificates", json::array()}};
@@ -89,7 +88,7 @@ int certs_show_command(const certs_show_options& options) {
   const auto found = certs::list_certificates(options.place);
   if (!found) return report_failure(found.error());
   if (options.format == output_format::json)
-    std::cout << to_json(*found).dump(2) << '\n';
+    std::cout << json_text(to_json(*found)) << '\n';
   else
     print(*found);
   for (const auto& note : found->notes) std::cerr << "furlong: " << note << '\n';

@@ -8,6 +8,7 @@
 #include "federated/inference.hpp"
 #include "scenarios/own_ratings.hpp"
 #include "tools/commands.hpp"
+#include "tools/dashboard/plain_text.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/infer_text.hpp"
 #include "tools/json.hpp"
@@ -17,14 +18,20 @@ namespace furlong::tools {
 
 namespace {
 
+using dashboard::for_terminal;
+
 int report_failure(const error& why) {
   std::cerr << "furlong: " << why.text() << '\n';
   return exit_code_of(why);
 }
 
-/// Predictions are of single features: of items, not of the tokens that texts are made of.
+/// Predictions are of single features: of items, not of the tokens that texts are made of, nor of a vector's elements.
 result<void> check_items(const trained_run& run) {
   const auto facts = run.of.data.clients->facts();
+  if (run.of.data.item_ids.empty() && run.of.data.texts == nullptr)
+    return fail(error::kind::usage, "furlong infer",
+                "predicts ratings of items, or for texts, and the run's data are vectors",
+                "see what the run scores instead: furlong report");
   const bool predicts_classes =
       facts.labels == models::objective::categorical || facts.labels == models::objective::next_token;
   if (facts.words == 0 && !predicts_classes) return {};
@@ -96,14 +103,14 @@ json held_out_json(const trained_run& run, std::uint32_t client, const std::vect
 }
 
 void print_text(const json& out) {
-  fmt::print("{}: {} ratings known, personal parameters: {}\n", out["who"].get<std::string>(),
+  fmt::print("{}: {} ratings known, personal parameters: {}\n", for_terminal(out["who"].get<std::string>()),
              out["known"].get<std::size_t>(), out["personal"].get<std::string>());
   if (out.contains("unknown_items")) fmt::print("left out, not in the data: {} items\n", out["unknown_items"].size());
   if (out.contains("held_out") && out["held_out"].contains("rmse"))
     fmt::print("own held-out ratings: {}, rmse {:.3f}\n", out["held_out"]["examples"].get<std::size_t>(),
                out["held_out"]["rmse"].get<double>());
   for (const auto& item : out["top"])
-    fmt::print("{:>7.3f}  {}\n", item["prediction"].get<double>(), item["name"].get<std::string>());
+    fmt::print("{:>7.3f}  {}\n", item["prediction"].get<double>(), for_terminal(item["name"].get<std::string>()));
 }
 
 result<json> infer_items(const trained_run& run, const subject& who, std::size_t top) {
@@ -144,7 +151,7 @@ int infer_command(const infer_options& options) {
   const auto out = infer(options);
   if (!out) return report_failure(out.error());
   if (options.format == output_format::json)
-    std::cout << out->dump(2) << '\n';
+    std::cout << json_text(*out) << '\n';
   else if (options.text)
     print_inferred_text(*out);
   else

@@ -87,7 +87,7 @@ int tell_end(const run_directory& folder, const json& summary, output_format for
   if (const auto failed = summary.value("failed", ""); !failed.empty())
     return report_failure(
         {error::kind::usage, place, "the run is over, and failed: " + failed, "begin another in another --out"});
-  if (format == output_format::json) std::cout << summary.dump(2) << '\n';
+  if (format == output_format::json) std::cout << json_text(summary) << '\n';
   fmt::print(stderr, "furlong: {}: the run is over, after {} rounds; ask for more to go on\n", place,
              summary.value("rounds", std::uint64_t{0}));
   return done;
@@ -148,6 +148,7 @@ int serve_command(const serve_options& options) {
   print_what_is_simulated(*scenario);
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
+  for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", note);
   if (options.run.resume) {
     const auto end = find_end(*ready, folder);
     if (!end) return report_failure(end.error());

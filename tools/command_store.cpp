@@ -30,7 +30,7 @@ int list(storage::rocks_store& store, output_format format) {
     json out = json::array();
     for (const auto& one : *clients)
       out.push_back({{"client", one.client}, {"version", one.version}, {"life", one.life}, {"bytes", one.bytes}});
-    std::cout << out.dump(2) << '\n';
+    std::cout << json_text(out) << '\n';
     return done;
   }
   fmt::print("{:>10} {:>10} {:>6} {:>8}\n", "client", "version", "life", "bytes");
@@ -53,7 +53,7 @@ int show(storage::rocks_store& store, std::uint32_t client, output_format format
     out["tensors"][(*store.layout())[t].name] = std::vector<float>(values.begin(), values.end());
   }
   if (format == output_format::json) {
-    std::cout << out.dump(2) << '\n';
+    std::cout << json_text(out) << '\n';
     return done;
   }
   for (std::size_t t = 0; t < store.layout()->count(); ++t) {
@@ -69,7 +69,7 @@ int erase(storage::rocks_store& store, std::uint32_t client, output_format forma
   auto erased = store.erase(client);
   if (!erased) return report_failure(erased.error());
   if (format == output_format::json)
-    std::cout << json{{"client", client}, {"erased", *erased}}.dump(2) << '\n';
+    std::cout << json_text({{"client", client}, {"erased", *erased}}) << '\n';
   else
     fmt::print("client {}: {}\n", client, *erased ? "erased, no byte of its values remains" : "had no private values");
   return done;
@@ -80,7 +80,7 @@ int verify(storage::rocks_store& store, output_format format) {
   if (format == output_format::json) {
     json out = {{"sound", problems.empty()}, {"problems", json::array()}};
     for (const auto& one : problems) out["problems"].push_back(one.text());
-    std::cout << out.dump(2) << '\n';
+    std::cout << json_text(out) << '\n';
   } else {
     for (const auto& one : problems) fmt::print("{}\n", one.text());
     fmt::print("{}\n", problems.empty() ? "sound" : fmt::format("{} problems", problems.size()));

@@ -51,7 +51,7 @@ void print(const scenarios::trace_facts& facts) {
 int show(const availability_trace& trace, output_format format) {
   const auto facts = scenarios::describe(trace);
   if (format == output_format::json)
-    std::cout << to_json(facts).dump(2) << '\n';
+    std::cout << json_text(to_json(facts)) << '\n';
   else
     print(facts);
   return done;

@@ -53,7 +53,7 @@ int validate_command(const validate_options& options) {
     } else {
       for (const auto& one : found.error()) out["problems"].push_back(to_json(one));
     }
-    std::cout << out.dump(2) << '\n';
+    std::cout << json_text(out) << '\n';
     return found ? done : usage;
   }
   if (!found) {

@@ -13,6 +13,11 @@ namespace furlong::tools {
 
 using json = nlohmann::ordered_json;
 
+/// An object for a file or for stdout, indented. Names in it may come from anywhere: what is not UTF-8 is replaced.
+[[nodiscard]] inline std::string json_text(const json& of) {
+  return of.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
 /// {"rmse": ..., "accuracy": ..., "auc": ..., "accuracy_words": ..., "accuracy_no_end": ..., "perplexity": ..., "loss":
 /// ..., "examples": ..., "clients": ...}, as they apply.
 [[nodiscard]] inline json to_json(const federated::group_metrics& metrics) {

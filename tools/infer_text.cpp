@@ -6,11 +6,13 @@
 
 #include "federated/inference.hpp"
 #include "scenarios/text_reader.hpp"
+#include "tools/dashboard/plain_text.hpp"
 
 namespace furlong::tools {
 
 namespace {
 
+using dashboard::for_terminal;
 using models::objective;
 
 result<federated::inference> ask(const trained_run& run, const text_question& question, const models::examples& text) {
@@ -93,21 +95,21 @@ result<json> infer_text(const trained_run& run, const text_question& question) {
 }
 
 void print_inferred_text(const json& from) {
-  fmt::print("{}: {} texts known, personal parameters: {}\n", from["who"].get<std::string>(),
+  fmt::print("{}: {} texts known, personal parameters: {}\n", for_terminal(from["who"].get<std::string>()),
              from["known"].get<std::size_t>(), from["personal"].get<std::string>());
   if (from["unknown"] != 0)
     fmt::print("{} of {} tokens are not in the vocabulary\n", from["unknown"].get<std::size_t>(),
                from["tokens"].get<std::size_t>());
-  if (from.contains("name")) fmt::print("class {}\n", from["name"].get<std::string>());
+  if (from.contains("name")) fmt::print("class {}\n", for_terminal(from["name"].get<std::string>()));
   if (from.contains("probability"))
     fmt::print("probability {:.3f} of the label \"{}\"\n", from["probability"].get<double>(),
-               from["label"].get<std::string>());
+               for_terminal(from["label"].get<std::string>()));
   if (!from.contains("goes_on")) return;
   const auto between = from["separator"].get<std::string>();
   std::string line = from["text"].get<std::string>();
   for (const auto& token : from["goes_on"]) line += between + token.get<std::string>();
   if (from["goes_on"].empty()) line += " (end)";
-  fmt::print("{}\n", line);
+  fmt::print("{}\n", for_terminal(line, line.size()));
 }
 
 }  // namespace furlong::tools

@@ -29,12 +29,12 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
   if (!own) return tl::unexpected(own.error());
   auto summary = summary_json(of, outcome, *own);
   if (wrong) summary["failed"] = wrong->why + "; " + wrong->mend;
-  if (auto written = write_atomically(folder.summary(), summary.dump(2)); !written) return written;
+  if (auto written = write_atomically(folder.summary(), json_text(summary)); !written) return written;
   auto record = read_run(folder.root());
   if (!record) return tl::unexpected(record.error());
   if (auto written = write_report({&*record, 1}, folder.report()); !written) return written;
   if (format == output_format::json) {
-    std::cout << summary.dump(2) << '\n';
+    std::cout << json_text(summary) << '\n';
     return {};
   }
   std::cout << comparison_table({&*record, 1});

@@ -120,7 +120,7 @@ void add_target(const federated::target_settings& target, const federated::proto
   json reached = {{"metric", target.metric}, {"value", target.value}, {"reached", state.target_reached.has_value()}};
   if (state.target_reached) {
     reached["version"] = state.target_version;
-    reached["virtual_seconds"] = federated::to_seconds(*state.target_reached);
+    if (state.now > 0) reached["virtual_seconds"] = federated::to_seconds(*state.target_reached);
   }
   out["time_to_target"] = std::move(reached);
 }

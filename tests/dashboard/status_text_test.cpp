@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/dashboard/sample.hpp"
-#include "tools/dashboard/detail/plain_text.hpp"
+#include "tools/dashboard/plain_text.hpp"
 
 namespace furlong::tests {
 

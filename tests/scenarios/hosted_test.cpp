@@ -104,12 +104,18 @@ BOOST_AUTO_TEST_CASE(a_file_is_read_with_and_without_timestamps) {
   BOOST_TEST(read_hosted_ratings("user,item,rating\n", "f", small())->size() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_passed_over) {
+  BOOST_TEST(error_of("\xEF\xBB\xBF"
+                      "user,item,rating\n2,3,1\n") == "");
+}
+
 BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
   const std::string header = "user,item,rating\n";
   BOOST_TEST(error_of("") ==
              "f:1: found an empty line; expected the header user,item,rating or user,item,rating,timestamp");
   BOOST_TEST(error_of("2,1,3\n").starts_with("f:1: found \"2,1,3\"; expected the header"));
-  const std::string expected = "; expected user,item,rating: whole numbers from 0, and a rating such as 3.5";
+  const std::string expected =
+      "; expected user,item,rating: whole numbers from 0 and below 2^32, and a rating such as 3.5";
   for (const std::string line : {"2,1", "2,1,3,4", "2,1,", "-2,1,3", "2,1,3 ", "2.0,1,3", "2,1,x", "\"2\",1,3", "",
                                  "2,99999999999,3", " 2,1,3", "2,1,0x3"})
     BOOST_TEST(error_of(header + "2,1,3\n" + line + "\n").ends_with(expected), line);

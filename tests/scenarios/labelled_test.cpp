@@ -99,6 +99,10 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
                  .starts_with("f:2: has no \"label\"; "));
   BOOST_TEST(rows_of(R"({"user": "a", "text": ["b"], "label": 1})", labelled_format::json_lines)
                  .starts_with("f:1: has neither a text nor a whole number in \"text\"; "));
+  BOOST_TEST(rows_of(R"({"user": "a", "text": "b", "label": 0, "label": 1})", labelled_format::json_lines) ==
+             "f:1: has \"label\" twice, and the first would not count; remove one of them");
+  BOOST_TEST(rows_of(R"({"user": "a", "text": "b", "label": 0, "score": 1e999})", labelled_format::json_lines) ==
+             "f:1: has a number that no double holds; expected one JSON object a line, in UTF-8");
   BOOST_TEST(testing::text_of(format_of("a/b.txt")) == "a/b.txt: its name does not tell its format; set data.format");
   BOOST_TEST((*format_of("x.csv") == labelled_format::csv));
 }
@@ -368,6 +372,9 @@ BOOST_AUTO_TEST_CASE(rows_that_cannot_be_used_are_told) {
   BOOST_TEST(message("a\tb\t1\na\tc\t1\n") ==
              "t.tsv: all texts have the label \"1\"; there must be two classes or more");
   BOOST_TEST(message("a\tb\t1\na\tc\t2\n", {{"positive", "3"}}).starts_with("t.tsv: no text has the label \"3\"; "));
+  BOOST_TEST(message("a\tb\t1\na\tc\t1\nd\te\t2\n", {{"min_texts", "2"}}) ==
+             "t.tsv: all texts of the users that are kept have the same label; lower data.min_texts, or raise "
+             "data.max_users");
   BOOST_TEST(message("") == "t.tsv: has no texts; expected one text a row");
   BOOST_TEST(message("a\tb\tx\n", {{"time_column", "label"}}).starts_with("t.tsv:2: has the time \"x\"; expected a "));
 }

@@ -138,6 +138,33 @@ BOOST_AUTO_TEST_CASE(users_for_the_test_may_be_the_files_own) {
              std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(what_nests_deeper_than_a_stack_is_told_like_anything_else) {
+  temporary_directory root;
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  const auto message = [&](const std::string& text, const std::vector<setting_override>& options = {}) {
+    root.write("leaf/a.json", text);
+    return testing::text_of(testing::build_data("leaf", options, root.path()));
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  BOOST_TEST(has(message(R"({"users": [)" + deep + R"(], "user_data": {}})"), "has a list in users"));
+  const std::string one = R"({"users": ["u"], "user_data": {"u": {"x": ["a"], "y": ["b"]}}, "num_samples": [)";
+  BOOST_TEST(has(message(one + deep + "]}"), "has 1 samples, and a list by num_samples"));
+  const std::string vector = R"({"users": ["u"], "user_data": {"u": {"x": [[1]], "y": [)";
+  BOOST_TEST(has(message(vector + deep + "]}}}", {{"task", "vectors"}}), "y is a list, neither 0 nor 1"));
+}
+
+BOOST_AUTO_TEST_CASE(a_user_is_in_one_file_of_a_part) {
+  temporary_directory root;
+  const std::string text = R"({"users": ["u"], "user_data": {"u": {"x": ["a"], "y": ["b"]}}})";
+  root.write("leaf/train/a.json", text);
+  root.write("leaf/test/a.json", text);
+  BOOST_TEST(testing::text_of(testing::build_data("leaf", {}, root.path())) == "");
+  root.write("leaf/train/b.json", text);
+  const auto why = testing::text_of(testing::build_data("leaf", {}, root.path()));
+  BOOST_TEST(why.find("train/b.json: user \"u\": is in ") != std::string::npos, why);
+  BOOST_TEST(why.find("train/a.json too, which may count samples twice") != std::string::npos, why);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   temporary_directory root;
   const auto message = [&](const std::string& text, const std::vector<setting_override>& options = {}) {
@@ -150,7 +177,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   BOOST_TEST(message("[1, 2]]").starts_with("leaf/a.json:1:7: is not JSON in UTF-8; "));
   BOOST_TEST(message("{\"users\": [\"u\"").starts_with("leaf/a.json:1:15: is JSON that is cut off; expected {"));
   BOOST_TEST(message("").starts_with("leaf/a.json:1:1: is JSON that is cut off; "));
-  BOOST_TEST(message("[1e999]").starts_with("leaf/a.json: has a number that is too large; "));
+  BOOST_TEST(message("[1e999]").starts_with("leaf/a.json: has a number that no double holds; "));
   for (const char* other : {"[]", "{}", R"({"users": []})", R"({"users": {}, "user_data": {}})", "3"})
     BOOST_TEST(message(other).starts_with("leaf/a.json: has not the layout of LEAF; "), other);
   BOOST_TEST(message(R"({"users": [], "user_data": {}})").starts_with("leaf/a.json: names no users"));
@@ -175,7 +202,14 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
              "leaf/a.json: has 2 users, and num_samples has not as many numbers; give it one for each user, or remove "
              "it");
   BOOST_TEST(message(plays_with(R"("u", "v")", R"(, "num_samples": [1, 1])")) == "");
+  BOOST_TEST(message(R"({"users": [["u"]], "user_data": {}})") ==
+             "leaf/a.json: has a list in users; name users by texts or whole numbers");
+  BOOST_TEST(
+      message(R"({"users": ["u"], "user_data": {"u": {"x": ["a"], "y": ["b"]}, "u": {"x": ["c"], "y": ["d"]}}})") ==
+      "leaf/a.json: has \"u\" twice in one object, and the first would not count; join them, or remove one");
   const setting_override classes{"task", "classes"};
+  BOOST_TEST(message(user(R"({"x": ["a"], "y": [" "]})"), {classes}) ==
+             "leaf/a.json: user \"u\", sample 0: has no label; remove the sample");
   BOOST_TEST(message(user(R"({"x": [[1]], "y": [0]})"), {classes})
                  .starts_with("leaf/a.json: user \"u\", sample 0: x is neither a text nor a list with a text at 0; "));
   BOOST_TEST(message(user(R"({"x": [" "], "y": [0]})"), {classes}).find("has an empty text; ") != std::string::npos);
@@ -184,7 +218,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   BOOST_TEST(message(user(R"({"x": [["a"]], "y": [0]})"), {vectors}).find("x is no list of numbers") !=
              std::string::npos);
   BOOST_TEST(message(user(R"({"x": [[1]], "y": [2]})"), {vectors})
-                 .ends_with("y is \"2\", neither 0 nor 1; vectors of several classes have no model here"));
+                 .ends_with("y is 2, neither 0 nor 1; vectors of several classes have no model here"));
   BOOST_TEST(message(user(R"({"x": [[1], [1, 2]], "y": [0, 1]})"), {vectors}).find("has 2 numbers, and others 1") !=
              std::string::npos);
   BOOST_TEST(message(user(R"({"x": [[1e300]], "y": [0]})"), {vectors}).find("more than a float holds") !=

@@ -205,6 +205,26 @@ BOOST_AUTO_TEST_CASE(overrides_are_split_at_the_first_equals_sign) {
   BOOST_TEST((parse_override("=3").error().what == error::kind::usage));
 }
 
+BOOST_AUTO_TEST_CASE(a_key_that_is_written_twice_is_refused_however_it_is_quoted) {
+  const auto message = [](const std::string& text) { return testing::text_of(parse_scenario_text(text, "f.toml")); };
+  BOOST_TEST(message("[algorithm]\n\"client.lr\" = 0.5\nclient = {lr = 0.1}\n") ==
+             "f.toml:3:11: not TOML: the key algorithm.client.lr is written twice");
+  BOOST_TEST(message("\"scenario.seed\" = 9\n[scenario]\nseed = 1\n") ==
+             "f.toml:3:1: not TOML: the key scenario.seed is written twice");
+}
+
+BOOST_AUTO_TEST_CASE(tables_within_tables_end_somewhere) {
+  std::string key = "a";
+  for (int i = 0; i < 5000; ++i) key += ".a";
+  const auto why = testing::text_of(parse_scenario_text("[scenario]\nname = \"x\"\n[" + key + "]\nb = 1\n", "f.toml"));
+  BOOST_TEST(why.find("a: unknown table") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(overrides_are_utf8) {
+  BOOST_TEST(testing::text_of(parse_override("data.path=\xFF")) ==
+             "--set \"data.path=?\": is not UTF-8; write it in UTF-8");
+}
+
 BOOST_AUTO_TEST_CASE(a_text_that_could_pass_for_more_toml_stays_one_text) {
   const auto read = parse_scenario_text(valid_scenario(), "valid.toml", {{"scenario.name", "a\nseed = 3"}});
   BOOST_REQUIRE(!read);

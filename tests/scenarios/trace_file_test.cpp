@@ -131,6 +131,27 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_back_the_same) {
   BOOST_TEST(!read_trace(folder.path() / "missing.csv").has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_written_whole_leaves_the_old_one) {
+  testing::temporary_directory root;
+  const auto file = root.path() / "t.csv";
+  const auto trace = good("client,start,end\n0,1,2\n");
+  BOOST_TEST(testing::text_of(write_trace(trace, file)) == "");
+  // Where the new one would be written, something stands in the way.
+  std::filesystem::create_directory(root.path() / "t.csv.part");
+  BOOST_TEST(testing::text_of(write_trace(good("client,start,end\n7,8,9\n"), file)).find("cannot be written") !=
+             std::string::npos);
+  BOOST_TEST(same(*read_trace(file), trace));
+}
+
+BOOST_AUTO_TEST_CASE(an_excel_file_begins_with_a_mark) {
+  BOOST_TEST(shape(good("\xEF\xBB\xBF"
+                        "client,start,end\n0,1,2\n")) == "0:1-2");
+}
+
+BOOST_AUTO_TEST_CASE(clients_are_not_made_up_by_the_billion) {
+  BOOST_TEST(problem_of("# clients = 4294967295\n0,1,2\n").find("at most 100 million clients") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(facts_are_those_of_the_intervals) {
   // Two days of two devices: one from 1:30 to 3:00 on the first day, one never.
   const auto facts = describe(good("# length = 172800\n# clients = 2\n0,5400,10800\n0,93600,93660\n"));

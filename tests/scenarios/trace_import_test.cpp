@@ -49,6 +49,14 @@ BOOST_AUTO_TEST_CASE(fedscale_spells_repeat_after_the_finish_time) {
              "86400|0:0-30000 50000-80000 1:1-2");
 }
 
+BOOST_AUTO_TEST_CASE(what_nests_deeper_than_a_stack_is_told_like_anything_else) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  BOOST_TEST(imported(R"({"active": [)" + deep + R"(], "inactive": []})").find("active holds a list, which is no") !=
+             std::string::npos);
+  BOOST_TEST(imported(R"({"client": )" + deep + R"(, "active": [1], "inactive": [2]})")
+                 .find("client is a list, which is no name") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(all_devices_may_stand_in_one_object) {
   BOOST_TEST(imported(R"({"5": {"active": [1], "inactive": [2], "finish_time": 86400},)"
                       R"( "6": {"active": [3], "inactive": [4], "finish_time": 86400}})") == "86400|0:1-2 1:3-4");
@@ -112,7 +120,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_named_with_file_and_line) {
   says(one + "\n[1]", ":2", "no JSON object");
   says(one + "\n" + one, ":2", "device \"1\" is on line 1 already");
   says(R"({"client": 1, "active": [1]})", ":1", "device \"1\": it has no list inactive");
-  says(R"({"active": [-1], "inactive": [2]})", ":1", "active holds \"-1\"");
+  says(R"({"active": [-1], "inactive": [2]})", ":1", "active holds -1");
   says(R"({"active": ["1"], "inactive": [2]})", ":1", "active holds");
   says(R"({"active": [1], "inactive": [2], "finish_time": 0})", ":1", "finish_time is no number of seconds above 0");
   says(one + "\n" + R"({"active": [5], "inactive": [2], "finish_time": 9})", ":2", "a spell ends before it starts");

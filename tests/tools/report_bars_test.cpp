@@ -60,7 +60,7 @@ round_figures timed(std::vector<task_figures> tasks, double began, double ended)
 BOOST_AUTO_TEST_SUITE(stretches)
 
 BOOST_AUTO_TEST_CASE(cover_all_numbers_once_in_round_widths) {
-  for (const std::uint64_t last : {1ULL, 59ULL, 60ULL, 61ULL, 120ULL, 121ULL, 10000ULL, 123456ULL}) {
+  for (const std::uint64_t last : {1ULL, 59ULL, 60ULL, 61ULL, 120ULL, 121ULL, 10000ULL, 123456ULL, ~0ULL - 1, ~0ULL}) {
     const auto parts = stretches_of(1, last);
     BOOST_TEST(parts.size() <= 60U);
     BOOST_TEST(parts.front().first == 1U);

@@ -274,6 +274,30 @@ BOOST_AUTO_TEST_CASE(a_text_has_a_class_that_depends_on_its_user) {
   BOOST_TEST(on.ask({"--text", "same words"})["personal"] != "stored");
 }
 
+BOOST_AUTO_TEST_CASE(a_name_cannot_steer_the_terminal) {
+  text_run on("a\x1B[31mnn\tgood\tnews\nbob\tbad\tsport\n", "",
+              "[model]\nkind = \"doc-classifier\"\n[algorithm]\nkind = \"fedavg\"\nclient = {lr = 0.1}\n");
+  const auto shown = run_furlong(on.folder, {"infer", on.run.string(), "--client", "0", "--text", "good"});
+  BOOST_TEST(says(shown.out, "a?[31mnn: "), shown.out);
+}
+
+BOOST_AUTO_TEST_CASE(vectors_have_no_items_and_no_texts) {
+  scratch_folder folder;
+  std::ofstream(folder / "v.json") << R"({"users": ["a", "b"], "user_data": {
+    "a": {"x": [[0, 0, 0], [1, 0, 0]], "y": [0, 1]}, "b": {"x": [[0, 0, 0], [0, 0, 0]], "y": [0, 1]}}})";
+  std::ofstream(folder / "v.toml") << "[scenario]\nname = \"v\"\nrounds = 1\n[data]\nsource = \"leaf\"\npath = \""
+                                   << (folder / "v.json").string()
+                                   << "\"\ntask = \"vectors\"\nsplit = [0.5, 0, 0.5]\n[model]\nkind = "
+                                      "\"logistic-regression\"\n[algorithm]\nkind = \"fedavg\"\n[participation]\n"
+                                      "per_round = 2\n";
+  const auto run = (folder / "run").string();
+  const auto made = run_furlong(folder, {"run", (folder / "v.toml").string(), "--out", run});
+  BOOST_REQUIRE_MESSAGE(made.code == 0, made.err);
+  const auto asked = run_furlong(folder, {"infer", run, "--client", "1"});
+  BOOST_TEST(asked.code == 2);
+  BOOST_TEST(says(asked.err, "the run's data are vectors"), asked.err);
+}
+
 // Other rows would give clients each other's vectors, and another class would shift the names.
 BOOST_AUTO_TEST_CASE(what_was_learned_from_other_data_says_nothing) {
   const std::string personal =

@@ -92,6 +92,16 @@ BOOST_AUTO_TEST_CASE(options_may_stand_before_the_scenario) {
                                "1,2"}) == both);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_scored_for_choosing_settings_is_in_the_table) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedavg", 2);
+  const auto done = run_furlong(
+      folder,
+      sweep(scenario, folder / "sweep", {"--grid", "algorithm.client.lr=0.1,0.2", "--set", "data.split=[0.8,0.2,0]"}));
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+  BOOST_TEST(has(done.out, "val. rmse"), done.out);
+}
+
 BOOST_AUTO_TEST_CASE(a_wrong_grid_runs_nothing) {
   const scratch_folder folder;
   const auto scenario = small_scenario(folder, "furl", 5);

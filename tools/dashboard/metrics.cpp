@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <prometheus/text_serializer.h>
 
-#include "tools/dashboard/detail/plain_text.hpp"
+#include "tools/dashboard/plain_text.hpp"
 
 namespace furlong::tools::dashboard {
 

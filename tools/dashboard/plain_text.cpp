@@ -1,4 +1,4 @@
-#include "tools/dashboard/detail/plain_text.hpp"
+#include "tools/dashboard/plain_text.hpp"
 
 #include <nlohmann/json.hpp>
 

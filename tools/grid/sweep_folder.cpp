@@ -4,12 +4,11 @@
 
 #include "tools/child_runs.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/figures_json.hpp"
 
 namespace furlong::tools {
 
 namespace {
-
-using json = nlohmann::ordered_json;
 
 json read_object(const std::filesystem::path& file) {
   auto read = json::parse(text_of(file), nullptr, false);
@@ -86,7 +85,8 @@ void sweep_folder::take(sweep_run& of, int code) const {
 
 result<void> sweep_folder::write_tables(const std::string& scenario, const std::vector<grid_axis>& axes,
                                         const std::vector<sweep_row>& rows) const {
-  if (auto written = write_atomically(json_file(), sweep_json(scenario, axes, rows).dump(2)); !written) return written;
+  if (auto written = write_atomically(json_file(), json_text(sweep_json(scenario, axes, rows))); !written)
+    return written;
   return write_atomically(csv_file(), sweep_csv(axes, rows));
 }
 

@@ -71,12 +71,16 @@ struct column {
   int digits;
 };
 constexpr std::array columns = {
+    column{"val. rmse", "eval.validation.rmse", 1.0, 4},
     column{"seen rmse", "eval.seen.rmse", 1.0, 4},
     column{"unseen rmse", "eval.unseen.rmse", 1.0, 4},
+    column{"val. auc", "eval.validation.auc", 1.0, 4},
     column{"seen auc", "eval.seen.auc", 1.0, 4},
     column{"unseen auc", "eval.unseen.auc", 1.0, 4},
+    column{"val. perpl.", "eval.validation.perplexity", 1.0, 2},
     column{"seen perpl.", "eval.seen.perplexity", 1.0, 2},
     column{"unseen perpl.", "eval.unseen.perplexity", 1.0, 2},
+    column{"val. acc %", "eval.validation.accuracy", 100.0, 1},
     column{"seen acc %", "eval.seen.accuracy", 100.0, 1},
     column{"unseen acc %", "eval.unseen.accuracy", 100.0, 1},
     column{"seen acc % (words)", "eval.seen.accuracy_words", 100.0, 1},

@@ -195,15 +195,18 @@ std::string render(const bar_chart& of, std::size_t id) {
 }
 
 std::vector<stretch> stretches_of(std::uint64_t first, std::uint64_t last, std::size_t most) {
-  const std::uint64_t count = last - first + 1;
+  const auto fits = [&](std::uint64_t width) { return (last - first) / width < most; };
   std::uint64_t width = 1;
-  for (std::uint64_t power = 1; (count + width - 1) / width > most; power *= 10)
+  for (std::uint64_t power = 1; !fits(width); power *= 10)
     for (const std::uint64_t times : {1U, 2U, 5U}) {
       width = power * times;
-      if ((count + width - 1) / width <= most) break;
+      if (fits(width)) break;
     }
   std::vector<stretch> out;
-  for (std::uint64_t at = first; at <= last; at += width) out.push_back({at, std::min(last, at + width - 1)});
+  for (std::uint64_t at = first;; at += width) {
+    out.push_back({at, last - at < width ? last : at + width - 1});
+    if (last - at < width) break;  // before `at` passes the largest number there is
+  }
   return out;
 }
 

@@ -80,10 +80,11 @@ std::optional<double> virtual_seconds_of(const run_record& run) {
   return seconds && *seconds > 0.0 ? seconds : std::nullopt;
 }
 
-// Infinite where the target was not reached.
+// Infinite where the target was not reached; of a run under the real clock nothing.
 std::optional<double> time_to_target_of(const run_record& run) {
   if (!run.summary || !run.summary->time_to_target) return std::nullopt;
   const auto& target = *run.summary->time_to_target;
+  if (!virtual_seconds_of(run)) return std::nullopt;
   return target.reached ? target.virtual_seconds : std::numeric_limits<double>::infinity();
 }
 
