@@ -45,7 +45,7 @@ struct job {
   void count(const phase_result& phase, bool weighs) {
     out.examples += phase.examples;
     if (!weighs) return;
-    out.weight += static_cast<std::uint32_t>(phase.examples);
+    out.weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(out.weight + phase.examples, UINT32_MAX));
     out.loss_sum += phase.loss_sum;
   }
 };

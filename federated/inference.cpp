@@ -77,8 +77,10 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
       if ((*e.parts.model)[t].index == models::row_index::by_client) use.weights.reinitialize(t, e.settings.seed, id);
   const auto& settings = e.settings;
   const auto [rebuilt, tuned] = prepare(e, client, out.source == personal_source::stored);
-  const auto batch_size =
-      settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
+  const bool trains = client && std::ranges::binary_search(e.clients->training(), *client);
+  const auto batch_size = settings.reconstruction.batch_size > 0          ? settings.reconstruction.batch_size
+                          : !trains && settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size
+                                                                          : settings.client.batch_size;
   cut_batches(0, asked, batch_size, use.support);
   redraw_personal(e, rebuilt, id, use.weights);
   reconstruct(*e.model, use.weights, rebuilt, use.support, settings.reconstruction, use.solver);

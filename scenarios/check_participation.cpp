@@ -48,6 +48,15 @@ void check_whole_model(draft& of) {
               "write eps = 1, or choose the rule mean or update = \"change\"");
 }
 
+/// Where several have arrived over a network the step is the mean of their ways: no weight belongs there.
+void settle_whole_model(draft& of) {
+  const std::string rule = "algorithm.aggregation.rule";
+  if (!of.good({rule}) || of.values.text(rule) != "mean") return;
+  if (of.is_set(rule))
+    of.notes.push_back(rule + " has no effect: update = \"model\" takes one client's model at a time");
+  of.values.set(rule, std::string("uniform-mean"));
+}
+
 void check_async(draft& of) {
   const std::string buffer = "participation.buffer";
   if (!of.good({buffer, "participation.update"})) return;
@@ -57,6 +66,7 @@ void check_async(draft& of) {
                 "remove it, or write update = \"change\"");
     of.values.set(buffer, std::int64_t{1});
     check_whole_model(of);
+    settle_whole_model(of);
   } else {
     note_unused(of, "participation", {"mixing"}, "update is \"change\"");
   }

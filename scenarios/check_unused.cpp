@@ -17,6 +17,8 @@ void note_aggregation(draft& of) {
   const std::string rule = "algorithm.aggregation.rule";
   if (of.good({rule}) && of.values.text(rule) != "fedatt")
     note_unused(of, "algorithm.aggregation", {"eps", "norm"}, "aggregation.rule is " + quoted(of, rule));
+  if (of.good({rule}) && of.values.text(rule) != "mean")
+    note_unused(of, "algorithm.aggregation", {"max_weight"}, "aggregation.rule is " + quoted(of, rule));
   const std::string noise = "algorithm.aggregation.noise";
   if (!of.good({noise, noise + "_at"})) return;
   if (of.values.number(noise) == 0.0) note_unused(of, "algorithm.aggregation", {"noise_at"}, "noise is 0");

@@ -99,9 +99,9 @@ result<void> build_world(federated::experiment& e) {
   return {};
 }
 
-/// Updates that one version may take in.
+/// Updates that one version may take in: over a network all that are at work may arrive while it is being closed.
 std::uint32_t most_updates(const federated::participation_settings& how) {
-  if (how.mode == federated::participation_mode::async) return how.buffer;
+  if (how.mode == federated::participation_mode::async) return how.buffer + how.concurrency;
   return static_cast<std::uint32_t>(std::ceil(how.per_round * how.over_selection));
 }
 

@@ -1,5 +1,6 @@
 #include "tools/trained_run.hpp"
 
+#include "federated/rounding.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/data_digest.hpp"
 
@@ -15,7 +16,9 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   };
   auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared, is_right);
   if (!state) return tl::unexpected(state.error());
-  trained_run run{std::move(*ready), state->chosen().model, nullptr};
+  const auto& chosen = state->chosen();
+  trained_run run{std::move(*ready), chosen.model, nullptr};
+  federated::round_broadcast(run.of.experiment, chosen.version, run.model);  // as clients have it, and are scored
   if (!std::filesystem::exists(folder.private_store())) return run;
   if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
     return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");

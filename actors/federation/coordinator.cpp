@@ -210,12 +210,19 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   }
   const auto number = state.who->add_aggregator(hello.gateway, hello.operators);
   state.branches[number] = {actor, hello.name, hello.gateway, steady_now()};
+  self->monitor(actor);  // a link that ended before it knew its number does not say so
   spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", number, hello.name, hello.gateway);
   auto welcome = state.run->welcome;
   welcome.history = state.machine->state().history;
   welcome.covered = state.covered;
   welcome.aggregator = number;
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
+}
+
+/// Behind what the branch said before it ended: of a link that told its end this is nothing new.
+void on_down(self_pointer self, const caf::down_msg& down) {
+  for (const auto& [number, branch] : self->state.branches)
+    if (branch.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
 }
 
 void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
@@ -317,6 +324,8 @@ void on_tick(self_pointer self) {
   if (!state.started && !stopping) start_when_enough_are_here(self);
   if (!state.started && stopping) {
     protocol::checkpoint nothing;
+    // Where all rounds were made and only the last evaluation is missing, it stays missing: the next life makes it.
+    state.unevaluated = true;
     state.machine->stop();
     perform(self, nothing);
     perform_all(self, {});
@@ -359,6 +368,8 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   const auto gateway =
       self->spawn(gateway_behavior, state.run, parent_actor(self), std::move(welcome), std::move(options));
   state.branches[number] = {gateway, "the server's own gateway", "", steady_now()};
+  self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
+  self->monitor(gateway);
   opened->set_value(gateway);
   return {
       [self](from_branch& told) {
@@ -371,7 +382,11 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
         return self->state.promise;
       },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
-      [self](const branch_gone& gone) { lose(self, gone.branch, gone.why); },
+      [self, number](const branch_gone& gone) {
+        if (gone.branch == number)
+          return fail_run(self, {error::kind::runtime, "the server's own gateway", gone.why, "see the log"});
+        lose(self, gone.branch, gone.why);
+      },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         self->send(to, node_placed{node.session, self->state.who->gateway_for(node.avoid)});

@@ -274,6 +274,13 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
     work(effects);
     perform_all(self, effects);
   };
+  // A parent that says farewell has said so before: this comes behind it, and behind its last verdicts.
+  self->monitor(state.parent);
+  self->set_down_handler([self](const caf::down_msg& down) {
+    const bool over = down.reason == caf::exit_reason::normal;
+    protocol::farewell bye{over ? "the run is over" : "the parent stops", over};
+    self->send(self, to_branch{std::make_shared<const downward>(std::move(bye))});
+  });
   self->send(self, tick{});
   return {
       [self](const session_opened& opened) {

@@ -45,6 +45,15 @@ struct gateway_state {
   federated::client_update update;
   federated::virtual_time looks_at = 0;  ///< when nodes are held against the deny list again
   bool over = false;
+
+  gateway_state() = default;
+  gateway_state(const gateway_state&) = delete;
+  gateway_state& operator=(const gateway_state&) = delete;
+  /// Nobody would answer sessions whose gateway an exception ended.
+  ~gateway_state() {
+    for (auto& [number, node] : sessions)
+      if (node.channel) node.channel->close();
+  }
 };
 
 gateway_actor::behavior_type gateway_behavior(gateway_actor::stateful_pointer<gateway_state> self,

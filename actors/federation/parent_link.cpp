@@ -21,6 +21,7 @@ void drop_relay(self_pointer self, const std::string& why, bool final) {
   state.hooks.on_shut();
   self->send(state.relay, to_branch{std::make_shared<const downward>(protocol::farewell{why, final})});
   state.relay = nullptr;
+  state.gateway = nullptr;
   state.alone_since = steady_now();
   state.models.clear();
 }
@@ -85,6 +86,9 @@ void on_welcome(self_pointer self, protocol::welcome got) {
   const auto gateway =
       self->spawn(gateway_behavior, state.run, parent_actor(state.relay), std::move(got), std::move(options));
   self->send(state.relay, own_gateway{gateway});
+  state.gateway = gateway;
+  self->monitor(state.relay);
+  self->monitor(gateway);
   state.hooks.on_open(state.run, gateway, state.relay);
 }
 
@@ -178,6 +182,13 @@ parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_
   self->state.hooks = std::move(hooks);
   self->state.pause.emplace(std::move(pause));
   self->state.alone_since = steady_now();
+  // Both end when they are told to, and are forgotten by then.
+  self->set_down_handler([self](const caf::down_msg& down) {
+    const auto& state = self->state;
+    if ((state.relay && state.relay.address() == down.source) ||
+        (state.gateway && state.gateway.address() == down.source))
+      break_off(self, "an actor of this aggregator ended: " + caf::to_string(down.reason));
+  });
   self->send(self, tick{});
   return {
       [self](const session_opened& opened) {

@@ -45,6 +45,7 @@ struct parent_link_state {
   federated::virtual_time alone_since = 0;        ///< while there is no relay
   std::shared_ptr<const federation_context> run;  ///< of the relay
   relay_actor relay;
+  gateway_actor gateway;  ///< of the relay
   std::optional<wire::decoder> decoder;
   std::optional<wire::encoder> encoder;
   std::deque<federated::broadcast_ptr> models;

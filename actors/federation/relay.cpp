@@ -58,8 +58,19 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   auto welcome = state.welcome;
   welcome.aggregator = state.machine->add_child(hello);
   state.children[welcome.aggregator] = {actor, hello.name};
+  self->monitor(actor);  // a link that ended before it knew its number does not say so
   spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", welcome.aggregator, hello.name, hello.gateway);
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
+}
+
+/// Behind what the other said before it ended: of one that told its end this is nothing new.
+void on_down(self_pointer self, const caf::down_msg& down) {
+  auto& state = self->state;
+  if (state.up.address() == down.source)
+    return self->send(self,
+                      to_branch{std::make_shared<const downward>(protocol::farewell{"the aggregator stops", false})});
+  for (const auto& [number, child] : state.children)
+    if (child.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
 }
 
 void on_order(self_pointer self, const downward& what) {
@@ -83,6 +94,8 @@ relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<con
   state.number = got.aggregator;
   state.welcome = std::move(got);
   state.machine.emplace(state.run->e, state.number, state.welcome.facts.clients);
+  self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
+  self->monitor(state.up);
   return {
       [self](const from_branch& told) { on_told(self, told); },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },

@@ -90,7 +90,18 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   };
   hooks.on_over = keep(over);
   net::backoff pause(models::random_stream(std::hash<std::string>{}(setup.name), models::purpose::reconnect, 0, port));
-  system.spawn(parent_link_behavior, std::move(hooks), std::move(pause));
+  {
+    caf::scoped_actor self(system);
+    const auto link = self->spawn(parent_link_behavior, std::move(hooks), std::move(pause));
+    self->monitor(link);
+    // It says why it ends before it does; but for one that an exception ended.
+    self->receive([&](const caf::down_msg& down) {
+      if (ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready) return;
+      over.set_value(fail(error::kind::runtime, "the aggregator", "its actor ended: " + caf::to_string(down.reason)));
+      door.set({});
+      branches.shut();
+    });
+  }
   auto why = ended.get();
   log_turned_away(**keeper);
   operators.reset();  // its actor would be waited for

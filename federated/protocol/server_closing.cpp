@@ -1,10 +1,18 @@
 #include <algorithm>
+#include <set>
 
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
+
+namespace {
+
+/// Updates in models that no checkpoint has, from which on one is made.
+constexpr std::size_t most_unsaved = 16'384;
+
+}  // namespace
 
 result<void> server_machine::check(const partial_aggregate& partial) const {
   const auto bad = [&](std::string why) { return unsound_partial(partial, std::move(why)); };
@@ -34,18 +42,26 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
 
 /// FedAsync: the client's model is the version it started from plus its change, so the way from the server's model to
 /// it begins at the version it started from (Xie et al. 2019, algorithm 1). Over a network several may have arrived
-/// before the version was closed: then it is the mean of their ways.
+/// before the version was closed: then it is the mean of their ways, whatever they weigh; a client without examples has
+/// none.
 void server_machine::mix_in_base(aggregate& round) const {
   auto change = round.change.values();
   const auto mixing = static_cast<float>(how().mixing);
   for (auto& value : change) value *= mixing;
   round.mixing = 0.0;
   const auto now = state_.model.values();
-  for (const auto& [run, base, client, attempt] : folded_) {
+  std::set<task_id> idle;
+  for (const auto& of_one : told_)
+    for (const auto& one : of_one)
+      if (one.examples == 0) idle.insert(one.id);
+  const auto ways = std::ranges::count_if(folded_, [&](const auto& id) { return !idle.contains(id); });
+  for (const auto& id : folded_) {
+    if (idle.contains(id)) continue;
+    const auto base = id.version;
     const double share = how().mixing * staleness_weight(how(), state_.version - base);
     round.mixing = std::max(round.mixing, share);
     if (base == state_.version) continue;
-    const auto weight = static_cast<float>(share / static_cast<double>(folded_.size()));
+    const auto weight = static_cast<float>(share / static_cast<double>(ways));
     const auto from = broadcasts_.at(base).from->model.values();
     for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - now[i]);
   }
@@ -150,7 +166,9 @@ void server_machine::conclude(server_effects& out) {
 
 server_effects server_machine::after_evaluation() {
   const auto every = e_.settings.checkpoint_every;
-  if (is_over() || stopping_ || checkpoint_wanted_ || (every != 0 && state_.version % every == 0))
+  // Nodes keep what no checkpoint has, and say hello with a list of it: neither may grow without end.
+  const bool many = in_model_.size() >= most_unsaved;
+  if (is_over() || stopping_ || checkpoint_wanted_ || many || (every != 0 && state_.version % every == 0))
     return {checkpoint{}};
   return {proceed{}};
 }

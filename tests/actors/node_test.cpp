@@ -2,45 +2,25 @@
 #include "actors/federation/node.hpp"
 
 #include <boost/test/unit_test.hpp>
-#include <condition_variable>
 #include <future>
-#include <mutex>
 
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/processes.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "federated/round.hpp"
 #include "storage/memory_store.hpp"
+#include "tests/actors/sessions.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
 using namespace furlong;
 using namespace furlong::actors::federation;
 namespace net = actors::net;
+using tests::listening_channel;
+using tests::monitor;
+using tests::patience;
 
 namespace {
-
-constexpr auto patience = std::chrono::seconds(20);
-
-/// A wait for something that other threads do.
-class monitor {
- public:
-  void change(const std::function<void()>& what) {
-    {
-      const std::lock_guard lock(mutex_);
-      what();
-    }
-    changed_.notify_all();
-  }
-  bool wait(const std::function<bool()>& until, std::chrono::milliseconds longest = patience) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, longest, until);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-};
 
 /// A store in memory that can hold up who reads a client's values, and remembers what of it is durable.
 class watched_store final : public storage::memory_store {
@@ -87,47 +67,6 @@ class watched_store final : public storage::memory_store {
   std::map<std::uint32_t, std::uint64_t> kept_;
   std::map<std::uint32_t, std::uint64_t> durable_;
   std::atomic<bool> fails_{false};
-};
-
-/// The gateway's end of a session: what the node sends.
-class listening_channel final : public net::channel {
- public:
-  void send(wire::encoded frame) override {
-    state_.change([&] { frames_.push_back(std::move(frame)); });
-  }
-  [[nodiscard]] std::size_t queued() const override { return 0; }
-  void limit(std::size_t) override {}
-  void close() override {}
-  [[nodiscard]] const net::peer& other() const override { return who_; }
-
-  /// How many messages of a kind came, as soon as there are so many.
-  template <class Message>
-  std::size_t heard(std::size_t fewest, const models::layout_ptr& shared,
-                    std::chrono::milliseconds longest = patience) {
-    std::size_t found = 0;
-    state_.wait(
-        [&] {
-          found = 0;
-          wire::decoder read(shared);
-          for (const auto& frame : frames_) found += holds<Message>(read, frame) ? 1 : 0;
-          return found >= fewest;
-        },
-        longest);
-    return found;
-  }
-
- private:
-  template <class Message>
-  static bool holds(wire::decoder& read, const wire::encoded& frame) {
-    net::received copy(frame.size());
-    std::ranges::copy(frame.bytes(), copy.bytes().begin());
-    const auto got = read.decode(copy.bytes());
-    return got && std::holds_alternative<Message>(*got);
-  }
-
-  monitor state_;
-  std::vector<wire::encoded> frames_;
-  net::peer who_{"gateway", "server:1"};
 };
 
 federated::experiment make(federated::algorithm_kind kind) {

@@ -104,6 +104,23 @@ BOOST_AUTO_TEST_CASE(somebody_new_is_reconstructed_from_all_their_examples) {
   }
 }
 
+// What it is rebuilt from is cut as the evaluation cuts it, which may be otherwise than in training.
+BOOST_AUTO_TEST_CASE(a_client_that_never_trains_is_rebuilt_in_the_batches_of_the_evaluation) {
+  auto e = experiment_of(algorithm_kind::fedrecon, {"user"});
+  const auto model = federated::initial_model(e);
+  const auto predicted = [&](std::uint32_t client) {
+    return predict_all_features(e, model, nullptr, client, ratings->tables[client].train.view()).value().predictions;
+  };
+  const auto unseen = e.clients->unseen_test().front();
+  const auto before = std::pair(predicted(7), predicted(unseen));
+  e.settings.evaluation.batch_size = 1;
+  BOOST_TEST((predicted(7) == before.first));
+  BOOST_TEST((predicted(unseen) != before.second));
+  e.settings.client.batch_size = 1;
+  e.settings.evaluation.batch_size = 3;
+  BOOST_TEST((predicted(unseen) == before.second));
+}
+
 BOOST_AUTO_TEST_CASE(without_examples_the_values_before_training_serve) {
   const auto e = experiment_of(algorithm_kind::fedrecon, {"user"});
   const auto model = federated::initial_model(e);

@@ -204,6 +204,21 @@ BOOST_AUTO_TEST_CASE(updates_are_acknowledged_when_a_checkpoint_has_them) {
   BOOST_TEST((all<decline>(later).at(0).tasks == std::vector{first}));
 }
 
+// Nodes hold what no checkpoint has, and list it when they come back.
+BOOST_AUTO_TEST_CASE(a_run_without_checkpoints_makes_one_before_nodes_hold_too_much) {
+  auto settings = settings_of_two();
+  settings.rounds = 2000;
+  settings.checkpoint_every = 0;
+  routed world(settings);
+  std::size_t rounds = 1;
+  while (rounds < 2000 && all<checkpoint>(world.finish_round()).empty()) {
+    world.begin();
+    ++rounds;
+  }
+  BOOST_TEST(rounds == (16'384U + 16) / 17);
+  BOOST_TEST(all<acknowledge>(world.server.on_checkpointed()).at(0).tasks.size() == rounds * 17);
+}
+
 BOOST_AUTO_TEST_CASE(clients_that_wait_for_it_hear_at_once_that_a_model_has_their_updates) {
   auto settings = settings_of_two();
   settings.algorithm = federated::algorithm_kind::furl;

@@ -83,6 +83,13 @@ class Server(Case):
             summary = f.out / "summary.json"
             summary.write_text(json.dumps(f.summary() | {"failed": "training diverged"}))
             self.assertIn("the run is over, and failed: training diverged", f.run(*again, expect=USAGE).stderr)
+            # All rounds are made, and what it ended with is not on record: it waits for clients to score the model, and
+            # stopped before they are there it has not ended.
+            summary.unlink()
+            server = f.serve_again(operators=False)
+            server.terminate()
+            self.assertEqual(server.wait(), INTERRUPTED)
+            self.assertFalse(summary.exists())
             f.settings["scenario.rounds"] = 4
             server = f.serve_again(operators=False)
             self.assertFalse(summary.exists())

@@ -100,10 +100,11 @@ void books::mix_in_base(federated::aggregate& round) const {
   const auto& how = e_.settings.participation;
   auto change = round.change.values();
   for (auto& value : change) value *= static_cast<float>(how.mixing);
+  const auto ways = std::ranges::count_if(in_round_, [](const auto& of) { return of.second->examples > 0; });
   for (const auto& [id, update] : in_round_) {
-    if (id.version == shadow_.version) continue;
+    if (id.version == shadow_.version || update->examples == 0) continue;
     const auto weight = static_cast<float>(how.mixing * federated::staleness_weight(how, shadow_.version - id.version) /
-                                           static_cast<double>(in_round_.size()));
+                                           static_cast<double>(ways));
     const auto from = models_.at(id.version).values();
     const auto to = shadow_.model.values();
     for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - to[i]);

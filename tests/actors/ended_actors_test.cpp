@@ -1,0 +1,173 @@
+// What becomes of those around an actor that an exception ended, or that ended before it was known.
+#include <boost/test/unit_test.hpp>
+
+#include "actors/federation/coordinator.hpp"
+#include "actors/federation/model_frames.hpp"
+#include "actors/federation/parent_link.hpp"
+#include "actors/federation/processes_common.hpp"
+#include "actors/federation/relay.hpp"
+#include "federated/round.hpp"
+#include "tests/actors/sessions.hpp"
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+
+using namespace furlong;
+using namespace furlong::actors::federation;
+using actors::run_request;
+using actors::run_result;
+using tests::listening_channel;
+using tests::patience;
+namespace net = actors::net;
+
+namespace {
+
+/// A channel that cannot hold what is sent.
+class full_channel final : public listening_channel {
+ public:
+  void send(wire::encoded) override { throw std::bad_alloc(); }
+};
+
+std::shared_ptr<net::received> frame_of(const wire::control& message) {
+  const auto encoded = wire::encoder::encode(message).value();
+  auto frame = std::make_shared<net::received>(encoded.size());
+  std::ranges::copy(encoded.bytes(), frame->bytes().begin());
+  return frame;
+}
+
+/// Actors of a server around an experiment.
+struct stage {
+  federated::experiment e = tests::make_experiment({}, tests::make_ratings(12), {}, {});
+  std::shared_ptr<federation_context> run;
+  std::shared_ptr<gate> keeper = make_gate({}).value();
+  caf::actor_system_config config;
+  std::optional<caf::actor_system> system;
+  std::shared_ptr<listening_channel> channel = std::make_shared<listening_channel>();
+
+  stage() {
+    static_cast<void>(configure_system(config, 2, {}, false, 1.0, 4.0));
+    system.emplace(config);
+    run = std::make_shared<federation_context>(federation_context{e, {}, nullptr});
+    run->welcome.run = e.run;
+    run->welcome.facts = e.clients->facts();
+    run->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing_of(e.settings.network));
+  }
+
+  gateway_actor gateway(const parent_actor& parent) {
+    gateway_options options;
+    options.keeper = keeper;
+    return system->spawn(gateway_behavior, run, parent, run->welcome, options);
+  }
+  /// A node opens a session and says hello.
+  void hello(const gateway_actor& to, const std::shared_ptr<listening_channel>& by) const {
+    caf::anon_send(to, session_opened{1, by});
+    caf::anon_send(to, session_frame{1, frame_of(protocol::hello{"test", {0, 23}, 7, {}, ""})});
+  }
+  static bool ends(caf::scoped_actor& self) {
+    bool ended = false;
+    self->receive([&](const caf::down_msg&) { ended = true; }, caf::after(patience) >> [] {});
+    return ended;
+  }
+};
+
+/// Has room for whoever comes, or dies of the question.
+parent_actor parent_that(caf::actor_system& system, bool dies) {
+  return system.spawn([dies](parent_actor::pointer self) -> parent_actor::behavior_type {
+    return {[](const from_branch&) {}, [](const branch_arrived&) {}, [](const branch_gone&) {},
+            [self, dies](const node_arrived& node) {
+              if (dies) throw std::bad_alloc();
+              self->send(caf::actor_cast<gateway_actor>(self->current_sender()), node_placed{node.session, ""});
+            }};
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(ended_actors)
+
+BOOST_AUTO_TEST_CASE(a_gateway_whose_parent_died_lets_its_nodes_go_and_ends) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  const auto gateway = on.gateway(parent_that(*on.system, true));
+  self->monitor(gateway);
+  on.hello(gateway, on.channel);
+  BOOST_TEST(stage::ends(self));
+  BOOST_TEST(on.channel->heard<protocol::farewell>(1, on.e.parts.shared) == 1U);
+  BOOST_TEST(on.channel->is_closed());
+}
+
+BOOST_AUTO_TEST_CASE(the_sessions_of_a_gateway_that_died_are_closed) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  const auto parent = parent_that(*on.system, false);
+  const auto gateway = on.gateway(parent);
+  self->monitor(gateway);
+  const auto full = std::make_shared<full_channel>();
+  on.hello(gateway, full);
+  BOOST_TEST(stage::ends(self));
+  BOOST_TEST(full->is_closed());
+  self->send_exit(parent, caf::exit_reason::user_shutdown);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_fails_when_the_servers_own_gateway_died) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  std::atomic<bool> stop{false};
+  const federated::run_observer observer;
+  const server_watcher watcher;
+  auto opened = std::make_shared<std::promise<gateway_actor>>();
+  auto gateway = opened->get_future();
+  const auto coordinator = on.system->spawn(coordinator_behavior, on.run,
+                                            std::make_shared<protocol::server_state>(federated::initial_state(on.e)),
+                                            &observer, &watcher, &stop, clients_of_certificate{}, on.keeper, opened);
+  self->send(coordinator, run_request{});
+  on.hello(gateway.get(), std::make_shared<full_channel>());
+  std::string why;
+  self->receive(
+      [&](const run_result& done) {
+        if (!*done.outcome) why = done.outcome->error().text();
+      },
+      caf::after(patience) >> [] {});
+  BOOST_TEST(why.starts_with("the server's own gateway: its actor ended"), why);
+}
+
+// Its link is gone before the server has given it a number, and nobody will say so.
+BOOST_AUTO_TEST_CASE(an_aggregator_that_was_lost_at_its_hello_does_not_stay) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  std::atomic<bool> stop{false};
+  const federated::run_observer observer;
+  tests::monitor seen;
+  std::size_t aggregators = 0;
+  server_watcher watcher;
+  watcher.on_tick = [&](const federation_view& view) { seen.change([&] { aggregators = view.aggregators.size(); }); };
+  auto opened = std::make_shared<std::promise<gateway_actor>>();
+  const auto coordinator = on.system->spawn(coordinator_behavior, on.run,
+                                            std::make_shared<protocol::server_state>(federated::initial_state(on.e)),
+                                            &observer, &watcher, &stop, clients_of_certificate{}, on.keeper, opened);
+  {
+    caf::scoped_actor link(*on.system);
+    link->send(coordinator, branch_arrived{{"test", "west", "west:1", ""}});
+  }
+  self->send(coordinator, run_request{});
+  BOOST_TEST(seen.wait([&] { return aggregators == 1; }));  // the server's own gateway
+  stop = true;
+  self->receive([](const run_result&) {}, caf::after(patience) >> [] {});
+}
+
+BOOST_AUTO_TEST_CASE(a_relay_without_its_link_ends_and_its_children_with_it) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  const upward_actor up = on.system->spawn([](upward_actor::pointer) -> upward_actor::behavior_type {
+    return {[](const from_branch&) { throw std::bad_alloc(); }};
+  });
+  const auto relay = on.system->spawn(relay_behavior, on.run, up, on.run->welcome);
+  const auto gateway = on.gateway(relay);
+  self->monitor(relay);
+  self->monitor(gateway);
+  self->send(relay, own_gateway{gateway});
+  self->send(up, from_branch{});
+  BOOST_TEST(stage::ends(self));
+  BOOST_TEST(stage::ends(self));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
