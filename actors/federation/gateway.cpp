@@ -119,6 +119,24 @@ void on_ready(self_pointer self, session_number number, const protocol::ready& g
   node.hello.holding = {};  // it can be long, and was told
 }
 
+/// A node that connects again has given up an earlier session in which it was not ready yet. What that one said that it
+/// holds would stay, and there is no end to such sessions.
+void end_unready(self_pointer self, session_number number, protocol::gateway_effects& out) {
+  const auto& all = self->state.sessions;
+  const auto& node = all.at(number);
+  const auto& mine = node.hello.clients;
+  if (node.channel->other().name.empty()) return;  // there are no certificates: it may be another node
+  std::vector<session_number> earlier;
+  for (const auto& [other, of] : all)
+    if (other != number && of.greeted && !of.open && of.channel->other().name == node.channel->other().name &&
+        of.hello.clients.first <= mine.last && mine.first <= of.hello.clients.last)
+      earlier.push_back(other);
+  for (const auto other : earlier) {
+    send(all.at(other), protocol::farewell{"the node began another session", false});
+    forget(self, other, out);
+  }
+}
+
 void on_hello(self_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
@@ -141,6 +159,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
       return refuse(self, number, turned_away::not_its_clients,
                     "holds a task of client " + std::to_string(id.client) + ", which is not its own", out);
   node.hello = std::move(got);
+  end_unready(self, number, out);
   // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
   if (node.trusted)
     admit(self, node);

@@ -53,7 +53,7 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
   void accept();
   void on_accepted(const error_code& failed, tcp::socket socket);
   void take_in(tcp::socket socket, const tcp::endpoint& from);
-  void refuse(const tcp::endpoint& from, const char* why);
+  void refuse(const tcp::endpoint& from, std::string why);
   detail::session_hooks hooks_for(const std::string& origin);
   template <class Work>
   std::function<void()> on_strand(Work work);
@@ -122,9 +122,9 @@ void listener::acceptor::on_accepted(const error_code& failed, tcp::socket socke
   accept();
 }
 
-void listener::acceptor::refuse(const tcp::endpoint& from, const char* why) {
+void listener::acceptor::refuse(const tcp::endpoint& from, std::string why) {
   if (!events_->on_refused) return;
-  events_->on_refused({"", text_of(from)}, {failure_cause::rejected, {error::kind::runtime, "", why, ""}});
+  events_->on_refused({"", text_of(from)}, {failure_cause::rejected, {error::kind::runtime, "", std::move(why), ""}});
 }
 
 void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) {
@@ -132,11 +132,10 @@ void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) 
   if (connections_ >= settings_.limits.connections) return refuse(from, "too many connections");
   const auto known = by_origin_.find(origin);
   const auto of_origin = known == by_origin_.end() ? share{} : known->second;
-  if (of_origin.connections >= settings_.limits.per_address)
-    return refuse(from, "too many connections from this address");
+  if (of_origin.connections >= settings_.limits.per_address) return refuse(from, "too many connections from " + origin);
   // Else one that never says a word would keep all others out.
   if (of_origin.handshakes >= settings_.limits.handshakes_per_address)
-    return refuse(from, "too many handshakes at once from this address");
+    return refuse(from, "too many handshakes at once from " + origin);
   error_code failed;
   socket.non_blocking(true, failed);
   if (!failed) socket.set_option(tcp::no_delay(true), failed);

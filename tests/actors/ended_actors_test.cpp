@@ -58,9 +58,10 @@ struct stage {
     return system->spawn(gateway_behavior, run, parent, run->welcome, options);
   }
   /// A node opens a session and says hello.
-  void hello(const gateway_actor& to, const std::shared_ptr<listening_channel>& by) const {
-    caf::anon_send(to, session_opened{1, by});
-    caf::anon_send(to, session_frame{1, frame_of(protocol::hello{"test", {0, 23}, 7, {}, ""})});
+  static void hello(const gateway_actor& to, const std::shared_ptr<listening_channel>& by,
+                    protocol::session_number session = 1) {
+    caf::anon_send(to, session_opened{session, by});
+    caf::anon_send(to, session_frame{session, frame_of(protocol::hello{"test", {0, 23}, 7, {}, ""})});
   }
   static bool ends(caf::scoped_actor& self) {
     bool ended = false;
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_gateway_whose_parent_died_lets_its_nodes_go_and_ends) {
   caf::scoped_actor self(*on.system);
   const auto gateway = on.gateway(parent_that(*on.system, true));
   self->monitor(gateway);
-  on.hello(gateway, on.channel);
+  stage::hello(gateway, on.channel);
   BOOST_TEST(stage::ends(self));
   BOOST_TEST(on.channel->heard<protocol::farewell>(1, on.e.parts.shared) == 1U);
   BOOST_TEST(on.channel->is_closed());
@@ -102,7 +103,7 @@ BOOST_AUTO_TEST_CASE(the_sessions_of_a_gateway_that_died_are_closed) {
   const auto gateway = on.gateway(parent);
   self->monitor(gateway);
   const auto full = std::make_shared<full_channel>();
-  on.hello(gateway, full);
+  stage::hello(gateway, full);
   BOOST_TEST(stage::ends(self));
   BOOST_TEST(full->is_closed());
   self->send_exit(parent, caf::exit_reason::user_shutdown);
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_run_fails_when_the_servers_own_gateway_died) {
                                             std::make_shared<protocol::server_state>(federated::initial_state(on.e)),
                                             &observer, &watcher, &stop, clients_of_certificate{}, on.keeper, opened);
   self->send(coordinator, run_request{});
-  on.hello(gateway.get(), std::make_shared<full_channel>());
+  stage::hello(gateway.get(), std::make_shared<full_channel>());
   std::string why;
   self->receive(
       [&](const run_result& done) {
@@ -152,6 +153,27 @@ BOOST_AUTO_TEST_CASE(an_aggregator_that_was_lost_at_its_hello_does_not_stay) {
   BOOST_TEST(seen.wait([&] { return aggregators == 1; }));  // the server's own gateway
   stop = true;
   self->receive([](const run_result&) {}, caf::after(patience) >> [] {});
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_was_never_ready_ends_when_its_node_comes_again) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  const auto parent = parent_that(*on.system, false);
+  const auto gateway = on.gateway(parent);
+  const auto again = std::make_shared<listening_channel>();
+  stage::hello(gateway, on.channel, 1);
+  BOOST_TEST(on.channel->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
+  stage::hello(gateway, again, 2);
+  BOOST_TEST(again->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
+  BOOST_TEST(on.channel->heard<protocol::farewell>(1, on.e.parts.shared) == 1U);
+  BOOST_TEST(on.channel->is_closed());
+  // One that is ready stays, until another one is too.
+  caf::anon_send(gateway, session_frame{2, frame_of(protocol::ready{on.e.run})});
+  const auto third = std::make_shared<listening_channel>();
+  stage::hello(gateway, third, 3);
+  BOOST_TEST(third->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
+  BOOST_TEST(again->heard<protocol::farewell>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
+  self->send_exit(parent, caf::exit_reason::user_shutdown);
 }
 
 BOOST_AUTO_TEST_CASE(a_relay_without_its_link_ends_and_its_children_with_it) {
