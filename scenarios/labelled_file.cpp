@@ -137,12 +137,12 @@ result<void> read_table(std::string_view text, const std::string& name, labelled
 }
 
 result<json> parse_line(std::string_view line, const std::string& place) {
-  std::string repeated;
+  std::optional<std::string> repeated;
   std::string why = "found " + shown(line);
   try {
     auto object = detail::parse_members(line, repeated);
-    if (!repeated.empty())
-      return refuse(place, "has " + shown(repeated) + " twice, and the first would not count", "remove one of them");
+    if (repeated)
+      return refuse(place, "has " + shown(*repeated) + " twice, and the first would not count", "remove one of them");
     if (object.is_object()) return object;
   } catch (const json::parse_error&) {
   } catch (const json::out_of_range&) {

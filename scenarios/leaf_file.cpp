@@ -35,11 +35,11 @@ result<json> parse(const fs::path& file) {
   const auto mapped = open_text(file);
   if (!mapped) return tl::unexpected(mapped.error());
   const auto bytes = mapped->bytes();
-  std::string repeated;
+  std::optional<std::string> repeated;
   try {
     auto document = detail::parse_members(without_byte_order_mark(bytes), repeated);
-    if (repeated.empty()) return document;
-    return refuse(file.string(), "has " + shown(repeated) + " twice in one object, and the first would not count",
+    if (!repeated) return document;
+    return refuse(file.string(), "has " + shown(*repeated) + " twice in one object, and the first would not count",
                   "join them, or remove one");
   } catch (const json::exception& why) {
     const auto* located = dynamic_cast<const json::parse_error*>(&why);

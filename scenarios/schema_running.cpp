@@ -116,8 +116,9 @@ void add_running_keys(std::vector<key_spec>& keys) {
   keys.push_back(key("privacy.noise", FURLONG_AT(privacy.noise),
                      "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
   add_evaluation(keys);
-  keys.push_back(may_change(
-      key("checkpoint.every", FURLONG_AT(checkpoint_every), "Rounds between checkpoints; 0: only when stopping.")));
+  keys.push_back(
+      may_change(key("checkpoint.every", FURLONG_AT(checkpoint_every),
+                     "Rounds between checkpoints; 0: only when stopping, and on a server after 16,384 updates.")));
 }
 
 }  // namespace furlong::scenarios

@@ -191,9 +191,11 @@ result<availability_trace> read_trace(const std::filesystem::path& path) {
 }
 
 result<void> write_trace(const availability_trace& trace, const std::filesystem::path& path) {
-  // A file that is there stays until the new one is whole; what is no file, such as a pipe, is written to.
+  // A file that is there stays until the new one is whole, and is replaced by one that as many may read; what is no
+  // file, such as a pipe or a link, is written to.
   std::error_code ignored;
-  const bool in_place = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+  const auto there = std::filesystem::symlink_status(path, ignored);
+  const bool in_place = std::filesystem::exists(there) && !std::filesystem::is_regular_file(there);
   auto part = path;
   if (!in_place) part += ".part";
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
@@ -203,7 +205,8 @@ result<void> write_trace(const availability_trace& trace, const std::filesystem:
       out << device << ',' << seconds_text(trace.starts[at]) << ',' << seconds_text(trace.ends[at]) << '\n';
   out.close();
   std::error_code failed;
-  if (out && !in_place) std::filesystem::rename(part, path, failed);
+  if (out && std::filesystem::is_regular_file(there)) std::filesystem::permissions(part, there.permissions(), failed);
+  if (out && !failed && !in_place) std::filesystem::rename(part, path, failed);
   if (!out || failed) {
     if (!in_place) std::filesystem::remove(part, ignored);
     return fail(error::kind::data, path.string(), "cannot be written",

@@ -36,12 +36,12 @@ void open_link(caf::actor_system& system, const session_events& to, const net::h
       });
 }
 
-over_hook keep(std::promise<result<std::string>>& over) {
-  return [&over](const std::string& why, const std::optional<error>& failure) {
+over_hook process_end::hook() {
+  return [this](const std::string& why, const std::optional<error>& failure) {
     if (failure)
-      over.set_value(tl::unexpected(*failure));
+      said_ = tl::unexpected(*failure);
     else
-      over.set_value(why);
+      said_ = why;
   };
 }
 

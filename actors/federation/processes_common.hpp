@@ -62,8 +62,26 @@ void open_link(caf::actor_system& system, const session_events& to, const net::h
 
 /// Told how a process ended: why, or by which error.
 using over_hook = std::function<void(const std::string& why, const std::optional<error>& failure)>;
-/// Keeps the promise, which must outlive it, with what it is told.
-over_hook keep(std::promise<result<std::string>>& over);
+
+/// How a process ends: as its main actor says before it ends, or by the exception that ended that one.
+class process_end {
+ public:
+  /// For the actor. Called once, at most.
+  over_hook hook();
+  /// Waits for the actor's end. Of a `who` that said nothing it is an error (kind runtime).
+  template <class Actor>
+  result<std::string> wait(caf::actor_system& system, const Actor& actor, const char* who) {
+    caf::scoped_actor self(system);
+    self->monitor(actor);
+    self->receive([&](const caf::down_msg& down) {
+      if (!said_) said_ = fail(error::kind::runtime, who, "its actor ended: " + caf::to_string(down.reason));
+    });
+    return *said_;
+  }
+
+ private:
+  std::optional<result<std::string>> said_;  // by the actor before its end is told
+};
 
 /// Times and limits of node channels.
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message);

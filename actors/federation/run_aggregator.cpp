@@ -34,6 +34,22 @@ std::string advertised(const std::string& given, const std::string& host, std::u
   return given.empty() ? net::host_port{host, port}.text() : given;
 }
 
+/// Null where it takes no others in.
+result<std::unique_ptr<links::operator_listener>> open_operators(caf::actor_system& system,
+                                                                 const aggregator_setup& setup, branch_door& to) {
+  if (!setup.operators) return nullptr;
+  return open_operator_port(system, *setup.operators, to);
+}
+
+protocol::branch_hello hello_of(const aggregator_setup& setup, std::uint16_t port, std::uint16_t operator_port) {
+  protocol::branch_hello hello;
+  hello.software = "furlong";
+  hello.name = setup.name;
+  hello.gateway = advertised(setup.advertise, setup.listen.host, port);
+  if (setup.operators) hello.operators = advertised(setup.advertise_operators, setup.operators->host, operator_port);
+  return hello;
+}
+
 }  // namespace
 
 result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup) {
@@ -50,27 +66,19 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   auto listener = open_gateway(transport, setup.listen, setup.tls, *keeper, how, door);
   if (!listener) return tl::unexpected(listener.error());
   branch_door branches(door);
-  std::unique_ptr<links::operator_listener> operators;
-  if (setup.operators) {
-    auto opened = open_operator_port(system, *setup.operators, branches);
-    if (!opened) return tl::unexpected(opened.error());
-    operators = std::move(*opened);
-  }
+  auto operators = open_operators(system, setup, branches);
+  if (!operators) return tl::unexpected(operators.error());
   const auto port = (*listener)->port();
-  const auto operator_port = operators ? operators->port() : std::uint16_t{0};
+  const auto operator_port = *operators ? (*operators)->port() : std::uint16_t{0};
   if (setup.on_listening) setup.on_listening(port, operator_port);
 
-  std::promise<result<std::string>> over;
-  auto ended = over.get_future();
+  process_end end;
   parent_link_hooks hooks;
   hooks.stop = &stop;
   hooks.give_up = federated::from_seconds(setup.give_up);
   hooks.keeper = *keeper;
   hooks.parent = setup.parent;
-  hooks.hello.software = "furlong";
-  hooks.hello.name = setup.name;
-  hooks.hello.gateway = advertised(setup.advertise, setup.listen.host, port);
-  if (operators) hooks.hello.operators = advertised(setup.advertise_operators, setup.operators->host, operator_port);
+  hooks.hello = hello_of(setup, port, operator_port);
   hooks.clients_of = clients_by_certificate(setup.tls.has_value());
   hooks.open = [&](const session_events& to, const net::host_port& at, protocol::session_number attempt) {
     open_link(system, to, at, attempt, setup.max_message);
@@ -88,23 +96,13 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
     door.set({});
     branches.shut();
   };
-  hooks.on_over = keep(over);
+  hooks.on_over = end.hook();
   net::backoff pause(models::random_stream(std::hash<std::string>{}(setup.name), models::purpose::reconnect, 0, port));
-  {
-    caf::scoped_actor self(system);
-    const auto link = self->spawn(parent_link_behavior, std::move(hooks), std::move(pause));
-    self->monitor(link);
-    // It says why it ends before it does; but for one that an exception ended.
-    self->receive([&](const caf::down_msg& down) {
-      if (ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready) return;
-      over.set_value(fail(error::kind::runtime, "the aggregator", "its actor ended: " + caf::to_string(down.reason)));
-      door.set({});
-      branches.shut();
-    });
-  }
-  auto why = ended.get();
+  auto why = end.wait(system, system.spawn(parent_link_behavior, std::move(hooks), std::move(pause)), "the aggregator");
+  door.set({});  // of a link that an exception ended
+  branches.shut();
   log_turned_away(**keeper);
-  operators.reset();  // its actor would be waited for
+  operators->reset();  // its actor would be waited for
   system.await_all_actors_done();
   return why;
 }

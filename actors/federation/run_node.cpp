@@ -66,29 +66,20 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   caf::actor_system system(config);
   net::transport transport;
 
-  std::promise<result<std::string>> over;
-  auto ended = over.get_future();
+  process_end end;
   node_hooks hooks;
   hooks.stop = &stop;
   hooks.give_up = federated::from_seconds(setup.give_up);
   hooks.open = setup.at_operator_port ? by_operator_port(system, setup.max_message)
                                       : by_gateway(transport, std::move(context), settings);
   hooks.prepare = [&](const protocol::welcome& got) { return make_run(setup, got); };
-  hooks.on_over = keep(over);
+  hooks.on_over = end.hook();
   net::backoff pause(models::random_stream(setup.clients.first, models::purpose::reconnect, 0, setup.clients.last));
-  {
-    caf::scoped_actor self(system);
-    const auto node = self->spawn(node_behavior, setup.server.text(), std::string("furlong"), setup.clients,
-                                  setup.threads, std::move(pause), std::move(hooks));
-    self->monitor(node);
-    // It says why it ends before it does; but for one that an exception ended.
-    self->receive([&](const caf::down_msg& down) {
-      if (ended.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-        over.set_value(fail(error::kind::runtime, "the node", "its actor ended: " + caf::to_string(down.reason)));
-    });
-  }
+  const auto node = system.spawn(node_behavior, setup.server.text(), std::string("furlong"), setup.clients,
+                                 setup.threads, std::move(pause), std::move(hooks));
+  auto why = end.wait(system, node, "the node");
   system.await_all_actors_done();
-  return ended.get();
+  return why;
 }
 
 }  // namespace furlong::actors::federation

@@ -16,7 +16,8 @@ from pathlib import Path
 
 EXPECTED = {"usr/bin/furlong", "usr/lib/systemd/system/furlong-serve@.service",
             "usr/lib/systemd/system/furlong-aggregate@.service", "usr/lib/systemd/system/furlong-join@.service",
-            "usr/lib/sysusers.d/furlong.conf", "usr/share/doc/furlong/copyright", "usr/share/doc/furlong/docs/privacy.md",
+            "usr/lib/sysusers.d/furlong.conf", "usr/share/doc/furlong/copyright",
+            "usr/share/doc/furlong/docs/privacy.md",
             "usr/share/doc/furlong/serve-NAME.conf.example", "usr/share/furlong/scenarios/federation.toml"}
 NEEDED = {"cpack": "cmake", "dpkg-shlibdeps": "dpkg-dev", "file": "file", "ldd": "libc-bin", "readelf": "binutils"}
 FORBIDDEN = re.compile(r"\.(hpp|h|a|cmake)$")

@@ -101,8 +101,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
                  .starts_with("f:1: has neither a text nor a whole number in \"text\"; "));
   BOOST_TEST(rows_of(R"({"user": "a", "text": "b", "label": 0, "label": 1})", labelled_format::json_lines) ==
              "f:1: has \"label\" twice, and the first would not count; remove one of them");
-  BOOST_TEST(rows_of(R"({"user": "a", "text": "b", "label": 0, "score": 1e999})", labelled_format::json_lines) ==
-             "f:1: has a number that no double holds; expected one JSON object a line, in UTF-8");
+  BOOST_TEST(rows_of(R"({"n": 1e999})", labelled_format::json_lines).starts_with("f:1: has a number that no double"));
   BOOST_TEST(testing::text_of(format_of("a/b.txt")) == "a/b.txt: its name does not tell its format; set data.format");
   BOOST_TEST((*format_of("x.csv") == labelled_format::csv));
 }

@@ -195,9 +195,10 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
              "leaf/a.json: user \"u\": is twice in users, which would count its samples twice; name it once");
   BOOST_TEST(message(plays_with(R"("u")", "")) ==
              "leaf/a.json: user \"v\": is in user_data and not in users; name it there, or remove its samples");
-  BOOST_TEST(message(plays_with(R"("u", "v")", R"(, "num_samples": [1, 2])")) ==
-             "leaf/a.json: user \"v\": has 1 samples, and 2 by num_samples; correct num_samples, or look for samples "
-             "that were lost");
+  BOOST_TEST(
+      message(plays_with(R"("u", "v")", R"(, "num_samples": [1, 2])")) ==
+      "leaf/a.json: user \"v\": has 1 samples, and \"2\" by num_samples; correct num_samples, or look for samples "
+      "that were lost");
   BOOST_TEST(message(plays_with(R"("u", "v")", R"(, "num_samples": [1])")) ==
              "leaf/a.json: has 2 users, and num_samples has not as many numbers; give it one for each user, or remove "
              "it");
@@ -207,6 +208,8 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   BOOST_TEST(
       message(R"({"users": ["u"], "user_data": {"u": {"x": ["a"], "y": ["b"]}, "u": {"x": ["c"], "y": ["d"]}}})") ==
       "leaf/a.json: has \"u\" twice in one object, and the first would not count; join them, or remove one");
+  BOOST_TEST(message(R"({"users": [""], "user_data": {"": {"x": ["a"], "y": ["b"]}, "": {"x": ["c"], "y": ["d"]}}})")
+                 .find("twice in one object") != std::string::npos);
   const setting_override classes{"task", "classes"};
   BOOST_TEST(message(user(R"({"x": ["a"], "y": [" "]})"), {classes}) ==
              "leaf/a.json: user \"u\", sample 0: has no label; remove the sample");
@@ -218,7 +221,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   BOOST_TEST(message(user(R"({"x": [["a"]], "y": [0]})"), {vectors}).find("x is no list of numbers") !=
              std::string::npos);
   BOOST_TEST(message(user(R"({"x": [[1]], "y": [2]})"), {vectors})
-                 .ends_with("y is 2, neither 0 nor 1; vectors of several classes have no model here"));
+                 .ends_with("y is \"2\", neither 0 nor 1; vectors of several classes have no model here"));
   BOOST_TEST(message(user(R"({"x": [[1], [1, 2]], "y": [0, 1]})"), {vectors}).find("has 2 numbers, and others 1") !=
              std::string::npos);
   BOOST_TEST(message(user(R"({"x": [[1e300]], "y": [0]})"), {vectors}).find("more than a float holds") !=

@@ -143,6 +143,21 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_written_whole_leaves_the_old_one) {
   BOOST_TEST(same(*read_trace(file), trace));
 }
 
+BOOST_AUTO_TEST_CASE(a_link_stays_and_so_does_who_may_read) {
+  testing::temporary_directory root;
+  const auto file = root.path() / "t.csv";
+  const auto link = root.path() / "link.csv";
+  const auto trace = good("client,start,end\n0,1,2\n");
+  std::filesystem::create_symlink(file, link);
+  BOOST_TEST(testing::text_of(write_trace(trace, link)) == "");
+  BOOST_TEST(std::filesystem::is_symlink(link));
+  BOOST_TEST(same(*read_trace(file), trace));
+  const auto owner = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(file, owner);
+  BOOST_TEST(testing::text_of(write_trace(trace, file)) == "");
+  BOOST_TEST((std::filesystem::status(file).permissions() == owner));
+}
+
 BOOST_AUTO_TEST_CASE(an_excel_file_begins_with_a_mark) {
   BOOST_TEST(shape(good("\xEF\xBB\xBF"
                         "client,start,end\n0,1,2\n")) == "0:1-2");

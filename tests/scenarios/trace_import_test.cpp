@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_named_with_file_and_line) {
   says(one + "\n[1]", ":2", "no JSON object");
   says(one + "\n" + one, ":2", "device \"1\" is on line 1 already");
   says(R"({"client": 1, "active": [1]})", ":1", "device \"1\": it has no list inactive");
-  says(R"({"active": [-1], "inactive": [2]})", ":1", "active holds -1");
+  says(R"({"active": [-1], "inactive": [2]})", ":1", "active holds \"-1\"");
   says(R"({"active": ["1"], "inactive": [2]})", ":1", "active holds");
   says(R"({"active": [1], "inactive": [2], "finish_time": 0})", ":1", "finish_time is no number of seconds above 0");
   says(one + "\n" + R"({"active": [5], "inactive": [2], "finish_time": 9})", ":2", "a spell ends before it starts");

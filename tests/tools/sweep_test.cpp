@@ -102,6 +102,22 @@ BOOST_AUTO_TEST_CASE(what_is_scored_for_choosing_settings_is_in_the_table) {
   BOOST_TEST(has(done.out, "val. rmse"), done.out);
 }
 
+// Under the real clock a target is reached at no virtual time: that is no figure, and no miss.
+BOOST_AUTO_TEST_CASE(a_target_is_missed_only_where_it_was_not_reached) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedavg", 5);
+  const auto table = [&](const char* name, const std::string& most) {
+    const auto target = "evaluation.target={metric = \"seen.rmse\", at_most = " + most + "}";
+    const auto done = run_furlong(
+        folder, sweep(scenario, folder / name,
+                      {"--grid", "algorithm.client.lr=0.1,0.2", "--set", target, "--set", "scenario.clock=real"}));
+    BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+    return done.out;
+  };
+  BOOST_TEST(!has(table("reached", "100"), "not reached"));
+  BOOST_TEST(has(table("missed", "0.001"), "not reached"));
+}
+
 BOOST_AUTO_TEST_CASE(a_wrong_grid_runs_nothing) {
   const scratch_folder folder;
   const auto scenario = small_scenario(folder, "furl", 5);

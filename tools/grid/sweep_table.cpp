@@ -125,8 +125,10 @@ std::string cell_of(const std::vector<const sweep_row*>& rows, const column& of)
   if (values.size() == all) return all == 0 ? no_figure : mean_and_spread(values, of.digits);
   if (!values.empty()) return fmt::format("{} ({} of {})", mean_and_spread(values, of.digits), values.size(), all);
   const bool missed =
-      std::string_view(of.key).starts_with("time_to_target.") &&
-      std::ranges::any_of(rows, [](const auto* row) { return row->summary.contains("time_to_target"); });
+      std::string_view(of.key).starts_with("time_to_target.") && std::ranges::any_of(rows, [](const auto* row) {
+        const auto reached = figure_of(row->summary, "time_to_target.reached");
+        return reached && *reached == false;
+      });
   return missed ? "not reached" : no_figure;
 }
 
