@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "federated/inference.hpp"
+#include "scenarios/mapped_file.hpp"
 #include "scenarios/text_reader.hpp"
 #include "tools/dashboard/plain_text.hpp"
 
@@ -109,7 +110,11 @@ void print_inferred_text(const json& from) {
   std::string line = from["text"].get<std::string>();
   for (const auto& token : from["goes_on"]) line += between + token.get<std::string>();
   if (from["goes_on"].empty()) line += " (end)";
-  fmt::print("{}\n", for_terminal(line, line.size()));
+  // Line by line: a model of characters may well have learnt where lines end.
+  for (std::string_view rest = line; !rest.empty();) {
+    const auto one = scenarios::next_line(rest);
+    fmt::print("{}\n", for_terminal(one, one.size()));
+  }
 }
 
 }  // namespace furlong::tools

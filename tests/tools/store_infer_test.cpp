@@ -338,6 +338,14 @@ BOOST_AUTO_TEST_CASE(a_text_goes_on_to_its_end) {
   BOOST_TEST(says(ended.out, "one two three four (end)\n"), ended.out);
 }
 
+BOOST_AUTO_TEST_CASE(lines_within_a_text_stay_lines) {
+  text_run on(
+      "ann\tone two\tx\nbob\tone two\tx\n", "task = \"next-token\"\n",
+      "[model]\nkind = \"gru-lm\"\nembedding = 4\nhidden = 4\n[algorithm]\nkind = \"fedavg\"\nclient = {lr = 0.1}\n");
+  const auto shown = run_furlong(on.folder, {"infer", on.run.string(), "--text", "one\ntwo\x1B", "--top", "1"});
+  BOOST_TEST(says(shown.out, "one\ntwo?"), shown.out);
+}
+
 BOOST_AUTO_TEST_CASE(what_does_not_read_in_order_does_not_go_on) {
   std::string rows;
   for (const auto* user : {"ann", "bob"})
