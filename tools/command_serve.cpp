@@ -150,7 +150,7 @@ int serve_command(const serve_options& options) {
   if (!ready) return report_failure(ready.error());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", note);
   if (options.run.resume) {
-    const auto end = find_end(*ready, folder);
+    const auto end = find_end(*ready, folder, store_holder::nodes);
     if (!end) return report_failure(end.error());
     if (!end->is_null()) return tell_end(folder, *end, options.run.format);
   }

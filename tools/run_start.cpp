@@ -127,14 +127,29 @@ result<void> check_store(const session& of, const run_directory& folder, store_h
               "put it back, from the same copy as the checkpoint, or run from the start in another --out");
 }
 
+/// A run goes on with the command that began it: `run` keeps private values in its folder, `serve` on the nodes, and
+/// neither finds those of the other. Only `serve` draws a start_id.
+result<void> check_holder(const run_directory& folder, store_holder holder, std::uint64_t start_id) {
+  const bool served = start_id != 0;
+  if (served == (holder == store_holder::nodes)) return {};
+  const auto* const began = served ? "serve" : "run";
+  const auto* const here = served ? "run" : "serve";
+  return fail(error::kind::usage, folder.root().string(),
+              fmt::format("is the folder of `furlong {}`: its private values are not where `furlong {}` would look",
+                          began, here),
+              fmt::format("resume it with `furlong {}`, or name another --out", began));
+}
+
 /// The checkpoint in a folder, if it is of this run and has not got beyond it.
-result<federated::protocol::server_state> read_own_checkpoint(const session& of, const run_directory& folder) {
+result<federated::protocol::server_state> read_own_checkpoint(const session& of, const run_directory& folder,
+                                                              store_holder holder) {
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
     if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
     return check_same_data(of, from.data_sha256, folder.root());
   };
   auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared, is_right);
   if (!state) return state;
+  if (auto right = check_holder(folder, holder, state->start_id); !right) return tl::unexpected(right.error());
   if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
     return fail(
         error::kind::usage, folder.root().string(),
@@ -145,7 +160,7 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
 }
 
 result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
-  auto state = read_own_checkpoint(of, folder);
+  auto state = read_own_checkpoint(of, folder, holder);
   if (!state) return tl::unexpected(state.error());
   if (state->data_sha256.empty()) {  // of an earlier release
     auto data = data_sha256(of);
@@ -212,9 +227,9 @@ bool barely_begun(const run_directory& folder) {
 
 }  // namespace
 
-result<json> find_end(const session& of, const run_directory& folder) {
+result<json> find_end(const session& of, const run_directory& folder, store_holder holder) {
   if (!std::filesystem::exists(folder.summary()) || !storage::has_checkpoint(folder.checkpoint())) return json();
-  const auto state = read_own_checkpoint(of, folder);
+  const auto state = read_own_checkpoint(of, folder, holder);
   if (!state) return tl::unexpected(state.error());
   if (!federated::protocol::is_over(of.experiment.settings, *state)) return json();
   std::ifstream in(folder.summary(), std::ios::binary);

@@ -30,8 +30,9 @@ enum class store_holder {
                                               const std::string& log_level, store_holder holder);
 
 /// The summary of the folder's run where that is over, with nothing left to do under this scenario; null where it goes
-/// on, or is yet to begin. Fails when the folder holds another run, or the data have changed.
-[[nodiscard]] result<json> find_end(const session& of, const run_directory& folder);
+/// on, or is yet to begin. Fails when the folder holds another run or one of the other command, or the data have
+/// changed.
+[[nodiscard]] result<json> find_end(const session& of, const run_directory& folder, store_holder holder);
 
 /// Opens the private store of an experiment, or makes it; also the key file that it names. `same_life`: of a node,
 /// whose server may not have stopped meanwhile.
