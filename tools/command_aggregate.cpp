@@ -4,6 +4,7 @@
 #include "actors/federation/processes.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/federation.hpp"
 #include "tools/run_end.hpp"
 #include "tools/session.hpp"
@@ -12,6 +13,7 @@
 namespace furlong::tools {
 
 int aggregate_command(const aggregate_options& options) {
+  if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
   log_to_stderr(options.log_level);
   actors::federation::aggregator_setup setup;
   const auto parent = read_address("--server", options.server);

@@ -6,6 +6,7 @@
 #include "tools/certs/listing.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/federation.hpp"
 #include "tools/figures_json.hpp"
 #include "tools/run_end.hpp"

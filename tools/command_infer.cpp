@@ -10,6 +10,7 @@
 #include "tools/commands.hpp"
 #include "tools/dashboard/plain_text.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/infer_text.hpp"
 #include "tools/json.hpp"
 #include "tools/trained_run.hpp"
@@ -19,11 +20,6 @@ namespace furlong::tools {
 namespace {
 
 using dashboard::for_terminal;
-
-int report_failure(const error& why) {
-  std::cerr << "furlong: " << why.text() << '\n';
-  return exit_code_of(why);
-}
 
 /// Predictions are of single features: of items, not of the tokens that texts are made of, nor of a vector's elements.
 result<void> check_items(const trained_run& run) {

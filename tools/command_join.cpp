@@ -6,6 +6,7 @@
 #include "actors/tls/identity.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/federation.hpp"
 #include "tools/node_store.hpp"
 #include "tools/run_end.hpp"
@@ -84,6 +85,7 @@ result<void> load_credentials(const join_options& options, actors::federation::n
 }  // namespace
 
 int join_command(const join_options& options) {
+  if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
   log_to_stderr(options.log_level);
   actors::federation::node_setup setup;
   const auto server = read_address("--server", options.server);

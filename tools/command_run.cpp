@@ -1,6 +1,5 @@
 // furlong run
 #include <fmt/format.h>
-#include <new>
 #include <spdlog/spdlog.h>
 #include <thread>
 
@@ -9,6 +8,7 @@
 #include "federated/simulation/simulate.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/run_end.hpp"
 #include "tools/run_outputs.hpp"
 #include "tools/run_start.hpp"
@@ -63,21 +63,14 @@ int run_command(const run_options& options) {
     return report_failure({error::kind::usage, "--resume", "the reference engine always runs from the start",
                            "leave out --engine reference"});
   auto scenario = scenarios::parse_scenario(options.scenario, overrides);
-  if (!scenario) {
-    print_problems(scenario.error());
-    return usage;
-  }
+  if (!scenario) return report_problems(scenario.error());
   run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
   if (!options.resume && !folder.vacant()) return report_failure(folder.create().error());
   const auto notes = scenario->notes;
   auto ready = open_session(std::move(*scenario));
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", note);
   if (!ready) return report_failure(ready.error());
-  try {
-    return run_session(*ready, folder, options);
-  } catch (const std::bad_alloc&) {
-    return report_failure(out_of_memory(ready->experiment));
-  }
+  return run_session(*ready, folder, options);
 }
 
 }  // namespace furlong::tools

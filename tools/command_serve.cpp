@@ -8,6 +8,7 @@
 #include "actors/federation/run_log.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/federation.hpp"
 #include "tools/fold_ledger.hpp"
 #include "tools/run_end.hpp"
@@ -130,15 +131,13 @@ int serve(const session& of, run_directory& folder, const serve_options& options
 }  // namespace
 
 int serve_command(const serve_options& options) {
+  if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
   auto setup = make_setup(options);
   if (!setup) return report_failure(setup.error());
   auto overrides = options.run.overrides;
   if (options.run.seed) overrides.push_back({"scenario.seed", std::to_string(*options.run.seed)});
   auto scenario = scenarios::parse_scenario(options.run.scenario, overrides);
-  if (!scenario) {
-    print_problems(scenario.error());
-    return usage;
-  }
+  if (!scenario) return report_problems(scenario.error());
   if (scenario->settings.algorithm == federated::algorithm_kind::centralized)
     return report_failure({error::kind::usage, "algorithm.kind", "is centralized, and has no clients", "use run"});
   run_directory folder(options.run.out.empty() ? std::filesystem::path("runs") /

@@ -6,17 +6,13 @@
 #include "storage/rocks_store.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/json.hpp"
 #include "tools/run_directory.hpp"
 
 namespace furlong::tools {
 
 namespace {
-
-int report_failure(const error& why) {
-  std::cerr << "furlong: " << why.text() << '\n';
-  return exit_code_of(why);
-}
 
 /// A run directory's store, or the place itself.
 std::filesystem::path store_in(const std::filesystem::path& place) {

@@ -10,6 +10,7 @@
 #include "tools/child_runs.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/grid/sweep_folder.hpp"
 #include "tools/report/report.hpp"
 #include "tools/scenario_variant.hpp"
@@ -21,11 +22,6 @@ namespace furlong::tools {
 namespace {
 
 constexpr std::uint64_t most_runs = 100'000;
-
-int report_failure(const error& why) {
-  std::cerr << "furlong: " << why.text() << '\n';
-  return exit_code_of(why);
-}
 
 /// A sweep with all its runs known to be valid.
 struct sweep_plan {
@@ -92,7 +88,7 @@ std::optional<sweep_plan> make_plan(const sweep_options& options, std::vector<gr
     plan.runs.push_back(std::move(run));
   }
   if (problems.empty()) return plan;
-  print_problems(problems);
+  report_problems(problems);
   return std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/child_runs.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/judge/expectations.hpp"
 #include "tools/judge/invariants.hpp"
 #include "tools/run_directory.hpp"
@@ -23,11 +24,6 @@ namespace furlong::tools {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-int report_failure(const error& why) {
-  std::cerr << "furlong: " << why.text() << '\n';
-  return exit_code_of(why);
-}
 
 /// A run that is needed, by one scenario or by several.
 struct planned_run {
@@ -244,10 +240,7 @@ int test_command(const test_options& options) {
   plan all(options);
   std::vector<scenarios::problem> problems;
   for (const auto& file : options.scenarios) all.add(file, problems);
-  if (!problems.empty()) {
-    print_problems(problems);
-    return usage;
-  }
+  if (!problems.empty()) return report_problems(problems);
   const auto place = workplace::make(options);
   if (!place) return report_failure(place.error());
   tally counts;

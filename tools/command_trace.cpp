@@ -8,6 +8,7 @@
 #include "scenarios/trace_sample.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/json.hpp"
 
 namespace furlong::tools {
@@ -16,11 +17,6 @@ namespace {
 
 using federated::availability_kind;
 using federated::availability_trace;
-
-int report_failure(const error& why) {
-  std::cerr << "furlong: " << why.text() << '\n';
-  return exit_code_of(why);
-}
 
 json to_json(const scenarios::trace_facts& facts) {
   return {{"devices", facts.devices},

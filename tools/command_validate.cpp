@@ -57,10 +57,10 @@ int validate_command(const validate_options& options) {
     return found ? done : usage;
   }
   if (!found) {
-    print_problems(found.error());
+    const int code = report_problems(found.error());
     fmt::print(stderr, "{}: {} problem{}\n", options.scenario.string(), found.error().size(),
                found.error().size() == 1 ? "" : "s");
-    return usage;
+    return code;
   }
   for (const auto& note : found->scenario.notes) fmt::print("note: {}\n", note);
   fmt::print("{}: valid{}\n", options.scenario.string(),

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 namespace furlong::tools {
 
@@ -27,6 +28,16 @@ void print_notes(const std::vector<std::string>& notes) {
 }
 
 }  // namespace
+
+result<void> check_open_files() {
+  constexpr rlim_t least = 64;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= least) return {};
+  return fail(error::kind::runtime, "open files",
+              fmt::format("the limit (ulimit -n) is {}, and a process of a federation needs {} at least",
+                          files.rlim_cur, least),
+              "raise it");
+}
 
 result<federated::protocol::client_range> read_clients(const std::string& text) {
   auto read = actors::tls::parse_client_range(text);

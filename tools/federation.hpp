@@ -10,6 +10,9 @@
 
 namespace furlong::tools {
 
+/// Whether a process of a federation may open as many files as it needs at least. Fails with kind runtime.
+[[nodiscard]] result<void> check_open_files();
+
 /// "FIRST-LAST" of --clients; the error names it.
 [[nodiscard]] result<federated::protocol::client_range> read_clients(const std::string& text);
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <iostream>
 #include <new>
@@ -11,6 +12,7 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/version.hpp"
 
 namespace furlong::tools {
@@ -330,6 +332,7 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  end_when_exhausted();
   try {
     const int code = parse_and_run(argc, argv);
     std::cout.flush();
@@ -337,12 +340,9 @@ int main(int argc, char** argv) {
     std::cerr << "furlong: the results could not be written to stdout\n";
     return code == done ? failure : code;
   } catch (const std::bad_alloc&) {
-    std::cerr << "furlong: out of memory; make the model smaller (model.*), or the data or the cohort "
-                 "(participation.per_round)\n";
-    return failure;
+    std::terminate();  // which names the limit
   } catch (const std::exception& why) {
-    std::cerr << "furlong: " << why.what() << '\n';
-    return failure;
+    return report_failure({error::kind::runtime, "", why.what(), ""});
   }
 }
 

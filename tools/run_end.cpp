@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "tools/json.hpp"
 #include "tools/report/report.hpp"
 
@@ -101,11 +102,6 @@ std::optional<complaint> verdict(const session& of, const federated::run_outcome
 }
 
 }  // namespace
-
-int report_failure(const error& why) {
-  std::cerr << "furlong: " << why.text() << '\n';
-  return exit_code_of(why);
-}
 
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
             federated::private_store& store, output_format format) {

@@ -8,9 +8,6 @@
 
 namespace furlong::tools {
 
-/// Prints an error to stderr; its exit code.
-int report_failure(const error& why);
-
 /// Writes what is to be written of a run that has ended, prints its closing table to stdout, and returns the exit code:
 /// of the error, of a run that was interrupted, or that came to nothing.
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,

@@ -17,6 +17,7 @@
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/data_digest.hpp"
+#include "tools/failure.hpp"
 #include "tools/json.hpp"
 
 namespace furlong::tools {
@@ -33,6 +34,7 @@ result<void> open_log(const std::filesystem::path& file, const std::string& leve
   } catch (const spdlog::spdlog_ex& why) {
     return fail(error::kind::runtime, file.string(), why.what());
   }
+  log_failures_to(file);
   return {};
 }
 

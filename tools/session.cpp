@@ -4,13 +4,14 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iostream>
-#include <new>
 
 #include "federated/pooled_population.hpp"
 #include "federated/round.hpp"
 #include "federated/rounding.hpp"
 #include "federated/simulation/world.hpp"
 #include "scenarios/trace_file.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/failure.hpp"
 #include "wire/encode.hpp"
 #include "wire/message.hpp"
 
@@ -125,6 +126,17 @@ result<void> assemble(federated::experiment& e, const scenarios::scenario& of, c
   return {};
 }
 
+/// For when memory runs out.
+void explain_size(const federated::experiment& e) {
+  constexpr double gigabyte = 1e9;
+  const auto count = e.parts.model->size();
+  explain_memory(
+      fmt::format("make the model smaller (model.*), or lower participation.per_round, batch_size or "
+                  "--threads: the model has {} parameters ({:.2g} GB), and a run keeps several copies of it "
+                  "and the work of its threads",
+                  count, static_cast<double>(count * sizeof(float)) / gigabyte));
+}
+
 }  // namespace
 
 result<session> open_session(scenarios::scenario from, clients_are where,
@@ -145,11 +157,8 @@ result<session> open_session(scenarios::scenario from, clients_are where,
     e.settings.participation.per_round = 1;
     e.settings.aggregation.rule = federated::rule_kind::uniform_mean;  // of one
   }
-  try {  // the first that is as large as the model
-    meter_traffic(e);
-  } catch (const std::bad_alloc&) {
-    return tl::unexpected(out_of_memory(e));
-  }
+  explain_size(e);
+  meter_traffic(e);
   if (where == clients_are::on_nodes) {
     e.settings.clock = federated::clock_kind::real;
     meter_frames(e);
@@ -176,19 +185,14 @@ result<federated::experiment> open_without_data(const scenarios::scenario& from,
   return e;
 }
 
-error out_of_memory(const federated::experiment& e) {
-  constexpr double gigabyte = 1e9;
-  const auto count = e.parts.model ? e.parts.model->size() : 0;
-  return {
-      error::kind::runtime, "",
-      fmt::format("out of memory: the model has {} parameters ({:.2g} GB), and a run keeps several copies of it and "
-                  "the work of its threads",
-                  count, static_cast<double>(count * sizeof(float)) / gigabyte),
-      "make the model smaller (model.*), or lower participation.per_round, batch_size or --threads"};
-}
-
-void print_problems(const std::vector<scenarios::problem>& problems) {
-  for (const auto& one : problems) std::cerr << one.text() << '\n';
+int report_problems(const std::vector<scenarios::problem>& problems) {
+  int code = usage;
+  for (const auto& one : problems) {
+    const auto limit = limit_behind(one.text());
+    if (!limit.empty()) code = failure;
+    std::cerr << one.text() << limit << '\n';
+  }
+  return code;
 }
 
 }  // namespace furlong::tools

@@ -19,8 +19,7 @@ struct session {
 /// Whether clients are simulated, with devices of their own under the virtual clock, or are on nodes.
 enum class clients_are : std::uint8_t { simulated, on_nodes };
 
-/// Loads the data and assembles the experiment. Fails as its parts do, and (kind runtime) when the model does not fit
-/// into memory.
+/// Loads the data and assembles the experiment. Fails as its parts do.
 /// @param here of clients on nodes, those of this node; nothing: it is the server, which may have nobody's data
 [[nodiscard]] result<session> open_session(scenarios::scenario from, clients_are where = clients_are::simulated,
                                            const std::optional<federated::protocol::client_range>& here = {});
@@ -30,10 +29,7 @@ enum class clients_are : std::uint8_t { simulated, on_nodes };
 [[nodiscard]] result<federated::experiment> open_without_data(const scenarios::scenario& from,
                                                               const models::data_facts& facts);
 
-/// What to say when memory ran out for an experiment: how large its model is.
-[[nodiscard]] error out_of_memory(const federated::experiment& e);
-
-/// Prints every problem of a scenario to stderr, a line each.
-void print_problems(const std::vector<scenarios::problem>& problems);
+/// Prints every problem of a scenario to stderr, a line each, and returns the exit code.
+int report_problems(const std::vector<scenarios::problem>& problems);
 
 }  // namespace furlong::tools

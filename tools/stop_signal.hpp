@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM ask for an orderly end; a second one ends the process at once.
+// SIGINT and SIGTERM ask for an orderly end; a second one, or 15 minutes without that end, stop the process at once.
 #pragma once
 
 #include <atomic>

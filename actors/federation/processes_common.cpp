@@ -1,5 +1,8 @@
 #include "actors/federation/processes_common.hpp"
 
+#include <algorithm>
+#include <sys/resource.h>
+
 #include "actors/federation/branch_link.hpp"
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/operator_entrance.hpp"
@@ -106,9 +109,22 @@ result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_creden
   return std::make_shared<gate>(std::move(*denied));
 }
 
+namespace {
+
+/// Connections for which there are open files, beside those that the process needs for all else.
+std::size_t connections_by_files() {
+  constexpr rlim_t others = 48;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return others;
+  return files.rlim_cur > others ? files.rlim_cur - others : 1;
+}
+
+}  // namespace
+
 net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room) {
   net::listener_settings how;
   how.channel = channel;
+  how.limits.connections = std::min(how.limits.connections, connections_by_files());
   how.room = net::budget::make(std::max<std::size_t>(room, channel.max_message));
   return how;
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <caf/io/all.hpp>
+#include <exception>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "actors/operator/configure.hpp"
@@ -67,10 +69,19 @@ void failed_late(connector* self) {
 /// Tries again after a pause, as long as there is time.
 void again(connector* self) { self->delayed_send(self, pause, again_atom::value, self->state.attempt); }
 
+/// CAF's network actor of this process has ended, as it does when it cannot load the certificates for lack of memory or
+/// of open files. Nothing starts it again: the process ends by std::terminate().
+[[noreturn]] void end_without_network() noexcept {
+  std::rethrow_exception(std::make_exception_ptr(
+      std::runtime_error("the operator network of this process failed; see the messages before, and the limits on "
+                         "memory (ulimit -v) and open files (ulimit -n)")));
+}
+
 /// CAF holds a new connection for one that was silent for long when a heartbeat falls into its handshake: what has no
 /// reason that OpenSSL knows of may work the next time.
 void failed_in_handshake(connector* self, const caf::error& why) {
   auto& state = self->state;
+  if (why == caf::sec::request_receiver_down) end_without_network();
   if (why == caf::sec::request_timeout) return failed_late(self);
   if (why == caf::sec::incompatible_application_ids) return failed(self, "it is another program's port");
   const auto reason = handshake_failure(state.address, state.begin);

@@ -25,22 +25,64 @@ BOOST_AUTO_TEST_CASE(a_wrong_kernel_level_is_told_at_once) {
   ::unsetenv("FURLONG_KERNEL_LEVEL");
 }
 
+namespace {
+
+/// A soft limit of this process, and of those that it starts, for as long as it lives.
+class soft_limit {
+ public:
+  soft_limit(__rlimit_resource what, rlim_t most) : what_(what) {
+    ::getrlimit(what_, &before_);
+    const rlimit tight{most, before_.rlim_max};
+    ::setrlimit(what_, &tight);
+  }
+  ~soft_limit() { ::setrlimit(what_, &before_); }
+  soft_limit(const soft_limit&) = delete;
+  soft_limit& operator=(const soft_limit&) = delete;
+
+ private:
+  __rlimit_resource what_;
+  rlimit before_{};
+};
+
+}  // namespace
+
 #if !defined(__SANITIZE_ADDRESS__)  // which takes more addresses than there are allowed here
 BOOST_AUTO_TEST_CASE(a_model_that_does_not_fit_is_told) {
   const scratch_folder folder;
-  rlimit before{};
-  ::getrlimit(RLIMIT_AS, &before);
-  const rlimit tight{rlim_t{1} << 30U, before.rlim_max};
-  ::setrlimit(RLIMIT_AS, &tight);
+  const soft_limit tight(RLIMIT_AS, rlim_t{1} << 30U);
   const auto done =
       run_furlong(folder, {"run", small_scenario(folder, "fedavg").string(), "--out", (folder / "run").string(),
                            "--set", "data.items=260000", "--set", "model.rank=512"});
-  ::setrlimit(RLIMIT_AS, &before);
   BOOST_TEST(done.code == 4);
-  BOOST_TEST(done.err.find("furlong: out of memory") != std::string::npos, done.err);
+  BOOST_TEST(done.err.starts_with("furlong: out of memory: the limit on address space (ulimit -v) is 1048576 kB"),
+             done.err);
   BOOST_TEST(done.err.find("make the model smaller (model.*)") != std::string::npos, done.err);
 }
+
+// Threads of libraries too: this one is RocksDB's, or one of CAF's.
+BOOST_AUTO_TEST_CASE(a_thread_that_cannot_be_started_ends_the_run) {
+  const scratch_folder folder;
+  const soft_limit tight(RLIMIT_AS, rlim_t{60} << 20U);
+  const auto done =
+      run_furlong(folder, {"run", small_scenario(folder, "furl").string(), "--out", (folder / "run").string()});
+  BOOST_TEST(done.code == 4, done.err);
+  BOOST_TEST(done.err.find("(ulimit -v) is 61440 kB: raise it") != std::string::npos, done.err);
+  BOOST_TEST(read_file(folder / "run/log.txt").find("(ulimit -v) is 61440 kB") != std::string::npos);
+}
 #endif
+
+// In place of the signal SIGXFSZ, which would end it without a word.
+BOOST_AUTO_TEST_CASE(a_file_that_grows_beyond_the_limit_is_named) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl").string();
+  const soft_limit tight(RLIMIT_FSIZE, 2048);
+  const auto done = run_furlong(folder, {"run", scenario, "--out", (folder / "run").string()});
+  BOOST_TEST(done.code == 4, done.err);
+  BOOST_TEST(done.err.find("run/scenario.toml") != std::string::npos, done.err);
+  BOOST_TEST(done.err.find("File too large") != std::string::npos, done.err);
+  BOOST_TEST(done.err.find("the limit on the size of a file (ulimit -f) is 2 kB: raise it") != std::string::npos,
+             done.err);
+}
 
 BOOST_AUTO_TEST_CASE(a_model_that_no_checkpoint_holds_is_refused_before_it_is_begun) {
   const scratch_folder folder;
