@@ -52,16 +52,17 @@ struct stage {
     run->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing_of(e.settings.network));
   }
 
-  gateway_actor gateway(const parent_actor& parent) {
+  gateway_actor gateway(const parent_actor& parent, clients_of_certificate clients_of = {}) {
     gateway_options options;
+    options.clients_of = std::move(clients_of);
     options.keeper = keeper;
     return system->spawn(gateway_behavior, run, parent, run->welcome, options);
   }
   /// A node opens a session and says hello.
   static void hello(const gateway_actor& to, const std::shared_ptr<listening_channel>& by,
-                    protocol::session_number session = 1) {
+                    protocol::session_number session = 1, protocol::client_range clients = {0, 23}) {
     caf::anon_send(to, session_opened{session, by});
-    caf::anon_send(to, session_frame{session, frame_of(protocol::hello{"test", {0, 23}, 7, {}, ""})});
+    caf::anon_send(to, session_frame{session, frame_of(protocol::hello{"test", clients, 7, {}, ""})});
   }
   static bool ends(caf::scoped_actor& self) {
     bool ended = false;
@@ -173,6 +174,29 @@ BOOST_AUTO_TEST_CASE(a_session_that_was_never_ready_ends_when_its_node_comes_aga
   stage::hello(gateway, third, 3);
   BOOST_TEST(third->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
   BOOST_TEST(again->heard<protocol::farewell>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
+  self->send_exit(parent, caf::exit_reason::user_shutdown);
+}
+
+// Its own command refuses such a range before it connects: only a node that was tampered with sends it.
+BOOST_AUTO_TEST_CASE(a_node_hosts_no_clients_outside_its_certificates_range) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  const auto parent = parent_that(*on.system, false);
+  const auto gateway = on.gateway(parent, [](const std::string&) { return protocol::client_range{5, 9}; });
+  protocol::session_number session = 0;
+  for (const protocol::client_range clients : {protocol::client_range{5, 10}, {4, 9}, {4, 10}, {10, 12}, {0, 23}}) {
+    const auto node = std::make_shared<listening_channel>();
+    stage::hello(gateway, node, ++session, clients);
+    BOOST_TEST(node->heard<protocol::farewell>(1, on.e.parts.shared) == 1U, clients.first << "-" << clients.last);
+    BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
+    BOOST_TEST(node->is_closed());
+  }
+  BOOST_TEST(on.keeper->counts().connections[static_cast<std::size_t>(turned_away::not_its_clients)] == 5U);
+  for (const protocol::client_range clients : {protocol::client_range{5, 9}, {6, 8}}) {
+    const auto node = std::make_shared<listening_channel>();
+    stage::hello(gateway, node, ++session, clients);
+    BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
+  }
   self->send_exit(parent, caf::exit_reason::user_shutdown);
 }
 

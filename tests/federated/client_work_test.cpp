@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <numeric>
 
 #include "federated/round.hpp"
 #include "federated/validation.hpp"
@@ -293,6 +294,23 @@ void check_noise(federated::rule_kind rule) {
 BOOST_AUTO_TEST_CASE(noise_is_normal_on_every_element_and_keyed) {
   check_noise(federated::rule_kind::mean);
   check_noise(federated::rule_kind::fedatt);
+}
+
+// Equal noise would not average out, and a client that knows its own would know everybody's.
+BOOST_AUTO_TEST_CASE(every_client_draws_its_own_noise) {
+  auto settings = plain(algorithm_kind::fedavg);
+  settings.client.lr = 0.0F;  // nothing but noise
+  settings.aggregation.noise = 0.5;
+  const auto e = tests::make_experiment(settings, clients, {}, {});
+  const auto values = [](const outcome& of) {
+    return std::vector<double>(of.update.change.values.begin(), of.update.change.values.end());
+  };
+  const auto a = values(outcome(e, 9));
+  const auto b = values(outcome(e, 10));
+  BOOST_REQUIRE(a.size() == b.size());
+  const auto correlation =
+      std::inner_product(a.begin(), a.end(), b.begin(), 0.0) / 0.25 / static_cast<double>(a.size());
+  BOOST_TEST(std::abs(correlation) < 5 / std::sqrt(static_cast<double>(a.size())));
 }
 
 // The noise is as strong as it says whatever the bound: nothing of it is clipped away.

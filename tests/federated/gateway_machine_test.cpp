@@ -114,6 +114,23 @@ BOOST_AUTO_TEST_CASE(a_node_reports_for_its_own_clients_only) {
   BOOST_TEST(one.take<settled>().size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(a_node_ends_tasks_of_its_own_clients_only) {
+  gateway one;
+  one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out);
+  one.out.clear();
+  for (const session_number session : {2U, 3U})  // of other clients; of nobody
+    one.machine.on_failures(session, {{one.task(0, 1), one.task(0, 2)}}, 0, one.out);
+  BOOST_TEST(one.out.empty());
+  one.machine.on_failures(1, {{one.task(0, 2)}}, 0, one.out);
+  const auto told = one.take<settled>();
+  BOOST_REQUIRE(told.size() == 1U);
+  BOOST_REQUIRE(told[0].each.size() == 1U);
+  BOOST_TEST((told[0].each[0].id == one.task(0, 2)));
+  BOOST_TEST((told[0].each[0].why == federated::rejection::client_failed));
+  one.report(1, one.task(0, 1));
+  BOOST_TEST((one.take<settled>().at(0).each.at(0).what == outcome::folded));
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_node_has_a_while_to_come_back) {
   gateway one;
   one.machine.on_session_lost(1, 10, one.out);

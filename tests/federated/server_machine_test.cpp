@@ -12,14 +12,17 @@
 #include "tests/support/updates.hpp"
 
 using namespace furlong;
+using federated::outcome;
 using federated::partial_aggregate;
 using federated::rejection;
+using federated::task_id;
 using namespace furlong::federated::protocol;
 
 namespace {
 
-federated::experiment two_aggregators() {
+federated::experiment two_aggregators(federated::aggregation_settings rule = {}) {
   federated::run_settings settings;
+  settings.aggregation = rule;
   settings.rounds = 3;
   settings.participation.per_round = 8;
   settings.aggregators = 2;
@@ -28,29 +31,40 @@ federated::experiment two_aggregators() {
 
 /// A round that has just begun.
 struct open_round {
-  federated::experiment e = two_aggregators();
+  federated::experiment e;
   server_machine server{e, federated::initial_state(e)};
   std::vector<assign> shares;
 
-  open_round() {
+  explicit open_round(federated::aggregation_settings rule = {}) : e(two_aggregators(rule)) {
     BOOST_REQUIRE(std::holds_alternative<proceed>(server.start().at(0)));
     for (auto& effect : server.on_proceed()) shares.push_back(std::get<assign>(effect));
     BOOST_REQUIRE(shares.size() == 2U);
   }
-  /// What aggregator `a` answers when each of its clients reports a random update.
-  [[nodiscard]] send_partial answer(std::uint32_t a) const {
+  /// What aggregator `a` answers when each of its clients reports a random update of values below `size`.
+  [[nodiscard]] send_partial answer(std::uint32_t a, float size = 1.0F) const {
     aggregator_machine machine(e, a, 100, notices::with_partial);
     aggregator_effects out;
     machine.on_assignment(shares[a].from, shares[a].tasks, true, out);
     models::random_stream stream(a, models::purpose::test);
     for (const auto& task : shares[a].tasks) {
-      auto update = tests::random_update(stream, e.parts.shared);
+      auto update = tests::random_update(stream, e.parts.shared, size);
       update.id = task;
       BOOST_REQUIRE(!machine.on_update(update, out));
     }
     return std::get<send_partial>(out.back());
   }
   void tell(std::uint32_t a) { BOOST_TEST(server.on_settled(a, answer(a).settled, 0).empty()); }
+  /// Both aggregators tell and send, and the next round begins.
+  std::vector<assign> next(float size) {
+    for (const std::uint32_t a : {0U, 1U}) {
+      const auto sent = answer(a, size);
+      BOOST_TEST(server.on_settled(a, sent.settled, 0).empty());
+      BOOST_REQUIRE(server.on_partial(sent.partial, 0));
+    }
+    std::vector<assign> given;
+    for (auto& effect : server.on_proceed()) given.push_back(std::get<assign>(effect));
+    return given;
+  }
 };
 
 }  // namespace
@@ -207,6 +221,40 @@ BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
   BOOST_TEST((machine.on_update(update, out).value() == rejection::duplicate));
   machine.on_failure(update.id, out);
   BOOST_TEST(out.size() == 1U);
+}
+
+// By then its client may be at work on the next one.
+BOOST_AUTO_TEST_CASE(a_settlement_of_another_task_of_the_client_changes_nothing) {
+  open_round round;
+  const auto open = round.shares[0].tasks[0];
+  const auto before = round.server.state().counts;
+  for (auto other :
+       {task_id{open.run, 1, open.client, 0}, {open.run, 0, open.client, 1}, {open.run + 1, 0, open.client, 0}})
+    for (const auto what : {outcome::folded, outcome::rejected, outcome::dropped, outcome::late}) {
+      federated::settlement one;
+      one.id = other;
+      one.what = what;
+      one.examples = 7;
+      BOOST_TEST(round.server.on_settled(0, {one}, 0).empty());
+    }
+  BOOST_TEST(round.server.in_flight() == 8U);
+  BOOST_TEST(round.server.folding() == 0U);
+  BOOST_TEST((round.server.state().counts == before));
+  BOOST_TEST(round.next(1.0F).size() == 2U);  // its own end still counts
+}
+
+// Clients that move by more than 30 would all be refused in the next round, and in all after it.
+BOOST_AUTO_TEST_CASE(fedatts_constants_of_the_next_round_follow_this_one) {
+  federated::aggregation_settings rule;
+  rule.rule = federated::rule_kind::fedatt;
+  rule.max_norm = 1024.0;
+  open_round round(rule);
+  const auto given = round.next(3.0F);
+  const auto& reference = given.at(0).from->reference;
+  BOOST_REQUIRE(reference.size() == round.e.parts.shared->count());
+  BOOST_TEST(*std::ranges::max_element(reference) > 1.0);
+  BOOST_TEST((reference == round.server.state().reference));
+  BOOST_TEST((reference == given.at(1).from->reference));
 }
 
 BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {

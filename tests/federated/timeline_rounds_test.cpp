@@ -35,6 +35,19 @@ BOOST_AUTO_TEST_CASE(over_selection_takes_the_fastest_and_the_rest_is_surplus) {
   BOOST_TEST(made.reports[0].selected == 10U);
 }
 
+// As validation, the message limits and the reference say: never fewer than the share asked for.
+BOOST_AUTO_TEST_CASE(over_selection_is_rounded_up) {
+  const std::tuple<std::uint32_t, double, std::uint64_t> cases[] = {
+      {5, 1.3, 7}, {5, 1.01, 6}, {3, 1.1, 4}, {10, 1.1, 11}, {7, 1.0, 7}};
+  for (const auto& [per_round, factor, asked] : cases) {
+    auto settings = plain_settings();
+    settings.rounds = 1;
+    settings.participation.per_round = per_round;
+    settings.participation.over_selection = factor;
+    BOOST_TEST(run_serially(simulated(settings)).reports.at(0).selected == asked, per_round << " times " << factor);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(too_few_reports_abandon_a_round_and_the_model_stays) {
   auto settings = plain_settings();
   settings.rounds = 1;

@@ -70,6 +70,20 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_the_layout_is_a_wrong_shape) {
     BOOST_TEST((verdict(spoilers[i]) == rejection::wrong_shape), "spoiler " << i);
 }
 
+// A row's values would be added twice, past the norm bound.
+BOOST_AUTO_TEST_CASE(a_row_is_listed_once) {
+  const auto of_the_table = [](std::uint32_t row) {  // rows 0 and `row`
+    return verdict([row](auto& u) {
+      u.change.pieces[3] = {true, 1, 2, 32};
+      u.change.rows[2] = row;
+    });
+  };
+  BOOST_TEST((verdict([](auto& u) { u.change.rows[1] = 3; }) == rejection::wrong_shape));
+  BOOST_TEST((of_the_table(0) == rejection::wrong_shape));
+  BOOST_TEST(!of_the_table(5));
+  BOOST_TEST(!verdict([](auto&) {}));  // what one update listed is no matter of the next
+}
+
 BOOST_AUTO_TEST_CASE(one_value_that_is_not_finite_is_enough) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                           -std::numeric_limits<float>::infinity()})
