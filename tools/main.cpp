@@ -48,7 +48,9 @@ void add_run(CLI::App& app, command& chosen) {
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
   sub->add_flag("--resume", options->resume, "go on from the checkpoint in the run directory");
-  sub->add_option("--engine", options->engine, "actors, or the plain loop that reads like the papers")
+  sub->add_option("--engine", options->engine,
+                  "actors, or one thread without them: under the real clock the plain loop that reads "
+                  "like the papers, in virtual time the same timeline")
       ->transform(one_of(engines))
       ->option_text("actors|reference");
   add_log_level(sub, options->log_level, "of log.txt (default info)");

@@ -200,7 +200,8 @@ BOOST_AUTO_TEST_CASE(threads_aggregators_and_engine_do_not_change_a_bit) {
          std::vector<std::vector<std::string>>{{"--threads", "1"},
                                                {"--threads", "2"},
                                                {"--threads", "4", "--set", "topology.aggregators=3"},
-                                               {"--engine", "reference"}}) {
+                                               {"--engine", "reference"},
+                                               {"--engine", "reference", "--set", "scenario.clock=real"}}) {
       const auto run = folder / (kind + std::to_string(number++));
       std::vector<std::string> line = {"run", scenario, "--out", run.string()};
       line.insert(line.end(), words.begin(), words.end());
