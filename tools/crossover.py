@@ -5,8 +5,9 @@ usage: crossover.py --furlong PROGRAM [--out DIR] [--jobs N] [--smoke]
 
 Runs a `furlong sweep` per scenario of scenarios/crossover/ and dropout rate into DIR (runs/crossover; what is finished
 there is kept), then writes docs/images/crossover.svg and the tables of docs/crossover.md, between its two markers. With
---smoke a few tiny runs, and figure and tables go into DIR instead, a temporary folder unless --out is given. Exit codes
-are those of furlong: 3 for missing data.
+--smoke a few tiny runs, and figure and tables go into DIR instead, a temporary folder unless --out is given.
+MovieLens-1M is looked for under $FURLONG_DATA, data/ and ../shared/data. Exit codes are those of furlong: 3 for missing
+data.
 """
 import argparse
 import json
@@ -51,6 +52,12 @@ class Part:
         return PARTICIPATIONS if self.dropout == 0 else WITH_DROPOUT
 
 
+def data_root():
+    """The first folder that has ml-1m; where none has, the first, so that furlong's message names it."""
+    roots = [os.environ.get("FURLONG_DATA") or ROOT / "data", ROOT / "data", ROOT.parent / "shared" / "data"]
+    return str(next((root for root in roots if (pathlib.Path(root) / "ml-1m").is_dir()), roots[0]))
+
+
 def parts(rates):
     """All sweeps. Without dropout every update reaches the server, and it does not matter when clients commit."""
     for rate in rates:
@@ -74,7 +81,8 @@ def sweep(part, options):
         command += ["--set", f'private.commit="{part.commit}"']
     if options.smoke:
         command.append("--smoke")
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, check=False)
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, check=False,
+                          env=dict(os.environ, FURLONG_DATA=data_root()))
     if done.returncode != 0:
         sys.exit(done.returncode)
     rows = []
