@@ -1,6 +1,7 @@
 #include "scenarios/text_files.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/text_options.hpp"
@@ -78,6 +79,21 @@ std::vector<fs::path> files_of(const fs::path& folder) {
 
 bool is_heading(std::string_view line) { return line.size() > 1 && line.front() == '=' && line.back() == '='; }
 
+/// Takes the first sentence off a paragraph that is not empty and begins with a word: up to and with a word ".", "!" or
+/// "?", or all of it. What is left begins with a word, too.
+std::string_view take_sentence(std::string_view& paragraph) {
+  constexpr std::string_view blanks = " \t\r\n";
+  std::size_t end = 0;
+  for (std::size_t begin = 0; begin < paragraph.size(); begin = paragraph.find_first_not_of(blanks, end)) {
+    end = std::min(paragraph.find_first_of(blanks, begin), paragraph.size());
+    const auto word = paragraph.substr(begin, end - begin);
+    if (word == "." || word == "!" || word == "?") break;
+  }
+  const auto sentence = paragraph.substr(0, end);
+  paragraph = trimmed(paragraph.substr(end));
+  return sentence;
+}
+
 /// Takes a user and the tab after it off a line; empty, and the line is as it was, where there is none. Blanks are part
 /// of a name, but not a name.
 std::string_view take_user(std::string_view& line) {
@@ -129,14 +145,18 @@ result<void> read_sentences(const fs::path& file, const line_settings& settings,
                   "expected a user, a tab and a sentence, or set data.user_column = false");
     line = trimmed(line);
     if (line.empty() || (settings.skip_headings && is_heading(line))) continue;
-    if (!is_utf8(user) || !tokens.append(line, to)) return not_utf8(place());
+    if (!is_utf8(user)) return not_utf8(place());
     auto owner = nobody;
     if (settings.user_column) {
       const auto client = client_of(user, use, to, place());
       if (!client) return tl::unexpected(client.error());
       owner = *client;
     }
-    to.end_text(owner);
+    while (!line.empty()) {
+      const auto sentence = settings.cut ? take_sentence(line) : std::exchange(line, {});
+      if (!tokens.append(sentence, to)) return not_utf8(place());
+      to.end_text(owner);
+    }
   }
   if (to.texts() == before)
     return fail(error::kind::data, file.string(), "has no sentences", "expected one sentence a line");

@@ -26,6 +26,7 @@ struct line_settings {
   token_settings tokens;
   bool skip_headings = true;  ///< leave lines like "= Title =" out
   bool user_column = false;   ///< lines are user<TAB>sentence, and a user is a client
+  bool cut = false;           ///< a line is a paragraph: a sentence ends after a word ".", "!" or "?", and at its end
 };
 
 /// Appends the sentences of a file. Lines without words are none. Without a user column they are nobody's for now, and

@@ -60,7 +60,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   const auto files = find_text_files(path);
   if (!files) return tl::unexpected(files.error());
   const line_settings lines{read_token_settings(options, read_token_kind(options)), options.flag("skip_headings"),
-                            options.flag("user_column")};
+                            options.flag("user_column"), options.flag("cut_sentences")};
   dataset data;
   data.files = files->train;
   for (const auto& file : {files->validation, files->test})
@@ -150,6 +150,12 @@ dataset_entry text_entry() {
        .type = option_type::boolean,
        .fallback = true,
        .doc = "Leave lines out that begin and end with =, the headings of WikiText."},
+      {.name = "cut_sentences",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc =
+           "A line is a paragraph, as in WikiText: a sentence ends after each word `.`, `!` or `?`, and at the end of "
+           "the line."},
       token_kind_option("words"),
   };
   add_options(entry.options, token_options(0));

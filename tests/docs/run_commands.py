@@ -100,7 +100,7 @@ def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
     if words[0] != "furlong" and not script:
         return "neither furlong, nor a script of tools/, nor ./dev"
     movielens = any("movielens" in word for word in words)
-    on_texts = r"(scenarios|runs)/(furl-|nwp-|ptb-|quickstart-texts)"
+    on_texts = r"(scenarios|runs)/(furl-|nwp-|ptb-|wikitext-|quickstart-texts)"
     texts = script or any(re.match(on_texts, word) for word in words)
     small = SMOKE if movielens else ["--smoke"] if texts and words[1] == "sweep" else []
     line = [sys.executable if script else furlong, *words[1:], *small]

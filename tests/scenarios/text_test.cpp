@@ -69,6 +69,30 @@ BOOST_AUTO_TEST_CASE(sentences_are_dealt_and_the_parts_of_the_data_kept) {
              "<start> = Heading = <end>");
 }
 
+BOOST_AUTO_TEST_CASE(paragraphs_are_cut_into_sentences) {
+  const temporary_directory root;
+  root.write("wiki/wiki.train.tokens", " = Title = \n \n One . Two ! \t Is it 3.5 ? . and a rest\n alone \n last .\n");
+  const auto of = [&](const char* cut) {
+    const auto data =
+        load({{"path", "wiki"}, {"clients", "1"}, {"order", "time"}, {"cut_sentences", cut}}, root.path());
+    const auto all = texts_of(*data.clients, 0, part::train);
+    return std::multiset<std::string>(all.begin(), all.end());
+  };
+  BOOST_TEST(
+      (of("true") == std::multiset<std::string>{"<start> . <end>", "<start> Is it 3.5 ? <end>", "<start> One . <end>",
+                                                "<start> Two ! <end>", "<start> alone <end>",
+                                                "<start> and a rest <end>", "<start> last . <end>"}));
+  BOOST_TEST((of("false") == std::multiset<std::string>{"<start> One . Two ! Is it 3.5 ? . and a rest <end>",
+                                                        "<start> alone <end>", "<start> last . <end>"}));
+
+  root.write("chat.txt", "ann\tHi . You ?\nbob\tYes .\nann\tBye\n");
+  const auto users =
+      load({{"path", "chat.txt"}, {"user_column", "true"}, {"order", "time"}, {"cut_sentences", "true"}}, root.path());
+  BOOST_TEST((texts_of(*users.clients, 0, part::train) ==
+              names{"<start> Hi . <end>", "<start> You ? <end>", "<start> Bye <end>"}));
+  BOOST_TEST((texts_of(*users.clients, 1, part::train) == names{"<start> Yes . <end>"}));
+}
+
 BOOST_AUTO_TEST_CASE(sentences_are_dealt_by_the_seed) {
   const small_ptb root;
   const auto of = [&](const char* seed) {

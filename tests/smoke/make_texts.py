@@ -3,8 +3,9 @@
 
 usage: make_texts.py FOLDER
 
-Makes FOLDER/ptb and FOLDER/furl-openstack in the layout of the real data, for smoke tests on machines without these. The
-stand-in of PTB has as many word types as PTB, so that a model that learned nothing has the same perplexity on both.
+Makes FOLDER/ptb, FOLDER/wikitext-2 and FOLDER/furl-openstack in the layout of the real data, for smoke tests on machines
+without these. The stand-in of PTB has as many word types as PTB, so that a model that learned nothing has the same
+perplexity on both.
 """
 import random
 import sys
@@ -34,6 +35,18 @@ def write_ptb(folder: Path, stream: random.Random) -> None:
         raise ValueError("some words never occur")
 
 
+def write_wikitext(folder: Path, stream: random.Random) -> None:
+    """Paragraphs of several sentences below headings. More word types than wikitext-reduced keeps."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, lines in (("train", 1200), ("valid", 100), ("test", 100)):
+        with open(folder / f"{part}.txt", "w", encoding="utf-8") as out:
+            for line in range(lines):
+                if line % 10 == 0:
+                    out.write(f" \n = w{line % FREQUENT} = \n \n")
+                sentences = [" ".join([*sentence(stream, 4, 20), f"r{3 * line + i}", "."]) for i in range(3)]
+                out.write(" " + " ".join(sentences) + " \n")
+
+
 def write_openstack(folder: Path, stream: random.Random) -> None:
     """Users who write about two projects each; what is frequent depends on the project."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +56,7 @@ def write_openstack(folder: Path, stream: random.Random) -> None:
             for text in range(50):
                 project = (user + text % 2) % 12
                 words = sentence(stream, 3, 10, project) + [f"own{user}x{stream.randint(0, 3)}"]
-                out.write(f"{user}\t{project}\t{' '.join(words)}\n")
+                out.write(f"{user}\t{2 * project}\t{' '.join(words)}\n")  # 22 is what the binary ones call positive
 
 
 def main() -> None:
@@ -51,6 +64,7 @@ def main() -> None:
         sys.exit(__doc__)
     folder = Path(sys.argv[1])
     write_ptb(folder / "ptb", random.Random(1))
+    write_wikitext(folder / "wikitext-2", random.Random(3))
     write_openstack(folder / "furl-openstack", random.Random(2))
 
 
