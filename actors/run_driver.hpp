@@ -36,7 +36,9 @@ struct run_driver {
   /// Makes private values and `state` durable.
   [[nodiscard]] result<void> save(federated::protocol::server_state state) {
     watch->pause();
-    if (auto synced = run->store.sync(); !synced) return synced;
+    auto saved = run->store.save(state.version);
+    if (!saved) return tl::unexpected(saved.error());
+    state.private_save = *saved;
     watch->tell(state);
     if (run->observer.on_checkpoint)
       if (auto written = run->observer.on_checkpoint(state); !written) return written;

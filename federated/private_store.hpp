@@ -2,8 +2,8 @@
 //
 // Order of a checkpoint at server version V (idea: what a checkpoint covers can always be read back):
 //   1. commit() every private value kept at versions below V               (atomic per client, maybe not yet durable)
-//   2. sync()                                                              (all of them durable)
-//   3. the checkpoint of V is made durable elsewhere
+//   2. save(V)                                                             (all of them durable, and known by an id)
+//   3. the checkpoint of V, which names that id, is made durable elsewhere
 //   4. covered(V)                                                          (older values may now be dropped)
 // A store keeps, per client, the newest value that the last durable checkpoint covers, and the newer one if there is
 // one. After a crash it is opened with the checkpoint's history, and load() returns what an uninterrupted run would
@@ -19,8 +19,16 @@
 
 namespace furlong::federated {
 
+/// One save of one store. All zero: of a store that keeps nothing beyond the process.
+struct store_save {
+  std::uint64_t store = 0;    ///< the store's id
+  std::uint64_t id = 0;       ///< of the save
+  std::uint64_t version = 0;  ///< server version at which it was made
+  friend bool operator==(const store_save&, const store_save&) = default;
+};
+
 /// Thread-safe: any calls for distinct clients may run at once; calls for one client must follow one another;
-/// sync(), covered() and visit() run while no commit() does.
+/// sync(), save(), covered() and visit() run while no commit() does.
 class private_store {
  public:
   virtual ~private_store() = default;
@@ -34,6 +42,10 @@ class private_store {
                                             const models::private_parameters& value) = 0;
   /// Returns when all earlier commits survive a crash of the machine.
   [[nodiscard]] virtual result<void> sync() = 0;
+  /// sync(), and puts on record what the store has at `version`: whoever opens it later has that much or an error.
+  [[nodiscard]] virtual result<store_save> save(std::uint64_t /*version*/) {
+    return sync().map([] { return store_save{}; });
+  }
   /// Says that a checkpoint of `version` is durable.
   virtual void covered(std::uint64_t version) = 0;
   /// Forgets a client: no byte of its values is left anywhere. False when it had none. Survives a crash.

@@ -19,7 +19,7 @@ struct PrivateRecord {
 
 struct StoreManifest {
   # What a store is, in a sealed file beside its shards.
-  format @0 :UInt16;              # 1: a family per client, not encrypted; 2: what layout and keySalt say
+  format @0 :UInt16;              # 3; 1 and 2: of earlier releases, which have no root.furlong
   run @1 :UInt64;
   shards @2 :UInt32;
   signature @3 :Text;             # the private layout: "name rows cols" per tensor, a line each
@@ -31,4 +31,27 @@ struct StoreManifest {
   keySalt @9 :Data;               # of an encrypted store, else empty
   keyCheck @10 :Data;             # what the right key gives
   covered @11 :UInt64;            # values that only checkpoints before this version cover may be overwritten
+  storeId @12 :UInt64;            # drawn when the store was made
+}
+
+struct ShardState {
+  # What a shard had at a moment: it never has less.
+  shard @0 :UInt32;
+  generation @1 :UInt32;
+  writes @2 :UInt64;              # to this generation so far
+  records @3 :UInt64;
+  manifest @4 :UInt64;            # number of RocksDB's MANIFEST
+  manifestBytes @5 :UInt64;
+  log @6 :UInt64;                 # number of its newest log
+  logBytes @7 :UInt64;
+}
+
+struct StoreRoot {
+  # The last save of a store, in a sealed file beside its shards.
+  storeId @0 :UInt64;
+  save @1 :UInt64;                # its id; 0: there was none yet
+  version @2 :UInt64;             # server version at which it was made
+  baseSave @3 :UInt64;            # the save of the checkpoint that was durable when it was made
+  baseVersion @4 :UInt64;
+  shards @5 :List(ShardState);    # those that have anything
 }

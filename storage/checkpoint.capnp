@@ -32,6 +32,7 @@ struct Checkpoint {
   best @24 :BestModel;        # absent: none
   dataSha256 @25 :Text;       # of the files that the data were read from; empty: there are none
   targetId @26 :Text;         # of the target that was reached; empty in older files
+  privateSave @27 :PrivateSave;  # of the run's private store; absent in older files
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -68,6 +69,12 @@ struct Checkpoint {
   struct OldModel {
     version @0 :UInt64;
     model @1 :Data;             # as Checkpoint.model
+  }
+
+  struct PrivateSave {
+    store @0 :UInt64;
+    id @1 :UInt64;
+    version @2 :UInt64;
   }
 
   struct BestModel {

@@ -188,6 +188,12 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   if (state.target_reached) out.setTargetReached(*state.target_reached);
   out.setTargetVersion(state.target_version);
   out.setTargetId(state.target_id);
+  if (const auto& saved = state.private_save; saved.store != 0) {
+    auto to = out.initPrivateSave();
+    to.setStore(saved.store);
+    to.setId(saved.id);
+    to.setVersion(saved.version);
+  }
   if (state.best) {
     auto best = out.initBest();
     best.setMetric(state.best->metric);
@@ -276,6 +282,9 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   if (in.getTargetReached() >= 0) state.target_reached = in.getTargetReached();
   state.target_version = in.getTargetVersion();
   state.target_id = in.getTargetId().cStr();
+  if (in.hasPrivateSave())
+    state.private_save = {in.getPrivateSave().getStore(), in.getPrivateSave().getId(),
+                          in.getPrivateSave().getVersion()};
   if (in.hasBest()) {
     const auto from = in.getBest();
     federated::protocol::best_model best{from.getMetric().cStr(), from.getScoring().cStr(), from.getFigure(),

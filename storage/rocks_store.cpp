@@ -9,6 +9,7 @@
 #include "storage/detail/files.hpp"
 #include "storage/detail/generations.hpp"
 #include "storage/detail/manifest.hpp"
+#include "storage/detail/root.hpp"
 #include "storage/detail/shard.hpp"
 
 namespace furlong::storage {
@@ -77,7 +78,10 @@ struct rocks_store::content {
   result<void> start(std::uint32_t open_shards, const store_options* begins);
   /// Fails, and changes nothing, when values that the new life begins from may be overwritten.
   [[nodiscard]] result<void> begin_life(const store_options& options);
-  [[nodiscard]] result<void> check_reaches(std::uint64_t from) const;
+  [[nodiscard]] result<void> check_fits(std::uint64_t from, const federated::store_save& save) const;
+  /// Gives a new store, or one of an earlier release, an id and a root.
+  [[nodiscard]] result<void> give_root();
+  [[nodiscard]] result<void> save(std::uint64_t version);
   /// Puts the last durable checkpoint on record, before a commit overwrites what only older ones cover.
   [[nodiscard]] result<void> record_covered();
   [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const { return manifest.spread.shard_of(client); }
@@ -90,6 +94,8 @@ struct rocks_store::content {
 
   store_manifest manifest;
   detail::store_facts facts;
+  detail::store_root root;
+  federated::store_save base;  // of the last durable checkpoint
   detail::folder_lock lock;
   std::mutex manifest_lock;
   std::atomic<std::uint64_t> recorded;  // manifest.covered, as it is on disk
@@ -105,15 +111,21 @@ result<void> rocks_store::content::start(std::uint32_t open_shards, const store_
   auto taken = detail::folder_lock::take(facts.folder, facts.read_only);
   if (!taken) return tl::unexpected(taken.error());
   lock = std::move(*taken);
+  const auto count = manifest.spread.shards;
+  if (manifest.id != 0) {
+    auto read = detail::read_root(facts.folder, manifest.id, count);
+    if (!read) return tl::unexpected(read.error());
+    root = std::move(*read);
+  }
   if (begins != nullptr)
     if (auto begun = begin_life(*begins); !begun) return begun;
-  const auto generations = detail::find_generations(facts.folder, manifest.spread.shards, !facts.read_only);
-  if (!generations) return tl::unexpected(generations.error());
-  for (std::uint32_t i = 0; i < manifest.spread.shards; ++i)
-    shards.push_back(std::make_unique<detail::shard>(facts, i, (*generations)[i]));
+  const auto contents =
+      detail::find_generations(facts.folder, count, manifest.id == 0 ? nullptr : &root.shards, !facts.read_only);
+  if (!contents) return tl::unexpected(contents.error());
+  for (std::uint32_t i = 0; i < count; ++i) shards.push_back(std::make_unique<detail::shard>(facts, i, (*contents)[i]));
   place.assign(shards.size(), recent.end());
   limit = std::max(1U, open_shards);
-  return {};
+  return begins != nullptr && manifest.id == 0 ? give_root() : result<void>();
 }
 
 result<void> rocks_store::content::begin_life(const store_options& options) {
@@ -123,7 +135,8 @@ result<void> rocks_store::content::begin_life(const store_options& options) {
   else
     facts.history.begin(options.history);
   const auto from = facts.history.bound(last);
-  if (auto reached = check_reaches(from); !reached) return reached;
+  if (auto fits = check_fits(from, options.save); !fits) return fits;
+  base = options.save;
   manifest.history = facts.history;
   manifest.covered = std::min(manifest.covered, from);
   if (auto written = write_manifest(facts.folder, manifest); !written) return written;
@@ -132,13 +145,51 @@ result<void> rocks_store::content::begin_life(const store_options& options) {
   return {};
 }
 
-result<void> rocks_store::content::check_reaches(std::uint64_t from) const {
-  if (from == 0 || from >= manifest.covered) return {};  // from 0 on, nothing is needed
-  return fail(error::kind::data, facts.folder.string(),
-              "the private store is ahead of the checkpoint of version " + std::to_string(from) +
+result<void> rocks_store::content::check_fits(std::uint64_t from, const federated::store_save& save) const {
+  const auto refuse = [&](const std::string& reason) {
+    return fail(error::kind::data, facts.folder.string(), reason,
+                "restore the store and the checkpoint from the same copy, or start the run anew");
+  };
+  if (from != 0 && from < manifest.covered)  // from 0 on, nothing is needed
+    return refuse("the private store is ahead of the checkpoint of version " + std::to_string(from) +
                   ": it has gone on after the one of version " + std::to_string(manifest.covered) +
-                  ", and may have overwritten what the older one covers",
-              "restore the store and the checkpoint from the same copy, or start the run anew");
+                  ", and may have overwritten what the older one covers");
+  if (save.store == 0) return {};
+  if (save.store != manifest.id) return refuse("the private store is not the one that the checkpoint was written with");
+  if (save == root.last || save == root.base) return {};
+  const auto& last = root.last;
+  return refuse("the checkpoint of version " + std::to_string(save.version) +
+                " belongs to another state of the private store, which was last saved at version " +
+                std::to_string(last.version) + (last.version < save.version ? ": the store is older" : ""));
+}
+
+result<void> rocks_store::content::give_root() {
+  const auto id = detail::random_id();
+  if (!id) return tl::unexpected(id.error());
+  root = {{*id, 0, 0}, {*id, 0, 0}, detail::shard_states(shards.size())};
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const auto has = shards[i]->state();
+    if (!has) return tl::unexpected(has.error());
+    root.shards[i] = *has;
+  }
+  if (auto written = write_root(facts.folder, root); !written) return written;
+  manifest.id = *id;
+  return write_manifest(facts.folder, manifest);
+}
+
+result<void> rocks_store::content::save(std::uint64_t version) {
+  detail::store_root next{{manifest.id, 0, version}, base, {}};
+  const auto id = detail::random_id();
+  if (!id) return tl::unexpected(id.error());
+  next.last.id = *id;
+  for (auto& part : shards) {
+    const auto has = part->state();
+    if (!has) return tl::unexpected(has.error());
+    next.shards.push_back(*has);
+  }
+  if (auto written = write_root(facts.folder, next); !written) return written;
+  root = std::move(next);
+  return {};
 }
 
 result<void> rocks_store::content::record_covered() {
@@ -200,7 +251,8 @@ bool rocks_store::is_vacant(const fs::path& folder) {
   const auto all = detail::files_in(folder);
   return all && std::ranges::all_of(*all, [](const fs::path& path) {
            const auto name = path.filename();
-           return name == "LOCK" || name == "store.furlong.new" || name == "lost+found";
+           return name == "LOCK" || name == "root.furlong" || name == "root.furlong.new" ||
+                  name == "store.furlong.new" || name == "lost+found";
          });
 }
 
@@ -230,7 +282,7 @@ result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder,
   if (auto made = detail::make_folder(folder); !made) return tl::unexpected(made.error());
   auto made = std::make_unique<content>(folder, std::move(private_layout), manifest, keys, false);
   if (auto started = made->start(options.open_shards, nullptr); !started) return tl::unexpected(started.error());
-  if (auto written = write_manifest(folder, manifest); !written) return tl::unexpected(written.error());
+  if (auto begun = made->give_root(); !begun) return tl::unexpected(begun.error());
   return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
 }
 
@@ -281,7 +333,17 @@ result<void> rocks_store::sync() {
   return {};
 }
 
-void rocks_store::covered(std::uint64_t version) { content_->facts.covered = version; }
+result<federated::store_save> rocks_store::save(std::uint64_t version) {
+  if (content_->facts.read_only)
+    return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
+                "the store was opened for reading");
+  return sync().and_then([&] { return content_->save(version); }).map([&] { return content_->root.last; });
+}
+
+void rocks_store::covered(std::uint64_t version) {
+  content_->facts.covered = version;
+  if (content_->root.last.version == version) content_->base = content_->root.last;
+}
 
 result<void> rocks_store::visit(
     const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) {
@@ -300,7 +362,10 @@ result<void> rocks_store::visit(
 const models::layout_ptr& rocks_store::layout() const { return content_->facts.layout; }
 std::uint64_t rocks_store::run() const { return content_->manifest.run; }
 std::uint64_t rocks_store::covered() const { return content_->recorded; }
-result<void> rocks_store::check_reaches(std::uint64_t version) const { return content_->check_reaches(version); }
+const federated::store_save& rocks_store::last_save() const { return content_->root.last; }
+result<void> rocks_store::check_fits(std::uint64_t version, const federated::store_save& save) const {
+  return content_->check_fits(version, save);
+}
 std::uint32_t rocks_store::shards() const { return content_->manifest.spread.shards; }
 store_layout rocks_store::kind() const { return content_->manifest.spread.layout; }
 bool rocks_store::encrypted() const { return content_->manifest.encrypted(); }

@@ -2,14 +2,14 @@
 // bucket of clients. docs/private-store.md says which layout suits what, and what encryption protects.
 //
 // The folder of a store holds its description (store.furlong: format, run, private layout, store layout, number of
-// shards, lives, and a check value of the key where it is encrypted), a lock, and a folder per shard and generation,
-// each a RocksDB database with the families of some hundred clients, or some thousand clients in buckets.
-// Shards are opened when they are needed, and the least recently used are closed again. Nothing is kept for clients
-// that were never stored.
+// shards, lives, and a check value of the key where it is encrypted), its root (root.furlong: what each shard had at
+// the last save), a lock, and a folder per shard and generation, each a RocksDB database with the families of some
+// hundred clients, or some thousand clients in buckets. Shards are opened when they are needed, and the least recently
+// used are closed again. Nothing is kept for clients that were never stored.
 //
 // What survives: a commit survives a kill of the process at once, and a crash of the machine after sync(). A commit is
 // never seen half. Damage is found and named, with the client's number where it can be told; nothing is ever skipped.
-// The one exception that no reader of a log can make good: a file that was cut off exactly between two records.
+// A log that was cut off exactly between two records, or is gone, is noticed when that lost anything of the last save.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,8 @@ struct store_options {
   /// The run may have gone on while the store was closed: a node's, whose server did not stop. Then its life goes on,
   /// with all that was committed in it, unless `history` has one that began since.
   bool same_life = false;
+  /// What the checkpoint that the life begins from names as the save that belongs to it. All zero: unknown.
+  federated::store_save save = {};
   /// On creation, decides the number of shards: per client one for 400 of them, 256 at most; bucketed one for each
   /// bucket, 64 at most.
   std::uint32_t expected_clients = 1;
@@ -88,6 +90,8 @@ class rocks_store final : public federated::private_store {
   result<bool> load(std::uint32_t client, models::private_parameters& out) override;
   result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override;
   result<void> sync() override;
+  /// Fails when the store was opened for reading.
+  result<federated::store_save> save(std::uint64_t version) override;
   void covered(std::uint64_t version) override;
   /// Leaves no byte of the client's values, nor its number, in any file: its shard is written anew without it. False
   /// when there was no such client. Survives a crash: either nothing has happened, or it is done, or it is when the
@@ -107,9 +111,11 @@ class rocks_store final : public federated::private_store {
   [[nodiscard]] std::uint64_t run() const;
   /// The last checkpoint after which values were committed: what only earlier ones cover may be overwritten. 0: none.
   [[nodiscard]] std::uint64_t covered() const;
-  /// Whether a life can begin from the checkpoint of this version. Fails (kind data) as open() would, and changes
-  /// nothing.
-  [[nodiscard]] result<void> check_reaches(std::uint64_t version) const;
+  /// The last save; id 0: there was none.
+  [[nodiscard]] const federated::store_save& last_save() const;
+  /// Whether a life can begin from the checkpoint of this version that names `save`. Fails (kind data) as open() would,
+  /// and changes nothing.
+  [[nodiscard]] result<void> check_fits(std::uint64_t version, const federated::store_save& save) const;
   [[nodiscard]] std::uint32_t shards() const;
   [[nodiscard]] store_layout kind() const;
   [[nodiscard]] bool encrypted() const;

@@ -71,7 +71,7 @@ result<std::shared_ptr<federated::private_store>> open_node_store(const federate
     return fail(error::kind::usage, folder.string(), "is not empty, and has no private store",
                 "name a new or empty folder with --store, or the one that this node had before");
   }
-  auto values = open_private_store(e, folder, got.history, clients, true);
+  auto values = open_private_store(e, folder, got.history, clients, true, {});
   if (!values) return tl::unexpected(values.error());
   if (auto noted = remember(folder, got.start_id); !noted) return tl::unexpected(noted.error());
   return std::shared_ptr<federated::private_store>(std::move(*values));

@@ -41,13 +41,15 @@ result<void> open_log(const std::filesystem::path& file, const std::string& leve
 result<std::unique_ptr<federated::private_store>> open_private_store(const federated::experiment& e,
                                                                      const std::filesystem::path& folder,
                                                                      const federated::run_history& history,
-                                                                     std::uint32_t expected_clients, bool same_life) {
+                                                                     std::uint32_t expected_clients, bool same_life,
+                                                                     const federated::store_save& save) {
   if (!federated::is_stateful(e.settings.algorithm))
     return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
   storage::store_options options;
   options.run = e.run;
   options.history = history;
   options.same_life = same_life;
+  options.save = save;
   options.expected_clients = expected_clients;
   options.open_shards = e.settings.own.open_shards;
   options.layout = e.settings.own.layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
@@ -70,11 +72,11 @@ namespace {
 
 result<std::unique_ptr<federated::private_store>> open_store(const session& of, const run_directory& folder,
                                                              const federated::run_history& history,
-                                                             store_holder holder) {
+                                                             const federated::store_save& save, store_holder holder) {
   const auto& e = of.experiment;
   if (holder == store_holder::nodes) return std::make_unique<storage::memory_store>(e.parts.private_);
   return open_private_store(e, folder.private_store(), history,
-                            static_cast<std::uint32_t>(e.clients->training().size()));
+                            static_cast<std::uint32_t>(e.clients->training().size()), false, save);
 }
 
 result<start_point> start_afresh(const session& of, const run_directory& folder, store_holder holder) {
@@ -86,7 +88,7 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
     return fail(error::kind::runtime, folder.private_store().string(),
                 "what an earlier start of the run left cannot be removed: " + failed.message(),
                 "remove the folder, or choose another --out");
-  auto store = open_store(of, folder, {}, holder);
+  auto store = open_store(of, folder, {}, {}, holder);
   if (!store) return tl::unexpected(store.error());
   auto data = data_sha256(of);
   if (!data) return tl::unexpected(data.error());
@@ -115,14 +117,15 @@ error other_run(const session& of, const run_directory& folder, const std::strin
 
 /// Looks at the store before anything of the run is changed. It is made before the first checkpoint: where there is
 /// one, an empty store would let every client start anew.
-result<void> check_store(const session& of, const run_directory& folder, store_holder holder, std::uint64_t from) {
+result<void> check_store(const session& of, const run_directory& folder, store_holder holder,
+                         const federated::protocol::server_state& from) {
   const auto& settings = of.experiment.settings;
   if (holder == store_holder::nodes || !federated::is_stateful(settings.algorithm)) return {};
   if (storage::rocks_store::is_in(folder.private_store())) {
     const auto store =
         storage::rocks_store::inspect(folder.private_store(), storage::store_access::read, settings.own.key_file);
     if (!store) return tl::unexpected(store.error());
-    return (*store)->check_reaches(from);
+    return (*store)->check_fits(from.version, from.private_save);
   }
   return fail(error::kind::data, folder.private_store().string(),
               "the private store of the run is gone: it has a checkpoint, and its clients have no values",
@@ -175,7 +178,7 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
         "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "
         "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
         state->kernel_level, here);
-  if (auto kept = check_store(of, folder, holder, state->version); !kept) return tl::unexpected(kept.error());
+  if (auto kept = check_store(of, folder, holder, *state); !kept) return tl::unexpected(kept.error());
   // A run with more to do has not ended, whatever it was before. Its summary goes first: without one a run that had
   // ended gets it back by another resume, while an unfinished one with a summary would pass for a finished one.
   if (!federated::protocol::is_over(of.experiment.settings, *state))
@@ -187,7 +190,7 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   state->history.resumed_at.push_back(state->version);
   if (auto written = storage::write_checkpoint(folder.checkpoint(), *state); !written)
     return tl::unexpected(written.error());
-  auto store = open_store(of, folder, state->history, holder);
+  auto store = open_store(of, folder, state->history, state->private_save, holder);
   if (!store) return tl::unexpected(store.error());
   return start_point{std::move(*state), std::move(*store)};
 }

@@ -35,10 +35,10 @@ enum class store_holder {
 [[nodiscard]] result<json> find_end(const session& of, const run_directory& folder, store_holder holder);
 
 /// Opens the private store of an experiment, or makes it; also the key file that it names. `same_life`: of a node,
-/// whose server may not have stopped meanwhile.
+/// whose server may not have stopped meanwhile. `save`: what the checkpoint that the run goes on from names.
 [[nodiscard]] result<std::unique_ptr<federated::private_store>> open_private_store(
     const federated::experiment& e, const std::filesystem::path& folder, const federated::run_history& history,
-    std::uint32_t expected_clients, bool same_life = false);
+    std::uint32_t expected_clients, bool same_life, const federated::store_save& save);
 
 /// Sends the log to a file, and its warnings to stderr as well.
 [[nodiscard]] result<void> open_log(const std::filesystem::path& file, const std::string& level);

@@ -25,6 +25,7 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
                                              run.of.experiment.settings.own.key_file);
   if (!store) return tl::unexpected(store.error());
+  if (auto fits = (*store)->check_fits(state->version, state->private_save); !fits) return tl::unexpected(fits.error());
   run.store = std::move(*store);
   return run;
 }

@@ -118,7 +118,10 @@ void perform(node_pointer self, protocol::release& effect) {
 
 void perform(node_pointer self, protocol::cover& effect) {
   between_waves(self, [self, version = effect.version] {
-    if (self->state.run) self->state.run->store->covered(version);
+    if (!self->state.run) return;
+    auto& store = *self->state.run->store;
+    store.covered(version);
+    if (auto saved = store.save(version); !saved) finish(self, "its store failed", saved.error());
   });
 }
 

@@ -91,6 +91,7 @@ struct server_state {
   std::string target_id;                       ///< of the target that was; empty: of an earlier release, unknown
   std::shared_ptr<const best_model> best;      ///< of all evaluations so far; null: none, or not asked for
   run_history history;
+  store_save private_save;    ///< of the run's private store that belongs to this state; nodes have their own
   std::string kernel_level;   ///< of a checkpoint that was read: of the kernels that computed it; empty: unknown
   double wall_seconds = 0.0;  ///< spent in all lives up to here
   double cpu_seconds = 0.0;

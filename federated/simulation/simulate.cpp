@@ -52,8 +52,10 @@ class serial_run {
   }
 
   result<void> save() {
-    if (auto synced = store_.sync(); !synced) return synced;
     auto state = line_.snapshot();
+    auto saved = store_.save(state.version);
+    if (!saved) return tl::unexpected(saved.error());
+    state.private_save = *saved;
     watch_.tell(state);
     if (observer_.on_checkpoint)
       if (auto written = observer_.on_checkpoint(state); !written) return written;

@@ -1,6 +1,7 @@
 #include "storage/detail/database.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "storage/detail/files.hpp"
 
@@ -11,6 +12,8 @@ using rocksdb::Slice;
 using rocksdb::Status;
 
 namespace {
+
+constexpr auto writes_key = "writes";
 
 tl::unexpected<error> refused(const database_place& place, const std::string& doing, const Status& status) {
   const bool damaged = status.IsCorruption() || status.IsNotFound() || status.IsInvalidArgument();
@@ -79,13 +82,14 @@ result<std::unique_ptr<database>> database::create(const environment& env, datab
   return self;
 }
 
-result<std::unique_ptr<database>> database::open(const environment& env, database_place place, bool read_only) {
+result<std::unique_ptr<database>> database::open(const environment& env, database_place place, bool read_only,
+                                                 const shard_state& least) {
   std::unique_ptr<database> self(new database(env, std::move(place), read_only));
-  if (auto started = self->start(); !started) return tl::unexpected(started.error());
+  if (auto started = self->start(least); !started) return tl::unexpected(started.error());
   return self;
 }
 
-result<void> database::start() {
+result<void> database::start(const shard_state& least) {
   // RocksDB takes a changed length at the MANIFEST's end for an unfinished record, and would forget families.
   if (const auto damaged = scan_manifest(env_, place_); !damaged.empty()) return as_error(place_, damaged.front());
   const auto names = list_families(env_, place_);
@@ -93,23 +97,65 @@ result<void> database::start() {
   // Its own reading of logs has a gap too, in every mode: a changed kind of record can pass for the end of the log.
   if (const auto damaged = scan_logs(env_, place_, *names, torn_); !damaged.empty())
     return as_error(place_, damaged.front());
+  // Opening it for writing can move logs to tables, and deletes files that the MANIFEST does not name: where something
+  // may be missing from these, they are read first.
+  const auto files = file_ends_of(env_, place_);
+  if (!files) return tl::unexpected(files.error());
+  if (!read_only_ && !files->reach(least.files)) {
+    if (auto enough = open_files(*names, true, least); !enough) return enough;
+    close();
+  }
+  if (auto opened = open_files(*names, read_only_, least); !opened) return opened;
+  measure_logs();
+  old_logs_dirty_ = true;
+  return {};
+}
+
+result<void> database::open_files(const std::vector<std::string>& families, bool read_only, const shard_state& least) {
   auto options = env_.database_options();
   if (torn_) options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   const auto folder = place_.folder.string();
-  const auto status = read_only_
-                          ? rocksdb::DB::OpenForReadOnly(options, folder, descriptors(env_, *names), &handles, &db)
-                          : rocksdb::DB::Open(options, folder, descriptors(env_, *names), &handles, &db);
+  const auto status = read_only
+                          ? rocksdb::DB::OpenForReadOnly(options, folder, descriptors(env_, families), &handles, &db)
+                          : rocksdb::DB::Open(options, folder, descriptors(env_, families), &handles, &db);
   db_.reset(db);
   if (!status.ok()) {
-    const auto problems = diagnose_tables(env_, place_, *names);
+    const auto problems = diagnose_tables(env_, place_, families);
     return problems.empty() ? refused(place_, "open the shard", status) : as_error(place_, problems.front());
   }
   adopt(handles);
-  measure_logs();
-  old_logs_dirty_ = true;
+  if (auto counted = count(); !counted) return counted;
+  if (writes_ >= least.writes && records_ >= least.records) return {};
+  const auto all = [](std::uint64_t records, std::uint64_t writes) {
+    return std::to_string(records) + " records after " + std::to_string(writes) + " writes";
+  };
+  return fail(error::kind::data, place_.name,
+              "values are missing: it has " + all(records_, writes_) + ", and had " + all(least.records, least.writes) +
+                  "; a log or the MANIFEST in " + folder + " was cut off, or is gone",
+              "restore the store from a copy, or start the run anew");
+}
+
+result<void> database::count() {
+  std::string number;
+  const auto status = db_->Get({}, default_, writes_key, &number);
+  if (!status.ok() && !status.IsNotFound()) return refused(place_, "count the writes", status);
+  writes_ = 0;
+  std::memcpy(&writes_, number.data(), std::min(number.size(), sizeof writes_));
+  records_ = 0;
+  for (const auto& [family_number, of] : families_) {
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, of.handle));
+    for (at->SeekToFirst(); at->Valid(); at->Next()) ++records_;
+    if (!at->status().ok()) return refused(place_, "count the records", at->status());
+  }
   return {};
+}
+
+result<shard_state> database::state(std::uint32_t generation) const {
+  const auto files = file_ends_of(env_, place_);
+  if (!files) return tl::unexpected(files.error());
+  return shard_state{generation, writes_, records_, *files};
 }
 
 void database::adopt(const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
@@ -133,11 +179,16 @@ void database::measure_logs() {
   }
 }
 
-database::~database() {
+database::~database() { close(); }
+
+void database::close() {
   if (!db_) return;
   for (auto& [number, of] : families_) db_->DestroyColumnFamilyHandle(of.handle);
   if (default_ != nullptr) db_->DestroyColumnFamilyHandle(default_);
+  families_.clear();
+  default_ = nullptr;
   db_->Close();
+  db_.reset();
 }
 
 database::family* database::find(std::uint32_t client) {
@@ -198,14 +249,19 @@ result<bool> database::get(std::uint32_t client, const family& of, std::size_t s
   return true;
 }
 
-result<void> database::put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record) {
+result<void> database::put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record,
+                           bool is_new) {
   batch_.Clear();
   const auto key = place_.spread.key(client, slot);
+  const auto writes = writes_ + 1;
   auto status = batch_.Put(of.handle, slice(key.bytes()), slice(record));
+  if (status.ok()) status = batch_.Put(default_, writes_key, {reinterpret_cast<const char*>(&writes), sizeof writes});
   if (status.ok()) status = db_->Write({}, &batch_);
   if (!status.ok()) return refused(place_, client, "store the value", status);
-  constexpr std::size_t log_overhead = 40;
+  constexpr std::size_t log_overhead = 60;
   log_bytes_ += record.size() + log_overhead;
+  writes_ = writes;
+  if (is_new) ++records_;
   dirty_ = true;
   return {};
 }

@@ -14,6 +14,7 @@
 #include "storage/detail/environment.hpp"
 #include "storage/detail/owner.hpp"
 #include "storage/detail/record.hpp"
+#include "storage/detail/root.hpp"
 #include "storage/detail/spread.hpp"
 #include "storage/problem.hpp"
 
@@ -39,9 +40,10 @@ class database {
   /// A new one, in a folder that does not exist or is empty.
   [[nodiscard]] static result<std::unique_ptr<database>> create(const environment& env, database_place place);
   /// An existing one. Any damage to its log or MANIFEST is an error that names shard, file, byte and, where it can be
-  /// told, the client. A log that ends in an unfinished record, as a crash leaves it, opens: see torn().
+  /// told, the client. So is less than `least`, before any file is changed. A log that ends in an unfinished record, as
+  /// a crash leaves it, opens: see torn().
   [[nodiscard]] static result<std::unique_ptr<database>> open(const environment& env, database_place place,
-                                                              bool read_only);
+                                                              bool read_only, const shard_state& least);
   ~database();
   database(const database&) = delete;
   database& operator=(const database&) = delete;
@@ -51,6 +53,8 @@ class database {
   [[nodiscard]] std::uint64_t log_bytes() const { return log_bytes_; }
   [[nodiscard]] std::size_t log_files() const { return log_files_; }
   [[nodiscard]] const database_place& place() const { return place_; }
+  /// What it has, with `generation` in it.
+  [[nodiscard]] result<shard_state> state(std::uint32_t generation) const;
   [[nodiscard]] rocksdb::DB& raw() { return *db_; }
 
   /// Every client that was ever stored, or that has a family, ascending.
@@ -63,8 +67,9 @@ class database {
 
   /// Reads a record. False when there is none.
   [[nodiscard]] result<bool> get(std::uint32_t client, const family& of, std::size_t slot, rocksdb::PinnableSlice& out);
-  /// Writes a record, whole or not at all.
-  [[nodiscard]] result<void> put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record);
+  /// Writes a record, whole or not at all. `is_new`: the slot was empty.
+  [[nodiscard]] result<void> put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record,
+                                 bool is_new);
   /// Moves all values from the log to tables. Cheap for few families only.
   [[nodiscard]] result<void> flush();
   /// Returns when all that was written survives a crash of the machine.
@@ -74,7 +79,12 @@ class database {
  private:
   database(const environment& env, database_place place, bool read_only)
       : env_(env), place_(std::move(place)), read_only_(read_only) {}
-  result<void> start();
+  result<void> start(const shard_state& least);
+  /// Opens it with RocksDB, and fails when it has less than `least`.
+  result<void> open_files(const std::vector<std::string>& families, bool read_only, const shard_state& least);
+  /// Reads how many writes and records there are.
+  result<void> count();
+  void close();
   void adopt(const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   void measure_logs();
 
@@ -87,6 +97,8 @@ class database {
   bool old_logs_dirty_ = false;  // an earlier process may have left its log in the system's cache only
   std::uint64_t log_bytes_ = 0;
   std::size_t log_files_ = 0;
+  std::uint64_t writes_ = 0;  // kept in the default family: RocksDB's own numbers go back after updates in place
+  std::uint64_t records_ = 0;
   std::unique_ptr<rocksdb::DB> db_;
   rocksdb::ColumnFamilyHandle* default_ = nullptr;
   std::unordered_map<std::uint32_t, family> families_;
@@ -110,11 +122,14 @@ class quiet_files {
 [[nodiscard]] result<void> sync_files(const std::filesystem::path& folder, bool logs);
 /// The family names of a database on disk, by family id, without opening it.
 [[nodiscard]] result<std::vector<std::string>> list_families(const environment& env, const database_place& place);
-/// Scans all logs of a database for damage. Sets `torn` when a log ends in an unfinished record.
+/// Scans all logs of a database for damage, and for writes that are missing between them. Sets `torn` when a log ends
+/// in an unfinished record.
 [[nodiscard]] std::vector<store_problem> scan_logs(const environment& env, const database_place& place,
                                                    const std::vector<std::string>& families, bool& torn);
-/// The same for the MANIFEST in use; nothing else can be read without it.
+/// The same for the MANIFEST in use and the IDENTITY; nothing else can be read without them.
 [[nodiscard]] std::vector<store_problem> scan_manifest(const environment& env, const database_place& place);
+/// Which MANIFEST and log are in use, and how long they are.
+[[nodiscard]] result<file_ends> file_ends_of(const environment& env, const database_place& place);
 /// Compares every table file of a database, whose files are quiet, with the checksum that was taken when it was
 /// written.
 [[nodiscard]] std::vector<store_problem> verify_tables(const environment& env, rocksdb::DB& db,

@@ -31,6 +31,22 @@ std::optional<found_folder> parse(const fs::path& folder) {
   return found;
 }
 
+/// What a shard whose valid generation is `there` must have.
+result<std::optional<shard_state>> content_of(const fs::path& store, std::uint32_t shard,
+                                              std::optional<std::uint32_t> there, const shard_states* saved) {
+  if (saved == nullptr) return there ? std::optional(shard_state{.generation = *there}) : std::nullopt;
+  const auto& had = (*saved)[shard];
+  if (had && (!there || *there < had->generation))
+    return fail(error::kind::data, generation_folder(store, shard, had->generation).string(),
+                "the shard is gone, or its file " + std::string(seal_name) + " is: the store had it when it was saved",
+                "restore the store from a copy, or start the run anew");
+  if (!there || (had && had->generation == *there)) return had;
+  const auto file = generation_folder(store, shard, *there) / seal_name;  // a generation that began after the save
+  return read_file(file)
+      .and_then([&](const std::string& bytes) { return shard_state_of(bytes, file); })
+      .map([](const shard_state& state) { return std::optional(state); });
+}
+
 }  // namespace
 
 fs::path generation_folder(const fs::path& store, std::uint32_t shard, std::uint32_t generation) {
@@ -39,13 +55,16 @@ fs::path generation_folder(const fs::path& store, std::uint32_t shard, std::uint
   return store / ("shard-" + number + ".g" + std::to_string(generation));
 }
 
-result<void> seal_generation(const fs::path& folder) {
+result<void> seal_generation(const fs::path& folder, const shard_state& content) {
   if (auto synced = sync_folder(folder); !synced) return synced;
-  return replace_file(folder / seal_name, {}).and_then([&] { return sync_path(folder.parent_path()); });
+  const auto bytes = to_bytes(content);
+  return replace_file(folder / seal_name, std::as_bytes(std::span(bytes))).and_then([&] {
+    return sync_path(folder.parent_path());
+  });
 }
 
-result<std::vector<std::optional<std::uint32_t>>> find_generations(const fs::path& store, std::uint32_t shards,
-                                                                   bool clean) {
+result<shard_states> find_generations(const fs::path& store, std::uint32_t shards, const shard_states* saved,
+                                      bool clean) {
   std::vector<std::optional<std::uint32_t>> valid(shards);
   std::vector<found_folder> all;
   const auto files = files_in(store);
@@ -54,10 +73,16 @@ result<std::vector<std::optional<std::uint32_t>>> find_generations(const fs::pat
     if (const auto found = parse(file); found && found->shard < shards) all.push_back(*found);
   for (const auto& found : all)
     if (found.sealed) valid[found.shard] = std::max(valid[found.shard].value_or(0), found.generation);
+  shard_states states(shards);
+  for (std::uint32_t i = 0; i < shards; ++i) {
+    auto state = content_of(store, i, valid[i], saved);
+    if (!state) return tl::unexpected(state.error());
+    states[i] = *state;
+  }
   for (const auto& found : all)
     if (clean && valid[found.shard] != found.generation)
       if (auto removed = remove_folder(found.path); !removed) return tl::unexpected(removed.error());
-  return valid;
+  return states;
 }
 
 }  // namespace furlong::storage::detail

@@ -43,7 +43,7 @@ struct header {
 
 class scanner {
  public:
-  explicit scanner(std::string_view file) : file_(file) {}
+  scanner(std::string_view file, const std::function<void(std::string_view)>& each) : file_(file), each_(each) {}
 
   log_scan run() {
     while (at_ < file_.size() && !done_) step();
@@ -128,13 +128,16 @@ class scanner {
     if (begins) collected_.clear();
     lost_ = false;
     open_ = h.type == first || h.type == middle;
-    if (open_)
+    if (open_) {
       collected_ += payload;
-    else
-      collected_.clear();
+      return;
+    }
+    if (each_) each_(collected_.empty() ? payload : std::string_view(collected_ += payload));
+    collected_.clear();
   }
 
   std::string_view file_;
+  const std::function<void(std::string_view)>& each_;
   std::size_t at_ = 0;
   std::string collected_;  // payload of the fragments so far
   bool open_ = false;      // a first fragment waits for its last one
@@ -145,6 +148,8 @@ class scanner {
 
 }  // namespace
 
-log_scan scan_log(std::string_view file) { return scanner(file).run(); }
+log_scan scan_log(std::string_view file, const std::function<void(std::string_view record)>& each) {
+  return scanner(file, each).run();
+}
 
 }  // namespace furlong::storage::detail

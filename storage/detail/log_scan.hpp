@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct log_scan {
 };
 
 /// Scans the content of a log file. Never fails: whatever the bytes are, the answer says what is wrong with them.
-[[nodiscard]] log_scan scan_log(std::string_view file);
+/// `each`: called with every sound record, its fragments put together.
+[[nodiscard]] log_scan scan_log(std::string_view file, const std::function<void(std::string_view record)>& each = {});
 
 }  // namespace furlong::storage::detail

@@ -18,8 +18,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view magic = "FURLSTOR";
-constexpr std::uint16_t first_format = 1;   // a family per client, not encrypted
-constexpr std::uint16_t second_format = 2;  // any layout, perhaps encrypted
+constexpr std::uint16_t first_format = 1;
+constexpr std::uint16_t rootless_format = 2;  // the last without a root file
+constexpr std::uint16_t format = 3;
 constexpr auto file_name = "store.furlong";
 
 tl::unexpected<error> unreadable(const fs::path& file, const std::string& reason) {
@@ -40,10 +41,12 @@ bool read_spread(schema::StoreManifest::Reader message, spread& out) {
 }
 
 result<store_manifest> read_message(schema::StoreManifest::Reader message, const fs::path& file) {
-  if (message.getFormat() != first_format && message.getFormat() != second_format)
-    return unreadable(file,
-                      "the store has format " + std::to_string(message.getFormat()) + ", this release reads 1 and 2");
+  if (message.getFormat() < first_format || message.getFormat() > format)
+    return unreadable(file, "the store has format " + std::to_string(message.getFormat()) + ", this release reads " +
+                                std::to_string(first_format) + " to " + std::to_string(format));
   store_manifest manifest;
+  manifest.id = message.getStoreId();
+  if ((manifest.id != 0) != (message.getFormat() == format)) return unreadable(file, "the store's id is impossible");
   manifest.run = message.getRun();
   if (!read_spread(message, manifest.spread)) return unreadable(file, "the number of shards or buckets is impossible");
   const auto signature = message.getSignature();
@@ -66,8 +69,8 @@ bool has_manifest(const fs::path& store) { return is_there(store / file_name); }
 result<void> write_manifest(const fs::path& store, const store_manifest& manifest) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<schema::StoreManifest>();
-  const bool plain = manifest.spread.family_per_client() && !manifest.encrypted();
-  root.setFormat(plain ? first_format : second_format);
+  root.setFormat(manifest.id == 0 ? rootless_format : format);
+  root.setStoreId(manifest.id);
   root.setRun(manifest.run);
   root.setShards(manifest.spread.shards);
   root.setLayout(manifest.spread.family_per_client() ? 0 : 1);

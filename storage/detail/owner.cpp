@@ -52,6 +52,7 @@ std::optional<std::uint32_t> owner_in_log(const spread& spread, std::string_view
   add_names(spread, piece, named);
   if (const auto owner = agreed(named)) return owner;
   // A changed bit can make the family's number look longer or shorter than it is.
+  named.clear();
   for (std::size_t width = 1; width <= 3 && width < payload.size(); ++width)
     add_names(spread, payload.substr(width), named);
   return agreed(named);

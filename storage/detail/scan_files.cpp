@@ -1,5 +1,8 @@
 // Looks for damage in a database's files without RocksDB's help.
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
 
 #include "storage/detail/database.hpp"
 #include "storage/detail/files.hpp"
@@ -11,18 +14,41 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view manifest_prefix = "MANIFEST-";
+
 std::string name_in_store(const fs::path& file) { return (file.parent_path().filename() / file.filename()).string(); }
 
-/// Scans one file; `owner` tells whose record a damaged piece was.
+/// The name of the MANIFEST in use. Errors name CURRENT, as store_problem does.
+result<std::string> manifest_name(const environment& env, const database_place& place) {
+  const auto current = place.folder / "CURRENT";
+  auto name = env.read(current);
+  if (!name) return fail(name.error().what, name_in_store(current), name.error().reason);
+  if (!name->starts_with(manifest_prefix) || !name->ends_with('\n'))
+    return fail(error::kind::data, name_in_store(current), "the file is damaged: it does not name a MANIFEST");
+  name->pop_back();
+  return name;
+}
+
+/// The logs of a database, oldest first.
+result<std::vector<fs::path>> logs_of(const database_place& place) {
+  auto files = files_in(place.folder);
+  if (!files) return files;
+  std::erase_if(*files, [](const fs::path& file) { return file.extension() != ".log"; });
+  std::ranges::sort(*files);
+  return files;
+}
+
+/// Scans one file, adding to `problems`; `owner` tells whose record a damaged piece was. True when it is torn.
 template <class Owner>
 bool scan_one(const environment& env, const database_place& place, const fs::path& file, const std::string& what,
-              const Owner& owner, std::vector<store_problem>& problems) {
+              const Owner& owner, std::vector<store_problem>& problems,
+              const std::function<void(std::string_view)>& each = {}) {
   const auto content = env.read(file);
   if (!content) {
     problems.push_back({place.shard, std::nullopt, name_in_store(file), content.error().reason, content.error().what});
     return false;
   }
-  const auto scan = scan_log(*content);
+  const auto scan = scan_log(*content, each);
   for (const auto& damage : scan.damages)
     problems.push_back({place.shard, owner(damage.payload), name_in_store(file),
                         "the " + what + " is damaged at byte " + std::to_string(env.head_bytes() + damage.offset) +
@@ -30,37 +56,83 @@ bool scan_one(const environment& env, const database_place& place, const fs::pat
   return scan.torn;
 }
 
+/// Follows the numbers of the writes through a shard's logs: each batch begins with its first one (8 bytes) and how
+/// many it has (4 bytes), and none is left out.
+class write_counter {
+ public:
+  void operator()(std::string_view batch) {
+    std::uint64_t first = 0;
+    std::uint32_t count = 0;
+    if (batch.size() < sizeof first + sizeof count) return;
+    std::memcpy(&first, batch.data(), sizeof first);
+    std::memcpy(&count, batch.data() + sizeof first, sizeof count);
+    if (last_ && first > *last_ + 1 && !gap_) gap_ = std::to_string(*last_ + 1) + " to " + std::to_string(first - 1);
+    last_ = first + count - 1;
+  }
+  [[nodiscard]] const std::optional<std::string>& gap() const { return gap_; }
+
+ private:
+  std::optional<std::uint64_t> last_;
+  std::optional<std::string> gap_;  // the writes that are missing
+};
+
 }  // namespace
 
 std::vector<store_problem> scan_manifest(const environment& env, const database_place& place) {
   std::vector<store_problem> problems;
-  const auto current = place.folder / "CURRENT";
-  const auto name = env.read(current);
-  if (!name || !name->starts_with("MANIFEST-") || !name->ends_with('\n')) {
-    problems.push_back({place.shard, std::nullopt, name_in_store(current),
-                        name ? "the file is damaged: it does not name a MANIFEST" : name.error().reason,
-                        name ? error::kind::data : name.error().what});
+  // RocksDB ends the process when it cannot read this one.
+  if (const auto identity = place.folder / "IDENTITY"; is_there(identity))
+    if (const auto id = env.read(identity); !id || id->empty()) {
+      problems.push_back({place.shard, std::nullopt, name_in_store(identity),
+                          id ? "the file is damaged: it is empty" : id.error().reason,
+                          id ? error::kind::data : id.error().what});
+      return problems;
+    }
+  const auto name = manifest_name(env, place);
+  if (!name) {
+    problems.push_back({place.shard, std::nullopt, name.error().place, name.error().reason, name.error().what});
     return problems;
   }
   const auto owner = [&](std::string_view payload) { return owner_in_manifest(place.spread, payload); };
-  scan_one(env, place, place.folder / name->substr(0, name->size() - 1), "list of families", owner, problems);
+  scan_one(env, place, place.folder / *name, "list of families", owner, problems);
   return problems;
+}
+
+result<file_ends> file_ends_of(const environment& env, const database_place& place) {
+  const auto name = manifest_name(env, place);
+  if (!name) return tl::unexpected(name.error());
+  const auto logs = logs_of(place);
+  if (!logs) return tl::unexpected(logs.error());
+  file_ends ends;
+  std::error_code failed;
+  ends.manifest = std::strtoull(name->c_str() + manifest_prefix.size(), nullptr, 10);
+  ends.manifest_bytes = fs::file_size(place.folder / *name, failed);
+  if (!failed && !logs->empty()) {
+    ends.log = std::strtoull(logs->back().filename().c_str(), nullptr, 10);
+    ends.log_bytes = fs::file_size(logs->back(), failed);
+  }
+  if (failed) return fail(error::kind::runtime, place.name, "cannot look at its files: " + failed.message());
+  return ends;
 }
 
 std::vector<store_problem> scan_logs(const environment& env, const database_place& place,
                                      const std::vector<std::string>& families, bool& torn) {
   std::vector<store_problem> problems;
-  auto files = files_in(place.folder);
-  if (!files) {
+  const auto logs = logs_of(place);
+  if (!logs) {
     problems.push_back(
-        {place.shard, std::nullopt, place.folder.filename().string(), files.error().reason, files.error().what});
+        {place.shard, std::nullopt, place.folder.filename().string(), logs.error().reason, logs.error().what});
     return problems;
   }
-  auto& logs = *files;
-  std::erase_if(logs, [](const fs::path& file) { return file.extension() != ".log"; });
-  std::ranges::sort(logs);
   const auto owner = [&](const std::string& payload) { return owner_in_log(place.spread, payload, families); };
-  for (const auto& log : logs) torn |= scan_one(env, place, log, "log", owner, problems);
+  write_counter writes;
+  for (const auto& log : *logs) {
+    const bool had_gap = writes.gap().has_value();
+    torn |= scan_one(env, place, log, "log", owner, problems, std::ref(writes));
+    if (problems.empty() && !had_gap && writes.gap())
+      problems.push_back({place.shard, std::nullopt, name_in_store(log),
+                          "the writes " + *writes.gap() + " before it are missing: a log was cut off, or is gone"});
+  }
   return problems;
 }
 

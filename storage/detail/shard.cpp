@@ -17,8 +17,8 @@ constexpr std::size_t most_recent = 1024;   // clients
 
 }  // namespace
 
-shard::shard(const store_facts& facts, std::uint32_t number, std::optional<std::uint32_t> generation)
-    : facts_(facts), number_(number), generation_(generation) {}
+shard::shard(const store_facts& facts, std::uint32_t number, const std::optional<shard_state>& content)
+    : facts_(facts), number_(number), content_(content) {}
 
 database_place shard::place(std::uint32_t generation) const {
   return {generation_folder(facts_.folder, number_, generation), number_,
@@ -27,7 +27,7 @@ database_place shard::place(std::uint32_t generation) const {
 
 result<void> shard::open() {
   if (db_) return {};
-  auto opened = database::open(facts_.env, place(*generation_), facts_.read_only);
+  auto opened = database::open(facts_.env, place(content_->generation), facts_.read_only, *content_);
   if (!opened) return tl::unexpected(opened.error());
   db_ = std::move(*opened);
   if (facts_.read_only) return {};
@@ -36,14 +36,30 @@ result<void> shard::open() {
 }
 
 result<void> shard::create() {
-  if (db_ || generation_) return open();
+  if (db_ || content_) return open();
   const auto at = place(0);
   auto made = database::create(facts_.env, at);
   if (!made) return tl::unexpected(made.error());
-  if (auto sealed = seal_generation(at.folder); !sealed) return sealed;
+  const auto content = (*made)->state(0);
+  if (!content) return tl::unexpected(content.error());
+  if (auto sealed = seal_generation(at.folder, *content); !sealed) return sealed;
   db_ = std::move(*made);
-  generation_ = 0;
+  content_ = *content;
   return {};
+}
+
+result<void> shard::note_content() {
+  auto now = db_->state(content_->generation);
+  if (!now) return tl::unexpected(now.error());
+  content_ = *now;
+  return {};
+}
+
+result<std::optional<shard_state>> shard::state() {
+  const std::lock_guard hold(lock_);
+  if (db_)
+    if (auto noted = note_content(); !noted) return tl::unexpected(noted.error());
+  return content_;
 }
 
 result<std::optional<record_view>> shard::read(std::uint32_t client, const database::family& of, std::size_t slot) {
@@ -83,7 +99,7 @@ void shard::remember(std::uint32_t client, const slot_pair& tags, database::fami
 
 result<bool> shard::load(std::uint32_t client, std::span<float> out, slot_tag* tag) {
   const std::lock_guard hold(lock_);
-  if (!generation_) return false;
+  if (!content_) return false;
   if (auto opened = open(); !opened) return tl::unexpected(opened.error());
   auto* of = db_->find(client);
   if (of == nullptr) return false;
@@ -112,7 +128,10 @@ result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::spa
   if (!tags) return tl::unexpected(tags.error());
   const auto slot = slot_to_write(*tags, facts_.history, facts_.covered);
   const slot_tag tag{true, facts_.history.life(), version, next_sequence(*tags)};
-  if (auto put = db_->put(client, *of, slot, facts_.coder.encode(client, tag, values, scratch_)); !put) return put;
+  if (auto put =
+          db_->put(client, *of, slot, facts_.coder.encode(client, tag, values, scratch_), !(*tags)[slot].present);
+      !put)
+    return put;
   (*tags)[slot] = tag;
   remember(client, *tags, *of);
   return overgrown() ? shorten() : result<void>();
@@ -140,7 +159,7 @@ result<void> shard::sync() {
   if (db_)
     if (auto synced = db_->sync(); !synced) return synced;
   if (closed_dirty_)
-    if (auto synced = sync_files(place(*generation_).folder, true); !synced) return synced;
+    if (auto synced = sync_files(place(content_->generation).folder, true); !synced) return synced;
   closed_dirty_ = false;
   return {};
 }
@@ -148,7 +167,8 @@ result<void> shard::sync() {
 void shard::close_unless(const std::function<bool()>& wanted) {
   const std::lock_guard hold(lock_);
   if (!db_ || wanted()) return;
-  closed_dirty_ |= db_->dirty();  // the next sync() makes good for it
+  static_cast<void>(note_content());  // where that fails it has no less than was known before
+  closed_dirty_ |= db_->dirty();      // the next sync() makes good for it
   found_.Reset();
   recent_.clear();
   db_.reset();
@@ -156,7 +176,7 @@ void shard::close_unless(const std::function<bool()>& wanted) {
 
 result<bool> shard::erase(std::uint32_t client) {
   const std::lock_guard hold(lock_);
-  if (!generation_) return false;
+  if (!content_) return false;
   if (auto opened = open(); !opened) return tl::unexpected(opened.error());
   const auto stored = is_stored(client);
   if (!stored || !*stored) return stored;
@@ -174,15 +194,19 @@ result<bool> shard::is_stored(std::uint32_t client) {
 }
 
 result<void> shard::rebuild(std::optional<std::uint32_t> without) {
-  const auto next = *generation_ + 1;
+  const auto next = content_->generation + 1;
   const auto at = place(next);
   if (auto removed = remove_folder(at.folder); !removed) return removed;
   auto fresh = database::create(facts_.env, at);
   auto done = fresh ? copy_into(**fresh, without) : result<void>(tl::unexpected(fresh.error()));
   if (done) done = (*fresh)->sync();
+  std::optional<shard_state> content;
   if (done) {
     const quiet_files quiet((*fresh)->raw());
-    done = seal_generation(at.folder);
+    done = (*fresh)->state(next).and_then([&](const shard_state& has) {
+      content = has;
+      return seal_generation(at.folder, has);
+    });
   }
   if (!done) {
     if (fresh) fresh->reset();
@@ -193,7 +217,7 @@ result<void> shard::rebuild(std::optional<std::uint32_t> without) {
   found_.Reset();
   recent_.clear();
   db_ = std::move(*fresh);
-  generation_ = next;
+  content_ = content;
   if (auto removed = remove_folder(place(next - 1).folder); !removed) return removed;
   return sync_path(facts_.folder);
 }
@@ -230,7 +254,7 @@ result<void> shard::copy_client(database& fresh, std::uint32_t client, std::opti
     } else if (to.known) {
       to.tags[slot] = (*record)->tag;
     }
-    if (auto put = fresh.put(client, to, slot, {found_.data(), found_.size()}); !put) return put;
+    if (auto put = fresh.put(client, to, slot, {found_.data(), found_.size()}, true); !put) return put;
   }
   return {};
 }
@@ -238,12 +262,18 @@ result<void> shard::copy_client(database& fresh, std::uint32_t client, std::opti
 result<std::vector<std::uint32_t>> shard::clients() {
   const std::lock_guard hold(lock_);
   std::vector<std::uint32_t> all;
-  if (!generation_) return all;
+  if (!content_) return all;
   if (!facts_.spread.family_per_client())
     if (auto opened = open(); !opened) return tl::unexpected(opened.error());
   if (db_) return db_->clients();
-  const auto at = place(*generation_);
+  const auto at = place(content_->generation);
   if (const auto damaged = scan_manifest(facts_.env, at); !damaged.empty()) return as_error(at, damaged.front());
+  const auto files = file_ends_of(facts_.env, at);
+  if (!files) return tl::unexpected(files.error());
+  if (!files->reach(content_->files)) {  // families may be missing
+    if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+    return db_->clients();
+  }
   const auto names = list_families(facts_.env, at);
   if (!names) return tl::unexpected(names.error());
   for (const auto& name : *names)

@@ -33,7 +33,8 @@ struct store_facts {
 /// Thread-safe. Errors name the store, the shard and the client.
 class shard {
  public:
-  shard(const store_facts& facts, std::uint32_t number, std::optional<std::uint32_t> generation);
+  /// `content`: what it must have at least; none: nothing was stored in it yet.
+  shard(const store_facts& facts, std::uint32_t number, const std::optional<shard_state>& content);
 
   /// The client's value into `out`, and its tag. False when it has none.
   [[nodiscard]] result<bool> load(std::uint32_t client, std::span<float> out, slot_tag* tag = nullptr);
@@ -42,6 +43,8 @@ class shard {
   [[nodiscard]] result<void> prepare(std::span<const std::uint32_t> clients);
   /// Makes all commits durable, those of times when the shard was open before too. Opens nothing.
   [[nodiscard]] result<void> sync();
+  /// What it has; none: nothing was stored in it yet. Opens nothing. While no commit() runs.
+  [[nodiscard]] result<std::optional<shard_state>> state();
   /// Leaves no byte of the client in any file. False when there was none. What a crash leaves is the state before or
   /// after; a second call finishes the first one's work.
   [[nodiscard]] result<bool> erase(std::uint32_t client);
@@ -57,6 +60,8 @@ class shard {
   [[nodiscard]] database_place place(std::uint32_t generation) const;
   [[nodiscard]] result<void> open();
   [[nodiscard]] result<void> create();
+  /// Notes what the open database has.
+  [[nodiscard]] result<void> note_content();
   [[nodiscard]] result<slot_pair> tags_of(std::uint32_t client, database::family& of);
   void remember(std::uint32_t client, const slot_pair& tags, database::family& of);
   [[nodiscard]] result<std::optional<record_view>> read(std::uint32_t client, const database::family& of,
@@ -73,7 +78,7 @@ class shard {
   const store_facts& facts_;
   const std::uint32_t number_;
   std::mutex lock_;
-  std::optional<std::uint32_t> generation_;
+  std::optional<shard_state> content_;  // what it had when it was last closed or saved
   std::unique_ptr<database> db_;
   std::unordered_map<std::uint32_t, slot_pair> recent_;  // tags of clients in buckets: a commit follows a load
   bool closed_dirty_ = false;                            // was closed with commits that are not durable yet

@@ -43,8 +43,8 @@ void shard::verify_records(std::vector<store_problem>& problems) {
 
 void shard::verify(std::vector<store_problem>& problems) {
   const std::lock_guard hold(lock_);
-  if (!generation_) return;
-  const auto at = place(*generation_);
+  if (!content_) return;
+  const auto at = place(content_->generation);
   std::optional<quiet_files> quiet;
   if (db_) quiet.emplace(db_->raw());
   const auto add = [&](const std::vector<store_problem>& some) {

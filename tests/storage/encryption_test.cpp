@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(no_two_files_begin_with_the_same_counter) {
   fill(kind, folder.path(), small_layout());
   std::vector<std::string> heads;
   for (const auto& file : files_below(folder.path()))
-    if (const auto content = slurp(file); content.size() > 32 && file.filename() != "store.furlong")
+    if (const auto content = slurp(file); content.size() > 32 && !content.starts_with("FURL"))  // our own are plain
       heads.push_back(content.substr(0, 16));
   BOOST_TEST(heads.size() >= 4);
   std::ranges::sort(heads);

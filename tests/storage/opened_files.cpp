@@ -20,7 +20,8 @@ std::vector<std::string> opened_files(const store_kind& kind, const fs::path& fo
   std::vector<std::string> contents;
   for (const auto& file : files_below(folder)) {
     const auto name = file.filename();
-    const bool own = name == "store.furlong" || name == "SEALED" || name == "LOCK";  // never encrypted
+    // Never encrypted.
+    const bool own = name == "store.furlong" || name == "root.furlong" || name == "SEALED" || name == "LOCK";
     contents.push_back(own ? slurp(file) : must(env.read(file)));
   }
   return contents;
@@ -29,8 +30,8 @@ std::vector<std::string> opened_files(const store_kind& kind, const fs::path& fo
 void overwrite_record(const store_kind& kind, const fs::path& folder, std::uint32_t client, std::string_view bytes) {
   const auto manifest = must(read_manifest(folder));
   const environment env(kind.layout, keys_of(kind, manifest));
-  const auto db = must(database::open(env, {folder / "shard-0000.g0", 0, "test", manifest.spread}, false));
-  must(db->put(client, *db->find(client), 0, bytes));
+  const auto db = must(database::open(env, {folder / "shard-0000.g0", 0, "test", manifest.spread}, false, {}));
+  must(db->put(client, *db->find(client), 0, bytes, false));
 }
 
 }  // namespace furlong::tests

@@ -252,6 +252,37 @@ BOOST_AUTO_TEST_CASE(a_finished_run_that_cannot_go_on_keeps_its_summary) {
   BOOST_TEST(read_file(checkpoint) == read_file(folder / "kept"));
 }
 
+BOOST_AUTO_TEST_CASE(a_store_that_is_not_the_checkpoints_own_is_refused) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl");  // 20 rounds
+  const resumed_run of{scenario, folder / "run"};
+  const auto run_to = [&](const resumed_run& which, const char* rounds) {
+    auto words = which.arguments("1");
+    words.insert(words.end(), {"--set", std::string("scenario.rounds=") + rounds});
+    return run_furlong(folder, words);
+  };
+  const auto put = [](const std::filesystem::path& from, const std::filesystem::path& to) {
+    std::filesystem::remove_all(to);
+    std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+  };
+  BOOST_REQUIRE(run_to(of, "10").code == 0);
+  put(of.folder / "private", folder / "older");
+  BOOST_REQUIRE(run_to(of, "20").code == 0);
+  const resumed_run other{scenario, folder / "other"};  // the same scenario and seed, as far, with the same values
+  BOOST_REQUIRE(run_to(other, "20").code == 0);
+  for (const auto& [from, why] :
+       {std::pair(folder / "older", "last saved at version 10: the store is older"),
+        std::pair(folder / "other/private", "is not the one that the checkpoint was written with")}) {
+    put(from, of.folder / "private");
+    const auto summary = read_file(of.folder / "summary.json");
+    for (const auto& done : {run_to(of, "30"), run_furlong(folder, {"infer", of.folder.string(), "--client", "1"})}) {
+      BOOST_TEST(done.code == 3);
+      BOOST_TEST(done.err.find(why) != std::string::npos, done.err);
+    }
+    BOOST_TEST(read_file(of.folder / "summary.json") == summary);
+  }
+}
+
 namespace {
 
 /// A FURL run that was stopped, and had gone on after its first checkpoint.

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Random damage to the files of a finished run's private store: none may end silently wrong.
+
+usage: damages.py [BUILD_DIR] [--damages N] [--seed N] [--kinds plain,encrypted] [--layout per-client|bucketed]
+
+For each kind a FURL run of some shards is made in several lives, so that its store has several logs and generations.
+Then, N times: a copy of it loses a file, or a file is cut off, partly zeroed, has bytes changed, or is swapped for
+another file of the store; `store verify`, `store ls`, `run --resume` with more rounds and `infer` are run on it. Each
+must end with exit code 0 and the undamaged run's answer, or with exit code 3 and a message. Prints a line for each
+damage that was not noticed and changed an answer, ended by a signal or hung, then a table; exits 1 when there is one.
+"""
+import argparse
+import collections
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = {"algorithm.kind": "furl", "evaluation.every": 10, "checkpoint.every": 5, "participation.per_round": 30}
+DAMAGED = 3
+PATIENCE = 60.0
+
+
+class Store:
+    """A finished run whose store is to be damaged."""
+
+    def __init__(self, furlong: Path, folder: Path, kind: str, layout: str):
+        self.furlong, self.run, self.copy = furlong, folder / "run", folder / "copy"
+        self.settings = dict(SETTINGS, **{"private.layout": layout, "private.open_shards": 2})
+        if kind == "encrypted":
+            self.settings["private.key_file"] = str(folder / "key")
+        for rounds in (8, 16, 24, 30):
+            done = self.resume(self.run, rounds)
+            assert done.returncode == 0, done.stderr
+        self.files = sorted(one for one in (self.run / "private").rglob("*") if one.is_file())
+        shutil.copytree(self.run, self.copy)
+        self.answers = self.ask(self.copy)
+
+    def call(self, *words) -> subprocess.CompletedProcess:
+        try:
+            return subprocess.run([self.furlong, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE)
+        except subprocess.TimeoutExpired as slow:
+            return subprocess.CompletedProcess(slow.args, "hang", "", "")
+
+    def resume(self, folder: Path, rounds: int) -> subprocess.CompletedProcess:
+        sets = [word for key, value in dict(self.settings, **{"scenario.rounds": rounds}).items()
+                for word in ("--set", f"{key}={value}")]
+        return self.call("run", ROOT / "scenarios/quickstart.toml", "--out", folder, "--resume", *sets)
+
+    def ask(self, folder: Path) -> dict[str, tuple]:
+        """What each command answers: its exit code and what must not change of its output. The last one changes it."""
+        verify = self.call("store", "verify", folder)
+        listed = self.call("store", "ls", folder)
+        infer = self.call("infer", folder, "--client", "1")
+        goes_on = self.resume(folder, 40)
+        hashes = ()
+        if goes_on.returncode == 0:
+            summary = json.loads((folder / "summary.json").read_text())
+            hashes = (summary["model_sha256"], summary["private_sha256"])
+        return {"verify": (verify.returncode, ""), "ls": (listed.returncode, listed.stdout),
+                "infer": (infer.returncode, infer.stdout), "resume": (goes_on.returncode, hashes)}
+
+    def damaged(self, draws: random.Random) -> str:
+        """Makes a damaged copy. Says what was done to it."""
+        shutil.rmtree(self.copy, ignore_errors=True)
+        shutil.copytree(self.run, self.copy)
+        victim = draws.choice(self.files)
+        file = self.copy / victim.relative_to(self.run)
+        content = bytearray(file.read_bytes())
+        at = draws.randrange(len(content)) if content else 0
+        how = draws.choice(["remove", "cut", "cut", "zero", "change", "swap"])
+        if how == "remove":
+            file.unlink()
+        elif how == "cut":
+            file.write_bytes(content[:at])
+        elif how == "zero":
+            length = min(len(content) - at, draws.choice([1, 16, 512, 1 << 20]))
+            content[at:at + length] = bytes(length)
+            file.write_bytes(content)
+        elif how == "change":
+            for i in range(at, min(len(content), at + draws.choice([1, 8, 64]))):
+                content[i] ^= draws.randrange(1, 256)
+            file.write_bytes(content)
+        else:
+            shutil.copyfile(draws.choice(self.files), file)
+        return f"{how} {file.relative_to(self.copy)} at {at} of {len(content)}"
+
+
+def main() -> int:
+    words = argparse.ArgumentParser()
+    words.add_argument("build", nargs="?", default=os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    words.add_argument("--damages", type=int, default=300)
+    words.add_argument("--seed", type=int, default=1)
+    words.add_argument("--kinds", default="plain,encrypted")
+    words.add_argument("--layout", default="per-client")
+    given = words.parse_args()
+    wrong = 0
+    for kind in given.kinds.split(","):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            store = Store(Path(given.build).resolve() / "furlong", folder, kind, given.layout)
+            draws = random.Random(given.seed)
+            outcomes = collections.Counter()
+            for number in range(given.damages):
+                what = store.damaged(draws)
+                got = store.ask(store.copy)
+                bad = {name: answer for name, answer in got.items()
+                       if answer[0] not in (0, DAMAGED) or (answer[0] == 0 and answer != store.answers[name])}
+                noticed = any(answer[0] == DAMAGED for answer in got.values())
+                outcomes["noticed" if noticed else "without effect"] += 1
+                if bad:
+                    wrong += 1
+                    print(f"{kind} {number}: {what}: {', '.join(f'{name} {answer[0]}' for name, answer in bad.items())}")
+            print(f"{kind}, {given.layout}: {given.damages} damages: {dict(outcomes)}")
+    print(f"silently wrong, aborted or hung: {wrong}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
