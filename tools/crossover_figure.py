@@ -5,7 +5,8 @@ from crossover_tables import BINNED, NAMES, bins, differences, mean_sd, number, 
 
 # Colour (Okabe and Ito: told apart by colour-blind people too), marker.
 STYLE = {"furl": ("#d55e00", "square"), "furl-cold-start": ("#b8860b", "diamond"), "fedrecon": ("#0072b2", "circle"),
-         "fedrecon-sgd": ("#009e73", "triangle"), "fedavg": ("#666666", "cross")}
+         "fedrecon-sgd": ("#009e73", "triangle"), "fedavg": ("#cc79a7", "plus"), "fedavg-shared": ("#666666", "cross")}
+PERSONAL = [a for a in STYLE if a != "fedavg-shared"]  # that one is far above the others: it would flatten them
 WIDTH, HEIGHT = 960, 1124
 PANEL_WIDTH, PANEL_HEIGHT = 388, 258
 INK, GRID = "#222222", "#e4e4e4"
@@ -65,7 +66,8 @@ class Panel:
 
 def marker(shape, x, y, colour, hollow=False):
     paths = {"square": "M-4-4H4V4H-4Z", "diamond": "M0-5.5L5.5 0L0 5.5L-5.5 0Z", "triangle": "M0-5.5L5 4H-5Z",
-             "circle": "M-4.5 0A4.5 4.5 0 1 0 4.5 0A4.5 4.5 0 1 0-4.5 0Z", "cross": "M-4-4L4 4M-4 4L4-4"}
+             "circle": "M-4.5 0A4.5 4.5 0 1 0 4.5 0A4.5 4.5 0 1 0-4.5 0Z", "cross": "M-4-4L4 4M-4 4L4-4",
+             "plus": "M-5 0H5M0-5V5"}
     fill = "#ffffff" if hollow else colour
     return (f'<path transform="translate({x:.1f} {y:.1f})" d="{paths[shape]}" fill="{fill}" stroke="{colour}" '
             f'stroke-width="1.8"/>')
@@ -106,18 +108,16 @@ def participation_panel(rows, place, group, title):
 
 def difference_panel(rows, place):
     points = values_of(select(rows, dropout=0), "participations")
-    curves = [(a, [(p, differences(rows, a, "fedrecon", p)) for p in points], False) for a in STYLE if a != "fedavg"]
+    curves = [(a, [(p, differences(rows, a, "fedrecon", p)) for p in points], False) for a in PERSONAL]
     return drawn(place, "Seen users: RMSE minus that of FedRecon, exact", "p, mean participations a user", curves,
-                 [(p, number(p)) for p in points], log_x=True, highest=0.04)
+                 [(p, number(p)) for p in points], log_x=True, highest=0.05)
 
 
 def dropout_panel(rows, place, participations):
     here = select(rows, participations=participations)
     rates = values_of(here, "dropout")
     curves = []
-    for a in STYLE:
-        if a == "fedavg":
-            continue  # far above the others: it would flatten them
+    for a in PERSONAL:
         for commit in ("after-training", "after-ack"):
             points = [(rate, rmse(select(here, algorithm=a, dropout=rate, commit=commit), "seen")) for rate in rates]
             curves.append((a, [point for point in points if point[1]], commit == "after-ack"))
@@ -131,11 +131,10 @@ def bins_panel(rows, place, participations):
     exact = bins(rows, "fedrecon", participations)
     ticks = [(i, number(least) if least == most else f"{least}–{most}") for i, (least, most, _, _) in enumerate(exact)]
     curves = []
-    for a in STYLE:
-        if a != "fedavg":
-            found = zip(bins(rows, a, participations), exact)
-            curves.append((a, [(i, [x - y for x, y in zip(one[3], base[3])]) for i, (one, base) in enumerate(found)],
-                           False))
+    for a in PERSONAL:
+        found = zip(bins(rows, a, participations), exact)
+        curves.append((a, [(i, [x - y for x, y in zip(one[3], base[3])]) for i, (one, base) in enumerate(found)],
+                       False))
     return drawn(place, f"Seen users, p = {number(participations)}: RMSE minus FedRecon, exact",
                  "how often the user took part", curves, ticks, margin=0.3)
 
@@ -145,10 +144,10 @@ def legend():
     for a, name in NAMES.items():
         colour, shape = STYLE[a]
         parts.append(f'<path d="M{x} 66h26" stroke="{colour}" stroke-width="2"/>{marker(shape, x + 13, 66, colour)}'
-                     f'<text x="{x + 33}" y="70">{name}</text>')
-        x += 60 + 6.1 * len(name)
+                     f'<text x="{x + 33:.1f}" y="70">{name}</text>')
+        x += 47 + 6.1 * len(name)
     parts.append(f'<path d="M{x} 66h26" stroke="{INK}" stroke-width="2" stroke-dasharray="5 4"/>'
-                 f'<text x="{x + 33}" y="70">commit after-ack</text>')
+                 f'<text x="{x + 33:.1f}" y="70">commit after-ack</text>')
     return parts
 
 

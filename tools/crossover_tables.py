@@ -3,7 +3,7 @@ import math
 import statistics
 
 NAMES = {"furl": "FURL", "furl-cold-start": "FURL + cold start", "fedrecon": "FedRecon, exact",
-         "fedrecon-sgd": "FedRecon, SGD", "fedavg": "FedAvg"}
+         "fedrecon-sgd": "FedRecon, SGD", "fedavg": "FedAvg, fine-tuned", "fedavg-shared": "FedAvg"}
 BINNED = (3, 30)  # the p whose users are told apart by how often they took part
 STATEFUL, STATELESS = ("furl", "furl-cold-start"), ("fedrecon", "fedrecon-sgd")
 
@@ -76,7 +76,7 @@ def crossings_of(rows, pair, dropout):
     return found[0] if len(set(found)) == 1 else f"{beginning} " + ", ".join(word.rsplit(" ", 1)[1] for word in found)
 
 
-PAIRS = [(ours, theirs) for ours in STATEFUL for theirs in STATELESS]
+PAIRS = [(ours, theirs) for ours in STATEFUL for theirs in (*STATELESS, "fedavg")]
 BINNED_PAIR = ("furl", "fedrecon-sgd")  # the pair that crosses
 
 
@@ -137,7 +137,20 @@ def by_bin(rows, participations):
     return table(["took part", "users", *(NAMES[a] for a in algorithms), pair_name(BINNED_PAIR)], lines)
 
 
-def markdown(rows):
+def by_ridge(rows, group):
+    """A row for each number of ratings, p and algorithm, a column for each factor of the scenario's ridge."""
+    factors = sorted({row["factor"] for row in rows})
+    lines = []
+    for ratings in sorted({row["ratings"] for row in rows}):
+        for p in values_of(rows, "participations"):
+            here = select(rows, ratings=ratings, participations=p)
+            lines += [[number(ratings) if ratings else "all", number(p), NAMES[a],
+                       *(text(rmse(select(here, algorithm=a, factor=factor), group)) for factor in factors)]
+                      for a in NAMES if select(here, algorithm=a)]
+    return table(["ratings a user", "p", "", *(f"ridge × {number(factor)}" for factor in factors)], lines)
+
+
+def markdown(rows, ridge_rows):
     sections = [
         ("Seen users, no dropout (RMSE of their own test ratings)", by_participation(rows, "seen")),
         ("Kept minus rebuilt: seen users, no dropout (differences within a seed; below zero, keeping is better)",
@@ -147,5 +160,7 @@ def markdown(rows):
         *((f"Seen users by how often they took part: p = {number(p)}, no dropout", by_bin(rows, p)) for p in BINNED),
         ("Seen users, with dropout", by_dropout(rows, "seen")),
         ("Unseen users, with dropout", by_dropout(rows, "unseen")),
+        ("Seen users, with another ridge", by_ridge(ridge_rows, "seen")),
+        ("Unseen users, with another ridge", by_ridge(ridge_rows, "unseen")),
     ]
     return "\n".join(f"### {title}\n\n{body}" for title, body in sections)

@@ -16,13 +16,14 @@ import crossover_figure  # noqa: E402
 import crossover_tables  # noqa: E402
 
 
-def row(part, seed, participations):
+def row(part, seed, participations, ridge=0.0):
     """As crossover.sweep() makes it; figures that no algorithm reached."""
     rmse = 0.9 + crossover.ALGORITHMS.index(part.algorithm) / 50 + seed / 100
     bins = [{"least": i, "most": i, "clients": 10, "rmse": rmse} for i in range(2)]
     groups = {"seen": {"rmse": rmse, "clients": 20, "by_participation": bins}, "unseen": {"rmse": rmse, "clients": 5}}
-    return {"algorithm": part.algorithm, "dropout": part.dropout, "commit": part.commit, "seed": seed,
-            "participations": participations, "summary": {"eval": groups}}
+    about = part.about({"algorithm.reconstruction.ridge": ridge})
+    return {"algorithm": part.algorithm, **about, "seed": seed, "participations": participations,
+            "summary": {"eval": groups}}
 
 
 def outline(text):
@@ -43,10 +44,12 @@ class Page(unittest.TestCase):
                      for p in crossover.SMOKE_PARTICIPATIONS]
 
     def test_has_the_tables_that_are_written(self):
-        tables = crossover_tables.markdown(self.rows)
+        ridges = [row(part, seed, 3, crossover.RIDGES[part.algorithm] * factor)
+                  for part in crossover.ridge_parts((0, 20)) for seed in (1, 2) for factor in crossover.FACTORS]
+        tables = crossover_tables.markdown(self.rows, ridges)
         written = self.page[self.page.index(crossover.BEGIN):self.page.index(crossover.END)]
         self.assertEqual(outline(written), outline(tables))
-        self.assertEqual(len(outline(tables)), 16)
+        self.assertEqual(len(outline(tables)), 20)
 
     def test_says_what_its_picture_is(self):
         kept, drawn = panels(crossover.FIGURE.read_text()), panels(crossover_figure.svg(self.rows))
