@@ -43,7 +43,7 @@ class Store:
 
     def call(self, *words) -> subprocess.CompletedProcess:
         try:
-            return subprocess.run([self.furlong, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE)
+            return subprocess.run([self.furlong, *map(str, words)], capture_output=True, text=True, errors="replace", timeout=PATIENCE)
         except subprocess.TimeoutExpired as slow:
             return subprocess.CompletedProcess(slow.args, "hang", "", "")
 

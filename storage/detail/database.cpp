@@ -13,7 +13,17 @@ using rocksdb::Status;
 
 namespace {
 
+/// Kept in the default family under `writes_key`, and changed by each write.
+struct write_count {
+  std::uint64_t writes = 0;
+  std::uint64_t shard = 0;
+};
 constexpr auto writes_key = "writes";
+
+tl::unexpected<error> foreign(const database_place& place, const std::string& what) {
+  return fail(error::kind::data, place.name, what + " in " + place.folder.string() + " is another shard's",
+              "restore the store from a copy, or start the run anew");
+}
 
 tl::unexpected<error> refused(const database_place& place, const std::string& doing, const Status& status) {
   const bool damaged = status.IsCorruption() || status.IsNotFound() || status.IsInvalidArgument();
@@ -94,6 +104,10 @@ result<void> database::start(const shard_state& least) {
   if (const auto damaged = scan_manifest(env_, place_); !damaged.empty()) return as_error(place_, damaged.front());
   const auto names = list_families(env_, place_);
   if (!names) return tl::unexpected(names.error());
+  for (const auto& name : *names)
+    if (const auto number = place_.spread.family_named(name);
+        number && place_.spread.shard_of(*number * place_.spread.bucket_clients) != place_.shard)
+      return foreign(place_, "the MANIFEST");
   // Its own reading of logs has a gap too, in every mode: a changed kind of record can pass for the end of the log.
   if (const auto damaged = scan_logs(env_, place_, *names, torn_); !damaged.empty())
     return as_error(place_, damaged.front());
@@ -138,15 +152,20 @@ result<void> database::open_files(const std::vector<std::string>& families, bool
 }
 
 result<void> database::count() {
-  std::string number;
-  const auto status = db_->Get({}, default_, writes_key, &number);
+  const auto& spread = place_.spread;
+  std::string found;
+  const auto status = db_->Get({}, default_, writes_key, &found);
   if (!status.ok() && !status.IsNotFound()) return refused(place_, "count the writes", status);
-  writes_ = 0;
-  std::memcpy(&writes_, number.data(), std::min(number.size(), sizeof writes_));
+  write_count last{0, place_.shard};
+  std::memcpy(&last, found.data(), std::min(found.size(), sizeof last));
+  if (last.shard != place_.shard) return foreign(place_, "a log or table");
+  writes_ = last.writes;
   records_ = 0;
-  for (const auto& [family_number, of] : families_) {
+  for (const auto& [number, of] : families_) {
     const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, of.handle));
-    for (at->SeekToFirst(); at->Valid(); at->Next()) ++records_;
+    for (at->SeekToFirst(); at->Valid(); at->Next(), ++records_)
+      if (!spread.family_per_client() && spread.family_of(client_of_key(at->key().ToStringView())) != number)
+        return foreign(place_, "a log or table");
     if (!at->status().ok()) return refused(place_, "count the records", at->status());
   }
   return {};
@@ -253,14 +272,14 @@ result<void> database::put(std::uint32_t client, const family& of, std::size_t s
                            bool is_new) {
   batch_.Clear();
   const auto key = place_.spread.key(client, slot);
-  const auto writes = writes_ + 1;
+  const write_count now{writes_ + 1, place_.shard};
   auto status = batch_.Put(of.handle, slice(key.bytes()), slice(record));
-  if (status.ok()) status = batch_.Put(default_, writes_key, {reinterpret_cast<const char*>(&writes), sizeof writes});
+  if (status.ok()) status = batch_.Put(default_, writes_key, {reinterpret_cast<const char*>(&now), sizeof now});
   if (status.ok()) status = db_->Write({}, &batch_);
   if (!status.ok()) return refused(place_, client, "store the value", status);
   constexpr std::size_t log_overhead = 60;
   log_bytes_ += record.size() + log_overhead;
-  writes_ = writes;
+  writes_ = now.writes;
   if (is_new) ++records_;
   dirty_ = true;
   return {};

@@ -57,7 +57,7 @@ bool scan_one(const environment& env, const database_place& place, const fs::pat
 }
 
 /// Follows the numbers of the writes through a shard's logs: each batch begins with its first one (8 bytes) and how
-/// many it has (4 bytes), and none is left out.
+/// many it has (4 bytes), none is left out and none comes twice, which RocksDB would end the process for.
 class write_counter {
  public:
   void operator()(std::string_view batch) {
@@ -66,14 +66,16 @@ class write_counter {
     if (batch.size() < sizeof first + sizeof count) return;
     std::memcpy(&first, batch.data(), sizeof first);
     std::memcpy(&count, batch.data() + sizeof first, sizeof count);
-    if (last_ && first > *last_ + 1 && !gap_) gap_ = std::to_string(*last_ + 1) + " to " + std::to_string(first - 1);
+    if (last_ && first != *last_ + 1 && !break_)
+      break_ = "write " + std::to_string(*last_) + " is followed by write " + std::to_string(first);
     last_ = first + count - 1;
   }
-  [[nodiscard]] const std::optional<std::string>& gap() const { return gap_; }
+  /// Where the numbers do not follow one another.
+  [[nodiscard]] const std::optional<std::string>& broken() const { return break_; }
 
  private:
   std::optional<std::uint64_t> last_;
-  std::optional<std::string> gap_;  // the writes that are missing
+  std::optional<std::string> break_;
 };
 
 }  // namespace
@@ -127,11 +129,10 @@ std::vector<store_problem> scan_logs(const environment& env, const database_plac
   const auto owner = [&](const std::string& payload) { return owner_in_log(place.spread, payload, families); };
   write_counter writes;
   for (const auto& log : *logs) {
-    const bool had_gap = writes.gap().has_value();
     torn |= scan_one(env, place, log, "log", owner, problems, std::ref(writes));
-    if (problems.empty() && !had_gap && writes.gap())
+    if (problems.empty() && writes.broken())
       problems.push_back({place.shard, std::nullopt, name_in_store(log),
-                          "the writes " + *writes.gap() + " before it are missing: a log was cut off, or is gone"});
+                          *writes.broken() + ": a log was cut off, is gone, or is not the shard's own"});
   }
   return problems;
 }

@@ -57,12 +57,12 @@ void copy_folder(const fs::path& from, const fs::path& to) {
   fs::copy(from, to, fs::copy_options::recursive);
 }
 
-/// Does something random to a file. Says what.
-std::string damage(const fs::path& file, models::random_stream& draws) {
+/// Does something random to a file. Says what. `others`: files to take for it.
+std::string damage(const fs::path& file, const std::vector<fs::path>& others, models::random_stream& draws) {
   auto content = slurp(file);
   const auto size = static_cast<std::uint32_t>(content.size());
   const auto at = size == 0 ? 0 : draws.below(size);
-  switch (draws.below(4)) {
+  switch (draws.below(5)) {
     case 0: fs::remove(file); return "removed";
     case 1: fs::resize_file(file, at); return "cut to " + std::to_string(at) + " bytes of " + std::to_string(size);
     case 2: {
@@ -71,7 +71,12 @@ std::string damage(const fs::path& file, models::random_stream& draws) {
       spill(file, content);
       return "zeroed " + std::to_string(length) + " bytes at " + std::to_string(at);
     }
-    default: fs::resize_file(file, 0); return "emptied";
+    case 3: fs::resize_file(file, 0); return "emptied";
+    default: {
+      const auto& other = others[draws.below(static_cast<std::uint32_t>(others.size()))];
+      fs::copy_file(other, file, fs::copy_options::overwrite_existing);
+      return "replaced by " + other.string();
+    }
   }
 }
 
@@ -105,7 +110,7 @@ BOOST_DATA_TEST_CASE(no_damaged_cut_or_missing_file_passes_for_a_store_with_less
       copy_folder(original.path(), folder.path());
       const auto& victim = files[draws.below(static_cast<std::uint32_t>(files.size()))];
       const auto file = folder.path() / fs::relative(victim, original.path());
-      const auto what = damage(file, draws);
+      const auto what = damage(file, files, draws);
       const bool to_write = i % 2 == 0;
       const auto seen = look(kind, folder.path(), layout, to_write);
       BOOST_TEST_CONTEXT(file << " " << what << (to_write ? ", opened to be written" : ", read")) {
