@@ -87,6 +87,7 @@ result<dataset> build_part(const models::option_values& options, const std::file
   auto note = note_empty(*table, bounds);
   auto data = make(std::move(*table), options, bounds);
   data.whole = false;
+  data.files = hosted_files(folder);
   if (!note.empty()) data.notes.push_back(std::move(note));
   return data;
 }

@@ -45,7 +45,9 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
                             here.features, got.facts.clients, got.facts.features),
                 "give this node the data that the scenario is about");
   e.run = got.run;
-  auto store = open_node_store(e, options.store, got, clients.last - clients.first + 1);
+  auto data = digest_of(opened->data, e.settings);
+  if (!data) return tl::unexpected(data.error());
+  auto store = open_node_store(e, got, {options.store, clients, std::move(*data), options.accept_changed_data});
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(*store)};
 }

@@ -66,6 +66,7 @@ struct join_options {
   std::filesystem::path data;
   std::filesystem::path store;
   std::filesystem::path key_file;
+  bool accept_changed_data = false;
   std::size_t threads = 1;
   double give_up = 0.0;  ///< seconds without a session; 0: never
   trust_options trust;

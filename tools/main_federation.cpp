@@ -78,6 +78,8 @@ void add_join(CLI::App& app, command& chosen) {
   sub->add_option("--store", options->store, "their private values")->required()->option_text("DIR");
   sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
       ->option_text("FILE");
+  sub->add_flag("--accept-changed-data", options->accept_changed_data,
+                "go on with data that have changed since the node first took part; they are split anew");
   add_trust(sub, options->trust);
   sub->add_flag("--operator-trust", options->operator_trust,
                 "a node of the operator: --server is its --operator address, --tls an aggregator's folder");

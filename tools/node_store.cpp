@@ -1,45 +1,20 @@
 #include "tools/node_store.hpp"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "federated/client_work.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
-#include "tools/run_directory.hpp"
+#include "tools/node_record.hpp"
 #include "tools/run_start.hpp"
 
 namespace furlong::tools {
 
 namespace {
 
-using json = nlohmann::ordered_json;
-
-/// The start of the run that a store is of (welcome::start_id).
-std::filesystem::path start_file(const std::filesystem::path& folder) { return folder / "start.json"; }
-
-/// 0: none is known.
-result<std::uint64_t> recall(const std::filesystem::path& folder) {
-  std::ifstream in(start_file(folder));
-  if (!in) return 0;
-  const auto read = json::parse(in, nullptr, false);
-  const auto start = read.is_object() ? read.value("start_id", json()) : json();
-  if (!start.is_number_unsigned())
-    return fail(error::kind::data, start_file(folder).string(), "is damaged",
-                "remove it if this store is empty, or name another --store");
-  return start.get<std::uint64_t>();
-}
-
-result<void> remember(const std::filesystem::path& folder, std::uint64_t start_id) {
-  return write_atomically(start_file(folder), json{{"start_id", start_id}}.dump());
-}
-
 /// A run that starts again from nothing has the id of the one before: without this, values of the earlier start would
 /// pass for values of this one. Looks before the store is opened for the run, which may make them void for good.
-result<void> check_start(const federated::experiment& e, const std::filesystem::path& folder, std::uint64_t start_id) {
-  const auto known = recall(folder);
-  if (!known) return tl::unexpected(known.error());
-  if (*known == start_id) return {};
+result<void> check_start(const federated::experiment& e, const std::filesystem::path& folder) {
   const auto store = storage::rocks_store::inspect(folder, storage::store_access::read, e.settings.own.key_file);
   if (!store) return tl::unexpected(store.error());
   if ((*store)->run() != e.run) return {};  // a better reason, which opening it tells
@@ -51,6 +26,46 @@ result<void> check_start(const federated::experiment& e, const std::filesystem::
               "name another --store, or remove this folder");
 }
 
+/// Which ratings are for training follows from all of a client's: with other data, some that were for testing would be
+/// trained on, and the scores be too good.
+result<void> check_data(const node_record& before, const node_place& place) {
+  if (before.data_sha256 == place.data.sha256) return {};
+  if (place.accept_changed_data) {
+    spdlog::warn("the data have changed since this node first took part: they are split anew, and what was for testing "
+                 "may now be for training");
+    return {};
+  }
+  return fail(error::kind::data, place.folder.string(),
+              "the data are not those that this node first took part with: what " + place.data.place +
+                  " holds has changed, and ratings that were for testing might be trained on",
+              "put the data back as they were, or split them anew with --accept-changed-data");
+}
+
+/// Whether a folder is free to be used, or was by a node.
+result<void> check_folder(const std::filesystem::path& folder, bool has_record) {
+  if (has_record || storage::rocks_store::is_in(folder) || storage::rocks_store::is_vacant(folder)) return {};
+  return fail(error::kind::usage, folder.string(), "is not empty, and has no private store",
+              "name a new or empty folder with --store, or the one that this node had before");
+}
+
+/// The store itself. `same_start`: the folder was used for this start of the run.
+result<std::shared_ptr<federated::private_store>> open_values(const federated::experiment& e,
+                                                              const federated::protocol::welcome& got,
+                                                              const node_place& place, bool same_start) {
+  const bool there = storage::rocks_store::is_in(place.folder);
+  if (!federated::is_stateful(e.settings.algorithm)) {
+    if (there)
+      return fail(error::kind::usage, place.folder.string(), "has a private store, and this run keeps no private values",
+                  "name another --store");
+    return std::make_shared<storage::memory_store>(e.parts.private_);  // stays empty
+  }
+  if (there && !same_start)
+    if (auto same = check_start(e, place.folder); !same) return tl::unexpected(same.error());
+  auto values = open_private_store(e, place.folder, got.history, place.clients.last - place.clients.first + 1, true, {});
+  if (!values) return tl::unexpected(values.error());
+  return std::shared_ptr<federated::private_store>(std::move(*values));
+}
+
 }  // namespace
 
 result<void> check_node_store(const std::filesystem::path& folder, const std::filesystem::path& key_file) {
@@ -60,21 +75,19 @@ result<void> check_node_store(const std::filesystem::path& folder, const std::fi
 }
 
 result<std::shared_ptr<federated::private_store>> open_node_store(const federated::experiment& e,
-                                                                  const std::filesystem::path& folder,
                                                                   const federated::protocol::welcome& got,
-                                                                  std::uint32_t clients) {
-  if (!federated::is_stateful(e.settings.algorithm))
-    return std::make_shared<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
-  if (storage::rocks_store::is_in(folder)) {
-    if (auto same = check_start(e, folder, got.start_id); !same) return tl::unexpected(same.error());
-  } else if (!storage::rocks_store::is_vacant(folder)) {
-    return fail(error::kind::usage, folder.string(), "is not empty, and has no private store",
-                "name a new or empty folder with --store, or the one that this node had before");
-  }
-  auto values = open_private_store(e, folder, got.history, clients, true, {});
-  if (!values) return tl::unexpected(values.error());
-  if (auto noted = remember(folder, got.start_id); !noted) return tl::unexpected(noted.error());
-  return std::shared_ptr<federated::private_store>(std::move(*values));
+                                                                  const node_place& place) {
+  const auto before = read_node_record(place.folder);
+  if (!before) return tl::unexpected(before.error());
+  if (auto fit = check_folder(place.folder, before->has_value()); !fit) return tl::unexpected(fit.error());
+  const bool same_start = *before && (*before)->start_id == got.start_id;
+  if (same_start)
+    if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());
+  auto values = open_values(e, got, place, same_start);
+  if (!values) return values;
+  if (auto noted = write_node_record(place.folder, {got.start_id, place.data.sha256}); !noted)
+    return tl::unexpected(noted.error());
+  return values;
 }
 
 }  // namespace furlong::tools

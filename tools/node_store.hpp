@@ -7,6 +7,7 @@
 #include "federated/experiment.hpp"
 #include "federated/private_store.hpp"
 #include "federated/protocol/messages.hpp"
+#include "tools/data_digest.hpp"
 
 namespace furlong::tools {
 
@@ -14,13 +15,21 @@ namespace furlong::tools {
 /// folder that has no store is none of these. Fails as stores do.
 [[nodiscard]] result<void> check_node_store(const std::filesystem::path& folder, const std::filesystem::path& key_file);
 
-/// Opens or makes the store of a node's clients in `folder`; nothing is kept there where the algorithm is stateless.
-/// Beside the values it remembers, in `start.json`, of which start of the run they are (welcome::start_id).
+/// What a node brings along.
+struct node_place {
+  std::filesystem::path folder;  ///< of its store
+  federated::protocol::client_range clients;
+  data_digest data;                  ///< of their data
+  bool accept_changed_data = false;  ///< --accept-changed-data
+};
+
+/// Opens or makes the store of a node's clients; where the algorithm is stateless it keeps no values. Beside them it
+/// remembers, in `node.json`, of which start of the run they are, and on which data they were trained.
 /// Fails (kind usage) when the store is of another run, or has values of another start of this one, or the folder has
-/// something else in it; and as stores do.
+/// something else in it; (kind data) when the data have changed since that start and that is not accepted; and as
+/// stores do.
 [[nodiscard]] result<std::shared_ptr<federated::private_store>> open_node_store(const federated::experiment& e,
-                                                                                const std::filesystem::path& folder,
                                                                                 const federated::protocol::welcome& got,
-                                                                                std::uint32_t clients);
+                                                                                const node_place& place);
 
 }  // namespace furlong::tools

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from case import Case, main
+from case import QUICK, Case, main
 from federation import FAILURE, MISSING, SCENARIO, SYNTHETIC_RATINGS, USAGE
 
 SPLITTER = Path(__file__).resolve().parent.parent.parent / "tools/split_ratings.py"
@@ -159,6 +159,35 @@ class Hosted(Case):
             done = f.run("serve", f.scenario, "--listen", "127.0.0.1:0", "--insecure", "--out", f.out, *f.sets(),
                          expect=USAGE)
             self.assertIn("participation.policy: chooses clients by how many examples they have", done.stderr)
+
+    def test_changed_data(self):
+        """What a node trained on and was tested on must not change unnoticed: one rating, a row more, another order."""
+        with self.hosted(**QUICK) as f:
+            f.start(aggregators=0, nodes=0)
+            for i in range(4):
+                self.host(f, i)
+            f.wait_for_version(3)
+            f.processes.pop("node1").kill()
+            file = self.piece(f, 1) / "ratings.csv"
+            good = file.read_text()
+            head, *lines = good.splitlines(True)
+            user, item, rating, when = lines[0].split(",")
+            other = ",".join([user, item, "1" if rating == "2" else "2", when])
+            free = next(i for i in range(ITEMS) if not any(line.startswith(f"{user},{i},") for line in lines))
+            for changed in ([other, *lines[1:]], [*lines, f"{user},{free},3,17\n"], lines[::-1]):
+                file.write_text(head + "".join(changed))
+                node = self.host(f, 1)
+                self.assertEqual(node.wait(), MISSING)
+                self.assertRegex(node.text(), f"what {file} holds has changed.* --accept-changed-data")
+            self.host(f, 1, "--accept-changed-data")
+            self.takes_part(f, 1, after=f.version())
+            f.processes.pop("node1").kill()
+            file.write_text(good)  # which it is no longer
+            self.assertEqual(self.host(f, 1).wait(), MISSING)
+            file.write_text(head + "".join(lines[::-1]))
+            self.host(f, 1)
+            self.takes_part(f, 1, after=f.version())
+            self.check_books(f, f.finish())
 
     def test_foreign_store(self):
         """A store of another run is refused, and one of an earlier start of the same run; both are left as they are."""

@@ -29,7 +29,7 @@ struct node {
     got.run = e().run;
     got.history = {std::move(resumed_at)};
     got.start_id = start_id;
-    return tools::open_node_store(e(), store, got, 120);
+    return tools::open_node_store(e(), got, {store, {0, 119}, data, accept});
   }
   void put(const std::vector<std::uint64_t>& resumed_at, std::uint32_t client, std::uint64_t version) {
     const auto values = open(resumed_at);
@@ -57,6 +57,8 @@ struct node {
   }
   scratch_folder folder;
   std::filesystem::path store = folder / "store";
+  tools::data_digest data{"0815", "ratings.csv"};
+  bool accept = false;
   std::optional<tools::session> of;
 };
 
@@ -106,6 +108,60 @@ BOOST_AUTO_TEST_CASE(a_folder_with_something_else_in_it_is_refused) {
   const auto values = open({});
   BOOST_REQUIRE(!values.has_value());
   BOOST_TEST(values.error().text().find("is not empty, and has no private store") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(changed_data_are_refused_until_they_are_accepted) {
+  put({}, 1, 6);
+  data.sha256 = "4711";
+  for (const std::vector<std::uint64_t>& resumed_at : {std::vector<std::uint64_t>{}, {7}}) {
+    const auto values = open(resumed_at);
+    BOOST_REQUIRE(!values.has_value());
+    BOOST_TEST((values.error().what == error::kind::data));
+    BOOST_TEST(values.error().text().find("what ratings.csv holds has changed") != std::string::npos);
+    BOOST_TEST(values.error().mend.find("--accept-changed-data") != std::string::npos);
+  }
+  accept = true;
+  BOOST_TEST(has({}, 1));  // what was trained before stays
+  accept = false;
+  BOOST_TEST(has({}, 1));  // from now on these are the data
+  data.sha256 = "0815";
+  BOOST_TEST(!open({}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(another_start_of_the_run_may_have_other_data) {
+  BOOST_TEST(open({}).has_value());
+  data.sha256 = "4711";
+  BOOST_TEST(!open({}).has_value());
+  BOOST_TEST(open({}, first_start + 1).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_run_without_private_values_remembers_its_data_too) {
+  e().settings.algorithm = federated::algorithm_kind::fedrecon;
+  BOOST_REQUIRE(open({}).has_value());
+  data.sha256 = "4711";
+  BOOST_TEST(!open({}).has_value());
+  accept = true;
+  BOOST_TEST(open({}).has_value());
+  BOOST_TEST(!std::filesystem::exists(store / "store.furlong"));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_without_private_values_leaves_a_store_alone) {
+  put({}, 1, 6);
+  e().settings.algorithm = federated::algorithm_kind::fedrecon;
+  BOOST_TEST(!open({}, first_start + 1).has_value());
+  e().settings.algorithm = federated::algorithm_kind::furl;
+  BOOST_TEST(has({}, 1));
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_record_is_no_new_store) {
+  put({}, 1, 6);
+  for (const auto* text : {"", "{", "[]", R"({"start_id": "11", "data_sha256": ""})", R"({"start_id": 11})"}) {
+    std::ofstream(store / "node.json") << text;
+    const auto values = open({});
+    BOOST_REQUIRE(!values.has_value());
+    BOOST_TEST((values.error().what == error::kind::data));
+    BOOST_TEST(values.error().text().find("node.json: is damaged") != std::string::npos, values.error().text());
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

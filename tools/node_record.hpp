@@ -1,0 +1,24 @@
+// What a node remembers from one start to the next: `node.json`, beside the private values in its store's folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "models/result.hpp"
+
+namespace furlong::tools {
+
+struct node_record {
+  std::uint64_t start_id = 0;  ///< start of the run that the node took part in last (welcome::start_id)
+  std::string data_sha256;     ///< of its data then (data_digest.hpp); empty: generated
+};
+
+[[nodiscard]] std::filesystem::path node_record_file(const std::filesystem::path& folder);
+/// Nothing where there is none. Fails (kind data) when it is damaged.
+[[nodiscard]] result<std::optional<node_record>> read_node_record(const std::filesystem::path& folder);
+/// Makes the folder, too. Durable on return.
+[[nodiscard]] result<void> write_node_record(const std::filesystem::path& folder, const node_record& record);
+
+}  // namespace furlong::tools
