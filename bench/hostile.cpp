@@ -15,6 +15,7 @@
 #include "actors/tls/credentials.hpp"
 #include "bench/common.hpp"
 #include "bench/hostile_attacks.hpp"
+#include "models/kernels/kernels.hpp"
 #include "tests/net/test_pki.hpp"
 #include "tests/processes/node_answers.hpp"
 #include "tests/wire/control_samples.hpp"
@@ -82,7 +83,7 @@ void learn(target& of, const fs::path& good) {
   const auto paths = folder_paths(good);
   net::transport on;
   tests::frame_session session(on, {"127.0.0.1", of.port}, must(net::tls_context::for_client(paths)));
-  session.send(bench::protocol::hello{"hostile", of.clients, 0, {}, of.avoid});
+  session.send(bench::protocol::hello{"hostile", of.clients, 0, {}, of.avoid, 0, models::kernels().level});
   while (const auto frame = session.next()) {
     const auto got = must(wire::decoder().decode(frame->bytes()));
     if (const auto* bye = std::get_if<bench::protocol::farewell>(&got)) throw std::runtime_error(bye->why);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "actors/net/detail/framing.hpp"
+#include "models/kernels/kernels.hpp"
 #include "tests/support/updates.hpp"
 
 namespace furlong::bench {
@@ -98,7 +99,7 @@ class knock {
   attack_counts& counts_;
 };
 
-protocol::hello good_hello(const target& of) { return {"hostile", of.clients, of.run, {}, of.avoid}; }
+protocol::hello good_hello(const target& of) { return {"hostile", of.clients, of.run, {}, of.avoid, 0, models::kernels().level}; }
 
 // ---- before and in the handshake -----------------------------------------------------------------------------------
 

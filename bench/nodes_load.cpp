@@ -12,6 +12,7 @@
 #include "bench/common.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/validation.hpp"
+#include "models/kernels/kernels.hpp"
 #include "tests/net/test_pki.hpp"
 #include "tests/processes/node_answers.hpp"
 #include "tests/support/updates.hpp"
@@ -42,7 +43,7 @@ class node {
     events.on_open = [this](const net::channel_ptr& channel) {
       channel_ = channel;
       came_.set_value();
-      send(protocol::hello{"load", {client_, client_}, 0, {}, ""});
+      send(protocol::hello{"load", {client_, client_}, 0, {}, "", 0, models::kernels().level});
       return net::channel_events{[this](const net::received& frame) { answer(frame); },
                                  [this](const error& why) { ended_.set_value(why.text()); }};
     };

@@ -243,6 +243,7 @@ struct network_settings {
   double task_timeout = 600.0;          ///< a node that is there has so long for a task
   std::uint64_t max_message = 1 << 30;  ///< bytes of the longest message, either way
   bool operator_trust = false;          ///< trust = "operator": nodes may come in at the operator port
+  bool any_kernel_level = false;        ///< kernel_levels = "any": nodes need not compute as the server does
   double start = 1.0;                   ///< share of the training clients that must have joined before the first round
 };
 

@@ -57,6 +57,10 @@ void add_topology_and_network(std::vector<key_spec>& keys) {
                      words<bool>{{"certificates", false}, {"operator", true}},
                      "Whose nodes take part: those with a node's certificate, for the clients that it names; or also "
                      "the operator's own, which join at the operator port and host any clients.")));
+  add(may_change(key("network.kernel_levels", FURLONG_AT(network.any_kernel_level),
+                     words<bool>{{"same", false}, {"any", true}},
+                     "Whether nodes and aggregators may compute with kernels of another level than the server's, which "
+                     "changes the last bits of the model: \"same\" refuses them. summary.json names all levels.")));
   add(may_change(key("network.heartbeat", FURLONG_AT(network.heartbeat),
                      "Between processes: the server gives a sign of life at least this often, in seconds.",
                      {0.1, 3.0})));

@@ -33,6 +33,7 @@ struct Checkpoint {
   dataSha256 @25 :Text;       # of the files that the data were read from; empty: there are none
   targetId @26 :Text;         # of the target that was reached; empty in older files
   privateSave @27 :PrivateSave;  # of the run's private store; absent in older files
+  kernelLevels @28 :List(Text);  # of all processes that took part; absent in older files
 
   struct Optimizer {
     steps @0 :UInt64;

@@ -183,6 +183,9 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setTrainCpuSeconds(state.train_cpu_seconds);
   out.setNow(state.now);
   out.setKernelLevel(models::kernels().level);
+  auto levels = out.initKernelLevels(count(state.kernel_levels.size()));
+  unsigned level = 0;
+  for (const auto& one : state.kernel_levels) levels.set(level++, one);
   write_tasks(out, state);
   write(out.initSimulation(), state.simulation);
   if (state.target_reached) out.setTargetReached(*state.target_reached);
@@ -275,6 +278,8 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   state.train_cpu_seconds = in.getTrainCpuSeconds();
   state.now = in.getNow();
   state.kernel_level = in.getKernelLevel().cStr();
+  for (const auto level : in.getKernelLevels()) state.kernel_levels.emplace(level.cStr());
+  if (!state.kernel_level.empty()) state.kernel_levels.insert(state.kernel_level);
   if (auto tasks = read_tasks(in, state, file); !tasks) return tl::unexpected(tasks.error());
   auto simulation = read(in.getSimulation(), state.run, file);
   if (!simulation) return tl::unexpected(simulation.error());

@@ -143,12 +143,15 @@ json final_evaluation(const federated::evaluation_report& report) {
 }
 
 json identity_json(const session& of, const federated::protocol::server_state& state, const private_facts& own) {
+  auto levels = state.kernel_levels;
+  levels.insert(models::kernels().level);
   json out = {{"furlong", version},
               {"scenario", of.scenario.name},
               {"seed", of.experiment.settings.seed},
               {"algorithm", algorithm_word(of.experiment.settings)},
               {"model", of.experiment.model->kind()},
               {"kernel_level", models::kernels().level},
+              {"kernel_levels", levels},
               {"rounds", state.version},
               {"model_sha256", federated::hex(federated::model_sha256(state.chosen().model))},
               {"private_sha256", own.sha256}};

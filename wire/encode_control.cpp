@@ -71,7 +71,8 @@ std::size_t odds_of(const evaluation_scores& message) {
 // For each kind, the words beside the envelope, and how they are filled.
 
 std::size_t words(const hello& message) {
-  return words_of<schema::Hello> + text_words(message.software) + column(message.holding) + text_words(message.avoid);
+  return words_of<schema::Hello> + text_words(message.software) + column(message.holding) + text_words(message.avoid) +
+         text_words(message.kernel_level);
 }
 void fill(schema::Message::Builder root, const hello& message) {
   auto to = root.initHello();
@@ -82,11 +83,12 @@ void fill(schema::Message::Builder root, const hello& message) {
   copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
   to.setAvoid(as_text(message.avoid));
   to.setInstance(message.instance);
+  to.setKernelLevel(as_text(message.kernel_level));
 }
 
 std::size_t words(const branch_hello& message) {
   return words_of<schema::BranchHello> + text_words(message.software) + text_words(message.name) +
-         text_words(message.gateway) + text_words(message.operators);
+         text_words(message.gateway) + text_words(message.operators) + text_words(message.kernel_level);
 }
 void fill(schema::Message::Builder root, const branch_hello& message) {
   auto to = root.initBranchHello();
@@ -94,10 +96,12 @@ void fill(schema::Message::Builder root, const branch_hello& message) {
   to.setName(as_text(message.name));
   to.setGateway(as_text(message.gateway));
   to.setOperators(as_text(message.operators));
+  to.setKernelLevel(as_text(message.kernel_level));
 }
 
 std::size_t words(const welcome& message) {
-  return words_of<schema::Welcome> + text_words(message.scenario) + column(message.history.resumed_at);
+  return words_of<schema::Welcome> + text_words(message.scenario) + column(message.history.resumed_at) +
+         text_words(message.kernel_level);
 }
 void fill(schema::Message::Builder root, const welcome& message) {
   auto to = root.initWelcome();
@@ -112,6 +116,7 @@ void fill(schema::Message::Builder root, const welcome& message) {
   to.setStartId(message.start_id);
   to.setClasses(message.facts.classes);
   to.setWords(message.facts.words);
+  to.setKernelLevel(as_text(message.kernel_level));
 }
 
 std::size_t words(const redirect& message) { return words_of<schema::Redirect> + text_words(message.address); }
@@ -225,7 +230,8 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
 }
 
 std::size_t words(const attached& message) {
-  return words_of<schema::Attached> + column(message.holding) + text_words(message.node);
+  return words_of<schema::Attached> + column(message.holding) + text_words(message.node) +
+         text_words(message.kernel_level);
 }
 void fill(schema::Message::Builder root, const attached& message) {
   auto to = root.initAttached();
@@ -234,6 +240,7 @@ void fill(schema::Message::Builder root, const attached& message) {
   copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
   to.setNode(as_text(message.node));
   to.setInstance(message.instance);
+  to.setKernelLevel(as_text(message.kernel_level));
 }
 
 std::size_t words(const detached& /*message*/) { return words_of<schema::Detached>; }
@@ -295,12 +302,15 @@ void fill(schema::Message::Builder root, const settled& message) {
   fill_distances(to, message);
 }
 
-std::size_t words(const farewell& message) { return words_of<schema::Farewell> + text_words(message.why); }
+std::size_t words(const farewell& message) {
+  return words_of<schema::Farewell> + text_words(message.why) + text_words(message.remedy);
+}
 void fill(schema::Message::Builder root, const farewell& message) {
   auto to = root.initFarewell();
   to.setWhy(as_text(message.why));
   to.setFinal(message.final);
   to.setUnwanted(message.unwanted);
+  to.setRemedy(as_text(message.remedy));
 }
 
 std::size_t words(const tasks_lost& message) {

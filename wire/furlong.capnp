@@ -161,6 +161,8 @@ struct Hello {
   # "host:port" of a gateway that it could not reach or lost; may be empty.
   instance @6 :UInt64;
   # Drawn by its process: no other node has it. 0: none was drawn.
+  kernelLevel @7 :Text;
+  # Of the kernels that it computes with.
 }
 
 struct BranchHello {
@@ -171,6 +173,7 @@ struct BranchHello {
   # "host:port" at which nodes reach it; empty: nowhere.
   operators @3 :Text;
   # "host:port" at which other aggregators reach it; empty: nowhere.
+  kernelLevel @4 :Text;
 }
 
 struct Welcome {
@@ -196,6 +199,8 @@ struct Welcome {
   words @10 :UInt32;
   # Features below this, at most all, are words of the vocabulary, the others buckets of unknown words; 0: features are
   # no tokens.
+  kernelLevel @11 :Text;
+  # Of the server.
 }
 
 enum Objective {
@@ -298,6 +303,7 @@ struct Attached {
   node @3 :Text;
   # Its name; may be empty.
   instance @4 :UInt64;
+  kernelLevel @5 :Text;
   # As its hello said.
 }
 
@@ -342,6 +348,8 @@ struct Farewell {
   # For good.
   unwanted @2 :Bool;
   # For good, and the run goes on without the other side.
+  remedy @3 :Text;
+  # What the other side is to do about it: one line of at most 1024 bytes; may be empty.
 }
 
 struct TasksLost {

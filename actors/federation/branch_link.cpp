@@ -102,7 +102,7 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
       [self](const branch_sent_on& where) {
         auto& channel = *self->state.channel;
         if (where.address.empty())
-          send_control(channel, protocol::farewell{where.why, false});
+          send_control(channel, protocol::farewell{where.why, where.for_good, where.for_good, where.remedy});
         else
           send_control(channel, protocol::redirect{where.address});
         channel.close();

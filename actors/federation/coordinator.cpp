@@ -14,6 +14,13 @@ virtual_time steady_now() {
       .count();
 }
 
+std::optional<std::string> unlike_kernels(const federation_context& run, const std::string& level) {
+  const auto& wanted = run.welcome.kernel_level;
+  if (level == wanted || run.e.settings.network.any_kernel_level) return std::nullopt;
+  return "its kernels are of level " + (level.empty() ? "unknown" : level) + ", the server's of level " + wanted +
+         ": the last bits of the model would depend on who trains";
+}
+
 namespace {
 
 using self_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
@@ -109,9 +116,16 @@ void perform(self_pointer self, protocol::evaluate&) {
   if (work.missing() == 0) finish_evaluation(self);
 }
 
+/// The machine's state, and what only its shell knows.
+protocol::server_state snapshot(self_pointer self) {
+  auto saved = self->state.machine->snapshot();
+  saved.kernel_levels = self->state.kernel_levels;
+  return saved;
+}
+
 void perform(self_pointer self, protocol::checkpoint&) {
   auto& state = self->state;
-  auto saved = state.machine->snapshot();
+  auto saved = snapshot(self);
   state.watch->pause();
   state.watch->tell(saved);
   if (state.observer->on_checkpoint)
@@ -138,7 +152,7 @@ void end_when_all_were_told(self_pointer self) {
 
 void perform(self_pointer self, protocol::finish& effect) {
   auto& state = self->state;
-  auto last = state.machine->snapshot();
+  auto last = snapshot(self);
   state.watch->pause();
   state.watch->tell(last);
   const bool interrupted = effect.interrupted || state.unevaluated;
@@ -203,11 +217,16 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
 void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
   auto& state = self->state;
+  if (const auto why = unlike_kernels(*state.run, hello.kernel_level)) {
+    spdlog::warn("aggregator {} is refused: {}", hello.name, *why);
+    return self->send(actor, branch_sent_on{{}, *why, true, same_kernels_remedy});
+  }
   const auto place = state.who->place_aggregator(state.run->e.settings.fan_in, hello.operators);
   if (!place.here) {
     spdlog::info("aggregator {} is sent {}", hello.name, place.elsewhere.empty() ? "away" : "to " + place.elsewhere);
     return self->send(actor, branch_sent_on{place.elsewhere, no_room});
   }
+  state.kernel_levels.insert(hello.kernel_level);
   const auto number = state.who->add_aggregator(hello.gateway, hello.operators);
   state.branches[number] = {actor, hello.name, hello.gateway, steady_now()};
   self->monitor(actor);  // a link that ended before it knew its number does not say so
@@ -231,6 +250,7 @@ void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
   if (!state.who->attach(from, what.clients, what.instance)) return;
   // Their own gateways do not know of it.
   for (const auto& [aggregator, instance] : others) send_down(self, aggregator, protocol::displaced{instance});
+  state.kernel_levels.insert(what.kernel_level);
   state.branches.at(from).nodes[what.clients.first] = {what.clients, what.node, steady_now()};
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
 }
@@ -356,6 +376,7 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   state.watch.emplace(*start);
   state.began = steady_now() - start->now;
   if (start->history.life() > 0) state.covered = start->version;
+  state.kernel_levels = start->kernel_levels;
   state.machine.emplace(state.run->e, std::move(*start), &*state.who);
   gateway_options options;
   options.clients_of = std::move(clients_of);

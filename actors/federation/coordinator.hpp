@@ -41,6 +41,7 @@ struct coordinator_state {
   bool started = false;
   bool settled_to_stop = false;
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint
+  std::set<std::string> kernel_levels;  ///< of nodes and aggregators, in all lives
   std::map<std::uint32_t, branch> branches;
   effect_queue effects;
   std::optional<protocol::scoring_machine> evaluation;

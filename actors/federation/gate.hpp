@@ -32,8 +32,9 @@ enum class turned_away : std::uint8_t {
   not_its_clients,  ///< it spoke for clients that are not its own, or that there are not
   bad_frame,        ///< what it sent cannot be read
   out_of_turn,      ///< it sent a message that it may not send, or not then
+  other_kernels,    ///< it computes with kernels of another level than the server
 };
-constexpr std::size_t turned_away_count = 12;
+constexpr std::size_t turned_away_count = 13;
 /// The word used in logs and metrics: "not-its-clients".
 [[nodiscard]] std::string_view to_string(turned_away why);
 

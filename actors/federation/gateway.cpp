@@ -30,13 +30,13 @@ void forget(self_pointer self, session_number number, protocol::gateway_effects&
   state.machine->on_session_lost(number, steady_now(), out);
 }
 
-/// `for_good`: it will not be let in however often it comes back.
+/// `for_good`: it will not be let in however often it comes back; `remedy`: before what is done.
 void refuse(self_pointer self, session_number number, turned_away reason, const std::string& why,
-            protocol::gateway_effects& out, bool for_good = false) {
+            protocol::gateway_effects& out, bool for_good = false, const std::string& remedy = {}) {
   const auto at = self->state.sessions.find(number);
   if (at == self->state.sessions.end()) return;
   self->state.options.keeper->sent_away(at->second.channel->other(), reason, why);
-  send(at->second, protocol::farewell{why, for_good, for_good});
+  send(at->second, protocol::farewell{why, for_good, for_good, remedy});
   forget(self, number, out);
 }
 
@@ -154,6 +154,8 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
                   "there is no client " + std::to_string(got.clients.last) + ": they are numbered from 0 to " +
                       std::to_string(state.run->welcome.facts.clients - 1),
                   out, true);
+  if (const auto why = unlike_kernels(*state.run, got.kernel_level))
+    return refuse(self, number, turned_away::other_kernels, *why, out, true, same_kernels_remedy);
   for (const auto& id : got.holding)
     if (!got.clients.contains(id.client))
       return refuse(self, number, turned_away::not_its_clients,

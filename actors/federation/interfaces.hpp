@@ -48,10 +48,12 @@ struct branch_arrived {
 struct branch_welcome {
   std::shared_ptr<const protocol::welcome> content;
 };
-/// There is no room for it: it is to go to that operator port; empty: to come again later, since `why`.
+/// It is not: it is to go to that operator port; empty: to come again later, since `why`, or not at all.
 struct branch_sent_on {
   std::string address;
   std::string why;
+  bool for_good = false;
+  std::string remedy = {};
 };
 /// Why an aggregator is turned away when topology.fan_in others are here and none of them takes it in.
 inline constexpr const char* no_room =
@@ -197,6 +199,12 @@ struct federation_context {
   protocol::welcome welcome;
   std::shared_ptr<model_frames> frames;
 };
+
+/// Why somebody who computes with kernels of this level has no part in a run; nothing: it may.
+[[nodiscard]] std::optional<std::string> unlike_kernels(const federation_context& run, const std::string& level);
+inline constexpr const char* same_kernels_remedy =
+    "pin a level that all processors have with FURLONG_KERNEL_LEVEL, here and on the server, or set "
+    "network.kernel_levels = \"any\"";
 
 /// Microseconds on this process's steady clock, as the state machines count time.
 [[nodiscard]] federated::virtual_time steady_now();

@@ -10,6 +10,7 @@
 #include "actors/federation/run_log.hpp"
 #include "actors/federation/score_messages.hpp"
 #include "actors/federation/worker.hpp"
+#include "models/kernels/kernels.hpp"
 
 namespace furlong::actors::federation {
 
@@ -151,12 +152,13 @@ void perform(node_pointer self, protocol::hang_up&) {
 
 void perform(node_pointer self, protocol::stop_node& effect) {
   std::optional<error> failure;
+  const auto remedy = [&](const char* usual) { return effect.remedy.empty() ? usual : effect.remedy; };
   if (effect.refused)
     failure = error{error::kind::usage, "the gateway does not let this node in", effect.why,
-                    "correct --clients, --server or --tls"};
+                    remedy("correct --clients, --server or --tls")};
   else if (effect.unwanted)
     failure = error{error::kind::usage, "the gateway ended the session for good", effect.why,
-                    "host every client on one node only"};
+                    remedy("host every client on one node only")};
   end_after_work(self, effect.why, std::move(failure));
 }
 
@@ -286,7 +288,7 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string home, std
   state.pause.emplace(std::move(pause));
   state.home = home;
   state.alone_since = steady_now();
-  state.machine.emplace(std::move(home), std::move(software), clients, fresh_nonce());
+  state.machine.emplace(std::move(home), std::move(software), clients, fresh_nonce(), models::kernels().level);
   for (std::size_t i = 0; i < workers; ++i)
     state.workers.push_back(self->spawn<caf::linked>(worker_behavior, node_actor(self)));
   state.idle = state.workers;

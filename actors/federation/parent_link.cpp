@@ -119,13 +119,19 @@ void on_model(self_pointer self, const net::received& frame) {
   if (state.models.size() > models_kept) state.models.pop_front();
 }
 
+/// An aggregator that is not wanted while the run goes on has failed.
+std::optional<error> refusal(const protocol::farewell& said) {
+  if (!said.unwanted) return std::nullopt;
+  return error{error::kind::usage, "the parent does not let this aggregator in", said.why, said.remedy};
+}
+
 void on_frame(self_pointer self, const net::received& frame) {
   auto& state = self->state;
   if (!state.decoder) state.decoder.emplace(nullptr);
   auto got = state.decoder->decode(frame.bytes());
   if (!got) return break_off(self, got.error().text());
   if (const auto* bye = std::get_if<protocol::farewell>(&*got))
-    return bye->final ? finish(self, bye->why, true) : break_off(self, bye->why);
+    return bye->final ? finish(self, bye->why, true, refusal(*bye)) : break_off(self, bye->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
   if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
   if (!state.relay) return break_off(self, "sent something else before its welcome");

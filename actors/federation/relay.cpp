@@ -50,6 +50,10 @@ void on_told(self_pointer self, const from_branch& told) {
 void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   auto& state = self->state;
   const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
+  if (const auto why = unlike_kernels(*state.run, hello.kernel_level)) {
+    spdlog::warn("aggregator {} is refused: {}", hello.name, *why);
+    return self->send(actor, branch_sent_on{{}, *why, true, same_kernels_remedy});
+  }
   const auto place = state.machine->place_aggregator(hello);
   if (!place.here) {
     spdlog::info("aggregator {} is sent {}", hello.name, place.elsewhere.empty() ? "away" : "to " + place.elsewhere);

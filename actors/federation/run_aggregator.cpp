@@ -1,6 +1,7 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/parent_link.hpp"
 #include "actors/federation/processes_common.hpp"
+#include "models/kernels/kernels.hpp"
 
 namespace furlong::actors::federation {
 
@@ -45,6 +46,7 @@ protocol::branch_hello hello_of(const aggregator_setup& setup, std::uint16_t por
   protocol::branch_hello hello;
   hello.software = "furlong";
   hello.name = setup.name;
+  hello.kernel_level = models::kernels().level;
   hello.gateway = advertised(setup.advertise, setup.listen.host, port);
   if (setup.operators) hello.operators = advertised(setup.advertise_operators, setup.operators->host, operator_port);
   return hello;

@@ -3,6 +3,7 @@
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/processes_common.hpp"
+#include "models/kernels/kernels.hpp"
 
 namespace furlong::actors::federation {
 
@@ -15,6 +16,7 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   made->welcome.scenario = setup.scenario;
   made->welcome.facts = e.clients->facts();
   made->welcome.start_id = start.start_id;
+  made->welcome.kernel_level = models::kernels().level;
   made->welcome.history = start.history;
   made->welcome.covered = start.history.life() > 0 ? start.version : 0;
   made->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing_of(e.settings.network));

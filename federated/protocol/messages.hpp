@@ -45,6 +45,7 @@ struct hello {
   std::vector<task_id> holding;  ///< tasks at work, or done and not acknowledged, by client
   std::string avoid;             ///< "host:port" of a gateway that it could not reach or lost; may be empty
   std::uint64_t instance = 0;    ///< drawn by the node's process: tells it from others of these clients; 0: unknown
+  std::string kernel_level = {};  ///< of the kernels that it computes with
 };
 
 /// An aggregator begins a session.
@@ -53,6 +54,7 @@ struct branch_hello {
   std::string name;            ///< of its certificate, or chosen: tells it from others in logs
   std::string gateway;         ///< "host:port" at which nodes reach it; empty: nowhere
   std::string operators = {};  ///< "host:port" at which other aggregators reach it; empty: nowhere
+  std::string kernel_level = {};
 };
 
 /// All that is needed to work on a run. Answers hello and branch_hello.
@@ -64,6 +66,7 @@ struct welcome {
   models::data_facts facts;      ///< of the whole population: with the scenario they give the model's shapes
   std::uint32_t aggregator = 0;  ///< the number of the aggregator that is welcome; to a node, of its gateway
   std::uint64_t start_id = 0;    ///< of the run: another one is a run that began anew from nothing, with the same id
+  std::string kernel_level = {};  ///< of the server
 };
 
 /// A node has made ready for the run that it was welcomed to: its clients can be reached from now on, wherever they
@@ -130,6 +133,7 @@ struct attached {
   std::vector<task_id> holding;
   std::string node = {};       ///< its name, for those who watch; may be empty
   std::uint64_t instance = 0;  ///< as its hello said
+  std::string kernel_level = {};
 };
 /// They cannot any more.
 struct detached {
@@ -171,6 +175,7 @@ struct farewell {
   std::string why;
   bool final = false;
   bool unwanted = false;
+  std::string remedy = {};  ///< what the other side is to do about it; may be empty
 };
 
 }  // namespace furlong::federated::protocol

@@ -10,8 +10,13 @@ constexpr std::size_t most_models = 4;  // of a session, beside those that tasks
 
 }  // namespace
 
-node_machine::node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance)
-    : home_(std::move(home)), software_(std::move(software)), clients_(clients), instance_(instance) {}
+node_machine::node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance,
+                           std::string kernel_level)
+    : home_(std::move(home)),
+      software_(std::move(software)),
+      clients_(clients),
+      instance_(instance),
+      kernel_level_(std::move(kernel_level)) {}
 
 node_effects node_machine::start() { return reconnect(home_); }
 
@@ -22,7 +27,7 @@ node_effects node_machine::reconnect(const std::string& address) {
 
 node_effects node_machine::on_connected() {
   connected_ = true;
-  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_, instance_};
+  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_, instance_, kernel_level_};
   for (const auto& [id, task] : tasks_) content.holding.push_back(id);
   std::ranges::sort(content.holding, {}, [](const task_id& id) { return std::pair(id.client, id); });
   return {say_hello{std::move(content)}};
@@ -203,7 +208,7 @@ node_effects node_machine::on_checkpointed(std::uint64_t version) {
 node_effects node_machine::on_farewell(const farewell& said) {
   if (!said.final) return {};  // the session will end
   stopped_ = true;
-  return {hang_up{}, stop_node{said.why, said.unwanted, said.unwanted && !welcomed_}};
+  return {hang_up{}, stop_node{said.why, said.unwanted, said.unwanted && !welcomed_, said.remedy}};
 }
 
 bool node_machine::counts(const task_id& task) const {

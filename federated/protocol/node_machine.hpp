@@ -91,6 +91,7 @@ struct stop_node {
   std::string why;
   bool unwanted = false;
   bool refused = false;
+  std::string remedy = {};  ///< as the gateway said; may be empty
 };
 using node_effect = std::variant<connect, say_hello, open_run, say_ready, train, send_update, send_failure, keep,
                                  release, cover, take_leave, hang_up, stop_node>;
@@ -100,7 +101,9 @@ class node_machine {
  public:
   /// @param home the server's gateway, "host:port"
   /// @param instance that no other node has, or 0
-  node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance = 0);
+  /// @param kernel_level of the kernels that its workers compute with
+  node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance = 0,
+               std::string kernel_level = {});
 
   [[nodiscard]] node_effects start();
   [[nodiscard]] node_effects on_connected();
@@ -155,6 +158,7 @@ class node_machine {
   std::string software_;
   client_range clients_;
   std::uint64_t instance_;
+  std::string kernel_level_;
   std::optional<welcome> run_;
   bool connected_ = false;
   bool welcomed_ = false;

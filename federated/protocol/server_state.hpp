@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,7 @@ struct server_state {
   run_history history;
   store_save private_save;    ///< of the run's private store that belongs to this state; nodes have their own
   std::string kernel_level;   ///< of a checkpoint that was read: of the kernels that computed it; empty: unknown
+  std::set<std::string> kernel_levels;  ///< of all processes that took part before, with this one or in earlier lives
   double wall_seconds = 0.0;  ///< spent in all lives up to here
   double cpu_seconds = 0.0;
   double train_seconds = 0.0;                         ///< of these, in rounds: evaluation and checkpoints apart

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "actors/tls/credentials.hpp"
+#include "models/kernels/kernels.hpp"
 #include "tests/operator/raw_frames.hpp"
 #include "tests/processes/node_answers.hpp"
 #include "tests/support/updates.hpp"
@@ -43,7 +44,7 @@ class rogue {
     if (!well_behaved_) break_rules(gateway());
     while (!over_) {
       session with(on_, at, tls_);
-      with.send(protocol::hello{"rogue", clients_, 0, {}, ""});
+      with.send(protocol::hello{"rogue", clients_, 0, {}, "", 0, models::kernels().level});
       at = home_;
       serve(with, at);
       if (!over_) std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -60,7 +61,7 @@ class rogue {
   /// Where the server sends this node.
   [[nodiscard]] net::host_port gateway() {
     session with(on_, home_, tls_);
-    with.send(protocol::hello{"rogue", clients_, 0, {}, ""});
+    with.send(protocol::hello{"rogue", clients_, 0, {}, "", 0, models::kernels().level});
     while (const auto frame = with.next()) {
       auto got = wire::decoder().decode(frame->bytes());
       if (!got) continue;
@@ -74,10 +75,10 @@ class rogue {
   void break_rules(const net::host_port& at) {
     const auto other = clients_.first > 0 ? clients_.first - 1 : clients_.last + 1;
     const task_id foreign{1, 1, other, 0};
-    const protocol::hello proper{"rogue", clients_, 0, {}, ""};
+    const protocol::hello proper{"rogue", clients_, 0, {}, "", 0, models::kernels().level};
     const std::vector<std::pair<const char*, std::vector<wire::control>>> sessions{
-        {"hello-of-others", {protocol::hello{"rogue", {other, other}, 0, {}, ""}}},
-        {"holds-of-others", {protocol::hello{"rogue", clients_, 0, {foreign}, ""}}},
+        {"hello-of-others", {protocol::hello{"rogue", {other, other}, 0, {}, "", 0, models::kernels().level}}},
+        {"holds-of-others", {protocol::hello{"rogue", clients_, 0, {foreign}, "", 0, models::kernels().level}}},
         {"no-hello", {protocol::task_failures{{foreign}}}},
         {"hello-twice", {proper, proper}},
         {"speaks-as-aggregator", {proper, protocol::withdrawn{{foreign}}}},

@@ -245,6 +245,7 @@ std::vector<bound_key> keys_of_the_network() {
                                    {"int8+zstd", {number_format::int8, true}}},
                                   &run::network, &n::compression),
       words<bool>("network.trust", {{"certificates", false}, {"operator", true}}, &run::network, &n::operator_trust),
+      words<bool>("network.kernel_levels", {{"same", false}, {"any", true}}, &run::network, &n::any_kernel_level),
       field("network.heartbeat", 0.5, &run::network, &n::heartbeat),
       field("network.timeout", 7.5, &run::network, &n::timeout),
       field("network.task_timeout", 7.5, &run::network, &n::task_timeout),

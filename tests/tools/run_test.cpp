@@ -86,6 +86,7 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_what_it_promises) {
                           "algorithm",
                           "model",
                           "kernel_level",
+                          "kernel_levels",
                           "rounds",
                           "model_sha256",
                           "private_sha256",

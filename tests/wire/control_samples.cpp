@@ -88,11 +88,11 @@ std::vector<T> several(random_stream& random, Make make) {
 
 control make(std::type_identity<hello> /*kind*/, random_stream& random) {
   return hello{any_text(random, longest_name), any_range(random), any_number(random), any_tasks(random),
-               any_text(random, longest_name), any_number(random)};
+               any_text(random, longest_name), any_number(random), any_text(random, longest_name)};
 }
 control make(std::type_identity<branch_hello> /*kind*/, random_stream& random) {
   return branch_hello{any_text(random, longest_name), any_text(random, longest_name), any_text(random, longest_name),
-                      any_text(random, longest_name)};
+                      any_text(random, longest_name), any_text(random, longest_name)};
 }
 control make(std::type_identity<welcome> /*kind*/, random_stream& random) {
   welcome message;
@@ -104,6 +104,7 @@ control make(std::type_identity<welcome> /*kind*/, random_stream& random) {
   message.facts.words = message.facts.features / 2;
   message.aggregator = random();
   message.start_id = any_number(random);
+  message.kernel_level = any_text(random, longest_name);
   return message;
 }
 control make(std::type_identity<redirect> /*kind*/, random_stream& random) {
@@ -134,7 +135,8 @@ control make(std::type_identity<evaluation_scores> /*kind*/, random_stream& rand
   return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score)};
 }
 control make(std::type_identity<attached> /*kind*/, random_stream& random) {
-  return attached{any_range(random), any_tasks(random), any_text(random, longest_name), any_number(random)};
+  return attached{any_range(random), any_tasks(random), any_text(random, longest_name), any_number(random),
+                  any_text(random, longest_name)};
 }
 control make(std::type_identity<detached> /*kind*/, random_stream& random) { return detached{any_range(random)}; }
 control make(std::type_identity<close_request> /*kind*/, random_stream& random) {
@@ -151,7 +153,8 @@ control make(std::type_identity<tasks_lost> /*kind*/, random_stream& random) {
 control make(std::type_identity<ready> /*kind*/, random_stream& random) { return ready{any_number(random)}; }
 control make(std::type_identity<displaced> /*kind*/, random_stream& random) { return displaced{any_number(random)}; }
 control make(std::type_identity<farewell> /*kind*/, random_stream& random) {
-  return farewell{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1};
+  return farewell{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1,
+                  any_text(random, longest_why)};
 }
 
 template <std::size_t... Kinds>
@@ -189,12 +192,13 @@ class trace {
 
 void tell(trace& to, const hello& m) {
   to.add(m.software).add(m.clients.first).add(m.clients.last).add(m.run).add(m.holding).add(m.avoid).add(m.instance);
+  to.add(m.kernel_level);
 }
-void tell(trace& to, const branch_hello& m) { to.add(m.software).add(m.name).add(m.gateway).add(m.operators); }
+void tell(trace& to, const branch_hello& m) { to.add(m.software).add(m.name).add(m.gateway).add(m.operators).add(m.kernel_level); }
 void tell(trace& to, const welcome& m) {
   to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.covered);
   to.add(m.facts.features).add(m.facts.clients).add(m.facts.labels).add(m.aggregator).add(m.start_id);
-  to.add(m.facts.classes).add(m.facts.words);
+  to.add(m.facts.classes).add(m.facts.words).add(m.kernel_level);
 }
 void tell(trace& to, const redirect& m) { to.add(m.address); }
 void tell(trace& to, const assignment& m) { to.add(m.run).add(m.version).add(m.begins).add(m.tasks); }
@@ -219,7 +223,7 @@ void tell(trace& to, const evaluation_scores& m) {
   }
 }
 void tell(trace& to, const attached& m) {
-  to.add(m.clients.first).add(m.clients.last).add(m.holding).add(m.node).add(m.instance);
+  to.add(m.clients.first).add(m.clients.last).add(m.holding).add(m.node).add(m.instance).add(m.kernel_level);
 }
 void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last); }
 void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
@@ -235,7 +239,7 @@ void tell(trace& to, const settled& m) {
     for (const auto distance : each.distances) to.add(distance);
   }
 }
-void tell(trace& to, const farewell& m) { to.add(m.why).add(m.final).add(m.unwanted); }
+void tell(trace& to, const farewell& m) { to.add(m.why).add(m.final).add(m.unwanted).add(m.remedy); }
 
 trace trace_of(const control& message) {
   trace told;
@@ -251,15 +255,16 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
   const task_id other{task.run, 9, 6, 0};
   const client_range range{5, 6};
   return {
-      {"hello", hello{"furlong 0.1.0", range, task.run, {task, other}, "b.example:4711"}},
-      {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711", "west.example:4712"}},
+      {"hello", hello{"furlong 0.1.0", range, task.run, {task, other}, "b.example:4711", 0, "x86-64-v3"}},
+      {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711", "west.example:4712", "x86-64-v3"}},
       {"welcome", welcome{task.run,
                           "[scenario]\nseed = 1\n",
                           {{3, 7}},
                           8,
                           {1682, 943, models::objective::next_token, 0, 1600},
                           2,
-                          4711}},
+                          4711,
+                          "x86-64-v3"}},
       {"redirect", redirect{"west.example:4711"}},
       {"assignment", assignment{task.run, 9, true, {{5, 1}, {6, 0}, {9, 0}}}},
       {"task-failures", task_failures{{task}}},
@@ -274,7 +279,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
        evaluation_scores{9,
                          {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}, 2, 1}},
                           {federated::group::unseen, 940, {}}}}},
-      {"attached", attached{range, {task}, "west", 4711}},
+      {"attached", attached{range, {task}, "west", 4711, "x86-64-v3"}},
       {"detached", detached{range}},
       {"close-request", close_request{9, true}},
       {"withdrawal", withdrawal{{task, other}}},
@@ -282,7 +287,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
       {"settled", settled{{{task, outcome::folded, {}, {}, 12, 232, 0.5, {0.25F, 1.5F}},
                            {other, outcome::rejected, rejection::not_finite, {}, 7, 232, 2.5},
                            {other, outcome::dropped, {}, federated::drop_stage::upload, 0, 0, 0.0}}}},
-      {"farewell", farewell{"the run is over", true}},
+      {"farewell", farewell{"the run is over", true, false, "begin another"}},
       {"tasks-lost", tasks_lost{{task}, {other, task}}},
       {"ready", ready{task.run}},
       {"displaced", displaced{4711}},

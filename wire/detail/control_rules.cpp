@@ -25,6 +25,7 @@ void inspect(judge& of, const hello& message) {
   of.range(message.clients);
   of.count("holding", message.holding.size());
   of.line("avoid", message.avoid, longest_name);
+  of.line("kernelLevel", message.kernel_level, longest_name);
 }
 
 void inspect(judge& of, const branch_hello& message) {
@@ -32,6 +33,7 @@ void inspect(judge& of, const branch_hello& message) {
   of.line("name", message.name, longest_name);
   of.line("gateway", message.gateway, longest_name);
   of.line("operators", message.operators, longest_name);
+  of.line("kernelLevel", message.kernel_level, longest_name);
 }
 
 void inspect(judge& of, const models::data_facts& facts) {
@@ -46,6 +48,7 @@ void inspect(judge& of, const welcome& message) {
   of.count("resumedAt", message.history.resumed_at.size());
   of.below("labels", number(message.facts.labels), objective_count);
   inspect(of, message.facts);
+  of.line("kernelLevel", message.kernel_level, longest_name);
 }
 
 void inspect(judge& of, const redirect& message) {
@@ -111,6 +114,7 @@ void inspect(judge& of, const attached& message) {
   of.range(message.clients);
   of.count("holding", message.holding.size());
   of.line("node", message.node, longest_name);
+  of.line("kernelLevel", message.kernel_level, longest_name);
 }
 
 void inspect(judge& of, const settled& message) {
@@ -126,7 +130,10 @@ void inspect(judge& of, const settled& message) {
   of.count("distances", distances);
 }
 
-void inspect(judge& of, const farewell& message) { of.line("why", message.why, longest_why); }
+void inspect(judge& of, const farewell& message) {
+  of.line("why", message.why, longest_why);
+  of.line("remedy", message.remedy, longest_why);
+}
 
 void inspect(judge& of, const tasks_lost& message) {
   of.count("folded", message.folded.size());

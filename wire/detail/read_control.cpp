@@ -35,11 +35,12 @@ void read_into(hello& into, judge& of, schema::Hello::Reader from) {
   assign(into.holding, of.column<task_id>("holding", from.getHolding()));
   into.avoid = text_of(from.getAvoid());
   into.instance = from.getInstance();
+  into.kernel_level = text_of(from.getKernelLevel());
 }
 
 void read_into(branch_hello& into, judge& /*of*/, schema::BranchHello::Reader from) {
   into = {text_of(from.getSoftware()), text_of(from.getName()), text_of(from.getGateway()),
-          text_of(from.getOperators())};
+          text_of(from.getOperators()), text_of(from.getKernelLevel())};
 }
 
 void read_into(welcome& into, judge& of, schema::Welcome::Reader from) {
@@ -52,6 +53,7 @@ void read_into(welcome& into, judge& of, schema::Welcome::Reader from) {
                 from.getClasses(), from.getWords()};
   into.aggregator = from.getAggregator();
   into.start_id = from.getStartId();
+  into.kernel_level = text_of(from.getKernelLevel());
 }
 
 void read_into(redirect& into, judge& /*of*/, schema::Redirect::Reader from) {
@@ -159,6 +161,7 @@ void read_into(attached& into, judge& of, schema::Attached::Reader from) {
   assign(into.holding, of.column<task_id>("holding", from.getHolding()));
   into.node = text_of(from.getNode());
   into.instance = from.getInstance();
+  into.kernel_level = text_of(from.getKernelLevel());
 }
 
 void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {
@@ -200,7 +203,7 @@ void read_into(settled& into, judge& of, schema::Settled::Reader from) {
 }
 
 void read_into(farewell& into, judge& /*of*/, schema::Farewell::Reader from) {
-  into = {text_of(from.getWhy()), from.getFinal(), from.getUnwanted()};
+  into = {text_of(from.getWhy()), from.getFinal(), from.getUnwanted(), text_of(from.getRemedy())};
 }
 
 // @param there whether the message has any content: to Cap'n Proto, one that has none is one of zeros
