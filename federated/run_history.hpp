@@ -1,6 +1,7 @@
 // Which of the things that a run did still count.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,14 +12,34 @@ namespace furlong::federated {
 /// earlier life counts only if no later life began from a checkpoint older than it.
 struct run_history {
   std::vector<std::uint64_t> resumed_at;  ///< version of the checkpoint that life 1, 2, ... began from
+  /// Random, of life 1, 2, ...: two lives that began from copies of one checkpoint are different ones. As many as
+  /// `resumed_at` has, or none: then they are not known.
+  std::vector<std::uint64_t> ids = {};
 
   [[nodiscard]] std::uint32_t life() const { return static_cast<std::uint32_t>(resumed_at.size()); }
+  /// Of the present life; 0: it is the first, or not known.
+  [[nodiscard]] std::uint64_t id() const { return ids.empty() ? 0 : ids.back(); }
+  /// Begins another life.
+  void resume(std::uint64_t version, std::uint64_t id) {
+    ids.resize(resumed_at.size());  // lives of an earlier release had none
+    resumed_at.push_back(version);
+    ids.push_back(id);
+  }
   /// Whether work on top of version `version`, done in `life`, is part of this history. Work trained at version v is
   /// covered by checkpoints of versions above v.
   [[nodiscard]] bool contains(std::uint32_t in_life, std::uint64_t version) const {
     for (std::size_t later = in_life; later < resumed_at.size(); ++later)
       if (version >= resumed_at[later]) return false;
     return true;
+  }
+  /// Whether the life of this id is one of them; the first one is 0.
+  [[nodiscard]] bool knows(std::uint64_t id) const { return id == 0 || std::ranges::find(ids, id) != ids.end(); }
+  /// Whether this is `earlier`, or has gone on from it.
+  [[nodiscard]] bool continues(const run_history& earlier) const {
+    const auto begins_with = [](const auto& all, const auto& first) {
+      return first.size() <= all.size() && std::equal(first.begin(), first.end(), all.begin());
+    };
+    return begins_with(resumed_at, earlier.resumed_at) && begins_with(ids, earlier.ids);
   }
   friend bool operator==(const run_history&, const run_history&) = default;
 };

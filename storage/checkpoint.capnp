@@ -34,6 +34,7 @@ struct Checkpoint {
   targetId @26 :Text;         # of the target that was reached; empty in older files
   privateSave @27 :PrivateSave;  # of the run's private store; absent in older files
   kernelLevels @28 :List(Text);  # of all processes that took part; absent in older files
+  lives @29 :List(UInt64);    # random ids of the lives of resumedAt; absent in older files
 
   struct Optimizer {
     steps @0 :UInt64;

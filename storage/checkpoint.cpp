@@ -177,6 +177,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   detail::fill(out.initReference(count(state.reference.size())), state.reference);
   write(out.initCounts(), state.counts);
   detail::fill(out.initResumedAt(count(state.history.resumed_at.size())), state.history.resumed_at);
+  detail::fill(out.initLives(count(state.history.ids.size())), state.history.ids);
   out.setWallSeconds(state.wall_seconds);
   out.setCpuSeconds(state.cpu_seconds);
   out.setTrainSeconds(state.train_seconds);
@@ -272,6 +273,10 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   if (!counts) return tl::unexpected(counts.error());
   state.counts = *counts;
   state.history.resumed_at = detail::to_vector(in.getResumedAt());
+  state.history.ids = detail::to_vector(in.getLives());
+  if (const auto ids = state.history.ids.size(); ids != 0 && ids != state.history.resumed_at.size())
+    return unreadable(file, "it has ids of " + std::to_string(ids) + " lives, and " +
+                                std::to_string(state.history.resumed_at.size()) + " of them");
   state.wall_seconds = in.getWallSeconds();
   state.cpu_seconds = in.getCpuSeconds();
   state.train_seconds = in.getTrainSeconds();

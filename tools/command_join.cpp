@@ -47,7 +47,8 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   e.run = got.run;
   auto data = digest_of(opened->data, e.settings);
   if (!data) return tl::unexpected(data.error());
-  auto store = open_node_store(e, got, {options.store, clients, std::move(*data), options.accept_changed_data});
+  auto store = open_node_store(e, got, {options.store, clients, std::move(*data), options.accept_changed_data,
+                                       options.accept_state_loss});
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(*store)};
 }

@@ -67,6 +67,7 @@ struct join_options {
   std::filesystem::path store;
   std::filesystem::path key_file;
   bool accept_changed_data = false;
+  bool accept_state_loss = false;
   std::size_t threads = 1;
   double give_up = 0.0;  ///< seconds without a session; 0: never
   trust_options trust;

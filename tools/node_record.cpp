@@ -19,6 +19,7 @@ result<std::optional<node_record>> read_node_record(const std::filesystem::path&
   node_record record;
   try {
     record.start_id = read.at("start_id").get<std::uint64_t>();
+    record.life = read.at("life").get<std::uint64_t>();
     record.data_sha256 = read.at("data_sha256").get<std::string>();
   } catch (const json::exception&) {
     return fail(error::kind::data, file.string(), "is damaged",
@@ -31,7 +32,7 @@ result<void> write_node_record(const std::filesystem::path& folder, const node_r
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return fail(error::kind::runtime, folder.string(), "cannot be made: " + failed.message());
-  const json out = {{"start_id", record.start_id}, {"data_sha256", record.data_sha256}};
+  const json out = {{"start_id", record.start_id}, {"life", record.life}, {"data_sha256", record.data_sha256}};
   return write_atomically(node_record_file(folder), out.dump());
 }
 

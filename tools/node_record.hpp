@@ -12,6 +12,7 @@ namespace furlong::tools {
 
 struct node_record {
   std::uint64_t start_id = 0;  ///< start of the run that the node took part in last (welcome::start_id)
+  std::uint64_t life = 0;      ///< of the run, that it took part in last (run_history::id())
   std::string data_sha256;     ///< of its data then (data_digest.hpp); empty: generated
 };
 

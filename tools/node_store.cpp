@@ -41,6 +41,29 @@ result<void> check_data(const node_record& before, const node_place& place) {
               "put the data back as they were, or split them anew with --accept-changed-data");
 }
 
+/// A server's folder that was put back to a copy does not know what was done since it was made: private values of that
+/// time are of a model that there is no more, and may have taken the place of those that the copy's model goes with.
+result<bool> values_are_void(const node_record& before, const federated::protocol::welcome& got,
+                             const node_place& place) {
+  if (got.history.knows(before.life)) return false;
+  if (place.accept_state_loss) return true;
+  return fail(error::kind::data, place.folder.string(),
+              "the server does not know the part of the run that this node served last: its folder was put back to a "
+              "copy that was made before",
+              "restore the server's folder and every --store from the same copy, or let this node's clients start anew "
+              "with --accept-state-loss");
+}
+
+/// Empties a store's folder, which may be a disk of its own.
+result<void> clear(const std::filesystem::path& folder) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+    if (!failed && entry.path().filename() != "lost+found") std::filesystem::remove_all(entry.path(), failed);
+  if (failed) return fail(error::kind::runtime, folder.string(), "cannot be emptied: " + failed.message());
+  spdlog::warn("{}: emptied; the clients of this node start anew", folder.string());
+  return {};
+}
+
 /// Whether a folder is free to be used, or was by a node.
 result<void> check_folder(const std::filesystem::path& folder, bool has_record) {
   if (has_record || storage::rocks_store::is_in(folder) || storage::rocks_store::is_vacant(folder)) return {};
@@ -83,9 +106,15 @@ result<std::shared_ptr<federated::private_store>> open_node_store(const federate
   const bool same_start = *before && (*before)->start_id == got.start_id;
   if (same_start)
     if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());
+  if (same_start && federated::is_stateful(e.settings.algorithm)) {
+    const auto over = values_are_void(**before, got, place);
+    if (!over) return tl::unexpected(over.error());
+    if (*over)
+      if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
+  }
   auto values = open_values(e, got, place, same_start);
   if (!values) return values;
-  if (auto noted = write_node_record(place.folder, {got.start_id, place.data.sha256}); !noted)
+  if (auto noted = write_node_record(place.folder, {got.start_id, got.history.id(), place.data.sha256}); !noted)
     return tl::unexpected(noted.error());
   return values;
 }

@@ -187,7 +187,7 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
     return tl::unexpected(written.error());
   // The new life must be on record before it changes anything.
-  state->history.resumed_at.push_back(state->version);
+  state->history.resume(state->version, actors::federation::fresh_nonce());
   if (auto written = storage::write_checkpoint(folder.checkpoint(), *state); !written)
     return tl::unexpected(written.error());
   auto store = open_store(of, folder, state->history, state->private_save, holder);

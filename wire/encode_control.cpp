@@ -101,6 +101,7 @@ void fill(schema::Message::Builder root, const branch_hello& message) {
 
 std::size_t words(const welcome& message) {
   return words_of<schema::Welcome> + text_words(message.scenario) + column(message.history.resumed_at) +
+         column(message.history.ids) +
          text_words(message.kernel_level);
 }
 void fill(schema::Message::Builder root, const welcome& message) {
@@ -108,6 +109,7 @@ void fill(schema::Message::Builder root, const welcome& message) {
   to.setRun(message.run);
   to.setScenario(as_text(message.scenario));
   copy_all(to.initResumedAt(bytes_of(message.history.resumed_at)), message.history.resumed_at);
+  copy_all(to.initLives(bytes_of(message.history.ids)), message.history.ids);
   to.setCovered(message.covered);
   to.setFeatures(message.facts.features);
   to.setClients(message.facts.clients);

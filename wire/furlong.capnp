@@ -201,6 +201,8 @@ struct Welcome {
   # no tokens.
   kernelLevel @11 :Text;
   # Of the server.
+  lives @12 :Data;
+  # uint64, one for each of resumedAt: random ids of these lives; 0: none was drawn.
 }
 
 enum Objective {

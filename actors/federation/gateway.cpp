@@ -188,7 +188,10 @@ void refuse_frame(self_pointer self, session_number number, const error& why, pr
 void on_control(self_pointer self, session_number number, wire::message& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
-  if (std::get_if<protocol::farewell>(&got) != nullptr) return forget(self, number, out);
+  if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
+    spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, bye->why);
+    return forget(self, number, out);
+  }
   if (const auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
   if (!state.sessions.at(number).open)
     return refuse(self, number, turned_away::out_of_turn, "did not say first that it is ready", out);

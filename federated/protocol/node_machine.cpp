@@ -77,10 +77,11 @@ node_effects node_machine::on_welcome(const welcome& got) {
 
 /// Updates of another run, or of a life of this one that was cut off before them.
 void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
-  const bool same_start = run_ && run_->run == got.run && run_->start_id == got.start_id;
-  const auto life = same_start ? run_->history.life() : 0;
+  const bool goes_on = run_ && run_->run == got.run && run_->start_id == got.start_id &&
+                       got.history.continues(run_->history);  // else the server is of a copy, and knows nothing of them
+  const auto life = goes_on ? run_->history.life() : 0;
   for (auto at = tasks_.begin(); at != tasks_.end();) {
-    const bool counts = same_start && at->first.run == got.run && got.history.contains(life, at->first.version);
+    const bool counts = goes_on && at->first.run == got.run && got.history.contains(life, at->first.version);
     if (counts) {
       ++at;
       continue;

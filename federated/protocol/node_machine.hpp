@@ -20,7 +20,8 @@
 // then the node takes leave, and the gateway ends the session.
 //
 // A server that was resumed from an earlier checkpoint is in a new life: updates of the life before that are not in it
-// are forgotten, since the private values that they go with are.
+// are forgotten, since the private values that they go with are. One that does not know that life at all goes on from a
+// copy of its folder: then all updates are forgotten.
 #pragma once
 
 #include <deque>

@@ -209,6 +209,29 @@ BOOST_AUTO_TEST_CASE(work_of_a_life_that_is_over_does_not_count) {
   BOOST_TEST((std::get<train>(after[1]).task == task(5, 4)));
 }
 
+BOOST_AUTO_TEST_CASE(work_of_a_life_that_the_server_does_not_know_does_not_count) {
+  const auto welcome_of = [](std::uint64_t life) {
+    welcome got;
+    got.run = run;
+    got.history.resume(5, life);
+    return got;
+  };
+  node one;
+  static_cast<void>(one.machine.start());
+  static_cast<void>(one.machine.on_connected());
+  static_cast<void>(one.machine.on_welcome(welcome_of(1)));
+  static_cast<void>(one.machine.on_run_opened());
+  static_cast<void>(one.assign(3, {{4, 0}}));
+  static_cast<void>(one.machine.on_trained(task(3, 4)));
+  static_cast<void>(one.machine.on_disconnected());
+  static_cast<void>(one.machine.on_connected());
+  const auto effects = one.machine.on_welcome(welcome_of(2));  // the same checkpoint, from a copy
+  BOOST_REQUIRE(effects.size() == 2U);
+  BOOST_TEST((std::get<release>(effects[0]).task == task(3, 4)));
+  BOOST_TEST(!std::get<release>(effects[0]).in_model);
+  BOOST_TEST((std::get<open_run>(effects[1]).content.history == welcome_of(2).history));
+}
+
 BOOST_AUTO_TEST_CASE(work_of_a_life_that_is_over_does_not_fail_a_task_of_the_same_name) {
   node one;
   one.enter();

@@ -3,10 +3,10 @@
 
 usage: mismatch_test.py FURLONG [TEST...]
 """
-import signal
+import shutil
 
 from case import LONG, QUICK, Case, main
-from federation import INTERRUPTED, USAGE
+from federation import INTERRUPTED, MISSING, USAGE
 
 LOWEST = "x86-64"
 
@@ -16,6 +16,9 @@ class Mismatch(Case):
         """A federation that was stopped after some rounds; its nodes still run."""
         f.start(aggregators=0)
         f.wait_for_version(version)
+        self.stop_server(f)
+
+    def stop_server(self, f) -> None:
         server = f.processes["server"]
         server.terminate()
         self.assertEqual(server.wait(), INTERRUPTED)
@@ -41,6 +44,61 @@ class Mismatch(Case):
             self.assertIn("is the folder of `furlong run`", self.resume(f, "serve"))
             f.settings["scenario.rounds"] = 80  # the run is not over any more
             self.assertIn("resume it with `furlong run`", self.resume(f, "serve"))
+
+    def stop(self, f) -> None:
+        """The server first, then the nodes."""
+        for name in ("server", *(name for name in f.processes if name.startswith("node"))):
+            one = f.processes[name]
+            one.terminate()
+            self.assertEqual(one.wait(), INTERRUPTED)
+
+    def test_server_put_back(self):
+        """A server's folder that is put back to a copy, with one resume since: no node goes on as if nothing was."""
+        with self.federation(settings=LONG | {"scenario.rounds": 100_000}) as f:
+            self.served(f)
+            shutil.copytree(f.out, f.folder / "copy")
+            f.serve_again(operators=False)
+            f.wait_for_version(f.version() + 8)
+            f.processes["node3"].kill()
+            self.stop_server(f)
+            shutil.rmtree(f.out)
+            shutil.copytree(f.folder / "copy", f.out)
+            f.serve_again(operators=False)
+            for i in range(3):
+                node = f.processes[f"node{i}"]
+                self.assertEqual(node.wait(), MISSING)
+                self.assertRegex(node.text(), "store.: the server does not know the part of the run that this node served"
+                                 " last: .*; restore the server's folder and every --store from the same copy, .*"
+                                 "--accept-state-loss")
+            self.assertEqual(f.join(3).wait(), MISSING)
+            for i in range(4):
+                f.join(i, None, None, "--accept-state-loss")
+            self.takes_part(f, 3, after=f.version())
+            f.finish()
+
+    def test_all_put_back(self):
+        """Server's folder and stores from one copy: the run ends as it would have."""
+        with self.federation(settings=LONG) as f:
+            alone = f.alone()
+            f.start(aggregators=0)
+            f.wait_for_version(8)
+            self.stop(f)
+            copied = [f.out, *(f.store(i) for i in range(4))]
+            for folder in copied:
+                shutil.copytree(folder, f.folder / "copy" / folder.name)
+            for _ in range(2):
+                f.serve_again(operators=False)
+                for i in range(4):
+                    f.join(i)
+                f.wait_for_version(f.version() + 8)
+                self.stop(f)
+            for folder in copied:
+                shutil.rmtree(folder)
+                shutil.copytree(f.folder / "copy" / folder.name, folder)
+            f.serve_again(operators=False)
+            for i in range(4):
+                f.join(i)
+            self.assertEqual(f.end()["model_sha256"], alone["model_sha256"])
 
     def pinned(self, f, level: str | None) -> None:
         """Processes that are started from now on compute with kernels of this level."""

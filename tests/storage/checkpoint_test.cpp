@@ -1,5 +1,6 @@
 #include "storage/checkpoint.hpp"
 
+#include "models/kernels/kernels.hpp"
 #include "tests/storage/fixtures.hpp"
 
 namespace furlong::tests {
@@ -37,7 +38,7 @@ server_state make_state(std::uint64_t seed) {
   state.start_id = draws();
   state.kernel_levels = {"a level", models::kernels().level};  // the second is always added
   if (seed % 2 == 0) state.data_sha256 = "digest " + std::to_string(seed);
-  for (unsigned i = 0; i < seed % 5; ++i) state.history.resumed_at.push_back(draws());
+  for (unsigned i = 0; i < seed % 5; ++i) state.history.resume(draws(), draws());
   state.wall_seconds = draws.uniform();
   state.cpu_seconds = draws.uniform();
   state.train_seconds = draws.uniform();

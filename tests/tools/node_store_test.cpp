@@ -27,9 +27,9 @@ struct node {
   auto open(std::vector<std::uint64_t> resumed_at, std::uint64_t start_id = first_start) {
     federated::protocol::welcome got;
     got.run = e().run;
-    got.history = {std::move(resumed_at)};
+    for (const auto version : resumed_at) got.history.resume(version, version + copy);
     got.start_id = start_id;
-    return tools::open_node_store(e(), got, {store, {0, 119}, data, accept});
+    return tools::open_node_store(e(), got, {store, {0, 119}, data, accept, accept_loss});
   }
   void put(const std::vector<std::uint64_t>& resumed_at, std::uint32_t client, std::uint64_t version) {
     const auto values = open(resumed_at);
@@ -59,6 +59,8 @@ struct node {
   std::filesystem::path store = folder / "store";
   tools::data_digest data{"0815", "ratings.csv"};
   bool accept = false;
+  bool accept_loss = false;
+  std::uint64_t copy = 100;  ///< of the server's folder, from which it was resumed
   std::optional<tools::session> of;
 };
 
@@ -126,6 +128,32 @@ BOOST_AUTO_TEST_CASE(changed_data_are_refused_until_they_are_accepted) {
   BOOST_TEST(has({}, 1));  // from now on these are the data
   data.sha256 = "0815";
   BOOST_TEST(!open({}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_goes_on_from_a_copy_does_not_find_this_store) {
+  put({5}, 1, 6);
+  copy = 200;  // the same checkpoint of version 5, put back and resumed
+  for (const std::vector<std::uint64_t>& resumed_at : {std::vector<std::uint64_t>{5}, {5, 8}, {}}) {
+    const auto values = open(resumed_at);
+    BOOST_REQUIRE(!values.has_value());
+    BOOST_TEST((values.error().what == error::kind::data));
+    BOOST_TEST(values.error().text().find("put back to a copy") != std::string::npos, values.error().text());
+  }
+  copy = 100;
+  BOOST_TEST(has({5}, 1));
+  BOOST_TEST(has({5, 9}, 1));
+  copy = 200;
+  accept_loss = true;
+  BOOST_TEST(!has({5}, 1));
+  put({5}, 2, 6);
+  accept_loss = false;
+  BOOST_TEST(has({5}, 2));
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_knows_what_this_node_served_is_gone_on_with) {
+  put({}, 1, 6);
+  copy = 200;
+  BOOST_TEST(has({8}, 1));
 }
 
 BOOST_AUTO_TEST_CASE(another_start_of_the_run_may_have_other_data) {

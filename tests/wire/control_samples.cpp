@@ -99,6 +99,8 @@ control make(std::type_identity<welcome> /*kind*/, random_stream& random) {
   message.run = any_number(random);
   message.scenario = any_text(random, longest_scenario) + "\n\tseed = 1\r\n";
   message.history.resumed_at = several<std::uint64_t>(random, any_number);
+  for (std::size_t life = 0; life < message.history.resumed_at.size(); ++life)
+    message.history.ids.push_back(any_number(random));
   message.covered = any_number(random);
   message.facts = {random(), random(), static_cast<models::objective>(random.below(4)), random.below(1U << 24U), 0};
   message.facts.words = message.facts.features / 2;
@@ -196,7 +198,7 @@ void tell(trace& to, const hello& m) {
 }
 void tell(trace& to, const branch_hello& m) { to.add(m.software).add(m.name).add(m.gateway).add(m.operators).add(m.kernel_level); }
 void tell(trace& to, const welcome& m) {
-  to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.covered);
+  to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.history.ids).add(m.covered);
   to.add(m.facts.features).add(m.facts.clients).add(m.facts.labels).add(m.aggregator).add(m.start_id);
   to.add(m.facts.classes).add(m.facts.words).add(m.kernel_level);
 }
@@ -259,7 +261,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
       {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711", "west.example:4712", "x86-64-v3"}},
       {"welcome", welcome{task.run,
                           "[scenario]\nseed = 1\n",
-                          {{3, 7}},
+                          {{3, 7}, {815, 4711}},
                           8,
                           {1682, 943, models::objective::next_token, 0, 1600},
                           2,

@@ -47,6 +47,7 @@ void read_into(welcome& into, judge& of, schema::Welcome::Reader from) {
   into.run = from.getRun();
   into.scenario = text_of(from.getScenario());
   assign(into.history.resumed_at, of.column<std::uint64_t>("resumedAt", from.getResumedAt()));
+  into.history.ids = of.appended<std::uint64_t>("lives", from.getLives(), into.history.resumed_at.size());
   into.covered = from.getCovered();
   // A number that is no objective is found by control_rules.
   into.facts = {from.getFeatures(), from.getClients(), static_cast<models::objective>(from.getLabels()),
