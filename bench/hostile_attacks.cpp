@@ -99,7 +99,9 @@ class knock {
   attack_counts& counts_;
 };
 
-protocol::hello good_hello(const target& of) { return {"hostile", of.clients, of.run, {}, of.avoid, 0, models::kernels().level}; }
+protocol::hello good_hello(const target& of) {
+  return {"hostile", of.clients, of.run, {}, of.avoid, 0, models::kernels().level};
+}
 
 // ---- before and in the handshake -----------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ struct Checkpoint {
   privateSave @27 :PrivateSave;  # of the run's private store; absent in older files
   kernelLevels @28 :List(Text);  # of all processes that took part; absent in older files
   lives @29 :List(UInt64);    # random ids of the lives of resumedAt; absent in older files
+  stores @30 :List(NodeStore);  # of a federation's nodes; absent in older files
+  stateLost @31 :UInt64;      # clients whose private values a node had lost
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -77,6 +79,15 @@ struct Checkpoint {
     store @0 :UInt64;
     id @1 :UInt64;
     version @2 :UInt64;
+  }
+
+  struct NodeStore {
+    first @0 :UInt32;
+    last @1 :UInt32;
+    store @2 :UInt64;
+    openings @3 :UInt64;
+    since @4 :UInt64;
+    node @5 :Text;
   }
 
   struct BestModel {

@@ -109,6 +109,32 @@ void write_tasks(schema::Checkpoint::Builder out, const server_state& state) {
   }
 }
 
+void write_stores(schema::Checkpoint::Builder out, const federated::protocol::known_stores& stores) {
+  out.setStateLost(stores.lost());
+  auto all = out.initStores(count(stores.entries().size()));
+  for (unsigned i = 0; i < all.size(); ++i) {
+    const auto& from = stores.entries()[i];
+    auto to = all[i];
+    to.setFirst(from.clients.first);
+    to.setLast(from.clients.last);
+    to.setStore(from.store);
+    to.setOpenings(from.openings);
+    to.setSince(from.since);
+    to.setNode(from.node);
+  }
+}
+
+federated::protocol::known_stores read_stores(schema::Checkpoint::Reader in) {
+  std::vector<federated::protocol::known_stores::entry> entries;
+  for (const auto from : in.getStores())
+    entries.push_back({{from.getFirst(), from.getLast()},
+                       from.getStore(),
+                       from.getOpenings(),
+                       from.getSince(),
+                       from.getNode().cStr()});
+  return federated::protocol::known_stores(std::move(entries), in.getStateLost());
+}
+
 void write(schema::Checkpoint::Simulation::Builder out, const federated::protocol::simulation_state& state) {
   auto tasks = out.initTasks(count(state.tasks.size()));
   for (unsigned i = 0; i < tasks.size(); ++i) {
@@ -184,6 +210,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setTrainCpuSeconds(state.train_cpu_seconds);
   out.setNow(state.now);
   out.setKernelLevel(models::kernels().level);
+  write_stores(out, state.stores);
   auto levels = out.initKernelLevels(count(state.kernel_levels.size()));
   unsigned level = 0;
   for (const auto& one : state.kernel_levels) levels.set(level++, one);
@@ -282,6 +309,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   state.train_seconds = in.getTrainSeconds();
   state.train_cpu_seconds = in.getTrainCpuSeconds();
   state.now = in.getNow();
+  state.stores = read_stores(in);
   state.kernel_level = in.getKernelLevel().cStr();
   for (const auto level : in.getKernelLevels()) state.kernel_levels.emplace(level.cStr());
   if (!state.kernel_level.empty()) state.kernel_levels.insert(state.kernel_level);

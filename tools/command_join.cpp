@@ -47,15 +47,15 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   e.run = got.run;
   auto data = digest_of(opened->data, e.settings);
   if (!data) return tl::unexpected(data.error());
-  auto store = open_node_store(e, got, {options.store, clients, std::move(*data), options.accept_changed_data,
-                                       options.accept_state_loss});
+  auto store = open_node_store(
+      e, got, {options.store, clients, std::move(*data), options.accept_changed_data, options.accept_state_loss});
   if (!store) return tl::unexpected(store.error());
-  return prepared_run{std::move(e), std::move(*store)};
+  return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served)};
 }
 
-/// What is wrong with the node's own things, before anybody is told of it.
+/// What is wrong with the node's own things, before anybody is told of it; and what is to be told of its store.
 result<void> check_own(const join_options& options, const client_range& clients,
-                       const actors::federation::node_setup& setup) {
+                       actors::federation::node_setup& setup) {
   if (setup.tls) {
     const auto& allowed = setup.tls->identity.clients;
     if (!allowed.contains(clients.first) || !allowed.contains(clients.last))
@@ -67,7 +67,11 @@ result<void> check_own(const join_options& options, const client_range& clients,
   if (!options.data.empty() && !std::filesystem::exists(options.data))
     return fail(error::kind::data, options.data.string(), "there is no such folder",
                 "name the folder with the data of this node's clients");
-  return check_node_store(options.store, options.key_file);
+  auto claim = check_node_store(options.store, options.key_file, clients);
+  if (!claim) return tl::unexpected(claim.error());
+  setup.claim = *claim;
+  setup.claim.accepts_loss = options.accept_state_loss;
+  return {};
 }
 
 /// A node's own certificate, or one of the operator's tier.

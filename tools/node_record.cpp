@@ -20,6 +20,10 @@ result<std::optional<node_record>> read_node_record(const std::filesystem::path&
   try {
     record.start_id = read.at("start_id").get<std::uint64_t>();
     record.life = read.at("life").get<std::uint64_t>();
+    record.store = read.at("store").get<std::uint64_t>();
+    record.openings = read.at("openings").get<std::uint64_t>();
+    record.served = read.at("served").get<std::uint64_t>();
+    record.clients = {read.at("clients").at(0).get<std::uint32_t>(), read.at("clients").at(1).get<std::uint32_t>()};
     record.data_sha256 = read.at("data_sha256").get<std::string>();
   } catch (const json::exception&) {
     return fail(error::kind::data, file.string(), "is damaged",
@@ -32,7 +36,13 @@ result<void> write_node_record(const std::filesystem::path& folder, const node_r
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return fail(error::kind::runtime, folder.string(), "cannot be made: " + failed.message());
-  const json out = {{"start_id", record.start_id}, {"life", record.life}, {"data_sha256", record.data_sha256}};
+  const json out = {{"start_id", record.start_id},
+                    {"life", record.life},
+                    {"store", record.store},
+                    {"openings", record.openings},
+                    {"served", record.served},
+                    {"clients", {record.clients.first, record.clients.last}},
+                    {"data_sha256", record.data_sha256}};
   return write_atomically(node_record_file(folder), out.dump());
 }
 

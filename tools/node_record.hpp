@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "federated/protocol/store_claim.hpp"
 #include "models/result.hpp"
 
 namespace furlong::tools {
@@ -13,7 +14,11 @@ namespace furlong::tools {
 struct node_record {
   std::uint64_t start_id = 0;  ///< start of the run that the node took part in last (welcome::start_id)
   std::uint64_t life = 0;      ///< of the run, that it took part in last (run_history::id())
-  std::string data_sha256;     ///< of its data then (data_digest.hpp); empty: generated
+  std::uint64_t store = 0;     ///< store_claim: random id of the values; 0: none are kept
+  std::uint64_t openings = 0;
+  std::uint64_t served = 0;
+  federated::protocol::client_range clients;  ///< whose values they are
+  std::string data_sha256;                    ///< of their data (data_digest.hpp); empty: generated
 };
 
 [[nodiscard]] std::filesystem::path node_record_file(const std::filesystem::path& folder);

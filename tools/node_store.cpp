@@ -1,7 +1,9 @@
 #include "tools/node_store.hpp"
 
+#include <algorithm>
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/nonce.hpp"
 #include "federated/client_work.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
@@ -9,6 +11,9 @@
 #include "tools/run_start.hpp"
 
 namespace furlong::tools {
+
+using federated::protocol::client_range;
+using federated::protocol::store_claim;
 
 namespace {
 
@@ -31,8 +36,9 @@ result<void> check_start(const federated::experiment& e, const std::filesystem::
 result<void> check_data(const node_record& before, const node_place& place) {
   if (before.data_sha256 == place.data.sha256) return {};
   if (place.accept_changed_data) {
-    spdlog::warn("the data have changed since this node first took part: they are split anew, and what was for testing "
-                 "may now be for training");
+    spdlog::warn(
+        "the data have changed since this node first took part: they are split anew, and what was for testing "
+        "may now be for training");
     return {};
   }
   return fail(error::kind::data, place.folder.string(),
@@ -64,6 +70,23 @@ result<void> clear(const std::filesystem::path& folder) {
   return {};
 }
 
+store_claim claim_of(const node_record& record) { return {record.store, record.openings, record.served, false}; }
+
+/// A store that has the values of others was given to the wrong node.
+result<void> check_clients(storage::rocks_store& store, const std::filesystem::path& folder,
+                           const client_range& clients) {
+  const auto values = store.list();
+  if (!values) return tl::unexpected(values.error());
+  const auto other = std::ranges::find_if(*values, [&](const auto& one) { return !clients.contains(one.client); });
+  if (other == values->end()) return {};
+  return fail(error::kind::usage, folder.string(),
+              "has the private values of client " + std::to_string(other->client) +
+                  ", which is not among the clients " + std::to_string(clients.first) + " to " +
+                  std::to_string(clients.last) + " of this node",
+              "name the --store of these clients, or correct --clients; what is of no use any more can be removed with "
+              "`furlong store erase`");
+}
+
 /// Whether a folder is free to be used, or was by a node.
 result<void> check_folder(const std::filesystem::path& folder, bool has_record) {
   if (has_record || storage::rocks_store::is_in(folder) || storage::rocks_store::is_vacant(folder)) return {};
@@ -78,8 +101,8 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
   const bool there = storage::rocks_store::is_in(place.folder);
   if (!federated::is_stateful(e.settings.algorithm)) {
     if (there)
-      return fail(error::kind::usage, place.folder.string(), "has a private store, and this run keeps no private values",
-                  "name another --store");
+      return fail(error::kind::usage, place.folder.string(),
+                  "has a private store, and this run keeps no private values", "name another --store");
     return std::make_shared<storage::memory_store>(e.parts.private_);  // stays empty
   }
   if (there && !same_start)
@@ -91,32 +114,54 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
 
 }  // namespace
 
-result<void> check_node_store(const std::filesystem::path& folder, const std::filesystem::path& key_file) {
-  if (!storage::rocks_store::is_in(folder)) return {};
+result<store_claim> check_node_store(const std::filesystem::path& folder, const std::filesystem::path& key_file,
+                                     const client_range& clients) {
+  const auto record = read_node_record(folder);
+  if (!record) return tl::unexpected(record.error());
+  if (!storage::rocks_store::is_in(folder)) return store_claim{};
   const auto opened = storage::rocks_store::inspect(folder, storage::store_access::change, key_file);
-  return opened ? result<void>() : tl::unexpected(opened.error());
+  if (!opened) return tl::unexpected(opened.error());
+  if (!*record || (*record)->clients != clients)
+    if (auto own = check_clients(**opened, folder, clients); !own) return tl::unexpected(own.error());
+  return *record ? claim_of(**record) : store_claim{};
 }
 
-result<std::shared_ptr<federated::private_store>> open_node_store(const federated::experiment& e,
-                                                                  const federated::protocol::welcome& got,
-                                                                  const node_place& place) {
+result<node_store> open_node_store(const federated::experiment& e, const federated::protocol::welcome& got,
+                                   const node_place& place) {
   const auto before = read_node_record(place.folder);
   if (!before) return tl::unexpected(before.error());
   if (auto fit = check_folder(place.folder, before->has_value()); !fit) return tl::unexpected(fit.error());
+  const bool stateful = federated::is_stateful(e.settings.algorithm);
   const bool same_start = *before && (*before)->start_id == got.start_id;
   if (same_start)
     if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());
-  if (same_start && federated::is_stateful(e.settings.algorithm)) {
+  if (same_start && stateful) {
     const auto over = values_are_void(**before, got, place);
     if (!over) return tl::unexpected(over.error());
     if (*over)
       if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
   }
+  const bool goes_on = same_start && storage::rocks_store::is_in(place.folder);
   auto values = open_values(e, got, place, same_start);
-  if (!values) return values;
-  if (auto noted = write_node_record(place.folder, {got.start_id, got.history.id(), place.data.sha256}); !noted)
-    return tl::unexpected(noted.error());
-  return values;
+  if (!values) return tl::unexpected(values.error());
+  if (!stateful && place.data.sha256.empty()) return node_store{std::move(*values), {}, {}};  // nothing to remember
+  node_record now;
+  if (goes_on) now = **before;
+  if (stateful && now.store == 0) now.store = actors::federation::fresh_nonce();
+  if (stateful) ++now.openings;
+  now.start_id = got.start_id;
+  now.life = got.history.id();
+  now.clients = place.clients;
+  now.data_sha256 = place.data.sha256;
+  if (auto noted = write_node_record(place.folder, now); !noted) return tl::unexpected(noted.error());
+  node_store made{std::move(*values), claim_of(now), {}};
+  made.claim.accepts_loss = place.accept_state_loss;
+  if (stateful)
+    made.note_served = [folder = place.folder, now](std::uint64_t served) mutable {
+      now.served = served;
+      return write_node_record(folder, now);
+    };
+  return made;
 }
 
 }  // namespace furlong::tools

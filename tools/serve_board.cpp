@@ -125,6 +125,7 @@ void serve_board::show(const federation_view& view) {
   if (view.covered > 0) live.checkpoint = checkpoint_;
   live.unasked = view.turned_away.unasked;
   live.refused_connections = view.turned_away.by_word();
+  live.state_lost = view.state_lost;
   live.resident_bytes = resident_bytes();
   // The kernel counts the peak now and then, and may be behind.
   peak_bytes_ = std::max({peak_bytes_, peak_rss_bytes(), live.resident_bytes});

@@ -192,6 +192,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   out["wasted"] = wasted_json(counts);
   out["peak_rss_bytes"] = peak_rss_bytes();
   out["private_clients"] = own.clients;
+  out["state_lost"] = state.stores.lost();
   add_private_staleness(state, own, out);
   const auto& settings = of.experiment.settings;
   if (state.ledger && settings.algorithm != federated::algorithm_kind::centralized)

@@ -23,7 +23,7 @@ using with_control =
 using control = with_control<>;
 
 constexpr std::size_t longest_name = 256;                       ///< bytes of software, name and addresses
-constexpr std::size_t longest_why = 1024;                       ///< bytes of farewell::why and remedy
+constexpr std::size_t longest_why = 1024;                       ///< bytes of why and remedy
 constexpr std::size_t longest_scenario = std::size_t{1} << 20;  ///< bytes of welcome::scenario
 /// Entries of a list. The odds of all clients in one evaluation_scores are a list too: send large scores apart.
 constexpr std::size_t longest_list = std::size_t{1} << 20;

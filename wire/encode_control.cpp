@@ -68,11 +68,18 @@ std::size_t odds_of(const evaluation_scores& message) {
   return odds;
 }
 
+void fill_claim(schema::StoreClaim::Builder to, const store_claim& claim) {
+  to.setStore(claim.store);
+  to.setOpenings(claim.openings);
+  to.setServed(claim.served);
+  to.setAcceptsLoss(claim.accepts_loss);
+}
+
 // For each kind, the words beside the envelope, and how they are filled.
 
 std::size_t words(const hello& message) {
   return words_of<schema::Hello> + text_words(message.software) + column(message.holding) + text_words(message.avoid) +
-         text_words(message.kernel_level);
+         text_words(message.kernel_level) + words_of<schema::StoreClaim>;
 }
 void fill(schema::Message::Builder root, const hello& message) {
   auto to = root.initHello();
@@ -84,6 +91,7 @@ void fill(schema::Message::Builder root, const hello& message) {
   to.setAvoid(as_text(message.avoid));
   to.setInstance(message.instance);
   to.setKernelLevel(as_text(message.kernel_level));
+  fill_claim(to.initClaim(), message.claim);
 }
 
 std::size_t words(const branch_hello& message) {
@@ -101,8 +109,7 @@ void fill(schema::Message::Builder root, const branch_hello& message) {
 
 std::size_t words(const welcome& message) {
   return words_of<schema::Welcome> + text_words(message.scenario) + column(message.history.resumed_at) +
-         column(message.history.ids) +
-         text_words(message.kernel_level);
+         column(message.history.ids) + text_words(message.kernel_level);
 }
 void fill(schema::Message::Builder root, const welcome& message) {
   auto to = root.initWelcome();
@@ -172,12 +179,21 @@ void fill(schema::Message::Builder root, const checkpointed& message) {
   root.initCheckpointed().setVersion(message.version);
 }
 
-std::size_t words(const ready& /*message*/) { return words_of<schema::Ready>; }
-void fill(schema::Message::Builder root, const ready& message) { root.initReady().setRun(message.run); }
+std::size_t words(const ready& /*message*/) { return words_of<schema::Ready> + words_of<schema::StoreClaim>; }
+void fill(schema::Message::Builder root, const ready& message) {
+  auto to = root.initReady();
+  to.setRun(message.run);
+  fill_claim(to.initClaim(), message.claim);
+}
 
-std::size_t words(const displaced& /*message*/) { return words_of<schema::Displaced>; }
+std::size_t words(const displaced& message) {
+  return words_of<schema::Displaced> + text_words(message.why) + text_words(message.remedy);
+}
 void fill(schema::Message::Builder root, const displaced& message) {
-  root.initDisplaced().setInstance(message.instance);
+  auto to = root.initDisplaced();
+  to.setInstance(message.instance);
+  to.setWhy(as_text(message.why));
+  to.setRemedy(as_text(message.remedy));
 }
 
 std::size_t words(const evaluation_request& message) {
@@ -233,7 +249,7 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
 
 std::size_t words(const attached& message) {
   return words_of<schema::Attached> + column(message.holding) + text_words(message.node) +
-         text_words(message.kernel_level);
+         text_words(message.kernel_level) + words_of<schema::StoreClaim>;
 }
 void fill(schema::Message::Builder root, const attached& message) {
   auto to = root.initAttached();
@@ -243,6 +259,7 @@ void fill(schema::Message::Builder root, const attached& message) {
   to.setNode(as_text(message.node));
   to.setInstance(message.instance);
   to.setKernelLevel(as_text(message.kernel_level));
+  fill_claim(to.initClaim(), message.claim);
 }
 
 std::size_t words(const detached& /*message*/) { return words_of<schema::Detached>; }

@@ -163,6 +163,20 @@ struct Hello {
   # Drawn by its process: no other node has it. 0: none was drawn.
   kernelLevel @7 :Text;
   # Of the kernels that it computes with.
+  claim @8 :StoreClaim;
+  # Its store as of now.
+}
+
+struct StoreClaim {
+  # What a node says of its private store.
+  store @0 :UInt64;
+  # Random id. 0: it has none, or no private values are kept.
+  openings @1 :UInt64;
+  # How often a node has gone on with it.
+  served @2 :UInt64;
+  # Version of the last update that was reported with its values in it, plus 1; 0: none.
+  acceptsLoss @3 :Bool;
+  # Values may be missing: the clients start anew.
 }
 
 struct BranchHello {
@@ -215,12 +229,17 @@ enum Objective {
 struct Ready {
   # A node has made ready for the run: its clients can be reached from now on.
   run @0 :UInt64;
+  claim @1 :StoreClaim;
+  # Its store, made ready for the run.
 }
 
 struct Displaced {
-  # Another node took the place of this one.
+  # A node is to be told to end.
   instance @0 :UInt64;
   # As its hello said.
+  why @1 :Text;
+  remedy @2 :Text;
+  # One line of at most 1024 bytes each. Empty: another node took the place of this one.
 }
 
 struct Redirect {
@@ -307,6 +326,8 @@ struct Attached {
   instance @4 :UInt64;
   kernelLevel @5 :Text;
   # As its hello said.
+  claim @6 :StoreClaim;
+  # As it said when it was ready.
 }
 
 struct Detached {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/membership.hpp"
+
 namespace furlong::actors::federation {
 
 using federated::virtual_time;
@@ -12,13 +14,6 @@ using federated::virtual_time;
 virtual_time steady_now() {
   return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-std::optional<std::string> unlike_kernels(const federation_context& run, const std::string& level) {
-  const auto& wanted = run.welcome.kernel_level;
-  if (level == wanted || run.e.settings.network.any_kernel_level) return std::nullopt;
-  return "its kernels are of level " + (level.empty() ? "unknown" : level) + ", the server's of level " + wanted +
-         ": the last bits of the model would depend on who trains";
 }
 
 namespace {
@@ -120,6 +115,7 @@ void perform(self_pointer self, protocol::evaluate&) {
 protocol::server_state snapshot(self_pointer self) {
   auto saved = self->state.machine->snapshot();
   saved.kernel_levels = self->state.kernel_levels;
+  saved.stores = self->state.stores;
   return saved;
 }
 
@@ -246,11 +242,20 @@ void on_down(self_pointer self, const caf::down_msg& down) {
 
 void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
   auto& state = self->state;
+  const auto& e = state.run->e;
+  if (auto why = unlike_store(e, state.machine->state(), state.stores, what.clients, what.claim)) {
+    spdlog::warn("node {} is refused: {}", what.node, *why);
+    return send_down(self, from, protocol::displaced{what.instance, std::move(*why), right_store_remedy});
+  }
   const auto others = state.who->others_with(what.clients, what.instance);
   if (!state.who->attach(from, what.clients, what.instance)) return;
   // Their own gateways do not know of it.
   for (const auto& [aggregator, instance] : others) send_down(self, aggregator, protocol::displaced{instance});
   state.kernel_levels.insert(what.kernel_level);
+  if (auto lost = take_store(e, state.machine->state(), state.stores, what)) {
+    lost->at = now(self);
+    state.machine->on_event(std::move(*lost));
+  }
   state.branches.at(from).nodes[what.clients.first] = {what.clients, what.node, steady_now()};
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
 }
@@ -316,8 +321,9 @@ federation_view view_of(self_pointer self) {
   const auto open = state.machine->open_tasks();
   // Not what is left beside the nodes' tasks: while one takes another's place, both have its clients.
   const auto adrift = std::ranges::count_if(open, [&](const auto& task) { return !state.who->route(task.id.client); });
-  federation_view view{state.machine->state(), *state.who, now, open.size(),           static_cast<std::size_t>(adrift),
-                       state.covered,          {},         {},  state.keeper->counts()};
+  federation_view view{state.machine->state(),           *state.who,         now, open.size(),
+                       static_cast<std::size_t>(adrift), state.covered,      {},  {},
+                       state.keeper->counts(),           state.stores.lost()};
   const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
   for (const auto& [number, branch] : state.branches) {
     view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});
@@ -377,6 +383,7 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   state.began = steady_now() - start->now;
   if (start->history.life() > 0) state.covered = start->version;
   state.kernel_levels = start->kernel_levels;
+  state.stores = start->stores;
   state.machine.emplace(state.run->e, std::move(*start), &*state.who);
   gateway_options options;
   options.clients_of = std::move(clients_of);
@@ -410,7 +417,10 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
       },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
-        self->send(to, node_placed{node.session, self->state.who->gateway_for(node.avoid)});
+        const auto& state = self->state;
+        const auto why =
+            unlike_store(state.run->e, state.machine->state(), state.stores, node.clients, node.claim).value_or("");
+        self->send(to, node_placed{node.session, state.who->gateway_for(node.avoid), why});
       },
       [self](const alarm& rings) { perform_all(self, self->state.machine->on_timer(rings.what, now(self))); },
       [self](const tick&) { on_tick(self); },

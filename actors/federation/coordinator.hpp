@@ -7,6 +7,7 @@
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/directory.hpp"
+#include "federated/protocol/known_stores.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/stopwatch.hpp"
@@ -40,8 +41,9 @@ struct coordinator_state {
   federated::virtual_time began = 0;    ///< on the steady clock, less what the run had spent before
   bool started = false;
   bool settled_to_stop = false;
-  std::uint64_t covered = 0;  ///< version of the last durable checkpoint
+  std::uint64_t covered = 0;            ///< version of the last durable checkpoint
   std::set<std::string> kernel_levels;  ///< of nodes and aggregators, in all lives
+  protocol::known_stores stores;        ///< of the nodes; empty where no private values are kept
   std::map<std::uint32_t, branch> branches;
   effect_queue effects;
   std::optional<protocol::scoring_machine> evaluation;

@@ -69,6 +69,7 @@ std::string_view to_string(turned_away why) {
     case turned_away::bad_frame: return "bad-frame";
     case turned_away::out_of_turn: return "out-of-turn";
     case turned_away::other_kernels: return "other-kernels";
+    case turned_away::other_store: return "other-store";
   }
   return "?";
 }

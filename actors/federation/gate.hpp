@@ -33,8 +33,9 @@ enum class turned_away : std::uint8_t {
   bad_frame,        ///< what it sent cannot be read
   out_of_turn,      ///< it sent a message that it may not send, or not then
   other_kernels,    ///< it computes with kernels of another level than the server
+  other_store,      ///< its private store is not the one that its clients had
 };
-constexpr std::size_t turned_away_count = 13;
+constexpr std::size_t turned_away_count = 14;
 /// The word used in logs and metrics: "not-its-clients".
 [[nodiscard]] std::string_view to_string(turned_away why);
 

@@ -112,6 +112,7 @@ void on_ready(self_pointer self, session_number number, const protocol::ready& g
   if (!node.welcomed || node.open || got.run != state.welcome.run)
     return refuse(self, number, turned_away::out_of_turn, "said that it is ready, and was not asked", out);
   node.open = true;
+  node.hello.claim = got.claim;
   if (node.covered != state.welcome.covered) send(node, protocol::checkpointed{state.welcome.covered});
   spdlog::info("node {}: clients {} to {} are here", node.channel->other().name, node.hello.clients.first,
                node.hello.clients.last);
@@ -162,17 +163,16 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
                     "holds a task of client " + std::to_string(id.client) + ", which is not its own", out);
   node.hello = std::move(got);
   end_unready(self, number, out);
-  // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
-  if (node.trusted)
-    admit(self, node);
-  else
-    self->send(state.parent, node_arrived{number, node.hello.avoid});
+  self->send(state.parent, node_arrived{number, node.hello.avoid, node.hello.clients, node.hello.claim});
 }
 
 void on_placed(self_pointer self, const node_placed& where, protocol::gateway_effects& out) {
   const auto at = self->state.sessions.find(where.session);
   if (at == self->state.sessions.end()) return;
-  if (where.address.empty()) return admit(self, at->second);
+  if (!where.refused.empty())
+    return refuse(self, where.session, turned_away::other_store, where.refused, out, true, right_store_remedy);
+  // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
+  if (where.address.empty() || at->second.trusted) return admit(self, at->second);
   send(at->second, protocol::redirect{where.address});
   forget(self, where.session, out);
 }
@@ -264,9 +264,9 @@ void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_
   const auto at = std::ranges::find_if(
       state.sessions, [&](const auto& of) { return of.second.open && of.second.hello.instance == what.instance; });
   if (at == state.sessions.end()) return;
-  const std::string why = "another session of these clients began";
+  const auto why = what.why.empty() ? std::string("another session of these clients began") : what.why;
   spdlog::info("node {}: {}", at->second.channel->other().name, why);
-  send(at->second, protocol::farewell{why, true, true});
+  send(at->second, protocol::farewell{why, true, true, what.remedy});
   forget(self, at->first, out);
 }
 

@@ -64,15 +64,23 @@ struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
 };
-/// A gateway asks where a node should go; and the answer. An empty address: stay here.
+/// A gateway asks where a node should go; and the answer. An empty address: stay here. `refused`: nowhere, since its
+/// store is not the one that its clients had.
 struct node_arrived {
   protocol::session_number session = 0;
   std::string avoid;
+  protocol::client_range clients;
+  protocol::store_claim claim;
 };
 struct node_placed {
   protocol::session_number session = 0;
   std::string address;
+  std::string refused = {};
 };
+inline constexpr const char* right_store_remedy =
+    "name the --store that these clients had, or put it back as it was last; where it is lost, let them start anew "
+    "with "
+    "--accept-state-loss";
 
 /// From a transport: a channel opened, a frame came over it, it closed.
 struct session_opened {

@@ -77,6 +77,7 @@ void open(node_pointer self, const protocol::welcome& content) {
   if (!run) return finish(self, "cannot work on this run", run.error());
   state.run = std::move(*run);
   state.run->store->covered(content.covered);
+  state.machine->set_claim(state.run->claim);
   state.decoder.emplace(state.run->e.parts.shared);
   limit_channel(self);
   perform_all(self, state.machine->on_run_opened());
@@ -90,7 +91,8 @@ void perform(node_pointer self, protocol::open_run& effect) {
 }
 
 void perform(node_pointer self, protocol::say_ready& effect) {
-  if (self->state.channel) send_control(*self->state.channel, protocol::ready{effect.run});
+  if (self->state.channel)
+    send_control(*self->state.channel, protocol::ready{effect.run, self->state.machine->claim()});
 }
 
 void perform(node_pointer self, protocol::train& effect) { self->state.tasks.push_back(std::move(effect)); }
@@ -289,6 +291,7 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string home, std
   state.home = home;
   state.alone_since = steady_now();
   state.machine.emplace(std::move(home), std::move(software), clients, fresh_nonce(), models::kernels().level);
+  state.machine->set_claim(state.hooks.claim);
   for (std::size_t i = 0; i < workers; ++i)
     state.workers.push_back(self->spawn<caf::linked>(worker_behavior, node_actor(self)));
   state.idle = state.workers;

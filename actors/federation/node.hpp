@@ -18,6 +18,9 @@ struct node_run {
   std::shared_ptr<federated::private_store> store;
   wire::update_format format = wire::update_format::dense;
   wire::packing packing;
+  protocol::store_claim claim = {};  ///< of the store
+  /// Notes durably that updates up to this version, less 1, are reported. Empty: that is not to be noted.
+  std::function<result<void>(std::uint64_t served)> note_served = {};
 };
 using node_run_ptr = std::shared_ptr<const node_run>;
 
@@ -31,6 +34,7 @@ struct node_hooks {
   /// The node has ended: the run is over, it was drained, or what failed.
   std::function<void(const std::string& why, const std::optional<error>& failure)> on_over = {};
   const std::atomic<bool>* stop = nullptr;
+  protocol::store_claim claim = {};     ///< of its store, before a run is known
   federated::virtual_time give_up = 0;  ///< the node ends when it had no session for so long; 0: never
 };
 

@@ -1,5 +1,6 @@
 #include "actors/federation/node_waves.hpp"
 
+#include <algorithm>
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/model_frames.hpp"
@@ -22,6 +23,17 @@ worker_actor take_worker(node_pointer self) {
   return worker;
 }
 
+/// Before updates are reported: a store that is put back later, and has not their values, is found out.
+void note_served(node_pointer self, const std::vector<node_done>& done) {
+  auto& state = self->state;
+  std::uint64_t served = 0;
+  for (const auto& one : done)
+    if (one.frame) served = std::max(served, one.what->id.version + 1);
+  if (state.over || !state.run->note_served || served <= state.machine->claim().served) return;
+  if (auto noted = state.run->note_served(served); !noted) return finish(self, "its store failed", noted.error());
+  state.machine->on_served(served);
+}
+
 /// The end of a wave: what was trained becomes durable, then it is reported.
 void end_wave(node_pointer self) {
   auto& state = self->state;
@@ -32,6 +44,7 @@ void end_wave(node_pointer self) {
   for (const auto& one : done)
     if (one.what->store_failed) return finish(self, "its store failed", *one.what->failure);
   if (federated::is_stateful(state.run->e.settings.algorithm)) sync(self);
+  note_served(self, done);
   if (state.over) return;
   protocol::node_effects effects;
   const auto add = [&](protocol::node_effects some) {

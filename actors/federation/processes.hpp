@@ -45,7 +45,8 @@ struct federation_view {
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint; 0: none
   std::vector<aggregator> aggregators;
   std::vector<node> nodes;
-  gate_counts turned_away;  ///< at the server's own gateway
+  gate_counts turned_away;       ///< at the server's own gateway
+  std::uint64_t state_lost = 0;  ///< clients whose private values a node had lost
 };
 
 /// What a server tells while it runs. Called on its own threads.
@@ -118,6 +119,8 @@ struct aggregator_setup {
 struct prepared_run {
   federated::experiment e;
   std::shared_ptr<federated::private_store> store;
+  federated::protocol::store_claim claim = {};
+  std::function<result<void>(std::uint64_t served)> note_served = {};  ///< node_run::note_served
 };
 
 struct node_setup {
@@ -126,6 +129,7 @@ struct node_setup {
   std::optional<tls::node_credentials> tls;
   bool at_operator_port = false;                          ///< `server` is an operator port (network.trust = "operator")
   std::optional<tls::operator_credentials> operator_tls;  ///< for that; in place of `tls`
+  federated::protocol::store_claim claim = {};            ///< of its store, before a run is known
   std::size_t threads = 1;                                ///< clients that train at once
   double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;

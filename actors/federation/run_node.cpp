@@ -12,7 +12,8 @@ result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& 
   const auto& network = made->e.settings.network;
   const auto format = wire::format_of(network);
   const auto packing = wire::packing_of(network);
-  return std::make_shared<const node_run>(node_run{std::move(made->e), std::move(made->store), format, packing});
+  return std::make_shared<const node_run>(
+      node_run{std::move(made->e), std::move(made->store), format, packing, made->claim, std::move(made->note_served)});
 }
 
 using open_session_to = decltype(node_hooks::open);
@@ -69,6 +70,7 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   process_end end;
   node_hooks hooks;
   hooks.stop = &stop;
+  hooks.claim = setup.claim;
   hooks.give_up = federated::from_seconds(setup.give_up);
   hooks.open = setup.at_operator_port ? by_operator_port(system, setup.max_message)
                                       : by_gateway(transport, std::move(context), settings);

@@ -39,7 +39,7 @@ void gateway_machine::on_hello(session_number session, const hello& from, virtua
   }
   sessions_[session] = from.clients;
   by_first_[from.clients.first] = session;
-  out.emplace_back(tell_parent{attached{from.clients, from.holding, {}, from.instance, from.kernel_level}});
+  out.emplace_back(tell_parent{attached{from.clients, from.holding, {}, from.instance, from.kernel_level, from.claim}});
   std::map<std::uint32_t, open_work*> here;  // in the order of clients
   for (auto& [client, work] : open_)
     if (from.clients.contains(client)) here.emplace(client, &work);

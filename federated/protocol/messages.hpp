@@ -21,31 +21,23 @@
 #include <vector>
 
 #include "federated/client_score.hpp"
+#include "federated/protocol/store_claim.hpp"
 #include "federated/run_history.hpp"
 #include "federated/update.hpp"
 #include "models/model.hpp"
 
 namespace furlong::federated::protocol {
 
-/// Clients first to last, both included.
-struct client_range {
-  std::uint32_t first = 0;
-  std::uint32_t last = 0;
-
-  [[nodiscard]] bool contains(std::uint32_t client) const { return first <= client && client <= last; }
-  [[nodiscard]] bool overlaps(const client_range& other) const { return first <= other.last && other.first <= last; }
-  friend auto operator<=>(const client_range&, const client_range&) = default;
-};
-
 /// A node begins a session.
 struct hello {
-  std::string software;          ///< "furlong 0.1.0"
-  client_range clients;          ///< that it hosts; the gateway holds them against the node's certificate
-  std::uint64_t run = 0;         ///< the run that it knows from an earlier session; 0: none
-  std::vector<task_id> holding;  ///< tasks at work, or done and not acknowledged, by client
-  std::string avoid;             ///< "host:port" of a gateway that it could not reach or lost; may be empty
-  std::uint64_t instance = 0;    ///< drawn by the node's process: tells it from others of these clients; 0: unknown
+  std::string software;           ///< "furlong 0.1.0"
+  client_range clients;           ///< that it hosts; the gateway holds them against the node's certificate
+  std::uint64_t run = 0;          ///< the run that it knows from an earlier session; 0: none
+  std::vector<task_id> holding;   ///< tasks at work, or done and not acknowledged, by client
+  std::string avoid;              ///< "host:port" of a gateway that it could not reach or lost; may be empty
+  std::uint64_t instance = 0;     ///< drawn by the node's process: tells it from others of these clients; 0: unknown
   std::string kernel_level = {};  ///< of the kernels that it computes with
+  store_claim claim = {};         ///< its store as of now
 };
 
 /// An aggregator begins a session.
@@ -60,12 +52,12 @@ struct branch_hello {
 /// All that is needed to work on a run. Answers hello and branch_hello.
 struct welcome {
   std::uint64_t run = 0;
-  std::string scenario;          ///< resolved TOML of what a node needs; names no path
-  run_history history;           ///< of the run: which stored private values count
-  std::uint64_t covered = 0;     ///< version of the last durable checkpoint
-  models::data_facts facts;      ///< of the whole population: with the scenario they give the model's shapes
-  std::uint32_t aggregator = 0;  ///< the number of the aggregator that is welcome; to a node, of its gateway
-  std::uint64_t start_id = 0;    ///< of the run: another one is a run that began anew from nothing, with the same id
+  std::string scenario;           ///< resolved TOML of what a node needs; names no path
+  run_history history;            ///< of the run: which stored private values count
+  std::uint64_t covered = 0;      ///< version of the last durable checkpoint
+  models::data_facts facts;       ///< of the whole population: with the scenario they give the model's shapes
+  std::uint32_t aggregator = 0;   ///< the number of the aggregator that is welcome; to a node, of its gateway
+  std::uint64_t start_id = 0;     ///< of the run: another one is a run that began anew from nothing, with the same id
   std::string kernel_level = {};  ///< of the server
 };
 
@@ -73,6 +65,7 @@ struct welcome {
 /// were before.
 struct ready {
   std::uint64_t run = 0;
+  store_claim claim = {};  ///< its store, made ready for the run
 };
 
 /// Go on at another gateway, or, to an aggregator, at another operator port: "host:port".
@@ -134,15 +127,19 @@ struct attached {
   std::string node = {};       ///< its name, for those who watch; may be empty
   std::uint64_t instance = 0;  ///< as its hello said
   std::string kernel_level = {};
+  store_claim claim = {};  ///< its store, made ready for the run
 };
 /// They cannot any more.
 struct detached {
   client_range clients;
 };
 
-/// Another node took the place of this one (hello::instance): it is to be told and to end, if it is still there.
+/// This node (hello::instance) is to be told to end, if it is still there: another one took its place or, where that is
+/// said, `why`.
 struct displaced {
   std::uint64_t instance = 0;
+  std::string why = {};
+  std::string remedy = {};
 };
 
 /// Close the share of this version (close_share of the server machine).

@@ -27,7 +27,7 @@ node_effects node_machine::reconnect(const std::string& address) {
 
 node_effects node_machine::on_connected() {
   connected_ = true;
-  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_, instance_, kernel_level_};
+  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_, instance_, kernel_level_, claim_};
   for (const auto& [id, task] : tasks_) content.holding.push_back(id);
   std::ranges::sort(content.holding, {}, [](const task_id& id) { return std::pair(id.client, id); });
   return {say_hello{std::move(content)}};

@@ -24,6 +24,7 @@
 // copy of its folder: then all updates are forgotten.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
@@ -131,6 +132,11 @@ class node_machine {
   [[nodiscard]] node_effects drain();
 
   [[nodiscard]] const client_range& clients() const { return clients_; }
+  /// What is told of its store. To be set at first, and when a run was opened, before on_run_opened().
+  [[nodiscard]] const store_claim& claim() const { return claim_; }
+  void set_claim(const store_claim& of) { claim_ = of; }
+  /// Updates up to this version, less 1, may be reported now: their values are in the store.
+  void on_served(std::uint64_t served) { claim_.served = std::max(claim_.served, served); }
   /// Whether what comes of the work on this task is still asked for. If not, no private values of it may be kept: the
   /// life of the run that it belongs to may be over. To be asked before they are, when the work is done.
   [[nodiscard]] bool counts(const task_id& task) const;
@@ -160,6 +166,7 @@ class node_machine {
   client_range clients_;
   std::uint64_t instance_;
   std::string kernel_level_;
+  store_claim claim_;
   std::optional<welcome> run_;
   bool connected_ = false;
   bool welcomed_ = false;

@@ -12,6 +12,7 @@
 #include "federated/participation/ledger.hpp"
 #include "federated/private_store.hpp"
 #include "federated/protocol/accounting.hpp"
+#include "federated/protocol/known_stores.hpp"
 #include "models/parameters.hpp"
 
 namespace furlong::federated::protocol {
@@ -92,10 +93,11 @@ struct server_state {
   std::string target_id;                       ///< of the target that was; empty: of an earlier release, unknown
   std::shared_ptr<const best_model> best;      ///< of all evaluations so far; null: none, or not asked for
   run_history history;
-  store_save private_save;    ///< of the run's private store that belongs to this state; nodes have their own
-  std::string kernel_level;   ///< of a checkpoint that was read: of the kernels that computed it; empty: unknown
+  store_save private_save;   ///< of the run's private store that belongs to this state; nodes have their own
+  known_stores stores;       ///< of the nodes of a federation
+  std::string kernel_level;  ///< of a checkpoint that was read: of the kernels that computed it; empty: unknown
   std::set<std::string> kernel_levels;  ///< of all processes that took part before, with this one or in earlier lives
-  double wall_seconds = 0.0;  ///< spent in all lives up to here
+  double wall_seconds = 0.0;            ///< spent in all lives up to here
   double cpu_seconds = 0.0;
   double train_seconds = 0.0;                         ///< of these, in rounds: evaluation and checkpoints apart
   double train_cpu_seconds = 0.0;                     ///< processor time of the same

@@ -3,12 +3,16 @@
 
 usage: mismatch_test.py FURLONG [TEST...]
 """
+import json
 import shutil
+import unittest
+from pathlib import Path
 
 from case import LONG, QUICK, Case, main
 from federation import INTERRUPTED, MISSING, USAGE
 
 LOWEST = "x86-64"
+HAS_LEVELS = " avx2 " in Path("/proc/cpuinfo").read_text()
 
 
 class Mismatch(Case):
@@ -100,12 +104,105 @@ class Mismatch(Case):
                 f.join(i)
             self.assertEqual(f.end()["model_sha256"], alone["model_sha256"])
 
+    def refused(self, f, number: int, why: str, *more: str) -> None:
+        node = f.join(number, None, None, *more)
+        self.assertEqual(node.wait(), USAGE)
+        self.assertRegex(node.text(), why)
+
+    def test_swapped_stores(self):
+        """Two nodes with each other's stores; as they were, they go on."""
+        with self.federation(settings=QUICK) as f:
+            f.start(aggregators=0)
+            f.wait_for_version(4)
+            for i in (0, 1):
+                f.processes[f"node{i}"].kill()
+            shutil.move(f.store(0), f.folder / "kept")
+            shutil.move(f.store(1), f.store(0))
+            shutil.move(f.folder / "kept", f.store(1))
+            for i, first in ((0, 0), (1, 50)):
+                self.refused(f, i, rf"store{i}: has the private values of client \d+, which is not among the clients "
+                                   rf"{first} to {first + 49} of this node; name the --store of these clients")
+            shutil.move(f.store(0), f.folder / "kept")
+            shutil.move(f.store(1), f.store(0))
+            shutil.move(f.folder / "kept", f.store(1))
+            for i in (0, 1):
+                f.join(i)
+                self.takes_part(f, i, after=f.version())
+            self.assertEqual(f.finish()["state_lost"], 0)
+
+    def test_emptied_store(self):
+        """A node whose store is gone is refused at the server's gateway and at an aggregator's, also under another
+        name; where the loss is accepted, it is counted."""
+        with self.federation(settings=QUICK, secure=False) as f:
+            f.start(1, 4, "--dashboard", "127.0.0.1:0")
+            f.wait_for_version(6)
+            f.processes["node1"].kill()
+            shutil.move(f.store(1), f.folder / "kept")
+            why = (r"does not let this node in: this node has no private store for clients 50 to 99, which had one, and "
+                   r"the model has updates that were made with it; name the --store .* --accept-state-loss")
+            self.refused(f, 1, why)
+            f.store(1).mkdir()
+            self.refused(f, 1, why)
+            at = f.processes["aggregator0"].wait_for(r"port (\d+)")[1]
+            f.way_in = int(at)
+            self.refused(f, 1, "ended the session for good: its private store is not that of clients 50 to 99, which had")
+            f.way_in = 0
+            shutil.rmtree(f.store(1))
+            f.join(1, None, None, "--accept-state-loss")
+            self.takes_part(f, 1, after=f.version())
+            lost = [line for line in f.lines(f.out / "events.jsonl") if line["event"] == "state_lost"]
+            self.assertEqual([line["clients"] for line in lost], [[50, 99]])
+            # The next time it is its store.
+            f.processes["node1"].kill()
+            f.join(1)
+            self.takes_part(f, 1, after=f.version())
+            # And the one of before is not.
+            f.processes["node1"].kill()
+            shutil.move(f.store(1), f.folder / "new")
+            shutil.move(f.folder / "kept", f.store(1))
+            self.refused(f, 1, "its private store is not that of clients 50 to 99")
+            shutil.rmtree(f.store(1))
+            shutil.move(f.folder / "new", f.store(1))
+            f.join(1)
+            summary = f.finish()
+            self.assertEqual(lost[0]["reason"].split()[0], str(summary["state_lost"]))
+            self.assertGreater(summary["state_lost"], 0)
+            clients = f.run("store", "ls", f.store(1), "--format", "json").stdout
+            self.assertTrue(all(50 <= one["client"] < 100 for one in json.loads(clients)))
+
+    def test_store_put_back(self):
+        """A copy of a node's store, put back alone, is older than the model."""
+        with self.federation(settings=QUICK) as f:
+            f.start(aggregators=0)
+            f.wait_for_version(4)
+            node = f.processes["node1"]
+            node.kill()
+            shutil.copytree(f.store(1), f.folder / "copy")
+            f.join(1)
+            self.takes_part(f, 1, after=f.version() + 1)
+            f.processes["node1"].kill()
+            shutil.move(f.store(1), f.folder / "kept")
+            shutil.move(f.folder / "copy", f.store(1))
+            self.refused(f, 1, "its private store is older than the model: it is a copy that was put back, and clients 50 "
+                               "to 99 have done more since; .* --accept-state-loss")
+            # Also by a server that was started anew.
+            f.settings["checkpoint.every"] = 1
+            self.stop_server(f)
+            f.serve_again(operators=False)
+            self.refused(f, 1, "its private store is older than the model")
+            shutil.rmtree(f.store(1))
+            shutil.move(f.folder / "kept", f.store(1))
+            f.join(1)
+            self.takes_part(f, 1, after=f.version())
+            self.assertEqual(f.finish()["state_lost"], 0)
+
     def pinned(self, f, level: str | None) -> None:
         """Processes that are started from now on compute with kernels of this level."""
         f.environment.pop("FURLONG_KERNEL_LEVEL", None)
         if level:
             f.environment["FURLONG_KERNEL_LEVEL"] = level
 
+    @unittest.skipUnless(HAS_LEVELS, "this processor has one level only")
     def test_kernel_levels(self):
         """A node of another level is refused at any gateway, and so is an aggregator; where that is allowed, the
         summary names all levels."""
@@ -129,6 +226,7 @@ class Mismatch(Case):
             summary = f.finish()
             self.assertEqual(summary["kernel_levels"], [summary["kernel_level"]])
 
+    @unittest.skipUnless(HAS_LEVELS, "this processor has one level only")
     def test_any_kernel_level(self):
         with self.federation(settings=LONG | {"network.kernel_levels": "any"}) as f:
             f.serve(operators=False)

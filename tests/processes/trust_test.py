@@ -122,7 +122,8 @@ class Trust(Case):
                                     (("--data", str(f.folder / "none")), MISSING, "none: there is no such folder"),
                                     (("--store", str(f.store(3))), FAILURE, "another process is using this store")):
                 node = f.process("intruder")
-                words = [f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149", *more]
+                words = [f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149",
+                         "--accept-state-loss", *more]
                 if "--store" not in more:
                     words += ["--store", str(f.folder / "store-intruder")]
                 node.start([*words, *f.trust("node", "node2", "100-149")], f.environment)
@@ -160,7 +161,8 @@ class Trust(Case):
             first = f.processes["node2"]
             second = f.process("second")
             second.start([f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149", "--store",
-                          str(f.folder / "store-second"), *f.trust("node", "node2", "100-149")], f.environment)
+                          str(f.folder / "store-second"), "--accept-state-loss",
+                          *f.trust("node", "node2", "100-149")], f.environment)
             self.assertEqual(first.wait(), USAGE)
             self.assertIn("furlong: the gateway ended the session for good: another session of these clients began",
                           first.text())
@@ -180,7 +182,8 @@ class Trust(Case):
             aggregator.wait_for("took this aggregator in")
             second = f.process("second")
             second.start([f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149", "--store",
-                          str(f.folder / "store-second"), *f.trust("node", "node2", "100-149")], f.environment)
+                          str(f.folder / "store-second"), "--accept-state-loss",
+                          *f.trust("node", "node2", "100-149")], f.environment)
             aggregator.wait_for("clients 100 to 149 are here")
             first = f.processes.pop("node2")
             self.assertEqual(first.wait(), USAGE)

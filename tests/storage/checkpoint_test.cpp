@@ -36,6 +36,9 @@ server_state make_state(std::uint64_t seed) {
   state.counts.bytes_up = draws();
   state.counts.bytes_down = draws();
   state.start_id = draws();
+  if (seed % 3 == 2)
+    state.stores =
+        federated::protocol::known_stores({{{0, 9}, draws(), 3, 7, "west"}, {{12, 12}, draws(), 1, 0, ""}}, draws());
   state.kernel_levels = {"a level", models::kernels().level};  // the second is always added
   if (seed % 2 == 0) state.data_sha256 = "digest " + std::to_string(seed);
   for (unsigned i = 0; i < seed % 5; ++i) state.history.resume(draws(), draws());
@@ -84,6 +87,7 @@ void check_same(const server_state& a, const server_state& b) {
   BOOST_TEST((a.history == b.history));
   BOOST_TEST(a.start_id == b.start_id);
   BOOST_TEST((a.kernel_levels == b.kernel_levels));
+  BOOST_TEST((a.stores == b.stores));
   BOOST_TEST(a.data_sha256 == b.data_sha256);
   BOOST_TEST(a.wall_seconds == b.wall_seconds);
   BOOST_TEST(a.cpu_seconds == b.cpu_seconds);

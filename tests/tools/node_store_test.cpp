@@ -2,6 +2,7 @@
 #include "tools/node_store.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <fstream>
 
 #include "storage/rocks_store.hpp"
 #include "tests/tools/command.hpp"
@@ -29,19 +30,19 @@ struct node {
     got.run = e().run;
     for (const auto version : resumed_at) got.history.resume(version, version + copy);
     got.start_id = start_id;
-    return tools::open_node_store(e(), got, {store, {0, 119}, data, accept, accept_loss});
+    return tools::open_node_store(e(), got, {store, clients, data, accept, accept_loss});
   }
   void put(const std::vector<std::uint64_t>& resumed_at, std::uint32_t client, std::uint64_t version) {
     const auto values = open(resumed_at);
     BOOST_REQUIRE(values.has_value());
     models::private_parameters own(e().parts.private_);
-    BOOST_REQUIRE((*values)->commit(client, version, own).has_value());
+    BOOST_REQUIRE(values->values->commit(client, version, own).has_value());
   }
   bool has(const std::vector<std::uint64_t>& resumed_at, std::uint32_t client) {
     const auto values = open(resumed_at);
     BOOST_REQUIRE_MESSAGE(values.has_value(), (values ? std::string() : values.error().text()));
     models::private_parameters out(e().parts.private_);
-    const auto found = (*values)->load(client, out);
+    const auto found = values->values->load(client, out);
     BOOST_REQUIRE(found.has_value());
     return *found;
   }
@@ -58,6 +59,7 @@ struct node {
   scratch_folder folder;
   std::filesystem::path store = folder / "store";
   tools::data_digest data{"0815", "ratings.csv"};
+  federated::protocol::client_range clients{0, 119};
   bool accept = false;
   bool accept_loss = false;
   std::uint64_t copy = 100;  ///< of the server's folder, from which it was resumed
@@ -154,6 +156,42 @@ BOOST_AUTO_TEST_CASE(a_copy_that_knows_what_this_node_served_is_gone_on_with) {
   put({}, 1, 6);
   copy = 200;
   BOOST_TEST(has({8}, 1));
+}
+
+BOOST_AUTO_TEST_CASE(a_store_has_an_identity_and_says_up_to_where_it_served) {
+  const auto told = [&] { return tools::check_node_store(store, {}, clients).value(); };
+  BOOST_TEST((told() == federated::protocol::store_claim{}));
+  const auto first = open({}).value().claim;
+  BOOST_TEST(first.store != 0U);
+  BOOST_TEST(first.openings == 1U);
+  BOOST_TEST((told() == first));
+  auto again = open({});
+  BOOST_TEST(again->claim.store == first.store);
+  BOOST_TEST(again->claim.openings == 2U);
+  BOOST_REQUIRE(again->note_served(8).has_value());
+  again->values.reset();
+  BOOST_TEST(told().served == 8U);
+  BOOST_TEST(open({}).value().claim.served == 8U);
+  std::filesystem::remove(store / "store.furlong");
+  BOOST_TEST(told().store == 0U);
+  std::filesystem::remove_all(store);
+  const auto other = open({}).value().claim;
+  BOOST_TEST(other.store != first.store);
+  BOOST_TEST(other.served == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_store_of_other_clients_is_refused) {
+  put({}, 1, 6);
+  put({}, 70, 6);
+  clients = {60, 119};
+  const auto told = tools::check_node_store(store, {}, clients);
+  BOOST_REQUIRE(!told.has_value());
+  BOOST_TEST((told.error().what == error::kind::usage));
+  BOOST_TEST(
+      told.error().text().find("values of client 1, which is not among the clients 60 to 119") != std::string::npos,
+      told.error().text());
+  clients = {0, 130};
+  BOOST_TEST(tools::check_node_store(store, {}, clients).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(another_start_of_the_run_may_have_other_data) {

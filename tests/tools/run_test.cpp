@@ -109,6 +109,7 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_what_it_promises) {
                           "in_flight",
                           "peak_rss_bytes",
                           "private_clients",
+                          "state_lost",
                           "private_staleness",
                           "eval"})
     BOOST_TEST(summary.contains(key), key);

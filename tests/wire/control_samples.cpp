@@ -86,9 +86,19 @@ std::vector<T> several(random_stream& random, Make make) {
   return items;
 }
 
+store_claim any_claim(random_stream& random) {
+  return {any_number(random), any_number(random), any_number(random), random.below(2) == 1};
+}
+
 control make(std::type_identity<hello> /*kind*/, random_stream& random) {
-  return hello{any_text(random, longest_name), any_range(random), any_number(random), any_tasks(random),
-               any_text(random, longest_name), any_number(random), any_text(random, longest_name)};
+  return hello{any_text(random, longest_name),
+               any_range(random),
+               any_number(random),
+               any_tasks(random),
+               any_text(random, longest_name),
+               any_number(random),
+               any_text(random, longest_name),
+               any_claim(random)};
 }
 control make(std::type_identity<branch_hello> /*kind*/, random_stream& random) {
   return branch_hello{any_text(random, longest_name), any_text(random, longest_name), any_text(random, longest_name),
@@ -137,8 +147,12 @@ control make(std::type_identity<evaluation_scores> /*kind*/, random_stream& rand
   return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score)};
 }
 control make(std::type_identity<attached> /*kind*/, random_stream& random) {
-  return attached{any_range(random), any_tasks(random), any_text(random, longest_name), any_number(random),
-                  any_text(random, longest_name)};
+  return attached{any_range(random),
+                  any_tasks(random),
+                  any_text(random, longest_name),
+                  any_number(random),
+                  any_text(random, longest_name),
+                  any_claim(random)};
 }
 control make(std::type_identity<detached> /*kind*/, random_stream& random) { return detached{any_range(random)}; }
 control make(std::type_identity<close_request> /*kind*/, random_stream& random) {
@@ -152,8 +166,12 @@ control make(std::type_identity<settled> /*kind*/, random_stream& random) {
 control make(std::type_identity<tasks_lost> /*kind*/, random_stream& random) {
   return tasks_lost{any_tasks(random), any_tasks(random)};
 }
-control make(std::type_identity<ready> /*kind*/, random_stream& random) { return ready{any_number(random)}; }
-control make(std::type_identity<displaced> /*kind*/, random_stream& random) { return displaced{any_number(random)}; }
+control make(std::type_identity<ready> /*kind*/, random_stream& random) {
+  return ready{any_number(random), any_claim(random)};
+}
+control make(std::type_identity<displaced> /*kind*/, random_stream& random) {
+  return displaced{any_number(random), any_text(random, longest_why), any_text(random, longest_why)};
+}
 control make(std::type_identity<farewell> /*kind*/, random_stream& random) {
   return farewell{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1,
                   any_text(random, longest_why)};
@@ -192,11 +210,15 @@ class trace {
   std::string bytes_;
 };
 
+void tell(trace& to, const store_claim& m) { to.add(m.store).add(m.openings).add(m.served).add(m.accepts_loss); }
 void tell(trace& to, const hello& m) {
   to.add(m.software).add(m.clients.first).add(m.clients.last).add(m.run).add(m.holding).add(m.avoid).add(m.instance);
   to.add(m.kernel_level);
+  tell(to, m.claim);
 }
-void tell(trace& to, const branch_hello& m) { to.add(m.software).add(m.name).add(m.gateway).add(m.operators).add(m.kernel_level); }
+void tell(trace& to, const branch_hello& m) {
+  to.add(m.software).add(m.name).add(m.gateway).add(m.operators).add(m.kernel_level);
+}
 void tell(trace& to, const welcome& m) {
   to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.history.ids).add(m.covered);
   to.add(m.facts.features).add(m.facts.clients).add(m.facts.labels).add(m.aggregator).add(m.start_id);
@@ -226,14 +248,18 @@ void tell(trace& to, const evaluation_scores& m) {
 }
 void tell(trace& to, const attached& m) {
   to.add(m.clients.first).add(m.clients.last).add(m.holding).add(m.node).add(m.instance).add(m.kernel_level);
+  tell(to, m.claim);
 }
 void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last); }
 void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
 void tell(trace& to, const withdrawal& m) { to.add(m.tasks); }
 void tell(trace& to, const withdrawn& m) { to.add(m.tasks); }
 void tell(trace& to, const tasks_lost& m) { to.add(m.folded).add(m.open); }
-void tell(trace& to, const ready& m) { to.add(m.run); }
-void tell(trace& to, const displaced& m) { to.add(m.instance); }
+void tell(trace& to, const ready& m) {
+  to.add(m.run);
+  tell(to, m.claim);
+}
+void tell(trace& to, const displaced& m) { to.add(m.instance).add(m.why).add(m.remedy); }
 void tell(trace& to, const settled& m) {
   for (const auto& each : m.each) {
     to.add(each.id).add(each.what).add(each.why).add(each.stage);
@@ -257,7 +283,8 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
   const task_id other{task.run, 9, 6, 0};
   const client_range range{5, 6};
   return {
-      {"hello", hello{"furlong 0.1.0", range, task.run, {task, other}, "b.example:4711", 0, "x86-64-v3"}},
+      {"hello",
+       hello{"furlong 0.1.0", range, task.run, {task, other}, "b.example:4711", 0, "x86-64-v3", {815, 3, 10, false}}},
       {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711", "west.example:4712", "x86-64-v3"}},
       {"welcome", welcome{task.run,
                           "[scenario]\nseed = 1\n",
@@ -281,7 +308,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
        evaluation_scores{9,
                          {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}, 2, 1}},
                           {federated::group::unseen, 940, {}}}}},
-      {"attached", attached{range, {task}, "west", 4711, "x86-64-v3"}},
+      {"attached", attached{range, {task}, "west", 4711, "x86-64-v3", {815, 4, 10, true}}},
       {"detached", detached{range}},
       {"close-request", close_request{9, true}},
       {"withdrawal", withdrawal{{task, other}}},
@@ -291,8 +318,8 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
                            {other, outcome::dropped, {}, federated::drop_stage::upload, 0, 0, 0.0}}}},
       {"farewell", farewell{"the run is over", true, false, "begin another"}},
       {"tasks-lost", tasks_lost{{task}, {other, task}}},
-      {"ready", ready{task.run}},
-      {"displaced", displaced{4711}},
+      {"ready", ready{task.run, {815, 4, 10, false}}},
+      {"displaced", displaced{4711, "its private store is older than the model", "put it back"}},
   };
 }
 

@@ -61,16 +61,18 @@ const std::vector<std::string_view> update_words = {
 };
 
 const std::vector<std::string_view> hello_words = {
-    "frame: one segment (0 more), of 18 words",
+    "frame: one segment (0 more), of 27 words",
     "root pointer: Message, 1 word of data, 1 pointer",
     "Message: protocol 1, kind 4 (hello)",
-    "Message.hello: Hello, 3 words of data, 3 pointers",
+    "Message.hello: Hello, 3 words of data, 5 pointers",
     "Hello.first 5, Hello.last 6",
     "Hello.run",
     "Hello.instance 0: none was drawn",
     "Hello.software: 14 bytes",
     "Hello.holding: 48 bytes",
     "Hello.avoid: 15 bytes",
+    "Hello.kernelLevel: 9 bytes",
+    "Hello.claim: StoreClaim, 4 words of data, no pointers",
     "software \"furlong \"",
     "\"0.1.0\", a zero, padding",
     "holding[0].run",
@@ -81,6 +83,12 @@ const std::vector<std::string_view> hello_words = {
     "holding[1].client 6, holding[1].attempt 0",
     "avoid \"b.exampl\"",
     "\"e:4711\", a zero, padding",
+    "kernelLevel \"x86-64-v\"",
+    "\"3\", a zero, padding",
+    "claim.store 815",
+    "claim.openings 3",
+    "claim.served 10",
+    "claim.acceptsLoss false",
 };
 
 const std::vector<std::string_view> assignment_words = {

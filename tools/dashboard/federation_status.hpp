@@ -83,8 +83,9 @@ struct live_status {
   federated::protocol::accounting counts;                           ///< of the run, over all its lives
   std::array<std::uint64_t, federated::rejection_count> unasked{};  ///< updates that ended no task, by reason
   std::map<std::string, std::uint64_t> refused_connections;         ///< by reason
-  std::optional<checkpoint_status> checkpoint;                      ///< the last durable one
-  std::uint64_t resident_bytes = 0;                                 ///< of this process
+  std::uint64_t state_lost = 0;                 ///< clients whose private values a node had lost, in all lives
+  std::optional<checkpoint_status> checkpoint;  ///< the last durable one
+  std::uint64_t resident_bytes = 0;             ///< of this process
   std::uint64_t peak_resident_bytes = 0;
 };
 

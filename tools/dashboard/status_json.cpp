@@ -122,6 +122,7 @@ json status_json(const federation_status& status) {
               {"tasks", to_json(live.counts)}};
   out["unasked"] = counts_json<federated::rejection>(live.unasked);
   out["refused_connections"] = live.refused_connections;
+  out["state_lost"] = live.state_lost;
   out["checkpoint"] = checkpoint_json(status);
   out["memory"] = {{"resident", live.resident_bytes}, {"peak", live.peak_resident_bytes}};
   out["last_round"] = status.rounds.empty() ? json(nullptr) : to_json(status.rounds.back());

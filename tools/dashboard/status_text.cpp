@@ -120,6 +120,8 @@ class page {
     if (const auto why = reasons(of.at("rejected")); !why.empty()) line("rejected    {}", why);
     if (const auto why = reasons(status_.at("unasked")); !why.empty()) line("unasked     {}", why);
     if (const auto why = reasons(status_.at("refused_connections")); !why.empty()) line("refused     {}", why);
+    if (const auto lost = count(status_, "state_lost"); lost > 0)
+      line("state lost  of {} clients: their nodes had not the private values of before", lost);
     line("updates     {} up, {} down", bytes(number(of, "bytes_up")), bytes(number(of, "bytes_down")));
   }
 

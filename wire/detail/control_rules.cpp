@@ -64,7 +64,10 @@ void inspect(judge& of, const withdrawal& message) { of.count("tasks", message.t
 void inspect(judge& of, const withdrawn& message) { of.count("tasks", message.tasks.size()); }
 void inspect(judge& /*of*/, const checkpointed& /*message*/) {}
 void inspect(judge& /*of*/, const ready& /*message*/) {}
-void inspect(judge& /*of*/, const displaced& /*message*/) {}
+void inspect(judge& of, const displaced& message) {
+  of.line("why", message.why, longest_why);
+  of.line("remedy", message.remedy, longest_why);
+}
 void inspect(judge& /*of*/, const close_request& /*message*/) {}
 void inspect(judge& of, const detached& message) { of.range(message.clients); }
 

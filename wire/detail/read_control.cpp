@@ -28,6 +28,10 @@ std::string text_of(capnp::Text::Reader text) { return {text.cStr(), text.size()
 // counts against the traversal limit. A message whose columns differ in length stays empty. No column is longer than
 // the frame, so no message is much larger than its frame.
 
+store_claim claim_of(schema::StoreClaim::Reader from) {
+  return {from.getStore(), from.getOpenings(), from.getServed(), from.getAcceptsLoss()};
+}
+
 void read_into(hello& into, judge& of, schema::Hello::Reader from) {
   into.software = text_of(from.getSoftware());
   into.clients = {from.getFirst(), from.getLast()};
@@ -36,6 +40,7 @@ void read_into(hello& into, judge& of, schema::Hello::Reader from) {
   into.avoid = text_of(from.getAvoid());
   into.instance = from.getInstance();
   into.kernel_level = text_of(from.getKernelLevel());
+  into.claim = claim_of(from.getClaim());
 }
 
 void read_into(branch_hello& into, judge& /*of*/, schema::BranchHello::Reader from) {
@@ -93,9 +98,14 @@ void read_into(checkpointed& into, judge& /*of*/, schema::Checkpointed::Reader f
   into.version = from.getVersion();
 }
 
-void read_into(ready& into, judge& /*of*/, schema::Ready::Reader from) { into.run = from.getRun(); }
+void read_into(ready& into, judge& /*of*/, schema::Ready::Reader from) {
+  into.run = from.getRun();
+  into.claim = claim_of(from.getClaim());
+}
 
-void read_into(displaced& into, judge& /*of*/, schema::Displaced::Reader from) { into.instance = from.getInstance(); }
+void read_into(displaced& into, judge& /*of*/, schema::Displaced::Reader from) {
+  into = {from.getInstance(), text_of(from.getWhy()), text_of(from.getRemedy())};
+}
 
 void read_into(evaluation_request& into, judge& of, schema::EvaluationRequest::Reader from) {
   into.version = from.getVersion();
@@ -163,6 +173,7 @@ void read_into(attached& into, judge& of, schema::Attached::Reader from) {
   into.node = text_of(from.getNode());
   into.instance = from.getInstance();
   into.kernel_level = text_of(from.getKernelLevel());
+  into.claim = claim_of(from.getClaim());
 }
 
 void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {
