@@ -87,6 +87,13 @@ BOOST_AUTO_TEST_CASE(an_older_copy_is_found) {
   BOOST_TEST(!why(low, {east, 3, 7}).empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_node_that_never_had_a_store_has_none_to_lose) {
+  take(low, {});
+  fold(3, 7);
+  BOOST_TEST(why(low, {}).empty());
+  BOOST_TEST(take(low, {}, 9) == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(values_that_wait_for_their_update_may_be_missing) {
   complete = false;
   take(low, {east, 3, 0});
