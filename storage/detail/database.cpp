@@ -109,7 +109,7 @@ result<void> database::start(const shard_state& least) {
         number && place_.spread.shard_of(*number * place_.spread.bucket_clients) != place_.shard)
       return foreign(place_, "the MANIFEST");
   // Its own reading of logs has a gap too, in every mode: a changed kind of record can pass for the end of the log.
-  if (const auto damaged = scan_logs(env_, place_, *names, torn_); !damaged.empty())
+  if (const auto damaged = scan_logs(env_, place_, *names, least.files, torn_); !damaged.empty())
     return as_error(place_, damaged.front());
   // Opening it for writing can move logs to tables, and deletes files that the MANIFEST does not name: where something
   // may be missing from these, they are read first.

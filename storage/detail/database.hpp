@@ -123,9 +123,10 @@ class quiet_files {
 /// The family names of a database on disk, by family id, without opening it.
 [[nodiscard]] result<std::vector<std::string>> list_families(const environment& env, const database_place& place);
 /// Scans all logs of a database for damage, and for writes that are missing between them. Sets `torn` when a log ends
-/// in an unfinished record.
+/// in an unfinished record, or lacks writes that came after the last save, which left the files `saved`.
 [[nodiscard]] std::vector<store_problem> scan_logs(const environment& env, const database_place& place,
-                                                   const std::vector<std::string>& families, bool& torn);
+                                                   const std::vector<std::string>& families, const file_ends& saved,
+                                                   bool& torn);
 /// The same for the MANIFEST in use and the IDENTITY; nothing else can be read without them.
 [[nodiscard]] std::vector<store_problem> scan_manifest(const environment& env, const database_place& place);
 /// Which MANIFEST and log are in use, and how long they are.

@@ -57,26 +57,45 @@ bool scan_one(const environment& env, const database_place& place, const fs::pat
 }
 
 /// Follows the numbers of the writes through a shard's logs: each batch begins with its first one (8 bytes) and how
-/// many it has (4 bytes), none is left out and none comes twice, which RocksDB would end the process for.
+/// many it has (4 bytes), none is left out and none comes twice, which RocksDB would end the process for. But a loss of
+/// power can leave a log and not the end of the one before it, where neither was synced.
 class write_counter {
  public:
+  /// `unsaved`: the log was begun after the last save, of which nothing is missing.
+  void begin_log(bool unsaved) { may_lack_ = unsaved; }
   void operator()(std::string_view batch) {
     std::uint64_t first = 0;
     std::uint32_t count = 0;
     if (batch.size() < sizeof first + sizeof count) return;
     std::memcpy(&first, batch.data(), sizeof first);
     std::memcpy(&count, batch.data() + sizeof first, sizeof count);
-    if (last_ && first != *last_ + 1 && !break_)
+    if (last_ && may_lack_ && first > *last_ + 1)
+      lacks_ = true;
+    else if (last_ && first != *last_ + 1 && !break_)
       break_ = "write " + std::to_string(*last_) + " is followed by write " + std::to_string(first);
     last_ = first + count - 1;
+    may_lack_ = false;
   }
   /// Where the numbers do not follow one another.
   [[nodiscard]] const std::optional<std::string>& broken() const { return break_; }
+  /// Whether writes that no save had are missing.
+  [[nodiscard]] bool lacks_unsaved() const { return lacks_; }
 
  private:
+  bool may_lack_ = false;
+  bool lacks_ = false;
   std::optional<std::uint64_t> last_;
   std::optional<std::string> break_;
 };
+
+std::uint64_t number_of(const fs::path& log) { return std::strtoull(log.filename().c_str(), nullptr, 10); }
+
+/// Whether the log that was the newest at the last save has all that it had then.
+bool has_saved_log(const std::vector<fs::path>& logs, const file_ends& saved) {
+  const auto at = std::ranges::find(logs, saved.log, number_of);
+  std::error_code failed;
+  return at != logs.end() && fs::file_size(*at, failed) >= saved.log_bytes && !failed;
+}
 
 }  // namespace
 
@@ -110,7 +129,7 @@ result<file_ends> file_ends_of(const environment& env, const database_place& pla
   ends.manifest = std::strtoull(name->c_str() + manifest_prefix.size(), nullptr, 10);
   ends.manifest_bytes = fs::file_size(place.folder / *name, failed);
   if (!failed && !logs->empty()) {
-    ends.log = std::strtoull(logs->back().filename().c_str(), nullptr, 10);
+    ends.log = number_of(logs->back());
     ends.log_bytes = fs::file_size(logs->back(), failed);
   }
   if (failed) return fail(error::kind::runtime, place.name, "cannot look at its files: " + failed.message());
@@ -118,7 +137,7 @@ result<file_ends> file_ends_of(const environment& env, const database_place& pla
 }
 
 std::vector<store_problem> scan_logs(const environment& env, const database_place& place,
-                                     const std::vector<std::string>& families, bool& torn) {
+                                     const std::vector<std::string>& families, const file_ends& saved, bool& torn) {
   std::vector<store_problem> problems;
   const auto logs = logs_of(place);
   if (!logs) {
@@ -128,12 +147,15 @@ std::vector<store_problem> scan_logs(const environment& env, const database_plac
   }
   const auto owner = [&](const std::string& payload) { return owner_in_log(place.spread, payload, families); };
   write_counter writes;
+  const bool saved_is_there = has_saved_log(*logs, saved);
   for (const auto& log : *logs) {
+    writes.begin_log(saved_is_there && number_of(log) > saved.log);
     torn |= scan_one(env, place, log, "log", owner, problems, std::ref(writes));
     if (problems.empty() && writes.broken())
       problems.push_back({place.shard, std::nullopt, name_in_store(log),
                           *writes.broken() + ": a log was cut off, is gone, or is not the shard's own"});
   }
+  torn |= writes.lacks_unsaved();
   return problems;
 }
 

@@ -55,7 +55,7 @@ void shard::verify(std::vector<store_problem>& problems) {
   const auto families = list_families(facts_.env, at);
   if (!families) return problems.push_back({number_, std::nullopt, {}, families.error().reason, families.error().what});
   bool torn = false;
-  const bool damaged = add(scan_logs(facts_.env, at, *families, torn));
+  const bool damaged = add(scan_logs(facts_.env, at, *families, content_->files, torn));
   const auto opened = open();
   if (opened) {
     if (!quiet) quiet.emplace(db_->raw());  // opening may have begun to move a log to tables
