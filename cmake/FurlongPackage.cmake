@@ -9,6 +9,8 @@ install(FILES "${units}/furlong.sysusers" RENAME furlong.conf DESTINATION lib/sy
 install(FILES "${units}/serve-NAME.conf.example" "${units}/aggregate-NAME.conf.example"
               "${units}/join-NAME.conf.example"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime EXCLUDE_FROM_ALL)
+install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/split_ratings.py" DESTINATION "${CMAKE_INSTALL_DATADIR}/furlong/tools"
+        COMPONENT runtime)
 # Laid out as in the sources: the pages refer to one another.
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
               "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
@@ -32,6 +34,6 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME furlong)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${units}/postinst;${units}/prerm")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${units}/postinst;${units}/prerm;${units}/postrm")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

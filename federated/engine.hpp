@@ -17,18 +17,19 @@ namespace furlong::federated {
 struct task_span {
   std::uint32_t client = 0;
   virtual_time started_at = 0;
-  virtual_time ended_at = 0;
+  std::optional<virtual_time> ended_at;  ///< none: it was still at work when the round ended
   outcome what = outcome::folded;
 };
 
 /// Something that is worth a line in events.jsonl.
 struct run_event {
   virtual_time at = 0;
-  std::uint64_t round = 0;              ///< being made
-  std::string what;                     ///< "dropped", "late", "rejected", "join", "leave", "abandoned", ...
-  std::optional<std::uint32_t> client;  ///< whom it is about
-  std::optional<std::uint32_t> last;    ///< a range of clients: client to last
-  std::string detail;                   ///< the stage or the reason; may be empty
+  std::uint64_t round = 0;                  ///< being made
+  std::string what;                         ///< "dropped", "late", "rejected", "join", "leave", "abandoned", ...
+  std::optional<std::uint32_t> client;      ///< whom it is about
+  std::optional<std::uint32_t> last;        ///< a range of clients: client to last
+  std::string detail;                       ///< the stage or the reason; may be empty
+  std::vector<std::uint32_t> members = {};  ///< several clients that are no range, ascending
 };
 
 /// One round, as it ended. An asynchronous run's round is what made one version.
@@ -45,8 +46,8 @@ struct round_report {
   std::array<std::uint64_t, drop_stage_count> dropped{};
   std::uint64_t abandoned = 0;
   std::uint64_t in_flight = 0;  ///< at its end
-  std::uint64_t probed = 0;     ///< clients looked at by the selection
-  std::uint64_t available = 0;  ///< of these, those that could be asked
+  std::uint64_t probed = 0;     ///< clients looked at by the selection, each once however often it looked
+  std::uint64_t available = 0;  ///< of these, those that could be asked at one of the looks
   std::uint64_t examples = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;

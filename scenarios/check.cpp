@@ -314,8 +314,8 @@ void check_least_squares(draft& of, const models::model& probe, std::string_view
     const auto tensors = find_tensors(of, key, probe);
     if (tensors.empty() || !of.good({solver, key}) || probe.affine_in(tensors)) return;
     of.report(solver,
-              "least-squares needs predictions linear in what is rebuilt, and " + std::string(probe.kind()) +
-                  " is not linear in " + listed(of.values.list(key)),
+              "least-squares needs a model that offers predictions linear in what is rebuilt, and " +
+                  std::string(probe.kind()) + " does not for " + listed(of.values.list(key)),
               "set it to \"sgd\"");
   };
   if (keeps_private(algorithm) && of.good({"model.private"})) check("model.private");

@@ -193,9 +193,10 @@ void check_availability(draft& of) {
   note_of_kind(of, kind, "markov", {"mean_online", "step"});
   note_of_kind(of, kind, "diurnal", {"swing", "peak_hour", "dwell", "zones"});
   note_of_kind(of, kind, "trace", {"trace"});
-  for (const char* other : {"speed_availability", "availability_taste"})
-    if (const auto key = std::string("devices.correlation.") + other; kind == "trace" && of.is_changed(key))
-      of.notes.push_back(key + " has no effect: the trace says when a client is available");
+  if (kind == "trace" || kind == "always")
+    note_unused(
+        of, "devices.correlation", {"speed_availability", "availability_taste"},
+        kind == "trace" ? "the trace says when a client is available" : "devices.availability.kind is \"always\"");
   if (kind == "trace" && !of.is_set(table + "trace"))
     of.report(table + "trace", "is missing", "add trace = \"file.csv\"");
   if (kind == "trace" && of.good({table + "trace"}) && of.values.text(table + "trace").empty())
@@ -224,7 +225,12 @@ void check_devices(draft& of) {
       of.report("devices.correlation", "cannot hold: two that are strong bound the third",
                 "bring them closer to 0, or make their signs agree");
   }
-  if (!of.records.contains("devices.classes")) return;
+  const std::string sigma = "devices.speed.sigma";
+  if (!of.records.contains("devices.classes")) {
+    if (of.good({sigma}) && of.values.number(sigma) == 0.0)
+      note_unused(of, "devices.correlation", {"speed_taste"}, "all devices are equally fast (" + sigma + " is 0)");
+    return;
+  }
   for (const char* key : {"speed.ms_per_example", "speed.sigma", "network.mbit", "network.sigma"})
     if (const auto name = std::string("devices.") + key; of.is_changed(name))
       of.notes.push_back(name + " has no effect: devices.classes says how fast devices are");

@@ -23,7 +23,7 @@ mapped_file::~mapped_file() {
 
 result<mapped_file> mapped_file::open(const std::filesystem::path& path) {
   const auto refuse = [&](const std::string& why) { return fail(error::kind::data, path.string(), why); };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is to be refused, not waited for
   if (file < 0) return refuse("cannot be opened: " + std::string(std::strerror(errno)));
   struct stat facts {};
   if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {

@@ -109,7 +109,8 @@ std::string pair_up(const std::vector<virtual_time>& active, const std::vector<v
                     virtual_time finish, recorded_device& out) {
   auto starts = active;
   auto ends = inactive;
-  if (!ends.empty() && ends.size() == starts.size() + 1) starts.insert(starts.begin(), 0);
+  const bool begins_active = !starts.empty() && !ends.empty() && ends.front() < starts.front();
+  if (begins_active || ends.size() == starts.size() + 1) starts.insert(starts.begin(), 0);
   out.period = finish;
   for (const auto* times : {&starts, &ends})
     for (const auto time : *times)

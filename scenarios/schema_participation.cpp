@@ -39,7 +39,9 @@ void add_synchronous(std::vector<key_spec>& keys) {
 void add_asynchronous(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("participation.buffer", FURLONG_AT(participation.buffer),
-          "async: updates that make a new version (FedBuff: K); with update = \"model\" it is 1.", at_least_one));
+          "async: updates that make a new version (FedBuff: K); with update = \"model\" it is 1. In a federation of "
+          "processes those that arrive while a version is being closed are in it too.",
+          at_least_one));
   add(key("participation.concurrency", FURLONG_AT(participation.concurrency), "async: clients at work at once.",
           at_least_one));
   add(key("participation.max_staleness", FURLONG_AT(participation.max_staleness),

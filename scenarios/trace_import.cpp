@@ -132,11 +132,17 @@ class import_reader {
   }
 
   std::string take_json(std::string_view line) {
-    const auto object = json::parse(line, nullptr, false);
+    std::vector<std::string> keys;  // as the file has them: those of `object` are sorted
+    const auto note_key = [&keys](int depth, json::parse_event_t event, json& parsed) {
+      if (depth == 1 && event == json::parse_event_t::key) keys.push_back(parsed.get<std::string>());
+      return true;
+    };
+    const auto object = json::parse(line, note_key, false);
     if (!object.is_object()) return "found " + shown(line) + ", which is no JSON object";
     if (object.contains("messages") || object.contains("active")) return take_device("", object);
     // All devices of a file in one object, by their names.
-    for (const auto& [key, value] : object.items()) {
+    for (const auto& key : keys) {
+      const auto& value = object.at(key);
       if (!value.is_object()) return "found " + shown(line) + ", which is no device";
       if (auto why = take_device(key, value); !why.empty()) return why;
     }

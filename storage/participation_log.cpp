@@ -96,7 +96,7 @@ result<void> append_participation(const fs::path& folder, participation_ledger& 
   const auto path = folder / file_name;
   const auto block = detail::seal(magic, encode(ledger, clients));
   const bool first = ledger.stored_bytes() == 0;
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   const bool written = file >= 0 && write_at(file, ledger.stored_bytes(), block);
   const auto why = std::error_code(errno, std::generic_category());
   if (file >= 0) ::close(file);

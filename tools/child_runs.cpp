@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,6 +75,7 @@ result<pid_t> start(const child_run& run, const sigset_t& signals) {
     ::close(*out);
     return tl::unexpected(err.error());
   }
+  ::flock(*err, LOCK_EX | LOCK_NB);  // the child inherits it, and keeps it until it ends: see wait_for_earlier()
   std::string name = "furlong";
   std::vector<std::string> words = run.arguments;
   std::vector<char*> argv = {name.data()};
@@ -136,6 +138,16 @@ result<bool> run_children(std::span<const child_run> runs, std::size_t at_once,
   }
   if (!started) return tl::unexpected(started.error());
   return !stopping;
+}
+
+void wait_for_earlier(const std::filesystem::path& err, const std::function<void()>& told) {
+  const int fd = ::open(err.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    told();
+    while (::flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+  ::close(fd);
 }
 
 std::string text_of(const std::filesystem::path& file) {

@@ -34,6 +34,10 @@ struct child_end {
 [[nodiscard]] result<bool> run_children(std::span<const child_run> runs, std::size_t at_once,
                                         const std::function<void(std::size_t, const child_end&)>& ended);
 
+/// Waits until no child writes to its `err` file: one that an earlier process of this command started may outlive it
+/// (kill -9), until the round at which it stops. `told` is called before it has to wait.
+void wait_for_earlier(const std::filesystem::path& err, const std::function<void()>& told);
+
 /// What a file of a child's output says; empty when there is none.
 [[nodiscard]] std::string text_of(const std::filesystem::path& file);
 

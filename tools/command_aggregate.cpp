@@ -4,6 +4,7 @@
 #include "actors/federation/processes.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/expiry_watch.hpp"
 #include "tools/failure.hpp"
 #include "tools/federation.hpp"
 #include "tools/run_end.hpp"
@@ -42,6 +43,7 @@ int aggregate_command(const aggregate_options& options) {
   setup.name = !options.name.empty() ? options.name
                : setup.tls           ? setup.tls->operator_tier.facts.common_name
                                      : options.listen;
+  if (auto fit = check_name(setup.name); !fit) return report_failure(fit.error());
   setup.threads = options.threads;
   setup.give_up = options.give_up;
   setup.prepare = [](const federated::protocol::welcome& got) -> result<federated::experiment> {
@@ -56,6 +58,7 @@ int aggregate_command(const aggregate_options& options) {
     if (operators != 0) fmt::print(stderr, "furlong: aggregators join at port {}\n", operators);
     std::fflush(stderr);
   };
+  const expiry_watch watch(tiers_of(setup.tls));
   watch_for_stop(stops_after_work);
   const auto ended = actors::federation::run_aggregator(stop_requested(), setup);
   if (!ended) return report_failure(ended.error());

@@ -6,6 +6,7 @@
 #include "actors/tls/identity.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/expiry_watch.hpp"
 #include "tools/failure.hpp"
 #include "tools/federation.hpp"
 #include "tools/node_store.hpp"
@@ -107,6 +108,7 @@ int join_command(const join_options& options) {
   setup.threads = options.threads;
   setup.give_up = options.give_up;
   setup.prepare = [&](const welcome& got) { return prepare(options, *clients, got); };
+  const expiry_watch watch(setup.at_operator_port ? tiers_of(setup.operator_tls) : tiers_of(setup.tls));
   watch_for_stop(stops_after_work);
   const auto ended = actors::federation::run_node(stop_requested(), setup);
   if (!ended) return report_failure(ended.error());

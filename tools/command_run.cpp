@@ -9,6 +9,7 @@
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/failure.hpp"
+#include "tools/messages.hpp"
 #include "tools/run_end.hpp"
 #include "tools/run_outputs.hpp"
 #include "tools/run_start.hpp"
@@ -68,7 +69,7 @@ int run_command(const run_options& options) {
   if (!options.resume && !folder.vacant()) return report_failure(folder.create().error());
   const auto notes = scenario->notes;
   auto ready = open_session(std::move(*scenario));
-  for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", note);
+  for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (!ready) return report_failure(ready.error());
   return run_session(*ready, folder, options);
 }

@@ -8,9 +8,11 @@
 #include "actors/federation/run_log.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/expiry_watch.hpp"
 #include "tools/failure.hpp"
 #include "tools/federation.hpp"
 #include "tools/fold_ledger.hpp"
+#include "tools/messages.hpp"
 #include "tools/run_end.hpp"
 #include "tools/run_outputs.hpp"
 #include "tools/run_start.hpp"
@@ -94,7 +96,8 @@ int tell_end(const run_directory& folder, const json& summary, output_format for
   return done;
 }
 
-int serve(const session& of, run_directory& folder, const serve_options& options, const open_ports& at) {
+int serve(const session& of, run_directory& folder, const serve_options& options, const open_ports& at,
+          const std::vector<actors::tls::tier_credentials>& tiers) {
   auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
   if (!from) return report_failure(from.error());
   actors::federation::log_run(of.experiment.run);
@@ -122,6 +125,7 @@ int serve(const session& of, run_directory& folder, const serve_options& options
                operators == 0 ? "" : fmt::format(", aggregators at port {}", operators));
     std::fflush(stderr);
   };
+  const expiry_watch watch(tiers);
   watch_for_stop(stops_after_round);
   auto outcome = at.server->run(std::move(from->state), observer, watcher, stop_requested());
   if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
@@ -147,15 +151,16 @@ int serve_command(const serve_options& options) {
   print_what_is_simulated(*scenario);
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
-  for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (options.run.resume) {
     const auto end = find_end(*ready, folder, store_holder::nodes);
     if (!end) return report_failure(end.error());
     if (!end->is_null()) return tell_end(folder, *end, options.run.format);
   }
+  const auto tiers = tiers_of(setup->tls);
   const auto at = listen(*ready, options, std::move(*setup));
   if (!at) return report_failure(at.error());
-  return serve(*ready, folder, options, *at);
+  return serve(*ready, folder, options, *at, tiers);
 }
 
 }  // namespace furlong::tools

@@ -23,9 +23,10 @@ int list(storage::rocks_store& store, output_format format) {
   auto clients = store.list();
   if (!clients) return report_failure(clients.error());
   if (format == output_format::json) {
-    json out = json::array();
+    json out = {{"shards", store.shards()}, {"clients", json::array()}};
     for (const auto& one : *clients)
-      out.push_back({{"client", one.client}, {"version", one.version}, {"life", one.life}, {"bytes", one.bytes}});
+      out["clients"].push_back(
+          {{"client", one.client}, {"version", one.version}, {"life", one.life}, {"bytes", one.bytes}});
     std::cout << json_text(out) << '\n';
     return done;
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "tools/failure.hpp"
 #include "tools/judge/expectations.hpp"
 #include "tools/judge/invariants.hpp"
+#include "tools/messages.hpp"
 #include "tools/run_directory.hpp"
 #include "tools/scenario_variant.hpp"
 #include "tools/session.hpp"
@@ -59,6 +61,8 @@ class workplace {
     if (why)
       return fail(error::kind::runtime, made.root_.string(), "cannot be made: " + why.message(),
                   "name another folder with --out");
+    made.lock_.emplace(made.root_);
+    if (auto locked = made.lock_->lock(); !locked) return tl::unexpected(locked.error());
     return made;
   }
   ~workplace() {
@@ -66,7 +70,9 @@ class workplace {
     if (temporary_) std::filesystem::remove_all(root_, ignored);
   }
   workplace(workplace&& other) noexcept
-      : root_(std::move(other.root_)), temporary_(std::exchange(other.temporary_, false)) {}
+      : root_(std::move(other.root_)),
+        temporary_(std::exchange(other.temporary_, false)),
+        lock_(std::move(other.lock_)) {}
   workplace& operator=(workplace&&) = delete;
   workplace(const workplace&) = delete;
   workplace& operator=(const workplace&) = delete;
@@ -80,6 +86,7 @@ class workplace {
   workplace() = default;
   std::filesystem::path root_;
   bool temporary_ = false;
+  std::optional<run_directory> lock_;  ///< against a second `furlong test` here, which would remove these runs
 };
 
 /// All runs of an invocation, each once however many scenarios need it.
@@ -129,6 +136,21 @@ class plan {
   std::set<std::string> names_;
 };
 
+/// Removes a run that an earlier `furlong test` made here, ended or killed: it is judged anew, by this build. Such a
+/// run has its scenario beside it; `furlong run` refuses any other folder.
+result<void> remove_earlier(const planned_run& run, const workplace& place) {
+  if (!std::filesystem::exists(place.of(run, ".toml"))) return {};
+  wait_for_earlier(place.of(run, ".stderr"), [&] {
+    fmt::print(stderr, "note: {}: waiting until the process that an earlier test left has stopped\n", run.name);
+  });
+  const run_directory folder(place.of(run));
+  if (!folder.is_of_run()) return {};
+  std::error_code why;
+  std::filesystem::remove_all(folder.root(), why);
+  if (why) return fail(error::kind::runtime, folder.root().string(), "cannot be removed: " + why.message());
+  return {};
+}
+
 /// Runs what has not run yet. False: interrupted.
 result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const workplace& place,
                      const test_options& options) {
@@ -137,6 +159,7 @@ result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const wor
   for (const auto index : needed) {
     const auto& one = of.run(index);
     if (one.ended || std::ranges::find(runs, index) != runs.end()) continue;
+    if (auto removed = remove_earlier(one, place); !removed) return tl::unexpected(removed.error());
     const auto scenario = place.of(one, ".toml");
     if (auto written = write_atomically(scenario, one.resolved); !written) return tl::unexpected(written.error());
     child_run child{{"run", scenario.string(), "--out", place.of(one).string(), "--format", "json"},
@@ -201,7 +224,7 @@ struct tally {
 
 /// Runs and judges one scenario. Returns an exit code.
 int test_one(const tested& one, plan& of, const workplace& place, const test_options& options, tally& counts) {
-  fmt::print("{} ({}{})\n", one.scenario.name, one.scenario.file, options.smoke ? ", smoke" : "");
+  fmt::print("{} ({}{})\n", one.scenario.name, for_people(one.scenario.file), options.smoke ? ", smoke" : "");
   std::cout.flush();
   std::fflush(stdout);
   std::vector<std::size_t> needed = {one.run};

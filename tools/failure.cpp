@@ -21,6 +21,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "models/kernels/kernels.hpp"
+#include "tools/messages.hpp"
+
 namespace furlong::tools {
 
 namespace {
@@ -166,9 +169,20 @@ std::string limit_behind(const std::string& message) {
   return limit[0] == '\0' ? std::string() : "; " + std::string(limit.data()) + ": raise it";
 }
 
+result<void> check_environment(std::time_t now) {
+  try {
+    static_cast<void>(models::kernels());
+  } catch (const std::runtime_error& why) {
+    return fail(error::kind::usage, "", why.what());
+  }
+  if (now >= 0) return {};
+  return fail(error::kind::runtime, "the clock", "is before 1970, and files and certificates could not be dated",
+              "set the time of this machine");
+}
+
 int report_failure(const error& why) {
   const auto limit = limit_behind(why.text());
-  std::cerr << "furlong: " << why.text() << limit << '\n';
+  std::cerr << "furlong: " << for_people(why.text()) << limit << '\n';
   return limit.empty() ? exit_code_of(why) : failure;  // what cannot be opened may be as it should
 }
 

@@ -1,9 +1,11 @@
 // How the command fails: errors that are reported, and exhausted resources, which end the process at once.
 #pragma once
 
+#include <ctime>
 #include <filesystem>
 #include <string>
 
+#include "models/result.hpp"
 #include "tools/exit_code.hpp"
 
 namespace furlong::tools {
@@ -20,6 +22,10 @@ void log_failures_to(const std::filesystem::path& log);
 
 /// What needs much memory, for the message when there is none: "the model has 12 parameters; make it smaller".
 void explain_memory(const std::string& text);
+
+/// What makes every command fail: a FURLONG_KERNEL_LEVEL that is none or that this processor lacks (kind usage), and a
+/// clock before 1970, which RocksDB does not bear (kind runtime). The libraries would throw or abort in a thread.
+[[nodiscard]] result<void> check_environment(std::time_t now);
 
 /// Prints an error to stderr, with the resource limit that it is due to, and returns its exit code.
 int report_failure(const error& why);

@@ -7,6 +7,9 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include "tools/messages.hpp"
+#include "wire/control.hpp"
+
 namespace furlong::tools {
 
 namespace {
@@ -43,6 +46,13 @@ result<federated::protocol::client_range> read_clients(const std::string& text) 
   auto read = actors::tls::parse_client_range(text);
   if (!read) return fail(error::kind::usage, "--clients", read.error().text());
   return read;
+}
+
+result<void> check_name(const std::string& name) {
+  if (name.size() <= wire::longest_name && for_people(name) == name) return {};
+  return fail(error::kind::usage, "--name",
+              fmt::format("has control characters, or more than {} bytes", wire::longest_name),
+              "write letters, digits and - _ .");
 }
 
 result<actors::net::host_port> read_address(const char* option, const std::string& text) {
@@ -91,10 +101,21 @@ result<std::optional<actors::tls::node_credentials>> load_node(const trust_optio
   return std::optional(std::move(*loaded));
 }
 
+std::vector<actors::tls::tier_credentials> tiers_of(const std::optional<actors::tls::operator_credentials>& of) {
+  if (!of) return {};
+  return {of->operator_tier, of->gateway};
+}
+
+std::vector<actors::tls::tier_credentials> tiers_of(const std::optional<actors::tls::node_credentials>& of) {
+  if (!of) return {};
+  return {of->tier};
+}
+
 void log_to_stderr(const std::string& level) {
   auto logger = std::make_shared<spdlog::logger>("furlong", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::info);
+  logger->set_formatter(log_format());
   spdlog::set_default_logger(std::move(logger));
 }
 

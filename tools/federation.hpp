@@ -17,6 +17,8 @@ namespace furlong::tools {
 [[nodiscard]] result<federated::protocol::client_range> read_clients(const std::string& text);
 
 /// "host:port" of an option; the error names it.
+/// What a process calls itself: the other side refuses a hello with any other name.
+[[nodiscard]] result<void> check_name(const std::string& name);
 [[nodiscard]] result<actors::net::host_port> read_address(const char* option, const std::string& text);
 
 /// Where others reach what listens at `at`: "host:port" of the option, or empty for `at` itself. Errors (usage): it is
@@ -32,6 +34,12 @@ namespace furlong::tools {
 /// Loads what --tls names, or nothing with --insecure; prints notes.
 [[nodiscard]] result<std::optional<actors::tls::operator_credentials>> load_operator(const trust_options& trust);
 [[nodiscard]] result<std::optional<actors::tls::node_credentials>> load_node(const trust_options& trust);
+
+/// Whose certificates are to be watched.
+[[nodiscard]] std::vector<actors::tls::tier_credentials> tiers_of(
+    const std::optional<actors::tls::operator_credentials>& of);
+[[nodiscard]] std::vector<actors::tls::tier_credentials> tiers_of(
+    const std::optional<actors::tls::node_credentials>& of);
 
 /// The log of a process without a run directory: on stderr.
 void log_to_stderr(const std::string& level);

@@ -13,4 +13,9 @@ namespace furlong::tools {
   return std::abs(figure) < large ? fmt::format("{:.{}f}", figure, digits) : fmt::format("{:.3g}", figure);
 }
 
+/// A number of something per second. Of centralized training the one client is all there is, and takes long.
+[[nodiscard]] inline std::string rate_text(double rate) {
+  return rate < 10 ? fmt::format("{:.2g}", rate) : fmt::format("{:.0f}", rate);
+}
+
 }  // namespace furlong::tools

@@ -15,10 +15,10 @@ json to_json(const federated::evaluation_report& report) {
 namespace {
 
 json to_json(const federated::task_span& span) {
-  return {{"client", span.client},
-          {"started", federated::to_seconds(span.started_at)},
-          {"ended", federated::to_seconds(span.ended_at)},
-          {"outcome", federated::to_string(span.what)}};
+  json out = {{"client", span.client}, {"started", federated::to_seconds(span.started_at)}};
+  if (span.ended_at) out["ended"] = federated::to_seconds(*span.ended_at);
+  out["outcome"] = federated::to_string(span.what);
+  return out;
 }
 
 json to_json(const federated::attention_weights& attention) {
@@ -66,6 +66,8 @@ json to_json(const federated::run_event& event) {
     out["clients"] = {*event.client, *event.last};
   else if (event.client)
     out["client"] = *event.client;
+  else if (!event.members.empty())
+    out["members"] = event.members;
   if (!event.detail.empty()) out[event.what == "dropped" ? "stage" : "reason"] = event.detail;
   return out;
 }

@@ -2,17 +2,19 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <functional>
 #include <iostream>
 #include <new>
+#include <sstream>
 #include <sys/resource.h>
 
-#include "models/kernels/kernels.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/failure.hpp"
+#include "tools/messages.hpp"
 #include "tools/version.hpp"
 
 namespace furlong::tools {
@@ -307,8 +309,12 @@ int parse_and_run(int argc, char** argv) {
   app.name("furlong");
   app.set_version_flag("--version", std::string("furlong ") + version);
   app.require_subcommand(1);
-  app.failure_message(
-      [](const CLI::App* of, const CLI::Error& why) { return "furlong: " + CLI::FailureMessage::simple(of, why); });
+  app.failure_message([](const CLI::App* of, const CLI::Error& why) {
+    std::string text = "furlong: ";  // and what was typed
+    std::istringstream lines(CLI::FailureMessage::simple(of, why));
+    for (std::string line; std::getline(lines, line);) text += for_people(line) + "\n";
+    return text;
+  });
   command chosen;
   add_run(app, chosen);
   add_validate(app, chosen);
@@ -327,7 +333,7 @@ int parse_and_run(int argc, char** argv) {
     return app.exit(why) == 0 ? done : usage;
   }
   raise_file_limit();
-  static_cast<void>(models::kernels());  // a wrong FURLONG_KERNEL_LEVEL shows here, not in a thread
+  if (auto fit = check_environment(std::time(nullptr)); !fit) return report_failure(fit.error());
   return chosen();
 }
 

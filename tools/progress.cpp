@@ -50,22 +50,22 @@ progress::progress(std::uint64_t done, std::uint64_t total)
     : terminal_(::isatty(STDERR_FILENO) != 0), first_(done), total_(total), begun_(clock::now()), drawn_(begun_) {}
 
 void progress::draw(const federated::round_report& report, double seconds) const {
-  const auto rate = static_cast<double>(clients_) / seconds;
+  const auto rate = rate_text(static_cast<double>(clients_) / seconds);
   if (total_ == open_end) {
-    show(fmt::format("{}round {}{}  {:.0f} clients/s{}", terminal_ ? "\r\033[K" : "", report.version, loss_text(report),
+    show(fmt::format("{}round {}{}  {} clients/s{}", terminal_ ? "\r\033[K" : "", report.version, loss_text(report),
                      rate, terminal_ ? "" : "\n"));
     return;
   }
   const double rounds = static_cast<double>(report.version - first_);
   const double left = seconds / rounds * static_cast<double>(total_ - report.version);
   if (!terminal_) {
-    show(fmt::format("round {}/{}{}  {:.0f} clients/s  {} left\n", report.version, total_, loss_text(report), rate,
+    show(fmt::format("round {}/{}{}  {} clients/s  {} left\n", report.version, total_, loss_text(report), rate,
                      span_text(left)));
     return;
   }
   const auto filled = static_cast<int>(bar_width * report.version / total_);
-  show(fmt::format("\r\033[K[{:=<{}}{: <{}}] round {}/{}{}  {:.0f} clients/s  {} left", "", filled, "",
-                   bar_width - filled, report.version, total_, loss_text(report), rate, span_text(left)));
+  show(fmt::format("\r\033[K[{:=<{}}{: <{}}] round {}/{}{}  {} clients/s  {} left", "", filled, "", bar_width - filled,
+                   report.version, total_, loss_text(report), rate, span_text(left)));
 }
 
 void progress::on_round(const federated::round_report& report) {

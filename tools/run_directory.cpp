@@ -1,5 +1,6 @@
 #include "tools/run_directory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -63,6 +64,16 @@ result<std::uint64_t> growing_file::sync() {
 bool run_directory::vacant() const {
   std::error_code gone;
   return !std::filesystem::exists(root_, gone) || std::filesystem::is_empty(root_, gone);
+}
+
+bool run_directory::is_of_run() const {
+  if (std::filesystem::exists(scenario())) return true;
+  std::error_code gone;
+  const auto begun = scenario().filename().string() + ".new";
+  return std::ranges::all_of(std::filesystem::directory_iterator(root_, gone), [&](const auto& entry) {
+    const auto name = entry.path().filename().string();
+    return name == log().filename() || name == begun;
+  });
 }
 
 result<void> run_directory::create() const {

@@ -41,6 +41,9 @@ class run_directory {
   [[nodiscard]] result<void> create() const;
   /// True when nothing is there, or an empty folder.
   [[nodiscard]] bool vacant() const;
+  /// True when a run was begun here: there is its scenario, or nothing but the log of one that was killed before it had
+  /// written it.
+  [[nodiscard]] bool is_of_run() const;
 
   /// Removes what only a run that has ended has: summary.json and report.html. Fails (kind runtime) when they stay.
   [[nodiscard]] result<void> reopen() const;

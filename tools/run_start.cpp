@@ -19,6 +19,7 @@
 #include "tools/data_digest.hpp"
 #include "tools/failure.hpp"
 #include "tools/json.hpp"
+#include "tools/messages.hpp"
 
 namespace furlong::tools {
 
@@ -30,6 +31,7 @@ result<void> open_log(const std::filesystem::path& file, const std::string& leve
     auto logger = std::make_shared<spdlog::logger>("furlong", spdlog::sinks_init_list{lines, console});
     logger->set_level(spdlog::level::from_str(level));
     logger->flush_on(spdlog::level::warn);
+    logger->set_formatter(log_format());
     spdlog::set_default_logger(std::move(logger));
   } catch (const spdlog::spdlog_ex& why) {
     return fail(error::kind::runtime, file.string(), why.what());
@@ -220,16 +222,6 @@ result<void> check_nothing_is_lost(const session& of, const run_directory& folde
   return {};
 }
 
-/// Whether a run was killed here before it wrote anything but its log.
-bool barely_begun(const run_directory& folder) {
-  const auto scenario = folder.scenario().filename().string();
-  std::error_code ignored;
-  return std::ranges::all_of(std::filesystem::directory_iterator(folder.root(), ignored), [&](const auto& entry) {
-    const auto name = entry.path().filename().string();
-    return name == folder.log().filename() || name == scenario + ".new";
-  });
-}
-
 }  // namespace
 
 result<json> find_end(const session& of, const run_directory& folder, store_holder holder) {
@@ -249,7 +241,7 @@ result<start_point> prepare_run(const session& of, run_directory& folder, bool r
     if (resume)
       fmt::print(stderr, "note: {} does not exist or is empty: the run starts from nothing\n", folder.root().string());
     if (auto made = folder.create(); !made) return tl::unexpected(made.error());
-  } else if (!std::filesystem::exists(folder.scenario()) && !barely_begun(folder)) {
+  } else if (!folder.is_of_run()) {
     return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",
                 "name the folder of the run with --out");
   }

@@ -113,6 +113,32 @@ result<std::unique_ptr<serve_board>> serve_board::open(const std::string& addres
   return made;
 }
 
+/// Nodes and aggregators that came or went since the last look. Many at once are one event: they would push all others
+/// out.
+void serve_board::tell_of_links(const dashboard::live_status& live) {
+  constexpr std::size_t most_told = 20;
+  constexpr double same = 0.5;  // seconds; of one connection the times differ by how they were rounded
+  std::map<std::string, dashboard::unix_time> here;
+  for (const auto& one : live.nodes)
+    if (one.connected)
+      here.emplace(fmt::format("node {} (clients {}-{})", one.name, one.clients.first, one.clients.last), one.since);
+  for (const auto& one : live.aggregators) here.emplace("aggregator " + one.name, one.since);
+  std::vector<std::string> lost;
+  std::vector<std::string> came;
+  for (const auto& [who, since] : links_)
+    if (const auto at = here.find(who); at == here.end() || at->second > since + same) lost.push_back(who);
+  for (const auto& [who, since] : here)
+    if (const auto at = links_.find(who); at == links_.end() || since > at->second + same) came.push_back(who);
+  const auto tell = [&](const std::vector<std::string>& whom, dashboard::severity level, const char* what) {
+    if (whom.size() > most_told)
+      return board_.happened({0, 0, level, live.round, what, fmt::format("{} nodes and aggregators", whom.size()), {}});
+    for (const auto& who : whom) board_.happened({0, 0, level, live.round, what, who, {}});
+  };
+  tell(lost, dashboard::severity::warning, "connection lost");
+  tell(came, dashboard::severity::info, "connected");
+  links_ = std::move(here);
+}
+
 void serve_board::show(const federation_view& view) {
   auto live = fixed_;
   live.phase = phase_of(view);
@@ -133,6 +159,7 @@ void serve_board::show(const federation_view& view) {
   const double now = unix_now();
   list_nodes(view, list_aggregators(view, now, live), now);
   for (const auto& [first, node] : nodes_) live.nodes.push_back(node);
+  tell_of_links(live);
   board_.publish(std::move(live));
 }
 

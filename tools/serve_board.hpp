@@ -27,6 +27,7 @@ class serve_board {
   explicit serve_board(const session& of);
   void list_nodes(const actors::federation::federation_view& view, const std::map<std::uint32_t, std::string>& names,
                   double now);
+  void tell_of_links(const dashboard::live_status& live);
   void count(const federated::run_event& event);
 
   /// What became of a client's updates since the server started.
@@ -40,6 +41,7 @@ class serve_board {
   dashboard::status_board board_;
   dashboard::checkpoint_status checkpoint_;
   std::map<std::uint32_t, dashboard::node_status> nodes_;  ///< by their first client; those that left too
+  std::map<std::string, dashboard::unix_time> links_;      ///< nodes and aggregators that are connected, since when
   std::vector<client_counts> counts_;                      ///< by client
   std::uint64_t peak_bytes_ = 0;                           ///< the most memory that was seen
   double last_round_ended_;                                ///< seconds since 1970

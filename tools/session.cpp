@@ -12,6 +12,7 @@
 #include "scenarios/trace_file.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/failure.hpp"
+#include "tools/messages.hpp"
 #include "wire/encode.hpp"
 #include "wire/message.hpp"
 
@@ -190,7 +191,7 @@ int report_problems(const std::vector<scenarios::problem>& problems) {
   for (const auto& one : problems) {
     const auto limit = limit_behind(one.text());
     if (!limit.empty()) code = failure;
-    std::cerr << one.text() << limit << '\n';
+    std::cerr << for_people(one.text()) << limit << '\n';
   }
   return code;
 }

@@ -182,6 +182,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
               {"cpu_seconds", state.cpu_seconds},
               {"train_seconds", state.train_seconds},
               {"train_cpu_seconds", state.train_cpu_seconds},
+              {"clock", of.experiment.settings.clock == federated::clock_kind::real ? "real" : "virtual"},
               {"virtual_seconds", federated::to_seconds(state.now)},
               {"clients_trained", counts.clients_trained},
               {"clients_per_second", per_second(counts.clients_trained, state.train_seconds)},

@@ -12,7 +12,7 @@ namespace {
 /// In a second; who knocks all the time must not fill the disk.
 constexpr std::size_t most_lines = 10;
 
-constexpr std::string_view denied_text = "the certificate is on the deny list";
+using tls::denied_text;
 constexpr std::string_view not_a_node_text = "the certificate is not a node's";
 
 /// What a refusal of the transport comes to.

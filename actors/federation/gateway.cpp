@@ -231,8 +231,7 @@ void look_at_deny_list(self_pointer self, protocol::gateway_effects& out) {
   std::vector<session_number> denied;
   for (const auto& [number, node] : state.sessions)
     if (state.options.keeper->denies(node.channel->other())) denied.push_back(number);
-  for (const auto number : denied)
-    refuse(self, number, turned_away::denied, "the certificate is on the deny list", out);
+  for (const auto number : denied) refuse(self, number, turned_away::denied, std::string(tls::denied_text), out, true);
 }
 
 // ---- the parent ----------------------------------------------------------------------------------------------------

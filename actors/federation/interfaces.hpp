@@ -95,6 +95,7 @@ struct session_frame {
 struct session_closed {
   protocol::session_number session = 0;
   std::string why;
+  bool denied = false;  ///< it was not opened: the other side has this side's certificate on its deny list
 };
 
 /// A delayed message of an actor to itself.

@@ -160,7 +160,7 @@ void perform(node_pointer self, protocol::stop_node& effect) {
                     remedy("correct --clients, --server or --tls")};
   else if (effect.unwanted)
     failure = error{error::kind::usage, "the gateway ended the session for good", effect.why,
-                    remedy("host every client on one node only")};
+                    remedy("host every client on one node only, with a certificate that is not denied")};
   end_after_work(self, effect.why, std::move(failure));
 }
 
@@ -257,6 +257,7 @@ void on_closed(node_pointer self, const session_closed& closed) {
   auto& state = self->state;
   if (state.over || closed.session != state.attempt) return;
   spdlog::info("session: {}", closed.why);
+  if (closed.denied) return perform_all(self, state.machine->on_farewell({closed.why, true, true}));
   be_alone(self);
   state.trouble = closed.why;
   state.channel = nullptr;

@@ -1,6 +1,7 @@
 #include "actors/federation/node.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "actors/net/connector.hpp"
+#include "actors/tls/deny_list.hpp"
 
 namespace furlong::actors::federation {
 
@@ -31,7 +32,8 @@ open_session_to by_gateway(net::transport& transport, std::optional<net::tls_con
       return events_for(to, attempt);
     };
     events.on_failed = [to, attempt](const net::connect_failure& why) {
-      caf::anon_send(to, session_closed{attempt, why.what.text()});
+      const bool denied = why.cause == net::failure_cause::rejected && why.what.reason.ends_with(tls::denied_text);
+      caf::anon_send(to, session_closed{attempt, why.what.text(), denied});
     };
     net::connect(transport, *at, context, settings, nullptr, std::move(events));
   };

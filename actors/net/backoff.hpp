@@ -14,7 +14,7 @@ class backoff {
  public:
   struct bounds {
     std::chrono::milliseconds first{200};
-    std::chrono::milliseconds longest{30'000};
+    std::chrono::milliseconds longest{10'000};  ///< a round without deadline waits for nodes that wait
   };
 
   explicit backoff(models::random_stream random) : backoff(random, bounds{}) {}

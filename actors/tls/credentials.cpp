@@ -61,7 +61,7 @@ void note_expiry(const fs::path& file, instant until, instant now, std::vector<s
 /// The checks of a folder with certificate, key and authority.
 result<loaded_tier> load_tier(const fs::path& folder, const tier_use& use, instant now,
                               std::vector<std::string>& notes) {
-  loaded_tier loaded{{folder / "certificate.pem", folder / "key.pem", folder / "authority.pem", {}}, {}};
+  loaded_tier loaded{{folder / "certificate.pem", folder / "key.pem", folder / "authority.pem", {}, {}}, {}};
   auto& tier = loaded.tier;
   auto facts = read_facts(tier.certificate);
   if (!facts) return tl::unexpected(facts.error());
@@ -78,6 +78,7 @@ result<loaded_tier> load_tier(const fs::path& folder, const tier_use& use, insta
     if (!(side == tls_side::client ? use.as_client : use.as_server)) continue;
     const auto until = check_chain(own, tier.certificate, loaded.authorities, tier.authority, side, now);
     if (!until) return tl::unexpected(until.error());
+    tier.until = *until;
     if (side == (use.as_client ? tls_side::client : tls_side::server))
       note_expiry(tier.certificate, *until, now, notes);
   }

@@ -22,6 +22,7 @@ struct tier_credentials {
   std::filesystem::path key;        ///< only its owner may use it
   std::filesystem::path authority;  ///< who made the certificates of the other side
   certificate_facts facts;
+  instant until;  ///< when the certificate or an authority above it expires first
 };
 
 struct node_credentials {

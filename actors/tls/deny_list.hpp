@@ -16,6 +16,9 @@
 
 namespace furlong::actors::tls {
 
+/// What a gateway tells those who are on its list; a node that is told so does not come again.
+inline constexpr std::string_view denied_text = "the certificate is on the deny list";
+
 /// Thread-safe.
 class deny_list {
  public:

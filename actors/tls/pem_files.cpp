@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "storage/secret_file.hpp"
+
 namespace furlong::actors::tls {
 
 namespace fs = std::filesystem;
@@ -70,14 +72,6 @@ bool is_whole(EVP_PKEY& key) {
   return context != nullptr && EVP_PKEY_pairwise_check(context.get()) == 1;
 }
 
-result<void> check_mode(const fs::path& file) {
-  struct stat facts {};
-  if (::stat(file.c_str(), &facts) != 0) return unreadable(file, "open the file");
-  if ((facts.st_mode & 077U) == 0) return {};
-  return fail(error::kind::data, file.string(), "others than its owner may use this private key",
-              "chmod 600 " + file.string());
-}
-
 }  // namespace
 
 result<std::string> read_text_file(const fs::path& file, std::size_t most) {
@@ -121,7 +115,7 @@ result<std::vector<x509_ptr>> read_certificates(const fs::path& file) {
 }
 
 result<key_ptr> read_private_key(const fs::path& file) {
-  if (auto fine = check_mode(file); !fine) return tl::unexpected(fine.error());
+  if (auto fine = storage::check_secret_file(file); !fine) return tl::unexpected(fine.error());
   auto read = read_text_file(file, most_pem_bytes);
   if (!read) return tl::unexpected(read.error());
   const secret text(std::move(*read));

@@ -109,7 +109,7 @@ void server_machine::conclude(server_effects& out) {
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
   if (closing_ && !is_async() && draws_spans())  // those still at work are in the picture too
     for (const auto& task : open_tasks())
-      if (task.id.version == state_.version) remember_span(task, task.surplus ? outcome::surplus : outcome::late);
+      if (task.id.version == state_.version) remember_span(task, task.surplus ? outcome::surplus : outcome::late, {});
   auto round = sum_->report();
   if (folded_.size() < fewest) {
     if (routed_ && !folded_.empty()) out.emplace_back(decline{folded_});
@@ -152,7 +152,7 @@ void server_machine::conclude(server_effects& out) {
   std::ranges::stable_sort(events_, {}, [](const run_event& event) { return std::pair(event.at, event.client); });
   for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});
   std::ranges::sort(report_.spans, {},
-                    [](const task_span& s) { return std::tuple(s.ended_at, s.started_at, s.client); });
+                    [](const task_span& s) { return std::tuple(s.ended_at.value_or(never), s.started_at, s.client); });
   reported_ = state_.counts;
   ended_since_.clear();
   out.emplace_back(round_closed{std::exchange(report_, {})});  // what ends before the next round begins is of that one

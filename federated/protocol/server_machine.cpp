@@ -117,6 +117,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
   round_began_ = report_.began_at = state_.now;
   folded_.clear();
   looks_ = 0;
+  if (std::exchange(probes_, 0) > 0) std::ranges::fill(probed_, probe::none);
   next_look_ = never;
   open_in_round_ = 0;
   dealt_out_ = false;
@@ -152,10 +153,19 @@ bool server_machine::may_be_asked(std::uint32_t client) {
     }
   }
   if (who_ == nullptr) return true;
-  ++report_.probed;
   const bool there = who_->reachable(client, state_.now, state_.version);
-  if (there) ++report_.available;
+  note_probe(client, there);
   return there;
+}
+
+/// Counts a client once in a round, however often the round looks at it.
+void server_machine::note_probe(std::uint32_t client, bool there) {
+  ++probes_;
+  if (client >= probed_.size()) probed_.resize(client + std::size_t{1}, probe::none);
+  auto& before = probed_[client];
+  if (before == probe::none) ++report_.probed;
+  if (there && before != probe::available) ++report_.available;
+  before = std::max(before, there ? probe::available : probe::away);
 }
 
 std::vector<std::uint32_t> server_machine::choose(std::size_t count) {

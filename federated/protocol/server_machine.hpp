@@ -208,6 +208,7 @@ class server_machine {
   void look_again(server_effects& out, virtual_time at_latest);
   [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
   [[nodiscard]] bool may_be_asked(std::uint32_t client);
+  void note_probe(std::uint32_t client, bool there);
   [[nodiscard]] std::vector<task_id> give_out(const std::vector<std::uint32_t>& clients);
   void deal(const std::vector<task_id>& tasks, bool begins, server_effects& out);
   void deal_by_route(const std::vector<task_id>& tasks, server_effects& out);
@@ -226,7 +227,7 @@ class server_machine {
   void wait_for_the_adrift(server_effects& out);
   void drop_the_adrift(server_effects& out);
   [[nodiscard]] bool draws_spans() const;
-  void remember_span(const open_task& task, outcome what);
+  void remember_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at);
   void write_down(const settlement& one);
 
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
@@ -258,8 +259,11 @@ class server_machine {
   std::size_t goal_ = 0;           ///< folded updates that close the round
   bool dealt_out_ = false;         ///< the round's shares are under way
   bool closing_ = false;
-  std::uint32_t looks_ = 0;  ///< for clients, in this round
-  bool resting_ = false;     ///< the last look met clients that only pace steering keeps away
+  std::uint32_t looks_ = 0;   ///< for clients, in this round
+  std::uint64_t probes_ = 0;  ///< clients looked at in this round, as often as they were
+  enum class probe : std::uint8_t { none, away, available };
+  std::vector<probe> probed_;  ///< by client, in this round
+  bool resting_ = false;       ///< the last look met clients that only pace steering keeps away
   virtual_time round_began_ = 0;
   // Where clients are routed:
   const bool routed_;

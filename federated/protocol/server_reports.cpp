@@ -83,16 +83,16 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     if (there && (one.what == outcome::dropped || *there != aggregator)) over_.push_back(one.id);
   }
   if (!is_async() && !task.closed) --open_in_round_;
-  remember_span(task, one.what);
+  remember_span(task, one.what, state_.now);
   write_down(one);
 }
 
 /// The first and the middle round can be drawn task by task.
 bool server_machine::draws_spans() const { return state_.version == 0 || state_.version == e_.settings.rounds / 2; }
 
-void server_machine::remember_span(const open_task& task, outcome what) {
+void server_machine::remember_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at) {
   if (!draws_spans()) return;
-  if (report_.spans.size() < most_spans) report_.spans.push_back({task.id.client, task.started_at, state_.now, what});
+  if (report_.spans.size() < most_spans) report_.spans.push_back({task.id.client, task.started_at, ended_at, what});
 }
 
 void server_machine::write_down(const settlement& one) {
@@ -158,10 +158,10 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     look(effects);
     return effects;
   }
-  const auto probed = report_.probed;
+  const auto before = probes_;
   if (refill(effects)) {
     looks_ = 0;
-  } else if ((open_.empty() && !resting_ && (!folded_.empty() || report_.probed == probed || !who_->waiting_helps())) ||
+  } else if ((open_.empty() && !resting_ && (!folded_.empty() || probes_ == before || !who_->waiting_helps())) ||
              state_.now >= round_began_ + longest_wait) {
     // Nobody at work and nobody to ask: what is there makes a version. So does nothing, when all clients have had their
     // turn in this version, or after the longest wait.

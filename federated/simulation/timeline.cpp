@@ -119,11 +119,17 @@ bool timeline::erasure_must_wait() const {
 }
 
 result<void> timeline::erase_those_who_left() {
-  for (const auto client : std::exchange(past_.erasures, {})) {
+  auto gone = std::exchange(past_.erasures, {});
+  if (gone.empty()) return {};
+  std::ranges::sort(gone);
+  for (const auto client : gone) {
     if (auto erased = store_.erase(client); !erased) return tl::unexpected(erased.error());
     server_.on_erased(client);
   }
-  return {};
+  if (!observer_.on_event) return {};
+  run_event told{now_, server_.state().version + 1, "erased", {}, {}, {}, std::move(gone)};
+  if (told.members.size() == 1) told.client = std::exchange(told.members, {}).front();
+  return observer_.on_event(told);
 }
 
 result<void> timeline::begin() {
@@ -301,14 +307,16 @@ void timeline::happen(std::uint32_t index) {
   members_.apply(index);
   constexpr std::array<const char*, 6> words = {"join", "leave", "kill", "restart", "partition", "heal"};
   run_event told{now_, server_.state().version + 1, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
+  const auto whom = clients_of(event, index, e_.settings.seed, client_count(e_));
   if (event.share > 0) {
     told.detail = "share " + std::to_string(event.share);
+    whom.visit([&](std::uint32_t client) { told.members.push_back(client); });
   } else {
     told.client = event.first;
     told.last = event.last;
   }
   server_.on_event(std::move(told));
-  strike(event, clients_of(event, index, e_.settings.seed, client_count(e_)));
+  strike(event, whom);
 }
 
 void timeline::strike(const event_settings& event, const client_set& whom) {

@@ -24,9 +24,9 @@ struct dated_message {
 };
 
 // Each says what is wrong, or nothing.
-/// FedScale: pairs up the times at which a client becomes active and inactive. A last spell without an end lasts until
-/// `finish`; a first end without a beginning begins at 0; what lies beyond `finish` is cut off. finish 0: the last
-/// time.
+/// FedScale: pairs up the times at which a client becomes active and inactive. A first end that comes before the first
+/// beginning ends a spell that began at 0; a last spell without an end lasts until `finish`; what lies beyond `finish`
+/// is cut off. finish 0: the last time.
 [[nodiscard]] std::string pair_up(const std::vector<federated::virtual_time>& active,
                                   const std::vector<federated::virtual_time>& inactive, federated::virtual_time finish,
                                   recorded_device& out);

@@ -6,6 +6,7 @@
 #include <openssl/rand.h>
 
 #include "storage/detail/files.hpp"
+#include "storage/secret_file.hpp"
 
 namespace furlong::storage::detail {
 
@@ -37,15 +38,10 @@ bool parse_key(std::string_view text, secret_bytes& key) {
 }
 
 result<secret_bytes> read_key(const fs::path& file) {
-  std::error_code failed;
-  const auto facts = fs::status(file, failed);
-  if (!fs::exists(facts))
+  if (!is_there(file))
     return fail(error::kind::data, file.string(), "there is no such key file",
                 "name the key file that the store was made with");
-  constexpr auto others = fs::perms::group_all | fs::perms::others_all;
-  if ((facts.permissions() & others) != fs::perms::none)
-    return fail(error::kind::usage, file.string(), "others than its owner may use the key file",
-                "chmod 600 " + file.string());
+  if (auto safe = check_secret_file(file); !safe) return tl::unexpected(safe.error());
   auto text = read_file(file);
   if (!text) return tl::unexpected(text.error());
   secret_bytes key;

@@ -148,6 +148,8 @@ class node_at_work {
     caf::anon_send(node_, session_closed{before, "cut off"});
     BOOST_REQUIRE(state_.wait([&] { return session_ > before; }));
   }
+  /// The gateway does not let the node in any more.
+  void deny() { caf::anon_send(node_, session_closed{session_, "denied", true}); }
   template <class Message>
   bool hears(std::size_t fewest = 1, std::chrono::milliseconds longest = patience) {
     return channel->heard<Message>(fewest, e.parts.shared, longest) >= fewest;
@@ -206,6 +208,16 @@ BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_n
   one.say(protocol::farewell{"the run is over", true});
   BOOST_REQUIRE(one.end());
   BOOST_TEST(one.store->durable().at(3) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_denied_node_does_not_come_again) {
+  node_at_work one;
+  one.deny();
+  const auto end = one.end();
+  BOOST_REQUIRE(end.has_value());
+  BOOST_REQUIRE(end->failure.has_value());
+  BOOST_TEST((end->failure->what == error::kind::usage));
+  BOOST_TEST(end->failure->text().starts_with("the gateway does not let this node in: denied; "), end->failure->text());
 }
 
 BOOST_AUTO_TEST_CASE(a_new_life_of_the_run_finds_the_store_closed_while_clients_wait_to_be_scored) {

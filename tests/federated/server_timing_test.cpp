@@ -153,6 +153,24 @@ BOOST_AUTO_TEST_CASE(a_round_without_clients_is_given_up_after_a_week_and_the_ne
   BOOST_TEST(look_of(of.proceed(week)) == week + 50);
 }
 
+BOOST_AUTO_TEST_CASE(a_client_counts_once_in_a_round_however_often_it_is_looked_at) {
+  auto how = round_of(8, 8);
+  how.selection_timeout = 130;
+  bench of(how, {1, 2, 3});
+  for (int round = 0; round < 2; ++round) {
+    const double begin = 1000.0 * round;
+    of.who.there = {1, 2, 3};
+    static_cast<void>(of.proceed(begin));
+    static_cast<void>(of.fire(begin + 50));
+    of.who.there = {2, 4};
+    const auto effects = of.fire(begin + 130);
+    const auto* closed = closed_by(effects);
+    BOOST_REQUIRE(closed != nullptr);
+    BOOST_TEST(closed->probed == everybody.size());
+    BOOST_TEST(closed->available == 4U);  // 1, 2 and 3 at the first looks, 4 at the last
+  }
+}
+
 // Asynchronous: a look that finds enough begins the waits anew.
 BOOST_AUTO_TEST_CASE(waits_are_short_again_after_somebody_was_found) {
   bench of(one_at_a_time());

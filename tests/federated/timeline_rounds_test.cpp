@@ -22,6 +22,14 @@ BOOST_AUTO_TEST_CASE(a_deadline_ends_a_round_and_what_comes_after_it_is_late) {
   BOOST_TEST(made.trace.counts.late > 0U);
   BOOST_TEST(made.trace.counts.surplus == 0U);
   for (const auto& r : made.reports) BOOST_TEST(r.ended_at - r.began_at <= from_seconds(0.3));
+  // When a task that was still at work will end is not known yet.
+  std::size_t at_work = 0;
+  for (const auto& span : made.reports[0].spans) {
+    BOOST_TEST(span.ended_at.has_value() == (span.what != outcome::late));
+    at_work += span.ended_at ? 0U : 1U;
+  }
+  BOOST_TEST(at_work == made.reports[0].in_flight);
+  BOOST_TEST(at_work > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(over_selection_takes_the_fastest_and_the_rest_is_surplus) {
@@ -125,6 +133,28 @@ BOOST_AUTO_TEST_CASE(who_leaves_with_erase_leaves_nothing) {
   BOOST_REQUIRE(store.visit([&](std::uint32_t client, auto, const auto&) { stored.insert(client); }));
   for (std::uint32_t client = 1; client < 17; ++client)
     BOOST_TEST(stored.contains(client) == (client < 2 || client > 5));
+  BOOST_TEST(made.trace.events.back().ends_with(" erased -  m2 m3 m4 m5"), made.trace.events.back());
+}
+
+// A share draws its clients: which they were is on record.
+BOOST_AUTO_TEST_CASE(an_event_by_share_lists_its_clients) {
+  auto settings = plain_settings();
+  settings.rounds = 4;
+  settings.events = {{.at_round = true, .round = 2, .what = event_kind::leave, .share = 0.4, .erase = true}};
+  const auto e = simulated(settings);
+  const auto made = run_serially(e);
+  std::string listed;
+  clients_of(settings.events[0], 0, settings.seed, e.participants->training().back() + 1)
+      .visit([&](std::uint32_t client) { listed += " m" + std::to_string(client); });
+  BOOST_REQUIRE(!listed.empty());
+  std::size_t left = 0;
+  std::size_t erased = 0;
+  for (const auto& event : made.trace.events) {
+    left += event.ends_with(" 2 leave - share 0.400000" + listed) ? 1U : 0U;
+    erased += event.ends_with(" erased - " + listed) ? 1U : 0U;
+  }
+  BOOST_TEST(left == 1U);
+  BOOST_TEST(erased == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_partition_delays_reports_and_training_goes_on) {

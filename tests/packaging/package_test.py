@@ -4,7 +4,7 @@
 usage: package_test.py BUILD
 
 Checked are: the files that belong there and no others, the dependencies (all are packages of this system, and cover
-every library), the maintainer scripts' syntax, the units (systemd-analyze, where it is there), and a scenario run by the
+every library), the maintainer scripts' syntax, what a purge leaves, the units (systemd-analyze, where it is there), and a scenario run by the
 unpacked command from the unpacked scenarios. Exit code 3 where there is no dpkg: that is no Debian system.
 """
 import re
@@ -18,7 +18,8 @@ EXPECTED = {"usr/bin/furlong", "usr/lib/systemd/system/furlong-serve@.service",
             "usr/lib/systemd/system/furlong-aggregate@.service", "usr/lib/systemd/system/furlong-join@.service",
             "usr/lib/sysusers.d/furlong.conf", "usr/share/doc/furlong/copyright",
             "usr/share/doc/furlong/docs/privacy.md",
-            "usr/share/doc/furlong/serve-NAME.conf.example", "usr/share/furlong/scenarios/federation.toml"}
+            "usr/share/doc/furlong/serve-NAME.conf.example", "usr/share/furlong/scenarios/federation.toml",
+            "usr/share/furlong/scenarios/traces/office.csv", "usr/share/furlong/tools/split_ratings.py"}
 NEEDED = {"cpack": "cmake", "dpkg-shlibdeps": "dpkg-dev", "file": "file", "ldd": "libc-bin", "readelf": "binutils"}
 FORBIDDEN = re.compile(r"\.(hpp|h|a|cmake)$")
 
@@ -33,8 +34,26 @@ def run(*words, **more):
 def check_files(root):
     files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
     missing, wrong = EXPECTED - files, sorted(name for name in files if FORBIDDEN.search(name))
-    if missing or wrong:
-        sys.exit(f"missing: {sorted(missing)}; not the package's: {wrong}")
+    empty = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir() and not any(path.iterdir()))
+    if missing or wrong or empty:
+        sys.exit(f"missing: {sorted(missing)}; not the package's: {wrong}; empty folders: {empty}")
+
+
+def check_purge(script, scratch):
+    """Removing the package leaves what its user made; purging it leaves nothing, but what is not its own."""
+    system = scratch / "system"
+    wants = "etc/systemd/system/multi-user.target.wants/"
+    own = ["etc/furlong/head/key.pem", "var/lib/furlong/rack/private/LOCK", wants + "furlong-join@rack.service",
+           wants + "furlong-serve@head.service", wants + "furlong-aggregate@west.service"]
+    foreign = [wants + "furlong-viewer.service", wants + "ssh.service", "etc/furlong.conf"]
+    for name in own + foreign:
+        (system / name).parent.mkdir(parents=True, exist_ok=True)
+        (system / name).touch()
+    for action, left in (("remove", own + foreign), ("purge", foreign)):
+        run("sh", script, action, env={"DPKG_ROOT": str(system), "PATH": "/usr/bin:/bin"})
+        found = sorted(str(path.relative_to(system)) for path in system.rglob("*") if path.is_file())
+        if found != sorted(left):
+            sys.exit(f"after postrm {action}: {found}, expected {sorted(left)}")
 
 
 def check_tools():
@@ -94,8 +113,9 @@ def main():
         run("dpkg-deb", "-R", package, root)
         check_files(root)
         check_dependencies(package, root / "usr/bin/furlong")
-        for script in ("postinst", "prerm"):
+        for script in ("postinst", "prerm", "postrm"):
             run("sh", "-n", root / "DEBIAN" / script)
+        check_purge(root / "DEBIAN/postrm", scratch)
         check_units(root, scratch)
         command = root / "usr/bin/furlong"
         print(run(command, "--version").strip(), package.stat().st_size, "bytes")

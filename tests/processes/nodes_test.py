@@ -164,6 +164,9 @@ class Nodes(Case):
             self.assertLess(clients["reached"], before["reached"])
             gone = [one for one in status()["nodes"] if not one["connected"]]
             self.assertEqual([(one["first"], one["at_work"]) for one in gone], [(50, 0)])
+            lost = wait_until("the loss is an event",
+                              lambda: [one for one in status()["events"] if one["event"] == "connection lost"])
+            self.assertIn("(clients 50-99)", lost[0]["who"])
             wait_until("they are dropped", lambda: status()["clients"]["adrift"] == 0)
             f.join(1)
             self.takes_part(f, 1, after=f.version())

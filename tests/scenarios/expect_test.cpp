@@ -312,6 +312,13 @@ BOOST_AUTO_TEST_CASE(what_has_no_effect_is_noted) {
              "devices.availability: rate and swing ask for more than all clients at the best hour; they are cut to "
              "all\n");
   BOOST_TEST(notes({{"devices.availability", "{kind = 'diurnal', rate = 0.6}"}}) == "");
+  const std::string correlation = "devices.correlation.";
+  BOOST_TEST(notes({{correlation + "availability_taste", "0.5"}}) ==
+             correlation + "availability_taste has no effect: devices.availability.kind is \"always\"\n");
+  BOOST_TEST(notes({{correlation + "availability_taste", "0.5"}, {"devices.availability.kind", "markov"}}) == "");
+  BOOST_TEST(notes({{correlation + "speed_taste", "0.5"}, {"devices.speed.sigma", "0"}}) ==
+             correlation + "speed_taste has no effect: all devices are equally fast (devices.speed.sigma is 0)\n");
+  BOOST_TEST(notes({{correlation + "speed_taste", "0.5"}, {"devices.speed.sigma", "0.5"}}) == "");
   BOOST_TEST(notes({{"dropout.mean_pause", "5"}}) == "dropout.mean_pause has no effect: policy is \"abort\"\n");
   BOOST_TEST(notes({{"devices.classes", "[{mbit = 2}]"}, {"devices.speed.sigma", "0.1"}}) ==
              "devices.speed.sigma has no effect: devices.classes says how fast devices are\n");

@@ -49,6 +49,38 @@ const setting_override fedrecon{"algorithm.kind", "fedrecon"};
 
 BOOST_AUTO_TEST_SUITE(fit_to_data)
 
+BOOST_AUTO_TEST_CASE(correlations_with_a_taste_that_the_data_do_not_tell_are_noted) {
+  const few_texts data;
+  const overrides asks{{"devices.correlation.speed_taste", "0.5"},
+                       {"devices.correlation.availability_taste", "0.25"},
+                       {"devices.speed.sigma", "0.5"},
+                       {"devices.availability.kind", "markov"}};
+  const std::string note = "_taste has no effect: labels of these data do not tell clients' tastes\n";
+  const auto with_labels = data.fit_with({3, 5, 4}, asks);  // 0 and 1: their mean is a taste
+  BOOST_TEST(with_labels.find("_taste") == std::string::npos, with_labels);
+  data.write("t.tsv", table_of({3, 5, 4}));
+  auto classes = classifier;
+  classes.replace(classes.find("positive = \"x\"\n"), 15, "");
+  const auto without = fitted(classes, data.path(), asks);
+  BOOST_TEST(without.find("devices.correlation.speed" + note) != std::string::npos, without);
+  BOOST_TEST(without.find("devices.correlation.availability" + note) != std::string::npos, without);
+}
+
+BOOST_AUTO_TEST_CASE(a_column_family_for_each_of_many_clients_is_advised_against) {
+  const auto of = [](const char* users, const char* layout) {
+    return fitted(
+        "[scenario]\nname = \"t\"\nrounds = 2\n[data]\nsource = \"synthetic-ratings\"\nitems = 20\n"
+        "ratings_per_user = 4\nmin_ratings = 1\n[model]\nkind = \"matrix-factorization\"\nrank = 2\n"
+        "private = [\"user\"]\n[algorithm]\nkind = \"furl\"\n[participation]\nper_round = 1\n",
+        {}, {{"data.users", users}, {"private.layout", layout}, {"data.unseen_users", "{test = 0}"}});
+  };
+  const std::string advice = "private.layout = \"bucketed\" is advised: 20000 clients with a column family each";
+  const auto many = of("20000", "per-client");
+  BOOST_TEST(many.find(advice) != std::string::npos, many);
+  BOOST_TEST(of("19999", "per-client").find("is advised") == std::string::npos);
+  BOOST_TEST(of("20000", "bucketed").find("is advised") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(clients_without_examples_cannot_train) {
   const few_texts data;
   const setting_override split{"data.split", "[0.1, 0.0, 0.9]"};

@@ -41,6 +41,10 @@ BOOST_AUTO_TEST_CASE(fedscale_spells_repeat_after_the_finish_time) {
   BOOST_TEST(imported(R"({"active": [10, 50000], "inactive": [20], "finish_time": 86400})") ==
              "86400|0:10-20 50000-86400");
   BOOST_TEST(imported(R"({"active": [30], "inactive": [20, 40], "finish_time": 86400})") == "86400|0:0-20 30-40");
+  // Open at both ends: as many beginnings as ends, of different spells.
+  BOOST_TEST(imported(R"({"active": [30, 60], "inactive": [20, 40], "finish_time": 86400})") ==
+             "86400|0:0-20 30-40 60-86400");
+  BOOST_TEST(imported(R"({"active": [], "inactive": [20], "finish_time": 86400})") == "86400|0:0-20");
   BOOST_TEST(imported(R"({"active": [1, 3], "inactive": [1, 4], "finish_time": 86400})") == "86400|0:3-4");
   BOOST_TEST(imported(R"({"active": [80000], "inactive": [90000], "finish_time": 86400})") == "86400|0:80000-86400");
   // What does not fit the length whole is cut off there.
@@ -60,6 +64,18 @@ BOOST_AUTO_TEST_CASE(what_nests_deeper_than_a_stack_is_told_like_anything_else) 
 BOOST_AUTO_TEST_CASE(all_devices_may_stand_in_one_object) {
   BOOST_TEST(imported(R"({"5": {"active": [1], "inactive": [2], "finish_time": 86400},)"
                       R"( "6": {"active": [3], "inactive": [4], "finish_time": 86400}})") == "86400|0:1-2 1:3-4");
+  // Numbered as the file names them, not in the order of their names.
+  BOOST_TEST(imported(R"({"b": {"active": [1], "inactive": [2], "finish_time": 86400},)"
+                      R"( "a": {"active": [3], "inactive": [4], "finish_time": 86400},)"
+                      R"( "10": {"active": [5], "inactive": [6], "finish_time": 86400}})") ==
+             "86400|0:1-2 1:3-4 2:5-6");
+  const std::string log = R"("messages": "2020-02-04 00:00:00\twifi\n2020-02-04 00:00:00\tbattery_charged_on\n)"
+                          R"(2020-02-04 01:00:00\tscreen_off\n2020-02-04 02:00:00\tscreen_on")";
+  const std::string idle = R"("messages": "2020-02-04 00:00:00\twifi")";
+  BOOST_TEST(imported(R"({"z": {"guid": "z", )" + log + R"(}, "a": {"guid": "a", )" + idle + "}}") ==
+             "86400|0:3600-7200 1:");
+  const auto twice = imported(R"({"a": {"active": [1], "inactive": [2]}, "a": {"active": [3], "inactive": [4]}})");
+  BOOST_TEST(twice.find("device \"a\" is on line 1 already") != std::string::npos, twice);
 }
 
 BOOST_AUTO_TEST_CASE(fedscale_tables) {
@@ -123,7 +139,8 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_named_with_file_and_line) {
   says(R"({"active": [-1], "inactive": [2]})", ":1", "active holds \"-1\"");
   says(R"({"active": ["1"], "inactive": [2]})", ":1", "active holds");
   says(R"({"active": [1], "inactive": [2], "finish_time": 0})", ":1", "finish_time is no number of seconds above 0");
-  says(one + "\n" + R"({"active": [5], "inactive": [2], "finish_time": 9})", ":2", "a spell ends before it starts");
+  says(one + "\n" + R"({"active": [1, 5], "inactive": [3, 4], "finish_time": 9})", ":2",
+       "a spell ends before it starts (number 2)");
   says(R"({"active": [5, 6, 7], "inactive": [6], "finish_time": 9})", ":1", "active 3 times and inactive 1 times");
   says(R"({"active": [], "inactive": []})", ":1", "neither a finish_time nor a time above 0");
   says("client,active,inactive,finish_time\n1,2,3\n", ":2", "another number of columns");

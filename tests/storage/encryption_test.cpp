@@ -1,11 +1,16 @@
 // What encryption promises: no plaintext in any file, and no doubt about the key.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "storage/detail/manifest.hpp"
 #include "storage/detail/record.hpp"
+#include "storage/secret_file.hpp"
 #include "tests/storage/opened_files.hpp"
 
 namespace furlong::tests {
 
 using models::private_parameters;
+using storage::check_secret_file;
 using storage::create_key_file;
 using storage::rocks_store;
 using storage::store_access;
@@ -150,6 +155,36 @@ BOOST_AUTO_TEST_CASE(key_files_that_others_may_read_or_that_hold_no_key_are_refu
   BOOST_TEST(!fs::exists(store));
   spill(file, good.substr(0, 64));  // without its newline it is as good
   must(rocks_store::create(store, small_layout(), options));
+}
+
+BOOST_AUTO_TEST_CASE(a_key_file_that_others_may_replace_is_refused) {
+  const temporary_folder folder;
+  const auto file = folder.path() / "key";
+  must(create_key_file(file));
+  must(check_secret_file(file));
+  const auto refused = [](const fs::path& path) { return must_fail(check_secret_file(path)); };
+
+  fs::create_symlink(file, folder.path() / "link");
+  BOOST_TEST(contains(refused(folder.path() / "link"), "is a symbolic link"));
+  // Nothing is said of permissions: changing those of a folder or of a device would be bad advice.
+  BOOST_TEST(contains(refused(folder.path()), "is not a file, and a key is read from one"));
+  BOOST_TEST(contains(refused("/dev/zero"), "is not a file, and a key is read from one"));
+  BOOST_TEST(contains(refused(folder.path() / "gone"), "No such file"));
+  const auto pipe = folder.path() / "pipe";
+  BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const storage::store_options options{.history = {}, .key_file = pipe};
+  BOOST_TEST(
+      contains(must_fail(rocks_store::create(folder.path() / "store", small_layout(), options)), "is not a file, and a key is read from one"));
+
+  const auto all = fs::perms::owner_all | fs::perms::others_write | fs::perms::others_exec;
+  fs::permissions(folder.path(), all);
+  BOOST_TEST(contains(refused(file), "chmod o-w " + folder.path().string()));
+  fs::permissions(folder.path(), all | fs::perms::sticky_bit);  // as /tmp: nobody else may rename or remove the file
+  must(check_secret_file(file));
+  if (::geteuid() == 0) {
+    BOOST_REQUIRE(::chown(file.c_str(), 12345, 0) == 0);
+    BOOST_TEST(contains(refused(file), "belongs to another user"));
+  }
 }
 
 // Counter mode alone lets whoever knows a value change it in the file and mend RocksDB's checksums.

@@ -50,6 +50,7 @@ BOOST_AUTO_TEST_CASE(each_append_adds_what_changed_and_all_of_it_reads_back) {
     BOOST_TEST(ledger.stored_bytes() > bytes);
     BOOST_TEST(ledger.stored_bytes() - bytes < 1000U);  // seven clients, not fifty
     bytes = ledger.stored_bytes();
+    BOOST_TEST((fs::status(log_in(folder)).permissions() == (fs::perms::owner_read | fs::perms::owner_write)));
     const auto found = must(storage::read_participation(folder.path(), clients, bytes));
     BOOST_TEST(same(*found, ledger));
     BOOST_TEST(found->stored_bytes() == bytes);

@@ -47,8 +47,10 @@ struct trace_of_run {
 };
 
 [[nodiscard]] inline std::string text_of(const federated::run_event& event) {
-  return std::to_string(event.at) + " " + std::to_string(event.round) + " " + event.what + " " +
-         (event.client ? std::to_string(*event.client) : "-") + " " + event.detail;
+  auto text = std::to_string(event.at) + " " + std::to_string(event.round) + " " + event.what + " " +
+              (event.client ? std::to_string(*event.client) : "-") + " " + event.detail;
+  for (const auto client : event.members) text += " m" + std::to_string(client);
+  return text;
 }
 
 [[nodiscard]] inline std::string text_of(const federated::round_report& r) {
@@ -59,7 +61,8 @@ struct trace_of_run {
         r.available, r.examples, r.bytes_up, r.bytes_down})
     text += " " + std::to_string(n);
   for (const auto n : r.staleness) text += " s" + std::to_string(n);
-  for (const auto& span : r.spans) text += " " + std::to_string(span.client) + "@" + std::to_string(span.ended_at);
+  for (const auto& span : r.spans)
+    text += " " + std::to_string(span.client) + "@" + std::to_string(span.ended_at.value_or(0));
   return text + " " + std::to_string(r.loss) + (r.applied ? "" : " unapplied") + (r.gave_up ? " gave up" : "");
 }
 

@@ -132,6 +132,29 @@ BOOST_AUTO_TEST_CASE(smoke_runs_the_small_variant_with_its_own_expectations) {
   BOOST_TEST(summary_of(out / "small-smoke")["rounds"] == 3);
 }
 
+BOOST_AUTO_TEST_CASE(runs_of_an_earlier_test_are_made_anew_and_nothing_else_is_removed) {
+  const scratch_folder folder;
+  const auto out = folder / "runs";
+  const auto long_one = small_scenario(folder, "furl", 1000000);
+  const auto has_file = [&](const char* name) { return std::filesystem::exists(out / "small" / name); };
+  furlong_process killed(folder, {"test", long_one.string(), "--out", out.string()});
+  for (int i = 0; i < 60000 && !has_file("checkpoint"); ++i) ::usleep(1000);
+  BOOST_TEST(run_furlong(folder, {"test", long_one.string(), "--out", out.string()}).code == 2);  // one at a time
+  killed.send(SIGKILL);
+  static_cast<void>(killed.wait());
+  const auto words =
+      std::vector<std::string>{"test", small_scenario(folder, "furl", 5).string(), "--out", out.string()};
+  for (int i = 0; i < 2; ++i) {  // after a killed test, and after one that ended
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code == 0, done.out << done.err);
+    BOOST_TEST(summary_of(out / "small")["rounds"] == 5);
+  }
+  std::filesystem::remove(out / "small.toml");  // as if `furlong run` had made the folder
+  const auto foreign = run_furlong(folder, words);
+  BOOST_TEST(foreign.code == 2, foreign.out << foreign.err);
+  BOOST_TEST(has_file("summary.json"));
+}
+
 BOOST_AUTO_TEST_CASE(a_signal_stops_it_and_leaves_nothing) {
   const scratch_folder folder;
   std::filesystem::create_directories(folder / "temp");

@@ -2,8 +2,11 @@
 #include "tools/grid/grid.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <set>
 
+#include "tests/tools/command.hpp"
+#include "tools/grid/sweep_folder.hpp"
 #include "tools/grid/sweep_table.hpp"
 
 using namespace furlong;
@@ -141,9 +144,9 @@ BOOST_AUTO_TEST_CASE(tables_hold_means_deviations_and_gaps) {
   BOOST_TEST(reached.find("not reached") != std::string::npos, reached);
 
   const auto csv = sweep_csv(axes, rows);
-  BOOST_TEST(csv.starts_with("run,status,seed,algorithm.kind,eval.unseen.rmse,note\r\n"), csv);
-  BOOST_TEST(csv.find("s-kind=furl-seed=1,done,1,furl,0.7,\"a \"\"word\"\", and more\"\r\n") != std::string::npos, csv);
-  BOOST_TEST(csv.find("s-kind=fedavg-seed=2,failed,2,fedavg,,\r\n") != std::string::npos, csv);
+  BOOST_TEST(csv.starts_with("run,status,seed,algorithm.kind,eval.unseen.rmse,note\n"), csv);
+  BOOST_TEST(csv.find("s-kind=furl-seed=1,done,1,furl,0.7,\"a \"\"word\"\", and more\"\n") != std::string::npos, csv);
+  BOOST_TEST(csv.ends_with("\ns-kind=fedavg-seed=2,failed,2,fedavg,,"), csv);
 
   const auto out = sweep_json("s", axes, rows);
   BOOST_TEST(out["grid"]["algorithm.kind"].size() == 2U);
@@ -151,6 +154,24 @@ BOOST_AUTO_TEST_CASE(tables_hold_means_deviations_and_gaps) {
   BOOST_TEST(!out["runs"][0]["figures"].contains("list"));
   BOOST_TEST(out["runs"][3]["status"] == "failed");
   BOOST_TEST(out["runs"][3]["why"] == "exit code 4");
+}
+
+// A process that is stopped before it watches for signals ends by that signal: no failure of the run.
+BOOST_AUTO_TEST_CASE(a_run_that_a_signal_stopped_is_still_to_be_done) {
+  const furlong::tests::scratch_folder folder;
+  const auto opened = sweep_folder::open(folder / "sweep");
+  BOOST_REQUIRE(opened.has_value());
+  for (const int code : {5, 128 + SIGINT, 128 + SIGTERM}) {
+    sweep_run run;
+    opened->take(run, code);
+    BOOST_TEST((run.row.status == run_status::waiting), code);
+  }
+  for (const int code : {4, 128 + SIGSEGV, 128 + SIGKILL}) {
+    sweep_run run;
+    opened->take(run, code);
+    BOOST_TEST((run.row.status == run_status::failed), code);
+    BOOST_TEST(run.row.why == "exit code " + std::to_string(code));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

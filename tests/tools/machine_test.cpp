@@ -17,12 +17,23 @@ BOOST_AUTO_TEST_CASE(a_wrong_kernel_level_is_told_at_once) {
            {"aggregate", "--server", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--insecure", "--give-up", "1"},
            {"sweep", small_scenario(folder, "furl").string(), "--out", (folder / "sweep").string()}}) {
     const auto done = run_furlong(folder, words);
-    BOOST_TEST(done.code == 4);
+    BOOST_TEST(done.code == 2);
     BOOST_TEST(done.err.starts_with("furlong: FURLONG_KERNEL_LEVEL=x86-64-v9 is not a level; choose one of "),
                done.err);
     BOOST_TEST(std::count(done.err.begin(), done.err.end(), '\n') == 1, done.err);
   }
   ::unsetenv("FURLONG_KERNEL_LEVEL");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_no_server_takes_is_refused) {
+  const scratch_folder folder;
+  for (const auto& name :
+       {std::string("rack\n1"), std::string("\x1b[31m"), std::string("\xff"), std::string(257, 'a')}) {
+    const auto done = run_furlong(folder, {"aggregate", "--server", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--name",
+                                           name, "--insecure", "--give-up", "1"});
+    BOOST_TEST(done.code == 2);
+    BOOST_TEST(done.err.starts_with("furlong: --name: "), done.err);
+  }
 }
 
 namespace {

@@ -242,10 +242,11 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(timelines)
 
 BOOST_AUTO_TEST_CASE(begin_with_the_round_and_are_sorted_by_end) {
-  const auto line =
-      timeline_of(timed({{7, 1001.0, 1050.0, "folded"}, {1234, 1000.0, 1020.0, "dropped"}, {9, 1000.0, 1060.0, "late"}},
-                        1000, 1060),
-                  100.0);
+  const auto line = timeline_of(timed({{7, 1001.0, 1050.0, false, "folded"},
+                                       {1234, 1000.0, 1020.0, false, "dropped"},
+                                       {9, 1000.0, 1060.0, true, "late"}},
+                                      1000, 1060),
+                                100.0);
   BOOST_REQUIRE(line.tasks.size() == 3U);
   BOOST_TEST(line.tasks[0].client == 1234U);
   BOOST_TEST(line.tasks[0].ended == 20.0);
@@ -257,17 +258,19 @@ BOOST_AUTO_TEST_CASE(begin_with_the_round_and_are_sorted_by_end) {
   BOOST_TEST(has(svg, "deadline, 1 min 40 s"));
   BOOST_TEST(has(svg, "3 tasks, from start to end"));
   BOOST_TEST(has(svg, "still at work when the round ends"));
+  BOOST_TEST(has(svg, "client 9, late: 0.00 s to after the round"));
+  BOOST_TEST(count(svg, ">at work</td>") == 1U);
   BOOST_TEST(count(svg, "<tr>") == 4U);
 }
 
 BOOST_AUTO_TEST_CASE(mark_a_deadline_that_ended_the_round_once) {
-  const auto line = timeline_of(timed({{7, 0.0, 50.0, "folded"}}, 0, 600), 600.0);
+  const auto line = timeline_of(timed({{7, 0.0, 50.0, false, "folded"}}, 0, 600), 600.0);
   BOOST_REQUIRE(line.moments.size() == 1U);
   BOOST_TEST(line.moments[0].name == "deadline: the round ends");
 }
 
 BOOST_AUTO_TEST_CASE(show_the_begin_where_tasks_began_before) {
-  const auto line = timeline_of(timed({{7, 40.0, 150.0, "folded"}}, 100, 160), std::nullopt);
+  const auto line = timeline_of(timed({{7, 40.0, 150.0, false, "folded"}}, 100, 160), std::nullopt);
   BOOST_REQUIRE(line.moments.size() == 2U);
   BOOST_TEST(line.moments[0].name == "the round begins");
   BOOST_TEST(has(render(line, 1), "-1 min 00 s to 50.0 s"));
@@ -275,9 +278,9 @@ BOOST_AUTO_TEST_CASE(show_the_begin_where_tasks_began_before) {
 
 BOOST_AUTO_TEST_CASE(cut_off_stragglers) {
   std::vector<task_figures> tasks;
-  for (std::uint64_t i = 0; i < 40; ++i) tasks.push_back({i, 0.0, 10.0 + static_cast<double>(i), "folded"});
+  for (std::uint64_t i = 0; i < 40; ++i) tasks.push_back({i, 0.0, 10.0 + static_cast<double>(i), false, "folded"});
   BOOST_TEST(!has(render(timeline_of(timed(tasks, 0, 50), std::nullopt), 1), "cut off"));
-  tasks.push_back({99, 0.0, 5000.0, "late"});
+  tasks.push_back({99, 0.0, 5000.0, false, "late"});
   const auto svg = render(timeline_of(timed(tasks, 0, 50), std::nullopt), 1);
   BOOST_TEST(has(svg, "1 bar cut off at the edge"));
   BOOST_TEST(has(svg, "1 h 23 min"));  // the table tells
@@ -285,9 +288,9 @@ BOOST_AUTO_TEST_CASE(cut_off_stragglers) {
 
 BOOST_AUTO_TEST_CASE(survive_odd_times) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const auto none = timeline_of(timed({{1, nan, 5.0, "folded"}}, 0, 10), std::nullopt);
+  const auto none = timeline_of(timed({{1, nan, 5.0, false, "folded"}}, 0, 10), std::nullopt);
   BOOST_TEST(none.tasks.empty());
-  const auto point = render(timeline_of(timed({{1, 0.0, 0.0, "eaten <b>"}}, 0, 0), std::nullopt), 1);
+  const auto point = render(timeline_of(timed({{1, 0.0, 0.0, false, "eaten <b>"}}, 0, 0), std::nullopt), 1);
   BOOST_TEST(has(point, "eaten &lt;b&gt;"));
   BOOST_TEST(!has(point, "nan"));
   BOOST_TEST(colour_of("eaten") == 7U);

@@ -180,6 +180,26 @@ BOOST_AUTO_TEST_CASE(runs_without_virtual_time_have_none_of_it) {
     BOOST_TEST(!has(html, absent), absent);
 }
 
+// Its keys are those of a simulation, its seconds are not.
+BOOST_AUTO_TEST_CASE(a_federation_has_no_virtual_time) {
+  auto run = read("sparse");
+  run.summary->clock = "real";
+  const auto html = page(run);
+  BOOST_TEST(has(html, "<h2>Learning over time</h2>"));
+  BOOST_TEST(has(html, "RMSE by time"));
+  BOOST_TEST(has(html, "<dt>Time to target</dt><dd><b>6 h 10 min</b>"));
+  BOOST_TEST(!has(html, "Availability over the day"));
+  for (const auto* absent : {"irtual time", "virtual 2", "virtual hour"}) BOOST_TEST(!has(html, absent), absent);
+  BOOST_TEST(!has(comparison_table({&run, 1}), "virtual"));
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_run_trains_more_than_no_clients_a_second) {
+  auto run = read("sparse");
+  run.summary->clients_per_second = 0.0625;
+  BOOST_TEST(has(page(run), "<dt>Clients per second</dt><dd><b>0.0625</b>"));
+  BOOST_TEST(has(comparison_table({&run, 1}), "0.0625"));
+}
+
 BOOST_AUTO_TEST_CASE(a_comparison_has_columns_that_any_run_has) {
   const std::vector<run_record> runs{read("sparse"), read("async"), read("furl")};
   const auto text = comparison_table(runs);

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <sstream>
+#include <sys/stat.h>
 
 #include "tests/tools/command.hpp"
 
@@ -305,6 +306,71 @@ BOOST_AUTO_TEST_CASE(validate_says_everything_at_once) {
   const auto json = run_furlong(folder, {"validate", "tests/scenarios/broken/missing-keys.toml", "--format", "json"});
   BOOST_TEST(json.code == 2);
   BOOST_TEST(nlohmann::json::parse(json.out)["problems"].size() >= 5U);
+}
+
+BOOST_AUTO_TEST_CASE(validate_says_what_the_data_come_to) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl").string();
+  const auto done = run_furlong(folder, {"validate", scenario, "--format", "json"});
+  BOOST_REQUIRE(done.code == 0);
+  const auto data = nlohmann::json::parse(done.out)["data"];
+  BOOST_TEST(data["clients"] == 120);
+  BOOST_TEST(data["training"] == 96);
+  BOOST_TEST(data["unseen_test"] == 12);
+  BOOST_TEST(data["items"] == 60);
+  // Of 20 ratings each, 8 in 10 are to train on.
+  BOOST_TEST(std::abs(data["examples"]["train"].get<int>() - 96 * 16) <= 96 * 2);
+  std::uint64_t all = 0;
+  for (const auto& [part, count] : data["examples"].items()) all += count.get<std::uint64_t>();
+  BOOST_TEST(std::abs(static_cast<int>(all) - 120 * 20) <= 120 * 4);
+  const auto text = run_furlong(folder, {"validate", scenario}).out;
+  BOOST_TEST(text.find("data: 120 clients (96 to train; unseen: 12 for validation, 12 for the test), 60 items, " +
+                       std::to_string(all) + " examples (") != std::string::npos,
+             text);
+}
+
+// What a scenario holds may come from anywhere: a terminal must not obey it.
+BOOST_AUTO_TEST_CASE(messages_have_no_control_characters) {
+  const scratch_folder folder;
+  const auto raw = [](const std::string& text) {
+    return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n'; });
+  };
+  const auto odd = folder / "odd\x1b[31m.toml";
+  std::ofstream(odd) << "[scenario]\nname = \"a\\u001b[2Jb\"\n\"sp\\u001b[1meed\" = 2\n";
+  for (const char* command : {"validate", "run", "test", "sweep"}) {
+    const auto done = run_furlong(folder, {command, odd.string()});
+    BOOST_TEST(done.code == 2, command);
+    BOOST_TEST(done.err.find("odd?[31m.toml") != std::string::npos, done.err);
+    BOOST_TEST(!raw(done.err + done.out), command);
+  }
+  BOOST_TEST(!raw(run_furlong(folder, {"run", "\x1b[31mgone.toml"}).err));
+  BOOST_TEST(!raw(run_furlong(folder, {"\x1b[31mrun"}).err));
+  std::filesystem::rename(small_scenario(folder, "furl", 5), odd);
+  BOOST_REQUIRE(run_furlong(folder, {"run", odd.string(), "--out", (folder / "o\x1b[31mut").string()}).code == 0);
+  BOOST_TEST(!raw(read_file(folder / "o\x1b[31mut" / "log.txt")));
+}
+
+BOOST_AUTO_TEST_CASE(a_pipe_in_place_of_data_is_refused) {
+  const scratch_folder folder;
+  std::filesystem::create_directories(folder / "ml-1m");
+  BOOST_REQUIRE(::mkfifo((folder / "ml-1m" / "ratings.dat").c_str(), 0600) == 0);
+  ::setenv("FURLONG_DATA", folder.path().c_str(), 1);
+  const auto done = run_furlong(folder, {"run", "scenarios/movielens-furl.toml", "--out", (folder / "run").string()});
+  ::unsetenv("FURLONG_DATA");
+  BOOST_TEST(done.code == 3);
+  BOOST_TEST(done.err.find("is not a regular file") != std::string::npos, done.err);
+}
+
+BOOST_AUTO_TEST_CASE(store_ls_prints_one_object) {
+  const scratch_folder folder;
+  const auto out = folder / "run";
+  BOOST_REQUIRE(run_furlong(folder, {"run", small_scenario(folder, "furl").string(), "--out", out.string()}).code == 0);
+  const auto listed = run_furlong(folder, {"store", "ls", out.string(), "--format", "json"});
+  const auto object = nlohmann::json::parse(listed.out);
+  BOOST_REQUIRE(object.is_object());
+  BOOST_TEST(object["clients"].size() == summary_of(out)["private_clients"].get<std::size_t>());
+  BOOST_TEST(object["clients"][0]["version"].get<int>() >= 1);
+  BOOST_TEST(object["shards"].get<int>() >= 1);
 }
 
 BOOST_AUTO_TEST_CASE(validate_excuses_only_data_that_are_not_there) {

@@ -4,6 +4,8 @@
 #include "federated/round.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
+#include "tools/expiry_watch.hpp"
+#include "tools/failure.hpp"
 #include "tools/json.hpp"
 
 using namespace furlong;
@@ -117,6 +119,40 @@ BOOST_AUTO_TEST_CASE(private_staleness_counts_versions_and_virtual_seconds_since
   const auto real = of.summary();
   BOOST_TEST(real["private_staleness"]["max"] == 99);
   BOOST_TEST(!real.contains("private_staleness_seconds"));
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_before_1970_is_told) {
+  BOOST_TEST(furlong::tools::check_environment(0).has_value());
+  const auto early = furlong::tools::check_environment(-1);
+  BOOST_REQUIRE(!early.has_value());
+  BOOST_TEST((early.error().what == furlong::error::kind::runtime));
+  BOOST_TEST(early.error().text().starts_with("the clock: is before 1970"));
+}
+
+BOOST_AUTO_TEST_CASE(certificates_that_expire_are_told_of_once_before_and_once_after) {
+  using namespace std::chrono_literals;
+  const furlong::actors::tls::instant start{1'000'000'000s};
+  furlong::actors::tls::tier_credentials soon;
+  soon.certificate = "soon.pem";
+  soon.until = start + std::chrono::days(3);  // told when the process started
+  furlong::actors::tls::tier_credentials later;
+  later.certificate = "later.pem";
+  later.until = start + std::chrono::days(20);
+  furlong::tools::expiry_notices notices({soon, later}, start);
+  const auto said = [&](int days) {
+    std::string all;
+    for (const auto& text : notices.due(start + std::chrono::days(days)))
+      all += text.substr(0, text.find(" at ")) + "|";
+    return all;
+  };
+  BOOST_TEST(said(0) == "");
+  BOOST_TEST(said(2) == "");
+  BOOST_TEST(said(3) == "soon.pem: expired|");
+  BOOST_TEST(said(5) == "");
+  BOOST_TEST(said(6) == "later.pem: expires|");
+  BOOST_TEST(said(7) == "");
+  BOOST_TEST(said(20) == "later.pem: expired|");
+  BOOST_TEST(said(21) == "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // furlong sweep: what it leaves, how it goes on, how failures are told.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <sys/file.h>
 
 #include "tests/tools/command.hpp"
 
@@ -60,6 +61,11 @@ BOOST_AUTO_TEST_CASE(every_combination_is_run_compared_and_kept) {
   const auto second = run_furlong(folder, sweep(scenario, out, larger));
   BOOST_REQUIRE_MESSAGE(second.code == 0, second.err);
   BOOST_TEST(has(second.err, "6 runs, 4 finished before"), second.err);
+  const auto csv = read_file(out / "sweep.csv");
+  BOOST_TEST(std::count(csv.begin(), csv.end(), '\n') == 7);
+  BOOST_TEST(std::count(csv.begin(), csv.end(), '\r') == 0);
+  BOOST_TEST(csv.ends_with('\n'));
+  BOOST_TEST(!csv.ends_with("\n\n"));
   BOOST_TEST((std::filesystem::last_write_time(kept / "summary.json") == written));
   BOOST_TEST(count_status(out, "done") == 6U);
 
@@ -228,6 +234,29 @@ BOOST_AUTO_TEST_CASE(a_stopped_sweep_goes_on_and_ends_like_one_that_was_not) {
   const auto whole = folder / "whole";
   BOOST_REQUIRE(run_furlong(folder, {"run", scenario.string(), "--out", whole.string()}).code == 0);
   BOOST_TEST(summary_of(out / "small-seed=1")["model_sha256"] == summary_of(whole)["model_sha256"]);
+}
+
+// A sweep that is killed leaves processes, which go on to the end of their round.
+BOOST_AUTO_TEST_CASE(a_sweep_after_a_kill_waits_for_what_the_first_one_left) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl", 400);
+  const auto out = folder / "sweep";
+  const std::vector<std::string> grid = {"--seeds", "1,2", "--jobs", "2"};
+  furlong_process killed(folder, sweep(scenario, out, grid));
+  const auto checkpoint = out / "small-seed=1" / "checkpoint";
+  for (int i = 0; i < 60000 && !std::filesystem::exists(checkpoint); ++i) ::usleep(1000);
+  killed.send(SIGKILL);
+  static_cast<void>(killed.wait());
+  const int log = ::open((out / "logs" / "small-seed=1.stderr").c_str(), O_RDONLY | O_CLOEXEC);
+  BOOST_REQUIRE(log >= 0);
+  while (::flock(log, LOCK_EX) != 0) ::usleep(1000);  // as if that process took long
+  furlong_process again(folder, sweep(scenario, out, grid));
+  const auto waits = [&] { return has(again.err(), "note: small-seed=1: waiting until the process"); };
+  for (int i = 0; i < 60000 && !waits(); ++i) ::usleep(1000);
+  BOOST_TEST(waits(), again.err());
+  ::close(log);
+  BOOST_TEST(again.wait() == 0, again.err());
+  BOOST_TEST(count_status(out, "done") == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(smoke_sweeps_the_small_variant) {

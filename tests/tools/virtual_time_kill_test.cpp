@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_killed_run_leaves_no_trace_of_whom_it_erases) {
       const auto begun = folder / ("begun-" + layout);
       const timed_run short_run(folder, stays, begun, {"--set", "scenario.rounds=40"});
       const auto listed = run_furlong(folder, {"store", "ls", begun.string(), "--format", "json"});
-      const int client = json::parse(listed.out).at(0)["client"].get<int>();
+      const int client = json::parse(listed.out)["clients"].at(0)["client"].get<int>();
       const auto secret = bytes_of_client(folder, begun, client);
       BOOST_TEST(holds(begun / "private", secret));
 

@@ -2,7 +2,8 @@
 
 namespace furlong::tools::dashboard {
 
-connection_queue::connection_queue(std::size_t threads, std::size_t most) : most_(most) {
+connection_queue::connection_queue(std::size_t threads, std::size_t most, std::atomic<std::size_t>& waiting)
+    : most_(most), count_(waiting) {
   for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -10,6 +11,7 @@ void connection_queue::enqueue(std::function<void()> answer) {
   std::unique_lock lock(mutex_);
   emptied_.wait(lock, [this] { return waiting_.size() < most_; });
   waiting_.push_back(std::move(answer));
+  count_ = waiting_.size();
   filled_.notify_one();
 }
 
@@ -29,6 +31,7 @@ void connection_queue::work() {
     if (waiting_.empty()) return;
     const auto answer = std::move(waiting_.front());
     waiting_.pop_front();
+    count_ = waiting_.size();
     emptied_.notify_one();
     lock.unlock();
     answer();

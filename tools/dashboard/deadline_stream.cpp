@@ -27,13 +27,19 @@ bool poll_once(int socket, short what, std::chrono::milliseconds longest) {
 
 }  // namespace
 
-deadline_stream::deadline_stream(int socket, const http_limits& limits, const std::atomic<bool>& stopping)
-    : socket_(socket), limits_(limits), stopping_(stopping), until_(clock::now() + limits.to_ask) {}
+deadline_stream::deadline_stream(int socket, const http_limits& limits, const std::atomic<bool>& stopping,
+                                 const std::atomic<std::size_t>& waiting)
+    : socket_(socket),
+      limits_(limits),
+      stopping_(stopping),
+      waiting_(waiting),
+      until_(clock::now() + limits.to_ask),
+      until_when_busy_(clock::now() + limits.to_ask_when_busy) {}
 
 deadline_stream::~deadline_stream() {
   // Closed with bytes unread, the connection would be reset, and the answer may be lost with it.
   ::shutdown(socket_, SHUT_WR);
-  const auto until = clock::now() + linger;
+  const auto until = clock::now() + (waiting_ > 0 ? 0ms : linger);
   for (std::size_t drained = 0; drained < most_linger && clock::now() < until && !stopping_;) {
     if (!poll_once(socket_, POLLIN, look_up_every)) continue;
     const auto got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
@@ -45,8 +51,11 @@ deadline_stream::~deadline_stream() {
 
 bool deadline_stream::wait_for(short what) const {
   while (!stopping_) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until_ - clock::now());
+    const auto now = clock::now();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until_ - now);
     if (left <= 0ms) return false;
+    // What has come is still taken: it is only waiting that ends.
+    if (waiting_ > 0 && now >= until_when_busy_) return poll_once(socket_, what, 0ms);
     if (poll_once(socket_, what, std::min<std::chrono::milliseconds>(left, look_up_every))) return true;
   }
   return false;
@@ -99,6 +108,7 @@ ssize_t deadline_stream::write(const char* from, std::size_t size) {
   if (!answering_) {
     answering_ = true;
     until_ = clock::now() + limits_.to_listen;
+    until_when_busy_ = clock::now() + limits_.to_listen_when_busy;
   }
   if (send_all(from, size)) return static_cast<ssize_t>(size);
   failure_ = failure::closed;
@@ -107,7 +117,7 @@ ssize_t deadline_stream::write(const char* from, std::size_t size) {
 
 void deadline_stream::answer_failure() {
   if (failure_ != failure::slow && failure_ != failure::large) return;
-  until_ = clock::now() + look_up_every;
+  until_ = until_when_busy_ = clock::now() + look_up_every;
   const auto what = failure_ == failure::slow ? too_slow : too_large;
   static_cast<void>(send_all(what.data(), what.size()));
 }

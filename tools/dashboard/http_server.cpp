@@ -47,7 +47,7 @@ class signals_blocked {
 
 http_server::http_server(std::map<std::string, http_handler> routes, http_limits limits)
     : routes_(std::move(routes)), limits_(limits) {
-  new_task_queue = [this] { return new connection_queue(limits_.threads, limits_.waiting); };
+  new_task_queue = [this] { return new connection_queue(limits_.threads, limits_.waiting, waiting_); };
   set_socket_options(allow_quick_restart);
   set_default_headers(usual_headers());
   set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
@@ -97,7 +97,7 @@ void http_server::serve(const std::string& host, std::uint16_t port) {
 }
 
 bool http_server::process_and_close_socket(socket_t socket) {
-  deadline_stream stream(socket, limits_, stopping_);
+  deadline_stream stream(socket, limits_, stopping_, waiting_);
   bool closed = false;
   process_request(stream, true, closed, [](httplib::Request& request) {
     // Many ranges of one page make a long answer, and compression is dear; neither is needed.

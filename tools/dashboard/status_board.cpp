@@ -68,6 +68,7 @@ status_board::status_board(board_clock clocks) : clocks_(std::move(clocks)), pub
 void status_board::publish(live_status now) {
   const std::scoped_lock lock(mutex_);
   std::swap(live_, now);  // the old one is freed after the lock
+  shown_ = now_;
   published_ = true;
   published_at_ = clocks_.steady();
 }
@@ -75,31 +76,32 @@ void status_board::publish(live_status now) {
 void status_board::round_ended(const federated::round_report& report, double seconds) {
   const std::scoped_lock lock(mutex_);
   rounds_.add(record_of(report, seconds, clocks_.wall()));
+  now_.version = report.version;
   for (std::size_t i = 0; i < report.staleness.size(); ++i) {
     const std::size_t at = std::min(i, most_staleness - 1);
-    if (staleness_.size() <= at) staleness_.resize(at + 1);
-    staleness_[at] += report.staleness[i];
+    if (now_.staleness.size() <= at) now_.staleness.resize(at + 1);
+    now_.staleness[at] += report.staleness[i];
   }
 }
 
 void status_board::evaluated(const federated::evaluation_report& report) {
   const std::scoped_lock lock(mutex_);
   // At the end of a run the best of its models may be evaluated again.
-  if (!learning_.empty() && report.version < learning_.back().version) return;
+  if (!now_.learning.empty() && report.version < now_.learning.back().version) return;
   evaluation_record point{report.version, clocks_.wall(), report.validation, report.seen, report.unseen};
   // The newest is always there; unless it is one of those to keep, the next one takes its place.
   if (evaluations_ > 0 && (evaluations_ - 1) % keep_every_ != 0)
-    learning_.back() = std::move(point);
+    now_.learning.back() = std::move(point);
   else
-    learning_.push_back(std::move(point));
+    now_.learning.push_back(std::move(point));
   ++evaluations_;
-  if (learning_.size() <= most_points) return;
+  if (now_.learning.size() <= most_points) return;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < learning_.size(); i += 2) {
-    if (kept != i) learning_[kept] = std::move(learning_[i]);
+  for (std::size_t i = 0; i < now_.learning.size(); i += 2) {
+    if (kept != i) now_.learning[kept] = std::move(now_.learning[i]);
     ++kept;
   }
-  learning_.resize(kept);
+  now_.learning.resize(kept);
   keep_every_ *= 2;
 }
 
@@ -107,8 +109,8 @@ void status_board::happened(event_record what) {
   const std::scoped_lock lock(mutex_);
   what.number = ++events_told_;
   if (what.at == 0) what.at = clocks_.wall();
-  events_.push_back(std::move(what));
-  if (events_.size() > most_events) events_.pop_front();
+  now_.events.push_back(std::move(what));
+  if (now_.events.size() > most_events) now_.events.pop_front();
 }
 
 void status_board::happened(const federated::run_event& what) {
@@ -128,10 +130,12 @@ federation_status status_board::put_together(bool rounds) const {
   out.published = published_;
   out.now = clocks_.wall();
   out.published_age = clocks_.steady() - published_at_;
+  const auto& all = published_ ? shown_ : now_;
   if (rounds) out.rounds = rounds_.since(0);
-  out.learning = learning_;
-  out.staleness = staleness_;
-  out.events.assign(events_.begin(), events_.end());
+  std::erase_if(out.rounds, [&](const round_record& one) { return one.last > all.version; });
+  out.learning = all.learning;
+  out.staleness = all.staleness;
+  out.events.assign(all.events.begin(), all.events.end());
   return out;
 }
 

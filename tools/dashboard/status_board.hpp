@@ -38,6 +38,7 @@ class status_board {
   /// What the protocol writes down.
   void happened(const federated::run_event& what);
 
+  /// All as of the last publication: what was told since comes with the next one, so that a reader sees one moment.
   [[nodiscard]] federation_status snapshot() const;
   /// The same without the rounds, which are most of it.
   [[nodiscard]] federation_status snapshot_without_rounds() const;
@@ -47,6 +48,13 @@ class status_board {
   [[nodiscard]] double silence() const;
 
  private:
+  /// What was told, and has no place in live_status.
+  struct told {
+    std::uint64_t version = 0;  ///< of the last round that ended
+    std::vector<evaluation_record> learning;
+    std::vector<std::uint64_t> staleness;
+    std::deque<event_record> events;
+  };
   [[nodiscard]] federation_status put_together(bool rounds) const;
 
   board_clock clocks_;
@@ -55,11 +63,10 @@ class status_board {
   bool published_ = false;
   double published_at_;  ///< steady
   round_history rounds_;
-  std::vector<evaluation_record> learning_;
+  told now_;
+  told shown_;                     ///< as of the last publication
   std::uint64_t keep_every_ = 1;   ///< of the evaluations
   std::uint64_t evaluations_ = 0;  ///< told so far
-  std::vector<std::uint64_t> staleness_;
-  std::deque<event_record> events_;
   std::uint64_t events_told_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "tools/grid/sweep_folder.hpp"
 
+#include <csignal>
 #include <fmt/format.h>
 
 #include "tools/child_runs.hpp"
@@ -51,6 +52,9 @@ result<sweep_folder> sweep_folder::open(const std::filesystem::path& root) {
 void sweep_folder::read_summary(sweep_run& of) const { of.row.summary = read_object(run(of) / "summary.json"); }
 
 result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
+  wait_for_earlier(log(of, ".stderr"), [&] {
+    fmt::print(stderr, "note: {}: waiting until the process that an earlier sweep left has stopped\n", of.row.run);
+  });
   const run_directory folder(run(of));
   if (!folder.vacant() && !std::filesystem::exists(folder.scenario())) remove_false_start(folder.root());
   if (folder.vacant()) return {};
@@ -72,8 +76,10 @@ void sweep_folder::take(sweep_run& of, int code) const {
   read_summary(of);
   of.row.why.clear();
   of.row.code = code;
-  if (code == interrupted) {
+  // By a signal: before it watched for one.
+  if (code == interrupted || code == 128 + SIGINT || code == 128 + SIGTERM) {
     of.row.status = run_status::waiting;
+    of.row.why = "was stopped";
   } else if (!of.row.summary.is_null() && (code == done || of.row.summary.contains("failed"))) {
     judge(of.row);
   } else {

@@ -60,7 +60,7 @@ std::string csv_field(const json& value) {
 std::string csv_line(const std::vector<std::string>& fields) {
   std::string line;
   for (std::size_t i = 0; i < fields.size(); ++i) line += (i > 0 ? "," : "") + fields[i];
-  return line + "\r\n";
+  return line;
 }
 
 /// A column of the table: a figure, and how it is written.
@@ -203,7 +203,7 @@ std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<swee
                                        std::to_string(row.point.seed)};
     for (std::size_t a = 0; a < axes.size(); ++a) fields.push_back(csv_field(axes[a].values[row.point.at[a]].shown));
     for (const auto& key : keys) fields.push_back(csv_field(figures[i].value(key, json())));
-    text += csv_line(fields);
+    text += "\n" + csv_line(fields);
   }
   return text;
 }

@@ -30,7 +30,8 @@ struct sweep_row {
 /// "figures"}]}: figures are all numbers and texts of summary.json by dotted key, lists left out.
 [[nodiscard]] nlohmann::ordered_json sweep_json(const std::string& scenario, const std::vector<grid_axis>& axes,
                                                 const std::vector<sweep_row>& rows);
-/// A line per run: run, status, seed, the grid's keys, then every figure that some run has. Quoted as RFC 4180 says.
+/// A line per run: run, status, seed, the grid's keys, then every figure that some run has. Quoted as RFC 4180 says; no
+/// line break after the last line.
 [[nodiscard]] std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
 /// A line per combination: the mean over its seeds, and with two or more +- their sample standard deviation; of how
 /// many runs. Those that failed are told and left out. A figure that not all of the others have, such as the time to a

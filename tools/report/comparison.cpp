@@ -98,8 +98,9 @@ void add_time_and_fairness(std::vector<comparison_column>& to, std::span<const r
   const auto gini = [](std::optional<double> v) { return v ? fixed(*v, 3) : written(v, {}); };
   const auto count = [](std::optional<double> v) { return written(v, number_style::count); };
   const auto reached = [&](std::optional<double> v) { return v && std::isinf(*v) ? "not reached" : time(v); };
-  add_column(to, runs, "virtual time", "to target", time_to_target_of, reached, better::smaller);
-  add_column(to, runs, "virtual time", "in all", virtual_seconds_of, time, better::neither);
+  const std::string clock(time_word(runs));
+  add_column(to, runs, clock, "to target", time_to_target_of, reached, better::smaller);
+  add_column(to, runs, clock, "in all", virtual_seconds_of, time, better::neither);
   add_column(
       to, runs, "tasks", "wasted", [](const auto& run) { return from_summary(run, &run_summary::wasted_share); }, share,
       better::smaller);
@@ -272,7 +273,8 @@ std::vector<comparison_column> compare(std::span<const run_record> runs) {
       [](const auto& run) { return unless_zero(traffic_of(run).down_per_task()); }, megabytes, better::smaller);
   add_column(
       columns, runs, "clients", "per s",
-      [](const auto& run) { return from_summary(run, &run_summary::clients_per_second); }, count, better::larger);
+      [](const auto& run) { return from_summary(run, &run_summary::clients_per_second); },
+      [](std::optional<double> v) { return written(v, number_style::rate); }, better::larger);
   add_column(
       columns, runs, "clients", "private",
       [](const auto& run) -> std::optional<double> {

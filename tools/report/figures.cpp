@@ -167,10 +167,10 @@ series over_time(const run_record& run, const round_value& value) {
   return points;
 }
 
-chart by_time(const std::string& title, number_style style) {
+chart by_time(const std::string& title, number_style style, std::string_view clock) {
   chart plot;
   plot.title = title;
-  plot.x_label = "virtual time";
+  plot.x_label = clock;
   plot.x_style = number_style::seconds;
   plot.y_style = style;
   return plot;
@@ -178,18 +178,19 @@ chart by_time(const std::string& title, number_style style) {
 
 // One run: a curve a group in each plot. Several: a plot a group, and a curve a run in each.
 figure_group learning_in_time(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  figure_group to{"Learning in virtual time", "", {}};
+  const auto clock = time_word(runs);
+  figure_group to{clock == "time" ? "Learning over time" : "Learning in virtual time", "", {}};
   const auto name = [](std::size_t group) { return std::string(evaluation_groups[group]); };
   const bool alone = runs.size() == 1;
   for (const auto& which : metrics) {
-    auto plot = by_time(which.title, which.style);
+    auto plot = by_time(which.title, which.style, clock);
     for (std::size_t group = 0; alone && group < evaluation_groups.size(); ++group)
       plot.curves.push_back({name(group), group, over_time(runs.front(), metric_of(group, which)), false});
     add(to, std::move(plot));
   }
   for (std::size_t group = 0; !alone && group < evaluation_groups.size(); ++group)
     for (const auto& which : metrics) {
-      auto plot = by_time(which.title + (", " + name(group)) + " clients", which.style);
+      auto plot = by_time(which.title + (", " + name(group)) + " clients", which.style, clock);
       for (std::size_t i = 0; i < runs.size(); ++i)
         plot.curves.push_back({labels[i], i, over_time(runs[i], metric_of(group, which)), false});
       add(to, std::move(plot));

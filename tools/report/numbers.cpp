@@ -63,6 +63,7 @@ std::string written(std::optional<double> value, number_style style) {
     case number_style::percent: return fixed(*value * 100.0, 2) + " %";
     case number_style::count:
       return *value < 0 || *value > 1e18 ? plain(*value) : grouped(static_cast<std::uint64_t>(std::llround(*value)));
+    case number_style::rate: return written(value, *value >= 10 ? number_style::count : number_style::plain);
     case number_style::mean: return mean(*value);
     case number_style::bytes: return bytes(*value);
     case number_style::seconds: return duration(*value);

@@ -115,6 +115,7 @@ std::optional<bar_chart> outcomes_by_round(const run_record& run) {
 }
 
 std::optional<bar_chart> availability_by_hour(const run_record& run) {
+  if (time_word(run) == "time") return std::nullopt;  // since a federation began: no hour of the day
   constexpr double hour = 3600.0;
   constexpr double day = 24.0 * hour;
   std::array<std::uint64_t, 24> probed{};

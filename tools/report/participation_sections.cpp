@@ -57,7 +57,7 @@ std::string private_state(const run_record& run) {
   if (!run.summary || !run.summary->private_staleness || run.summary->private_clients == 0U) return {};
   std::vector<table_row> rows{staleness_row("rounds", *run.summary->private_staleness, false)};
   if (run.summary->private_staleness_seconds)
-    rows.push_back(staleness_row("virtual time", *run.summary->private_staleness_seconds, true));
+    rows.push_back(staleness_row(time_word(run), *run.summary->private_staleness_seconds, true));
   return "<h2>Private staleness</h2>\n" +
          html_table(
              "How long ago a client\u2019s private values were last trained.",

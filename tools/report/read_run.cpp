@@ -61,13 +61,14 @@ void read_outcomes(json_fields& fields, round_figures& round) {
     std::optional<double> started;
     std::optional<double> ended;
     auto& task = round.spans.emplace_back();
-    for (const auto* key : {"client", "started", "ended", "outcome"}) span.require(key);
+    for (const auto* key : {"client", "started", "outcome"}) span.require(key);
     span.read("client", task.client);
     span.read("started", started);
     span.read("ended", ended);
     span.read("outcome", task.outcome);
     task.started = started.value_or(0.0);
-    task.ended = ended.value_or(task.started);
+    task.at_work = !ended;
+    task.ended = ended ? *ended : round.ended.value_or(task.started);
   });
 }
 
@@ -222,6 +223,7 @@ void read_figures(json_fields& fields, run_summary& to) {
   fields.read("rounds", to.rounds);
   fields.read("model_sha256", to.model_sha256);
   fields.read("private_sha256", to.private_sha256);
+  fields.read("clock", to.clock);
   fields.read("wall_seconds", to.wall_seconds);
   fields.read("cpu_seconds", to.cpu_seconds);
   fields.read("train_seconds", to.train_seconds);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,7 +44,8 @@ struct task_figures {
   std::uint64_t client = 0;
   double started = 0.0;
   double ended = 0.0;
-  std::string outcome;  ///< "folded", "late", ...
+  bool at_work = false;  ///< it had not ended when the round did, which is `ended`
+  std::string outcome;   ///< "folded", "late", ...
 };
 
 /// How much the clients' updates weighed in one tensor; 1 is an equal share. Their mean is 1.
@@ -121,6 +123,7 @@ struct run_summary {
   std::string failed;   ///< why it came to nothing, though it ran to its end; empty: it did not
   std::string kernel_level, model_sha256, private_sha256;
   std::uint64_t rounds = 0;
+  std::string clock;  ///< "real" or "virtual": what `virtual_seconds` and times of rounds were measured by
   std::optional<double> wall_seconds, cpu_seconds, train_seconds, virtual_seconds;
   std::optional<double> clients_per_second, examples_per_second;
   std::uint64_t bytes_up = 0, bytes_down = 0;
@@ -172,6 +175,16 @@ struct run_record {
   std::optional<embedding_figures> embeddings;  ///< private values: only where they were asked for
   std::vector<std::string> notes;               ///< what was missing or left out, for people
 };
+
+/// What its times are called: those of a federation of processes are not virtual, though the keys are the same.
+[[nodiscard]] inline std::string_view time_word(const run_record& run) {
+  return run.summary && run.summary->clock == "real" ? "time" : "virtual time";
+}
+[[nodiscard]] inline std::string_view time_word(std::span<const run_record> runs) {
+  for (const auto& run : runs)
+    if (time_word(run) == "time") return "time";
+  return "virtual time";
+}
 
 /// Whether it ran to its end and came to nothing.
 [[nodiscard]] inline bool has_failed(const run_record& run) { return run.summary && !run.summary->failed.empty(); }

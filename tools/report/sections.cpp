@@ -51,7 +51,8 @@ std::string metric_cards(const evaluation_figures& eval) {
 std::string time_card(const run_summary& of) {
   std::vector<std::string> more;
   if (of.train_seconds) more.push_back("training " + duration(*of.train_seconds));
-  if (of.virtual_seconds && *of.virtual_seconds > 0) more.push_back("virtual " + duration(*of.virtual_seconds));
+  if (of.virtual_seconds && *of.virtual_seconds > 0)
+    more.push_back((of.clock == "real" ? "rounds " : "virtual ") + duration(*of.virtual_seconds));
   if (of.cpu_seconds) more.push_back("processor " + duration(*of.cpu_seconds));
   return card("Time", of.wall_seconds ? duration(*of.wall_seconds) : written({}, number_style::plain), more);
 }
@@ -68,13 +69,14 @@ std::string target_card(const run_summary& of) {
   const auto when = timed            ? duration(*target.virtual_seconds)
                     : target.version ? "round " + grouped(*target.version)
                                      : std::string("reached");
-  return card(timed ? "Virtual time to target" : "Target", when, more);
+  const auto title = !timed ? "Target" : of.clock == "real" ? "Time to target" : "Virtual time to target";
+  return card(title, when, more);
 }
 
 std::string speed_card(const run_summary& of) {
   std::vector<std::string> more;
   if (of.examples_per_second) more.push_back(written(of.examples_per_second, number_style::count) + " examples");
-  return card("Clients per second", written(of.clients_per_second, number_style::count), more);
+  return card("Clients per second", written(of.clients_per_second, number_style::rate), more);
 }
 
 // Rows of the accounting: an outcome, and what it consists of.

@@ -59,11 +59,8 @@ std::string told(double seconds) { return (seconds < 0.0 ? "-" : "") + duration(
 // A round that has what it needs does not wait to see how the others end.
 std::string note_of(const timeline& of, const axis& x) {
   std::string note;
-  const auto at_work = std::any_of(of.tasks.begin(), of.tasks.end(), [&](const task_figures& task) {
-    return (task.outcome == "late" || task.outcome == "surplus") &&
-           std::any_of(of.moments.begin(), of.moments.end(), [&](const auto& mark) { return mark.at == task.ended; });
-  });
-  if (at_work) note = "Tasks still at work when the round ends are drawn up to its end.";
+  if (std::any_of(of.tasks.begin(), of.tasks.end(), [](const auto& task) { return task.at_work; }))
+    note = "Tasks still at work when the round ends are drawn up to its end.";
   if (const auto cut = not_whole(of, x); cut > 0)
     note += (note.empty() ? "" : " ") + counted(cut, "bar") + " cut off at the edge: the table tells the whole times.";
   return note.empty() ? "" : "<p class=\"hint\">" + note + "</p>";
@@ -82,7 +79,7 @@ std::string tasks_of(const timeline& of, const frame& in, double height) {
            "\" width=\"" + fixed(std::max(1.0, to - from), 1) + "\" height=\"" + fixed(row - gap, 1) + "\"" +
            fill_of(colour_of(task.outcome)) + "><title>" +
            escape("client " + grouped(task.client) + ", " + task.outcome + ": " + told(task.started) + " to " +
-                  told(task.ended)) +
+                  (task.at_work ? "after the round" : told(task.ended))) +
            "</title></rect>";
   }
   return out;
@@ -158,7 +155,8 @@ std::string values(const timeline& of) {
   std::vector<table_row> rows;
   for (const auto& task : of.tasks)
     rows.push_back({{text_cell(grouped(task.client)), text_cell(task.outcome), number_cell(told(task.started)),
-                     number_cell(told(task.ended)), number_cell(duration(task.ended - task.started))},
+                     number_cell(task.at_work ? "at work" : told(task.ended)),
+                     number_cell(task.at_work ? "" : duration(task.ended - task.started))},
                     ""});
   return values_table(
       {{"client", "", false}, {"outcome", "", false}, {"start", "", true}, {"end", "", true}, {"took", "", true}},
@@ -199,7 +197,7 @@ std::string render(const timeline& of, std::size_t id) {
   const double height = height_of(of);
   frame in{axis_of(of), {}};
   thin_out(in.x);
-  const std::string x_label = "virtual time since the round began";
+  const std::string x_label = "time since the round began";
   std::string out = open_figure({of.title, of.title + " over " + x_label, describe(of), x_label, legend(of)}, id,
                                 height, top_of(of)) +
                     y_labels(of, height) + x_axis(in, x_label, height) + tasks_of(of, in, height) +

@@ -1,6 +1,7 @@
 // The threads that answer, and the connections that wait for one of them.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -14,7 +15,8 @@ namespace furlong::tools::dashboard {
 /// As the library's own pool, but bounded: when `most` wait, the thread that accepts connections waits too.
 class connection_queue final : public httplib::TaskQueue {
  public:
-  connection_queue(std::size_t threads, std::size_t most);
+  /// `waiting`: how many wait is kept there
+  connection_queue(std::size_t threads, std::size_t most, std::atomic<std::size_t>& waiting);
   void enqueue(std::function<void()> answer) override;
   /// What waits is answered still.
   void shutdown() override;
@@ -23,6 +25,7 @@ class connection_queue final : public httplib::TaskQueue {
   void work();
 
   const std::size_t most_;
+  std::atomic<std::size_t>& count_;
   std::mutex mutex_;
   std::condition_variable filled_;
   std::condition_variable emptied_;

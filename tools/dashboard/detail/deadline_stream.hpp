@@ -15,7 +15,9 @@ namespace furlong::tools::dashboard {
 /// client that sends a byte now and then is cut off like one that sends none. One thread.
 class deadline_stream final : public httplib::Stream {
  public:
-  deadline_stream(int socket, const http_limits& limits, const std::atomic<bool>& stopping);
+  /// `waiting`: connections that wait for a thread
+  deadline_stream(int socket, const http_limits& limits, const std::atomic<bool>& stopping,
+                  const std::atomic<std::size_t>& waiting);
   /// Closes, after a moment for the client to read what it was told.
   ~deadline_stream() override;
   deadline_stream(const deadline_stream&) = delete;
@@ -46,7 +48,9 @@ class deadline_stream final : public httplib::Stream {
   int socket_;
   const http_limits& limits_;
   const std::atomic<bool>& stopping_;
+  const std::atomic<std::size_t>& waiting_;
   clock::time_point until_;
+  clock::time_point until_when_busy_;
   bool answering_ = false;
   failure failure_ = failure::none;
   std::array<char, 4096> buffer_{};

@@ -12,6 +12,9 @@ struct http_limits {
   std::size_t request = 16'384;                 ///< bytes of a request; there is one per connection
   std::chrono::milliseconds to_ask{5'000};      ///< for the whole request
   std::chrono::milliseconds to_listen{10'000};  ///< for the whole answer
+  // The same while other connections wait for a thread. What a client that waited has to ask is there already.
+  std::chrono::milliseconds to_ask_when_busy{100};
+  std::chrono::milliseconds to_listen_when_busy{1'000};
 };
 
 }  // namespace furlong::tools::dashboard

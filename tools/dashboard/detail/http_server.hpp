@@ -42,6 +42,7 @@ class http_server final : private httplib::Server {
   std::map<std::string, http_handler> routes_;
   const http_limits limits_;
   std::atomic<bool> stopping_ = false;
+  std::atomic<std::size_t> waiting_ = 0;
   std::atomic<bool> ended_ = false;
   std::thread listener_;
 };

@@ -15,6 +15,7 @@ enum class number_style : std::uint8_t {
   percent,  ///< of a share: 0.433 is 43.3 %
   count,    ///< 12,345
   mean,     ///< of counts: 12,345, 97.4, 0.25
+  rate,     ///< a second: 12,345, 0.0625
   bytes,    ///< 12.3 MB, decimal units
   seconds   ///< a duration: 2 h 07 min
 };

@@ -1,0 +1,15 @@
+// Files with keys: who else could read them, or put another one in their place.
+#pragma once
+
+#include <filesystem>
+
+#include "models/result.hpp"
+
+namespace furlong::storage {
+
+/// Refuses a key file that is no regular file (a symbolic link is none), that belongs to another user than this process
+/// and root, that others may use, or whose folder lets everybody replace it: one with the sticky bit does not.
+/// Fails with kind data; the error names the remedy.
+[[nodiscard]] result<void> check_secret_file(const std::filesystem::path& file);
+
+}  // namespace furlong::storage
