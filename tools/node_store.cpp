@@ -107,7 +107,8 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
   }
   if (there && !same_start)
     if (auto same = check_start(e, place.folder); !same) return tl::unexpected(same.error());
-  auto values = open_private_store(e, place.folder, got.history, place.clients.last - place.clients.first + 1, true, {});
+  auto values =
+      open_private_store(e, place.folder, got.history, place.clients.last - place.clients.first + 1, true, {});
   if (!values) return tl::unexpected(values.error());
   return std::shared_ptr<federated::private_store>(std::move(*values));
 }

@@ -267,6 +267,7 @@ void fill(schema::Message::Builder root, const detached& message) {
   auto to = root.initDetached();
   to.setFirst(message.clients.first);
   to.setLast(message.clients.last);
+  to.setStrayed(message.strayed);
 }
 
 std::size_t words(const close_request& /*message*/) { return words_of<schema::CloseRequest>; }

@@ -334,6 +334,8 @@ struct Detached {
   # They cannot any more.
   first @0 :UInt32;
   last @1 :UInt32;
+  strayed @2 :Bool;
+  # Because of an aggregator that was lost: their node may live.
 }
 
 struct CloseRequest {

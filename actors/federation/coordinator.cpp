@@ -48,10 +48,10 @@ void send_down(self_pointer self, std::uint32_t to, downward what) {
 
 /// To where the clients are now. Those that are not reached ask again when they are.
 void send_verdicts(self_pointer self, const std::vector<federated::task_id>& tasks, protocol::verdict_kind what,
-                   std::uint64_t version = 0) {
+                   std::uint64_t version = 0, federated::rejection why = {}) {
   std::map<std::uint32_t, protocol::verdicts> by_branch;
   for (const auto& task : tasks)
-    if (const auto to = self->state.who->route(task.client)) by_branch[*to].each.push_back({task, what, {}});
+    if (const auto to = self->state.who->route(task.client)) by_branch[*to].each.push_back({task, what, why});
   for (auto& [to, some] : by_branch) some.version = version;
   for (auto& [to, some] : by_branch) send_down(self, to, std::move(some));
 }
@@ -79,7 +79,10 @@ void perform(self_pointer self, protocol::taken& effect) {
   send_verdicts(self, effect.tasks, protocol::verdict_kind::taken, effect.version);
 }
 void perform(self_pointer self, protocol::decline& effect) {
-  send_verdicts(self, effect.tasks, protocol::verdict_kind::unwanted);
+  if (effect.why)
+    send_verdicts(self, effect.tasks, protocol::verdict_kind::rejected, 0, *effect.why);
+  else
+    send_verdicts(self, effect.tasks, protocol::verdict_kind::unwanted);
 }
 
 void perform(self_pointer self, protocol::note& effect) {
@@ -204,7 +207,7 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   // It may be there still, and not to be believed. One that is gone does not hear it.
   send_down(self, number, protocol::farewell{why, false});
   state.branches.erase(at);
-  state.who->remove_aggregator(number);
+  state.who->remove_aggregator(number, now(self));
   perform_all(self, state.machine->on_aggregator_lost(number, now(self)));
   if (state.evaluation) state.evaluation->on_aggregator_lost(number);
   finish_evaluation_when_over(self);
@@ -260,7 +263,7 @@ void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
 }
 void hear(self_pointer self, std::uint32_t from, protocol::detached& what) {
-  self->state.who->detach(from, what.clients);
+  self->state.who->detach(from, what.clients, now(self), what.strayed);
   self->state.branches.at(from).nodes.erase(what.clients.first);
 }
 void hear(self_pointer self, std::uint32_t from, protocol::settled& what) {
@@ -302,6 +305,7 @@ void start_when_enough_are_here(self_pointer self) {
   if (state.who->reached() < wanted) return;
   state.started = true;
   state.began = steady_now() - state.machine->state().now;
+  state.who->forget_absent();  // in the time before
   spdlog::info("{} of {} clients are here: the run begins at version {}", state.who->reached(), all,
                state.machine->state().version);
   perform_all(self, state.machine->start());
@@ -378,7 +382,10 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   state.observer = observer;
   state.watcher = watcher;
   state.stop = stop;
-  state.who.emplace(state.run->e.clients->facts().clients, state.run->e.participants->training());
+  const auto& network = state.run->e.settings.network;
+  state.who.emplace(state.run->e.clients->facts().clients, state.run->e.participants->training(),
+                    protocol::absence_limits{federated::from_seconds(network.heartbeat + network.timeout),
+                                             federated::from_seconds(network.task_timeout)});
   state.watch.emplace(*start);
   state.began = steady_now() - start->now;
   if (start->history.life() > 0) state.covered = start->version;
@@ -417,10 +424,10 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
       },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
-        const auto& state = self->state;
-        const auto why =
-            unlike_store(state.run->e, state.machine->state(), state.stores, node.clients, node.claim).value_or("");
-        self->send(to, node_placed{node.session, state.who->gateway_for(node.avoid), why});
+        auto& at = self->state;
+        at.who->saw(node.clients, now(self));
+        const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
+        self->send(to, node_placed{node.session, at.who->gateway_for(node.avoid), why});
       },
       [self](const alarm& rings) { perform_all(self, self->state.machine->on_timer(rings.what, now(self))); },
       [self](const tick&) { on_tick(self); },

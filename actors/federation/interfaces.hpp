@@ -64,8 +64,8 @@ struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
 };
-/// A gateway asks where a node should go; and the answer. An empty address: stay here. `refused`: nowhere, since its
-/// store is not the one that its clients had.
+/// A gateway asks where a node with these clients should go; and the answer. An empty address: stay here. `refused`:
+/// nowhere, since its store is not the one that its clients had.
 struct node_arrived {
   protocol::session_number session = 0;
   std::string avoid;

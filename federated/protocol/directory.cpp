@@ -4,8 +4,8 @@
 
 namespace furlong::federated::protocol {
 
-directory::directory(std::size_t clients, std::span<const std::uint32_t> training)
-    : through_(clients, nowhere), trains_(clients, false) {
+directory::directory(std::size_t clients, std::span<const std::uint32_t> training, absence_limits waits)
+    : through_(clients, nowhere), trains_(clients, false), waits_(waits), expected_(clients, 0), instance_(clients, 0) {
   for (const auto client : training) trains_[client] = true;
 }
 
@@ -16,7 +16,8 @@ std::uint32_t directory::add_aggregator(std::string gateway, std::string operato
   return next_++;
 }
 
-void directory::move(std::uint32_t client, std::uint32_t to) {
+void directory::move(std::uint32_t client, std::uint32_t to, std::uint64_t instance) {
+  instance_[client] = instance;
   const auto from = std::exchange(through_[client], to);
   if (from == to) return;
   if (const auto at = aggregators_.find(from); at != aggregators_.end()) --at->second.clients;
@@ -26,30 +27,43 @@ void directory::move(std::uint32_t client, std::uint32_t to) {
   if (to == nowhere) --reached_;
 }
 
-/// The client is not reached any more where it was: maybe elsewhere.
-void directory::let_go(std::uint32_t client) {
+/// The client is not reached any more where it was: maybe elsewhere, or else it is expected until then.
+void directory::let_go(std::uint32_t client, virtual_time expected) {
   std::uint32_t to = nowhere;
   std::uint64_t newest = 0;
+  std::uint64_t instance = 0;
   for (const auto& [number, one] : aggregators_)
     for (const auto& of : one.here)
       if (of.clients.contains(client) && of.order > newest) {
         to = number;
         newest = of.order;
+        instance = of.node();
       }
-  move(client, to);
+  move(client, to, instance);
+  if (to == nowhere) expected_[client] = std::max(expected_[client], expected);
 }
 
-void directory::remove_aggregator(std::uint32_t number) {
+void directory::remove_aggregator(std::uint32_t number, virtual_time now) {
   aggregators_.erase(number);
   for (std::uint32_t client = 0; client < through_.size(); ++client)
-    if (through_[client] == number) let_go(client);
+    if (through_[client] == number) let_go(client, now + waits_.with_strayed);
 }
+
+void directory::saw(client_range clients, virtual_time now) {
+  for (auto client = clients.first; client <= clients.last && client < expected_.size(); ++client)
+    expected_[client] = std::max(expected_[client], now + waits_.with_strayed);
+}
+
+void directory::forget_absent() { std::ranges::fill(expected_, 0); }
 
 bool directory::attach(std::uint32_t aggregator, client_range clients, std::uint64_t instance) {
   if (clients.first > clients.last || clients.last >= through_.size() || !aggregators_.contains(aggregator))
     return false;
-  aggregators_.at(aggregator).here.push_back({clients, ++told_, instance});
-  for (auto client = clients.first; client <= clients.last; ++client) move(client, aggregator);
+  const auto& added = aggregators_.at(aggregator).here.emplace_back(claim{clients, ++told_, instance});
+  for (auto client = clients.first; client <= clients.last; ++client) {
+    move(client, aggregator, added.node());
+    expected_[client] = 0;
+  }
   return true;
 }
 
@@ -63,12 +77,12 @@ std::vector<node_place> directory::others_with(const client_range& clients, std:
   return found;
 }
 
-void directory::detach(std::uint32_t aggregator, client_range clients) {
+void directory::detach(std::uint32_t aggregator, client_range clients, virtual_time now, bool strayed) {
   const auto at = aggregators_.find(aggregator);
   if (clients.last >= through_.size() || at == aggregators_.end()) return;
   std::erase_if(at->second.here, [&](const claim& of) { return of.clients == clients; });
   for (auto client = clients.first; client <= clients.last; ++client)
-    if (through_[client] == aggregator) let_go(client);
+    if (through_[client] == aggregator) let_go(client, now + (strayed ? waits_.with_strayed : waits_.with_node));
 }
 
 std::size_t directory::reached(std::uint32_t aggregator) const {

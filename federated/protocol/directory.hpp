@@ -23,19 +23,26 @@ struct node_place {
   friend auto operator<=>(const node_place&, const node_place&) = default;
 };
 
+/// How long clients that are not reached are expected to come back, without a sign of life of their node.
+struct absence_limits {
+  virtual_time with_node = 0;     ///< its session with a gateway ended
+  virtual_time with_strayed = 0;  ///< its gateway was lost, or it was seen on its way to another one
+};
+
 /// The server's roster under the real clock, and what an aggregator knows of those below it. One thread at a time.
 class directory final : public roster {
  public:
   /// @param clients how many there can be, at all
-  /// @param training those that the server may ask; kept as a reference
-  directory(std::size_t clients, std::span<const std::uint32_t> training);
+  /// @param training those that the server may ask
+  /// @param waits how long those that are not reached are expected
+  directory(std::size_t clients, std::span<const std::uint32_t> training, absence_limits waits = {});
 
   /// Takes a new aggregator in. `gateway` is the "host:port" where nodes reach it; empty: this process itself.
   /// `operators`: where other aggregators reach it; empty: nowhere.
   /// @return its number, never used before; the first is 0
   [[nodiscard]] std::uint32_t add_aggregator(std::string gateway, std::string operators = {});
-  /// It is gone, and with it the way to its clients.
-  void remove_aggregator(std::uint32_t number);
+  /// It is gone, and with it the way to its clients. Their nodes may live: they are expected elsewhere.
+  void remove_aggregator(std::uint32_t number, virtual_time now = 0);
   /// These clients are reached there now, wherever they were before. False when there are none of these numbers.
   /// `instance`: of their node, or 0.
   [[nodiscard]] bool attach(std::uint32_t aggregator, client_range clients, std::uint64_t instance = 0);
@@ -44,8 +51,12 @@ class directory final : public roster {
   /// instance; and none, if its own is not known.
   [[nodiscard]] std::vector<node_place> others_with(const client_range& clients, std::uint64_t instance) const;
   /// They are not, unless they are reached elsewhere: what is told of a node by two aggregators may come in any order,
-  /// so the way that was told of last before this one is taken again.
-  void detach(std::uint32_t aggregator, client_range clients);
+  /// so the way that was told of last before this one is taken again. `strayed`: their gateway was lost.
+  void detach(std::uint32_t aggregator, client_range clients, virtual_time now = 0, bool strayed = false);
+  /// The node of these clients lives, and is on its way to a gateway: the way to it that is known may be none any more.
+  void saw(client_range clients, virtual_time now);
+  /// Those that are not reached are not expected any more.
+  void forget_absent();
 
   /// Training clients that are reached now.
   [[nodiscard]] std::size_t reached() const { return reached_; }
@@ -73,6 +84,12 @@ class directory final : public roster {
   [[nodiscard]] bool waiting_helps() const override { return true; }
   [[nodiscard]] bool routes() const override { return true; }
   [[nodiscard]] std::optional<std::uint32_t> route(std::uint32_t client) const override;
+  [[nodiscard]] virtual_time expected_until(std::uint32_t client) const override {
+    return client < expected_.size() ? expected_[client] : 0;
+  }
+  [[nodiscard]] std::uint64_t instance(std::uint32_t client) const override {
+    return client < instance_.size() ? instance_[client] : 0;
+  }
   [[nodiscard]] std::vector<std::uint32_t> aggregators() const override;
 
  private:
@@ -80,6 +97,7 @@ class directory final : public roster {
     client_range clients;
     std::uint64_t order = 0;  ///< of being told
     std::uint64_t instance = 0;
+    [[nodiscard]] std::uint64_t node() const { return instance != 0 ? instance : ~order; }
   };
   struct known_aggregator {
     std::string gateway;
@@ -89,11 +107,14 @@ class directory final : public roster {
     std::vector<claim> here;  ///< attached and not detached
   };
   [[nodiscard]] const known_aggregator* emptiest(const std::string& avoid) const;
-  void move(std::uint32_t client, std::uint32_t to);
-  void let_go(std::uint32_t client);
+  void move(std::uint32_t client, std::uint32_t to, std::uint64_t instance);
+  void let_go(std::uint32_t client, virtual_time expected);
 
   std::vector<std::uint32_t> through_;  ///< aggregator by client, or nowhere
   std::vector<bool> trains_;            ///< by client
+  absence_limits waits_;
+  std::vector<virtual_time> expected_;   ///< by client: until when, if it is not reached
+  std::vector<std::uint64_t> instance_;  ///< by client: of its node, where it is reached
   std::map<std::uint32_t, known_aggregator> aggregators_;
   std::uint32_t next_ = 0;
   std::uint64_t told_ = 0;

@@ -10,7 +10,6 @@ namespace furlong::federated::protocol {
 
 gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
     : e_(e),
-      patience_(from_seconds(e.settings.network.heartbeat + e.settings.network.timeout)),
       longest_(from_seconds(e.settings.network.task_timeout)),
       // Clients train on their nodes: nothing here grows with the number of those at work.
       inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {}
@@ -40,23 +39,6 @@ void gateway_machine::on_hello(session_number session, const hello& from, virtua
   sessions_[session] = from.clients;
   by_first_[from.clients.first] = session;
   out.emplace_back(tell_parent{attached{from.clients, from.holding, {}, from.instance, from.kernel_level, from.claim}});
-  std::map<std::uint32_t, open_work*> here;  // in the order of clients
-  for (auto& [client, work] : open_)
-    if (from.clients.contains(client)) here.emplace(client, &work);
-  const std::set<task_id> held(from.holding.begin(), from.holding.end());
-  tasks_by_session tasks;
-  std::vector<task_id> lost;
-  virtual_time next = never;
-  for (auto& [client, work] : here) {
-    if (work->delivered && !held.contains(work->id))
-      lost.push_back(work->id);
-    else
-      next = std::min(next, start({work->id, work->from}, now, tasks));
-  }
-  sleep_until(next, out);
-  for (auto& [to, given] : tasks) out.emplace_back(std::move(given));
-  for (const auto& id : lost) inner_.on_drop(id, drop_stage::train, effects_);
-  digest(now, out);
 }
 
 void gateway_machine::on_session_lost(session_number session, virtual_time now, gateway_effects& out) {
@@ -65,15 +47,14 @@ void gateway_machine::on_session_lost(session_number session, virtual_time now, 
   const auto clients = at->second;
   by_first_.erase(clients.first);
   sessions_.erase(at);
-  bool any = false;
-  for (auto& [client, work] : open_) {
-    if (!clients.contains(client)) continue;
-    any = true;
-    work.dropped_at = std::min(work.latest, now + patience_);
-  }
+  std::vector<task_id> here;
+  for (const auto& [client, work] : open_)
+    if (clients.contains(client)) here.push_back(work.id);
+  std::ranges::sort(here, {}, &task_id::client);
   out.emplace_back(tell_parent{detached{clients}});
   if (auto none = scoring_.lose(session); !none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
-  if (any) sleep_until(now + patience_, out);
+  if (!here.empty()) inner_.on_withdraw(here, effects_);
+  digest(now, out);
 }
 
 void gateway_machine::on_update(session_number session, const client_update& update, virtual_time now,
@@ -155,13 +136,12 @@ void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {
   std::map<std::uint32_t, task_id> gone;
   virtual_time next = never;
   for (const auto& [client, work] : open_) {
-    if (work.dropped_at <= now)
+    if (work.latest <= now)
       gone.emplace(client, work.id);
     else
-      next = std::min(next, work.dropped_at);
+      next = std::min(next, work.latest);
   }
-  for (const auto& [client, id] : gone)
-    inner_.on_drop(id, open_.at(client).delivered ? drop_stage::train : drop_stage::download, effects_);
+  for (const auto& [client, id] : gone) inner_.on_drop(id, drop_stage::train, effects_);
   digest(now, out);
   sleep_until(next, out);
 }
@@ -173,29 +153,22 @@ void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
   out.emplace_back(wake{at});
 }
 
-/// Gives a task to its node, or lets it wait for it. When it will be dropped.
-virtual_time gateway_machine::start(const start_client& what, virtual_time now, tasks_by_session& tasks) {
-  auto& work = open_[what.task.client];
-  const bool again = work.id == what.task && work.from != nullptr;
-  if (!again) work = {what.task, what.from, false, now + longest_, never};
-  const auto session = session_of(what.task.client);
-  work.dropped_at = session ? work.latest : std::min(work.latest, now + patience_);
-  if (!session) return work.dropped_at;
-  work.delivered = true;
-  auto& given = tasks[{*session, what.task.version}];
-  given.session = *session;
+/// Gives a task to its node.
+void gateway_machine::start(const start_client& what, session_number session, virtual_time now,
+                            tasks_by_session& tasks) {
+  open_[what.task.client] = {what.task, now + longest_};
+  auto& given = tasks[{session, what.task.version}];
+  given.session = session;
   given.from = what.from;
   given.tasks.push_back({what.task.client, what.task.attempt});
-  return work.dropped_at;
 }
 
 void gateway_machine::finish(const settlement& one, std::map<session_number, verdicts>& told) {
   if (const auto at = open_.find(one.id.client); at != open_.end() && at->second.id == one.id) open_.erase(at);
-  if (one.what == outcome::folded || one.what == outcome::dropped) return;
-  const auto session = session_of(one.id.client);
-  if (!session) return;
-  const auto what = one.what == outcome::rejected ? verdict_kind::rejected : verdict_kind::unwanted;
-  told[*session].each.push_back({one.id, what, one.why});
+  // Of others the server tells, when it has heard of them: what got lost before that is asked for again.
+  if (one.what != outcome::late && one.what != outcome::surplus) return;
+  if (const auto session = session_of(one.id.client))
+    told[*session].each.push_back({one.id, verdict_kind::unwanted, one.why});
 }
 
 /// What the aggregator inside wants becomes what nodes and parent are told.
@@ -204,26 +177,32 @@ void gateway_machine::digest(virtual_time now, gateway_effects& out) {
   std::map<session_number, verdicts> told;
   settled ended;
   std::vector<upward> others;
-  virtual_time next = never;
-  for (auto& effect : std::exchange(effects_, {})) {
-    if (const auto* begun = std::get_if<start_client>(&effect)) {
-      next = std::min(next, start(*begun, now, tasks));
-    } else if (auto* some = std::get_if<report_settled>(&effect)) {
-      for (const auto& one : some->settled) finish(one, told), ended.each.push_back(one);
-    } else if (auto* back = std::get_if<give_back>(&effect)) {
-      for (const auto& id : back->tasks) open_.erase(id.client);
-      others.emplace_back(withdrawn{std::move(back->tasks)});
-    } else {
-      auto& partial = std::get<send_partial>(effect);
-      for (const auto& one : partial.settled) finish(one, told);
-      others.emplace_back(std::move(partial));
+  while (!effects_.empty()) {
+    std::vector<task_id> unreachable;
+    for (auto& effect : std::exchange(effects_, {})) {
+      if (const auto* begun = std::get_if<start_client>(&effect)) {
+        if (const auto session = session_of(begun->task.client))
+          start(*begun, *session, now, tasks);
+        else
+          unreachable.push_back(begun->task);
+      } else if (auto* some = std::get_if<report_settled>(&effect)) {
+        for (const auto& one : some->settled) finish(one, told), ended.each.push_back(one);
+      } else if (auto* back = std::get_if<give_back>(&effect)) {
+        for (const auto& id : back->tasks) open_.erase(id.client);
+        others.emplace_back(withdrawn{std::move(back->tasks)});
+      } else {
+        auto& partial = std::get<send_partial>(effect);
+        for (const auto& one : partial.settled) finish(one, told);
+        others.emplace_back(std::move(partial));
+      }
     }
+    if (!unreachable.empty()) inner_.on_withdraw(unreachable, effects_);
   }
   for (auto& [session, given] : tasks) out.emplace_back(std::move(given));
   for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
   if (!ended.each.empty()) out.emplace_back(tell_parent{std::move(ended)});
   for (auto& one : others) out.emplace_back(tell_parent{std::move(one)});
-  sleep_until(next, out);
+  if (!tasks.empty()) sleep_until(now + longest_, out);
 }
 
 }  // namespace furlong::federated::protocol

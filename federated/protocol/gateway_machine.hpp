@@ -6,10 +6,10 @@
 //   4. The parent closes the share                                                         -> to_parent (partial)
 //   5. The parent's verdicts go to the nodes                                               -> to_node (verdicts)
 //   6. So do its requests for scores; answers go up, as those of a node that is lost do    -> to_parent (scores)
-// A node that is lost has `heartbeat + timeout` seconds to come back for its tasks; then they are dropped. When it
-// comes back it says which tasks it holds: the others are lost, and dropped at once. One that is there and does not
-// report is waited for no longer than `network.task_timeout`. A node only ever reports for its own clients, and a
-// session's end leaves nothing behind but tasks that wait for it.
+// Tasks of clients that are not here go back to the parent at once, which knows where they are or how long to wait for
+// them: those of a node that is lost, and those that come after it was.             -> to_parent (detached, withdrawn)
+// A node that is there and does not report is waited for no longer than `network.task_timeout`. A node only ever
+// reports for its own clients, and a session's end leaves nothing behind.
 #pragma once
 
 #include <map>
@@ -87,10 +87,7 @@ class gateway_machine {
   /// A task without an end.
   struct open_work {
     task_id id;
-    broadcast_ptr from;
-    bool delivered = false;           ///< to its node, in this session or an earlier one
-    virtual_time latest = never;      ///< however often its node goes and comes back
-    virtual_time dropped_at = never;  ///< without an end or a change until then
+    virtual_time latest = never;  ///< it is dropped then
   };
 
   /// What is to be given out, a message for each session and version.
@@ -99,13 +96,12 @@ class gateway_machine {
   [[nodiscard]] std::optional<session_number> session_of(std::uint32_t client) const;
   [[nodiscard]] bool owns(session_number session, std::uint32_t client) const;
   void digest(virtual_time now, gateway_effects& out);
-  [[nodiscard]] virtual_time start(const start_client& what, virtual_time now, tasks_by_session& tasks);
+  void start(const start_client& what, session_number session, virtual_time now, tasks_by_session& tasks);
   void finish(const settlement& one, std::map<session_number, verdicts>& told);
   void sleep_until(virtual_time at, gateway_effects& out);
 
   const experiment& e_;
-  virtual_time patience_;  ///< with a node that is not there
-  virtual_time longest_;   ///< that a task may take
+  virtual_time longest_;  ///< that a task may take
   aggregator_machine inner_;
   aggregator_effects effects_;  ///< of the inner machine, not yet digested
   std::map<session_number, client_range> sessions_;

@@ -129,9 +129,11 @@ struct attached {
   std::string kernel_level = {};
   store_claim claim = {};  ///< its store, made ready for the run
 };
-/// They cannot any more.
+/// They cannot any more. `strayed`: because of an aggregator that was lost; their node may live, and come in again
+/// elsewhere.
 struct detached {
   client_range clients;
+  bool strayed = false;
 };
 
 /// This node (hello::instance) is to be told to end, if it is still there: another one took its place or, where that is

@@ -63,38 +63,30 @@ result<void> relay_machine::hear(std::uint32_t child, attached& what, relay_effe
     return fail(error::kind::runtime, "aggregator " + std::to_string(child),
                 "reaches clients that there are not: " + std::to_string(what.clients.first) + " to " +
                     std::to_string(what.clients.last));
-  const std::set<task_id> all_held(what.holding.begin(), what.holding.end());
-  std::vector<task_id> held;
-  std::vector<task_id> not_held;
-  for (auto at = open_.lower_bound(what.clients.first); at != open_.end() && at->first <= what.clients.last; ++at) {
-    if (at->second.child == child) continue;
-    (all_held.contains(at->second.id) ? held : not_held).push_back(at->second.id);
-  }
+  std::vector<task_id> elsewhere;
+  for (auto at = open_.lower_bound(what.clients.first); at != open_.end() && at->first <= what.clients.last; ++at)
+    if (at->second.child != child) elsewhere.push_back(at->second.id);
   // The parent places tasks again as soon as it has them back: it must know the way by then.
   out.emplace_back(tell_parent{std::move(what)});
-  withdraw(held, true, out);
-  withdraw(not_held, false, out);
+  withdraw(elsewhere, out);
   return {};
 }
 
 result<void> relay_machine::hear(std::uint32_t child, detached& what, relay_effects& out) {
   who_.detach(child, what.clients);
-  tell_detached(what.clients, out);
+  tell_detached(what, out);
   return {};
 }
 
 /// A node that went from child to child is told of by both of them, in any order: for the parent it is still here.
-void relay_machine::tell_detached(const client_range& clients, relay_effects& out) {
-  if (!who_.is_claimed(clients)) out.emplace_back(tell_parent{detached{clients}});
+void relay_machine::tell_detached(const detached& what, relay_effects& out) {
+  if (!who_.is_claimed(what.clients)) out.emplace_back(tell_parent{what});
 }
 
-/// `held`: the parent is to have them back; else they were dropped. Said last counts.
-void relay_machine::withdraw(const std::vector<task_id>& tasks, bool held, relay_effects& out) {
+void relay_machine::withdraw(const std::vector<task_id>& tasks, relay_effects& out) {
   std::map<std::uint32_t, withdrawal> by_child;
-  for (const auto& id : tasks) {
-    if (!moving_.contains(id)) by_child[open_.at(id.client).child].tasks.push_back(id);
-    moving_[id] = held;
-  }
+  for (const auto& id : tasks)
+    if (moving_.insert(id).second) by_child[open_.at(id.client).child].tasks.push_back(id);
   for (auto& [child, some] : by_child) tell(child, std::move(some), out);
 }
 
@@ -102,25 +94,17 @@ void relay_machine::obey(const withdrawal& what, relay_effects& out) {
   std::vector<task_id> here;
   for (const auto& id : what.tasks)
     if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) here.push_back(id);
-  withdraw(here, true, out);
+  withdraw(here, out);
 }
 
 result<void> relay_machine::hear(std::uint32_t child, withdrawn& what, relay_effects& out) {
   withdrawn back;
-  settled dropped;
   for (const auto& id : what.tasks) {
     if (find(id, child) == nullptr) continue;
     open_.erase(id.client);
-    const auto moving = moving_.find(id);
-    // A child gives tasks back unasked when their clients went from one place below it to another.
-    const bool held = moving == moving_.end() || moving->second;
-    if (moving != moving_.end()) moving_.erase(moving);
-    if (held)
-      back.tasks.push_back(id);
-    else
-      dropped.each.push_back({id, outcome::dropped, {}, drop_stage::train, 0, 0, 0.0});
+    moving_.erase(id);
+    back.tasks.push_back(id);
   }
-  if (!dropped.each.empty()) out.emplace_back(tell_parent{std::move(dropped)});
   if (!back.tasks.empty()) out.emplace_back(tell_parent{std::move(back)});
   return {};
 }
@@ -183,9 +167,9 @@ result<void> relay_machine::hear(std::uint32_t child, settled& what, relay_effec
     moving_.erase(one.id);
     if (one.what == outcome::folded) children_.at(child).told.push_back(one.id);
     known.each.push_back(one);
-    // A gateway tells its nodes of reports that it did not fold. One that went to another child must hear of it too.
+    // A gateway tells its nodes of reports that came too late. One that went to another child must hear of it too.
     const auto there = who_.route(one.id.client);
-    if (there && *there != child && one.what != outcome::folded && one.what != outcome::dropped)
+    if (there && *there != child && (one.what == outcome::late || one.what == outcome::surplus))
       elsewhere[*there].each.push_back({one.id, verdict_kind::unwanted, {}});
   }
   for (auto& [to, some] : elsewhere) tell(to, std::move(some), out);
@@ -272,8 +256,8 @@ void relay_machine::on_child_lost(std::uint32_t child, relay_effects& out) {
   for (const auto& [client, one] : open_)
     if (one.child == child) open.push_back(one.id);
   const bool was_at_work = at_work(child);
+  for (const auto& clients : claims) tell_detached({clients, true}, out);  // before the parent places tasks again
   lose(child, was_at_work ? at->second.told : std::vector<task_id>{}, open, out);
-  for (const auto& clients : claims) tell_detached(clients, out);
   auto none = scoring_.lose(child);
   if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
   children_.erase(at);

@@ -3,8 +3,8 @@
 // depth.
 //
 //   1. Children tell which clients they reach                               <- attached, detached   -> to the parent
-//   2. The parent's tasks go to where their clients are; to child 0 when they are nowhere, which waits for them and
-//      drops them in time                                                                           -> share_down
+//   2. The parent's tasks go to where their clients are; to child 0 when they are nowhere, which gives them back
+//                                                                                                   -> share_down
 //   3. What children tell of tasks is noted and passed on                           <- settled      -> to the parent
 //   4. The parent closes the share: so do all children that have a part of it       <- close_request -> to the children
 //   5. Their partials are merged as they arrive, and go up as one                   <- send_partial -> to the parent
@@ -14,15 +14,16 @@
 // once, since updates of earlier versions may be on their way to any of them; one that comes later begins with its
 // first.
 //
-// When a client is reached through another child than the one that has its task, the task is withdrawn there. The
-// parent gets it back if the client's node holds it, and places it again; if not, it was dropped. When a child is lost,
-// so is what it had folded and not sent                                                    -> tasks_lost, to the parent
+// When a client is reached through another child than the one that has its task, the task is withdrawn there, and the
+// parent gets it back and places it again. When a child is lost, so is what it had folded and not sent: also while the
+// share closes, which goes up without it                                                   -> tasks_lost, to the parent
 //
 // Memory is O(model), and a word for each task: of the share under way or without an end.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -100,8 +101,8 @@ class relay_machine {
   [[nodiscard]] bool begin_share(std::uint32_t child);
   void lose(std::uint32_t child, const std::vector<task_id>& folded, const std::vector<task_id>& open,
             relay_effects& out);
-  void withdraw(const std::vector<task_id>& tasks, bool held, relay_effects& out);
-  void tell_detached(const client_range& clients, relay_effects& out);
+  void withdraw(const std::vector<task_id>& tasks, relay_effects& out);
+  void tell_detached(const detached& what, relay_effects& out);
   void send_up_when_all_answered(relay_effects& out);
 
   const experiment& e_;
@@ -109,11 +110,11 @@ class relay_machine {
   directory who_;
   std::map<std::uint32_t, child_share> children_;  ///< and their parts of the share under way
   std::map<std::uint32_t, open_here> open_;        ///< by client
-  std::map<task_id, bool> moving_;  ///< open tasks that are being withdrawn: whether the parent is to have them back
-  awaited_scores scoring_;          ///< of the children
-  broadcast_ptr from_;              ///< of the share under way
-  std::size_t pending_ = 0;         ///< children with a part of it that have not answered
-  bool sent_ = true;                ///< nothing is under way
+  std::set<task_id> moving_;                       ///< open tasks that are being withdrawn
+  awaited_scores scoring_;                         ///< of the children
+  broadcast_ptr from_;                             ///< of the share under way
+  std::size_t pending_ = 0;                        ///< children with a part of it that have not answered
+  bool sent_ = true;                               ///< nothing is under way
   bool closing_ = false;
   std::unique_ptr<accumulator> sum_;
   partial_aggregate partial_;

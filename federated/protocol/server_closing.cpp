@@ -35,8 +35,15 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
   if (auto merged = sum_->merge(std::move(partial.sums)); !merged) return tl::unexpected(merged.error());
   state_.now = std::max(state_.now, now);
   answered_[partial.aggregator] = true;
+  --pending_;
+  for (auto& one : std::exchange(told_[partial.aggregator], {})) merged_.push_back(std::move(one));
   server_effects effects;
-  if (--pending_ == 0) conclude(effects);
+  if (!routed_ ? pending_ == 0 : closing_ && pending_ == 0) {
+    conclude(effects);
+  } else if (routed_ && !closing_) {  // the round went on: tasks may wait for this aggregator's next share
+    place_waiting(effects);
+    after_settling(effects);
+  }
   return effects;
 }
 
@@ -51,9 +58,8 @@ void server_machine::mix_in_base(aggregate& round) const {
   round.mixing = 0.0;
   const auto now = state_.model.values();
   std::set<task_id> idle;
-  for (const auto& of_one : told_)
-    for (const auto& one : of_one)
-      if (one.examples == 0) idle.insert(one.id);
+  for (const auto& one : merged_)
+    if (one.examples == 0) idle.insert(one.id);
   const auto ways = std::ranges::count_if(folded_, [&](const auto& id) { return !idle.contains(id); });
   for (const auto& id : folded_) {
     if (idle.contains(id)) continue;
@@ -89,10 +95,9 @@ void server_machine::give_up() {
 /// What the updates that went into the round weighed, from what the aggregators told of them.
 std::optional<attention_weights> server_machine::weigh_updates() const {
   std::vector<client_distances> all;
-  for (const auto& of_one : told_)
-    for (const auto& one : of_one)
-      if (one.distances.size() == e_.parts.shared->count() && std::ranges::binary_search(folded_, one.id))
-        all.push_back({one.id.client, one.distances});
+  for (const auto& one : merged_)
+    if (one.distances.size() == e_.parts.shared->count() && std::ranges::binary_search(folded_, one.id))
+      all.push_back({one.id.client, one.distances});
   if (all.empty()) return std::nullopt;
   std::ranges::sort(all, {}, &client_distances::client);
   return attention_of(*e_.parts.shared, all);
@@ -144,10 +149,8 @@ void server_machine::conclude(server_effects& out) {
   if (!folded_.empty() && clients_wait()) out.emplace_back(taken{state_.version, folded_});
   close_round(e_, state_, optimizer_, round, report_);
   dealt_out_ = false;
-  std::erase_if(moving_, [this](const auto& of) {
-    const auto at = open_.find(of.first.client);
-    return at == open_.end() || at->second.id != of.first;
-  });
+  for (const auto& id : folded_)
+    if (!open_.contains(id.client)) given_to_.erase(id.client);
   folded_.clear();
   std::ranges::stable_sort(events_, {}, [](const run_event& event) { return std::pair(event.at, event.client); });
   for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});

@@ -36,7 +36,8 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   for (auto task : std::exchange(state_.open, {})) {
     if (routed_) {
       task.aggregator = nowhere;  // of the life before
-      adrift_[task.id.client] = state_.now;
+      adrift_[task.id.client] = {state_.now, drop_stage::upload};
+      given_to_[task.id.client] = 0;  // nobody remembers
     } else {
       task.aggregator %= e.settings.aggregators;  // there may be fewer in this life
     }
@@ -116,12 +117,13 @@ server_effects server_machine::on_proceed(virtual_time now) {
   show_model();
   round_began_ = report_.began_at = state_.now;
   folded_.clear();
+  merged_.clear();
   looks_ = 0;
   if (std::exchange(probes_, 0) > 0) std::ranges::fill(probed_, probe::none);
   next_look_ = never;
   open_in_round_ = 0;
   dealt_out_ = false;
-  closing_ = false;
+  closing_ = all_ended_ = false;
   server_effects effects;
   if (routed_) begin_round_by_route(effects);
   if (is_async()) {
@@ -153,7 +155,8 @@ bool server_machine::may_be_asked(std::uint32_t client) {
     }
   }
   if (who_ == nullptr) return true;
-  const bool there = who_->reachable(client, state_.now, state_.version);
+  const bool there = who_->reachable(client, state_.now, state_.version) ||
+                     (waits_for_every_task() && who_->expected_until(client) > state_.now);
   note_probe(client, there);
   return there;
 }

@@ -23,7 +23,14 @@
 //   - Clients join with the tasks that they hold. A task that is open elsewhere is withdrawn there first  -> withdraw,
 //     and given out again where its client is now, so that no update is folded twice          <- on_withdrawn
 //   - What an aggregator folded is lost with it: those tasks are open again, and wait for their clients, for
-//     network.timeout at most                              <- on_aggregator_lost, on_tasks_lost, -> timer
+//     network.timeout at least                             <- on_aggregator_lost, on_tasks_lost, -> timer
+//   - A task that was given to a node's process is lost with that process, unless its successor holds it. It is not
+//     lost with an aggregator: it is given to the same process again
+//   - A synchronous round that waits for every task, without a deadline and without over-selection, does not depend on
+//     aggregators: clients whose aggregator was lost are chosen and waited for like all others as long as the roster
+//     expects them, and when a share is lost while all are being closed the round goes on without it, until its tasks
+//     have ended again in others. A share counts once, when its partial is merged: an aggregator can have another one
+//     of the same round after it
 //   - Updates are acknowledged once a checkpoint holds them                           -> acknowledge, decline
 //     Who is not reached then is told when it joins again, with what it holds: a server that has finished should go on
 //     listening until the nodes had the time to come back.
@@ -84,9 +91,10 @@ struct taken {
   std::uint64_t version = 0;
   std::vector<task_id> tasks;
 };
-/// The updates of these tasks never will be in a model. Only where clients are routed.
+/// The updates of these tasks never will be in a model. Only where clients are routed. `why`: they were rejected.
 struct decline {
   std::vector<task_id> tasks;
+  std::optional<rejection> why = std::nullopt;
 };
 /// Something to write down.
 struct note {
@@ -127,6 +135,16 @@ class roster {
   [[nodiscard]] virtual std::optional<std::uint32_t> route(std::uint32_t client) const {
     static_cast<void>(client);
     return std::nullopt;
+  }
+  /// Until when a client that is not reached is expected to come back, as far as is known; in the past: it is not.
+  [[nodiscard]] virtual virtual_time expected_until(std::uint32_t client) const {
+    static_cast<void>(client);
+    return 0;
+  }
+  /// Names the process that hosts a client, where it is reached: another one has lost what this one was given. Never 0.
+  [[nodiscard]] virtual std::uint64_t instance(std::uint32_t client) const {
+    static_cast<void>(client);
+    return 0;
   }
   /// Those that are there now, ascending. A number is never used again.
   [[nodiscard]] virtual std::vector<std::uint32_t> aggregators() const { return {}; }
@@ -219,7 +237,12 @@ class server_machine {
   void after_settling(server_effects& out);
   void tell_over(server_effects& out);
   void judge_held(const std::set<task_id>& holding, server_effects& out);
+  [[nodiscard]] bool waits_for_every_task() const;
+  [[nodiscard]] bool is_closing(std::uint32_t aggregator) const;
+  [[nodiscard]] bool lost_with_its_node(const task_id& id) const;
+  void give_to(std::uint32_t aggregator, const task_id& id);
   void place(open_task& task, server_effects& out);
+  void place_waiting(server_effects& out);
   void cast_adrift(open_task& task);
   void settle_here(const task_id& id, outcome what, drop_stage stage);
   void unfold(std::uint32_t aggregator, const std::set<task_id>& gone);
@@ -250,8 +273,10 @@ class server_machine {
   std::unordered_map<std::uint64_t, shown_model> broadcasts_;  ///< of the versions that open tasks need
   std::vector<std::uint64_t> unused_;                          ///< of these, versions that may have no open task left
   std::vector<std::vector<std::uint32_t>> dealt_;  ///< clients of each aggregator in this round; synchronous
-  std::vector<std::vector<settlement>> told_;      ///< by aggregator: updates it said it folded in this round
-  std::vector<bool> begun_;                        ///< by aggregator: it has a share of this round
+  std::vector<std::vector<settlement>> told_;      ///< by aggregator: updates it said it folded in its share
+  std::vector<settlement> merged_;                 ///< of this round, in partials that were merged
+  std::vector<bool> begun_;                        ///< by aggregator: it has, or had, a share of this round
+  std::vector<bool> asked_;                        ///< to close it
   std::vector<bool> answered_;
   std::size_t pending_ = 0;        ///< aggregators that have not answered
   std::vector<task_id> folded_;    ///< in this round, not yet in a model
@@ -259,6 +284,7 @@ class server_machine {
   std::size_t goal_ = 0;           ///< folded updates that close the round
   bool dealt_out_ = false;         ///< the round's shares are under way
   bool closing_ = false;
+  bool all_ended_ = false;    ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
   std::uint32_t looks_ = 0;   ///< for clients, in this round
   std::uint64_t probes_ = 0;  ///< clients looked at in this round, as often as they were
   enum class probe : std::uint8_t { none, away, available };
@@ -267,12 +293,19 @@ class server_machine {
   virtual_time round_began_ = 0;
   // Where clients are routed:
   const bool routed_;
-  std::map<std::uint32_t, virtual_time> adrift_;  ///< by client: its open task is with nobody, since when
-  std::map<task_id, bool> moving_;  ///< tasks that are being withdrawn, or folded where their clients are not any more:
-                                    ///< whether they are held where their clients are
-  std::set<std::uint32_t> placed_next_;        ///< of the adrift: clients that hold their task, and are reached again
+  struct adrift_task {
+    virtual_time since = 0;
+    drop_stage stage = drop_stage::train;  ///< in which it drops out if its client does not come back
+  };
+  std::map<std::uint32_t, adrift_task> adrift_;  ///< by client: its open task is with nobody
+  std::set<task_id> withdrawing_;                ///< asked back, and not given back yet
+  /// By client: the process of the node (roster::instance) that was given its open or folded task last, or holds it.
+  /// None: nobody has it.
+  std::unordered_map<std::uint32_t, std::uint64_t> given_to_;
+  std::set<std::uint32_t> placed_next_;  ///< of the adrift: clients that are reached, and wait for a share to begin
   std::map<task_id, std::uint64_t> in_model_;  ///< folded, and in no durable checkpoint yet: in which version's round
   std::vector<task_id> over_;                  ///< ended, and nobody told their clients
+  std::map<rejection, std::vector<task_id>> refused_;  ///< rejected, the same
   /// By client, with later tasks in in_model_: tasks that its node held when it said so last, the newest few. Over when
   /// that is durable.
   std::map<std::uint32_t, std::vector<task_id>> superseded_;

@@ -22,6 +22,7 @@ server_effects server_machine::on_settled(std::uint32_t aggregator, const std::v
 
 void server_machine::tell_over(server_effects& out) {
   if (!over_.empty()) out.emplace_back(decline{std::exchange(over_, {})});
+  for (auto& [why, tasks] : std::exchange(refused_, {})) out.emplace_back(decline{std::move(tasks), why});
 }
 
 void server_machine::after_settling(server_effects& out) {
@@ -41,7 +42,8 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   const auto task = at->second;
   open_.erase(at);
   adrift_.erase(one.id.client);
-  if (one.what != outcome::folded) moving_.erase(one.id);
+  withdrawing_.erase(one.id);
+  if (one.what != outcome::folded) given_to_.erase(one.id.client);
   placed_next_.erase(one.id.client);
   if (needs_model(task)) release_model(task.id.version);
   auto& counts = state_.counts;
@@ -77,8 +79,11 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     report_.examples += one.examples;
     report_.bytes_up += one.bytes;
   }
-  if (routed_ && one.what != outcome::folded) {
-    // A gateway tells its nodes of reports that it did not fold. Others who hold the task still must hear of it too.
+  if (routed_ && one.what == outcome::rejected) {
+    // Not by its gateway: if that were lost before it told the server, the node would be asked to do it again.
+    refused_[one.why].push_back(one.id);
+  } else if (routed_ && one.what != outcome::folded) {
+    // A gateway tells its nodes of reports that came too late. Others who hold the task still must hear of it too.
     const auto there = who_->route(one.id.client);
     if (there && (one.what == outcome::dropped || *there != aggregator)) over_.push_back(one.id);
   }
@@ -111,6 +116,7 @@ void server_machine::on_kept(std::uint32_t client, std::uint64_t version, virtua
 
 void server_machine::close_shares(bool enough, server_effects& out) {
   closing_ = true;
+  all_ended_ = waits_for_every_task() && open_in_round_ == 0;
   if (!is_async()) {
     for (auto& [client, task] : open_) {
       if (task.closed) continue;
@@ -120,8 +126,11 @@ void server_machine::close_shares(bool enough, server_effects& out) {
     }
     open_in_round_ = 0;
   }
-  for (std::size_t a = 0; a < answered_.size(); ++a)
-    if (!answered_[a]) out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});
+  for (std::size_t a = 0; a < answered_.size(); ++a) {
+    if (answered_[a] || (routed_ && asked_[a])) continue;
+    if (routed_) asked_[a] = true;
+    out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});
+  }
   if (pending_ == 0) conclude(out);  // all that had shares are gone
 }
 

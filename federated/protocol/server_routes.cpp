@@ -9,6 +9,7 @@ void server_machine::begin_round_by_route(server_effects& out) {
   const auto there = who_->aggregators();
   const std::size_t numbers = there.empty() ? 0 : std::size_t{there.back()} + 1;
   begun_.assign(numbers, false);
+  asked_.assign(numbers, false);
   answered_.assign(numbers, true);
   told_.assign(numbers, {});
   pending_ = 0;
@@ -19,24 +20,38 @@ void server_machine::begin_round_by_route(server_effects& out) {
     static_cast<void>(begin_share(aggregator));
     out.emplace_back(assign{aggregator, current_, {}, true});
   }
-  for (const auto client : std::exchange(placed_next_, {}))
-    if (const auto at = open_.find(client); at != open_.end() && at->second.aggregator == nowhere)
-      place(at->second, out);
-  wait_for_the_adrift(out);
+  place_waiting(out);
 }
 
-/// Whether the aggregator's share of this round begins now.
+/// Whether a share of this round begins now at the aggregator: its first, or another one after one that was merged.
 bool server_machine::begin_share(std::uint32_t aggregator) {
   if (aggregator >= begun_.size()) {
     begun_.resize(aggregator + 1, false);
+    asked_.resize(aggregator + 1, false);
     answered_.resize(aggregator + 1, true);
     told_.resize(aggregator + 1);
   }
-  if (begun_[aggregator]) return false;
+  if (begun_[aggregator] && !answered_[aggregator]) return false;
   begun_[aggregator] = true;
-  answered_[aggregator] = false;
+  answered_[aggregator] = asked_[aggregator] = false;
   ++pending_;
   return true;
+}
+
+/// Whether nothing but the ends of all its tasks closes a round.
+bool server_machine::waits_for_every_task() const {
+  return routed_ && !is_async() && how().deadline == 0 && how().over_selection <= 1.0;
+}
+
+/// Whether an aggregator was told to close its share, and has not answered.
+bool server_machine::is_closing(std::uint32_t aggregator) const {
+  return aggregator < asked_.size() && asked_[aggregator] && !answered_[aggregator];
+}
+
+/// Whether the process that was given the task is not the one that its client is reached through.
+bool server_machine::lost_with_its_node(const task_id& id) const {
+  const auto at = given_to_.find(id.client);
+  return at != given_to_.end() && at->second != who_->instance(id.client);
 }
 
 void server_machine::deal_by_route(const std::vector<task_id>& tasks, server_effects& out) {
@@ -45,10 +60,13 @@ void server_machine::deal_by_route(const std::vector<task_id>& tasks, server_eff
   for (const auto& task : tasks) {
     const auto to = who_->route(task.client);
     open({task, to.value_or(nowhere), state_.now, false, false});
-    if (to)
+    if (to) {
       shares[*to].push_back(task);
-    else
-      adrift_[task.client] = state_.now;
+      given_to_[task.client] = who_->instance(task.client);
+    } else {
+      given_to_.erase(task.client);
+      adrift_[task.client] = {state_.now, drop_stage::download};
+    }
   }
   for (auto& [to, share] : shares) out.emplace_back(assign{to, current_, std::move(share), begin_share(to)});
   wait_for_the_adrift(out);
@@ -58,18 +76,18 @@ void server_machine::deal_by_route(const std::vector<task_id>& tasks, server_eff
 void server_machine::place(open_task& task, server_effects& out) {
   const auto to = who_->route(task.id.client);
   if (!to) return cast_adrift(task);
-  if (task.closed) {
-    settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
-    tell_over(out);
-    return;
-  }
-  if (!dealt_out_ || closing_) {  // when the next version begins
+  const auto longest = from_seconds(e_.settings.network.task_timeout);
+  if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now)
+    return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
+  if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
+  if (!dealt_out_ || closing_ || is_closing(*to)) {  // when the next version begins, or the aggregator's next share
     cast_adrift(task);
     placed_next_.insert(task.id.client);
     return;
   }
   adrift_.erase(task.id.client);
   task.aggregator = *to;
+  given_to_[task.id.client] = who_->instance(task.id.client);
   const auto& from = broadcasts_.at(task.id.version).from;
   if (task.id.version == state_.version) {
     out.emplace_back(assign{*to, from, {task.id}, begin_share(*to)});
@@ -79,9 +97,18 @@ void server_machine::place(open_task& task, server_effects& out) {
   out.emplace_back(assign{*to, from, {task.id}, false});
 }
 
+/// Those that waited for a share to begin.
+void server_machine::place_waiting(server_effects& out) {
+  for (const auto client : std::exchange(placed_next_, {}))
+    if (const auto at = open_.find(client); at != open_.end() && at->second.aggregator == nowhere)
+      place(at->second, out);
+  wait_for_the_adrift(out);
+}
+
 void server_machine::cast_adrift(open_task& task) {
   task.aggregator = nowhere;
-  adrift_[task.id.client] = state_.now;
+  const auto stage = given_to_.contains(task.id.client) ? drop_stage::train : drop_stage::download;
+  adrift_.try_emplace(task.id.client, adrift_task{0, stage}).first->second.since = state_.now;
 }
 
 /// The server's own word on how a task ended.
@@ -98,24 +125,24 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
                                            const std::vector<task_id>& holding, virtual_time now) {
   state_.now = std::max(state_.now, now);
   server_effects effects;
+  const std::set<task_id> all_held(holding.begin(), holding.end());
+  // Before anything is given out: a client's next task starts from the private values that its last one left.
+  judge_held(all_held, effects);
+  const auto holds = [&](const task_id& id) {
+    if (all_held.contains(id)) given_to_[id.client] = who_->instance(id.client);
+  };
   std::map<std::uint32_t, open_task> here;  // in the order of clients, whatever the order of the table
   for (const auto& [client, task] : open_)
-    if (first <= client && client <= last && task.aggregator != aggregator) here.emplace(client, task);
-  const std::set<task_id> all_held(holding.begin(), holding.end());
-  for (const auto& [client, task] : here) {
-    const bool held = all_held.contains(task.id);
-    if (task.aggregator != nowhere) {
-      if (!moving_.contains(task.id)) effects.emplace_back(withdraw{task.aggregator, {task.id}});
-      moving_[task.id] = held;
-    } else if (held) {
-      place(open_.at(client), effects);
-    } else {
-      settle_here(task.id, outcome::dropped, drop_stage::train);
-    }
-  }
+    if (first <= client && client <= last) here.emplace(client, task);
   for (const auto& id : folded_)  // if what was folded gets lost
-    if (first <= id.client && id.client <= last) moving_[id] = all_held.contains(id);
-  judge_held(all_held, effects);
+    if (first <= id.client && id.client <= last && !here.contains(id.client)) holds(id);
+  for (const auto& [client, task] : here) {
+    holds(task.id);
+    if (task.aggregator == nowhere)
+      place(open_.at(client), effects);
+    else if (task.aggregator != aggregator && withdrawing_.insert(task.id).second)
+      effects.emplace_back(withdraw{task.aggregator, {task.id}});
+  }
   after_settling(effects);
   if (!is_async() && next_look_ != never && !stopping_) {  // it waits for clients
     next_look_ = never;
@@ -167,52 +194,45 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
   for (const auto& id : tasks) {
     const auto at = open_.find(id.client);
     if (at == open_.end() || at->second.id != id || at->second.aggregator != aggregator) continue;
-    const auto moving = moving_.find(id);
-    const bool held = moving == moving_.end() || moving->second;
-    if (moving != moving_.end()) moving_.erase(moving);
+    withdrawing_.erase(id);
     at->second.aggregator = nowhere;
-    if (held)
-      place(at->second, effects);
-    else
-      settle_here(id, outcome::dropped, drop_stage::train);
+    place(at->second, effects);
   }
   wait_for_the_adrift(effects);
   after_settling(effects);
   return effects;
 }
 
-/// Of what an aggregator folded in this round these tasks are gone: the books are as if it had not told of them.
+/// Of what an aggregator folded in its share these tasks are gone: the books are as if it had not told of them.
 void server_machine::unfold(std::uint32_t aggregator, const std::set<task_id>& gone) {
-  const auto is_gone = [&](const task_id& id) { return gone.contains(id); };
-  std::erase_if(folded_, is_gone);
+  std::set<task_id> unfolded;
   std::vector<settlement> kept;
   for (auto& one : std::exchange(told_[aggregator], {})) {
-    if (!is_gone(one.id)) {
+    if (!gone.contains(one.id)) {
       kept.push_back(one);
       continue;
     }
+    if (all_ended_) closing_ = all_ended_ = false;  // not all of them any more
+    unfolded.insert(one.id);
     --state_.counts.clients_trained;
     state_.counts.examples -= one.examples;
     report_.examples -= one.examples;
     open_task task{one.id, aggregator, state_.now, closing_ && !is_async(), false};
     if (!is_async() && !task.closed) ++open_in_round_;
     open(task);
+    adrift_[one.id.client] = {state_.now, drop_stage::upload};
   }
+  std::erase_if(folded_, [&](const task_id& id) { return unfolded.contains(id); });
   told_[aggregator] = std::move(kept);
 }
 
-/// Open tasks that were with an aggregator, and are with nobody: for those that others hold there is a place.
+/// Open tasks that were with an aggregator, and are with nobody.
 void server_machine::send_elsewhere(const std::vector<task_id>& tasks, server_effects& out) {
   for (const auto& id : tasks) {
-    const auto moving = moving_.find(id);
-    const bool placed = moving != moving_.end() && moving->second;
-    if (moving != moving_.end()) moving_.erase(moving);
+    withdrawing_.erase(id);
     auto& task = open_.at(id.client);
     task.aggregator = nowhere;
-    if (placed)
-      place(task, out);
-    else
-      cast_adrift(task);
+    place(task, out);
   }
   wait_for_the_adrift(out);
   tell_over(out);
@@ -251,6 +271,7 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
     if (task.aggregator == aggregator) lost.push_back(task.id);
   std::ranges::sort(lost, {}, &task_id::client);
   send_elsewhere(lost, effects);
+  if (!is_async()) place_waiting(effects);  // for its share, and reached elsewhere now
   if (closing_ && pending_ == 0 && dealt_out_)
     conclude(effects);
   else
@@ -269,9 +290,13 @@ void server_machine::wait_for_the_adrift(server_effects& out) {
 void server_machine::drop_the_adrift(server_effects& out) {
   waits_for_adrift_ = false;
   const auto longest = from_seconds(e_.settings.network.heartbeat + e_.settings.network.timeout);
-  for (const auto& [client, since] : std::map(adrift_))
-    if (since + longest <= state_.now && !placed_next_.contains(client))
-      settle_here(open_.at(client).id, outcome::dropped, drop_stage::upload);
+  const bool every_task = waits_for_every_task() && !stopping_;
+  for (const auto& [client, task] : std::map(adrift_)) {
+    if (placed_next_.contains(client)) continue;
+    const auto expected = every_task ? who_->expected_until(client) : 0;
+    if ((expected > task.since ? expected : task.since + longest) <= state_.now)
+      settle_here(open_.at(client).id, outcome::dropped, task.stage);
+  }
   wait_for_the_adrift(out);
   after_settling(out);
 }

@@ -53,4 +53,37 @@ BOOST_AUTO_TEST_CASE(it_knows_whose_clients_a_node_takes_over) {
   BOOST_TEST(who.others_with({0, 23}, 1).empty());
 }
 
+BOOST_AUTO_TEST_CASE(it_knows_how_long_those_that_are_away_are_expected) {
+  const std::vector<std::uint32_t> training{0, 1, 2};
+  directory who(6, training, {5, 600});
+  const auto a = who.add_aggregator("a:1");
+  const auto b = who.add_aggregator("b:1");
+  BOOST_REQUIRE(who.attach(a, {0, 2}, 7));
+  BOOST_TEST(who.instance(1) == 7U);
+  BOOST_REQUIRE(who.attach(b, {3, 5}));
+  const auto unknown = who.instance(4);
+  BOOST_TEST(unknown != 0U);
+  BOOST_REQUIRE(who.attach(b, {3, 5}));
+  BOOST_TEST(who.instance(4) != unknown);  // another one, as far as is known
+  who.detach(a, {0, 2}, 100);
+  BOOST_TEST(who.expected_until(1) == 105);
+  BOOST_TEST(who.instance(1) == 0U);
+  who.saw({0, 2}, 103);
+  BOOST_TEST(who.expected_until(1) == 703);
+  BOOST_REQUIRE(who.attach(b, {0, 2}, 7));
+  BOOST_TEST(who.expected_until(1) == 0);
+  who.remove_aggregator(b, 200);
+  BOOST_TEST(who.expected_until(1) == 800);
+  BOOST_TEST(who.expected_until(4) == 800);
+  BOOST_REQUIRE(who.attach(a, {0, 2}, 7));
+  who.saw({0, 2}, 300);
+  who.detach(a, {0, 2}, 400);
+  BOOST_TEST(who.expected_until(1) == 900);  // what was told late does not count for less
+  who.forget_absent();
+  BOOST_TEST(who.expected_until(1) == 0);
+  BOOST_REQUIRE(who.attach(a, {0, 2}, 7));
+  who.detach(a, {0, 2}, 400, true);
+  BOOST_TEST(who.expected_until(1) == 1000);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -33,7 +33,7 @@ struct gateway {
     std::vector<task_id> tasks;
     for (const auto client : clients) tasks.push_back(task(version, client));
     const federated::broadcast from{e.run, version, models::shared_parameters(e.parts.shared), {}};
-    machine.on_assignment(std::make_shared<const federated::broadcast>(from), tasks, begins, 0, out);
+    machine.on_assignment(std::make_shared<const federated::broadcast>(from), tasks, begins, now, out);
   }
   [[nodiscard]] federated::client_update update(const task_id& id) const {
     models::random_stream stream(id.client, models::purpose::test);
@@ -73,8 +73,6 @@ struct gateway {
   gateway_effects out;
   federated::virtual_time now = 0;
 };
-
-constexpr federated::virtual_time patience = 5 * federated::microseconds_per_second;
 
 }  // namespace
 
@@ -131,27 +129,24 @@ BOOST_AUTO_TEST_CASE(a_node_ends_tasks_of_its_own_clients_only) {
   BOOST_TEST((one.take<settled>().at(0).each.at(0).what == outcome::folded));
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_node_has_a_while_to_come_back) {
+// Its parent knows where its clients are, or how long to wait for them.
+BOOST_AUTO_TEST_CASE(tasks_of_clients_that_are_not_here_go_back_to_the_parent) {
   gateway one;
-  one.machine.on_session_lost(1, 10, one.out);
-  BOOST_TEST(one.take<wake>().back().at == 10 + patience);
-  one.machine.on_hello(2, {"test", {0, 4}, 0, {one.task(0, 1)}, ""}, 20, one.out);
-  auto effects = one.out;
-  const auto given = one.take<give_tasks>();
-  BOOST_REQUIRE(given.size() == 1U);
-  BOOST_REQUIRE(given[0].tasks.size() == 1U);
-  BOOST_TEST(given[0].tasks[0].client == 1U);
-  one.out = effects;
-  const auto ended = one.take<settled>();  // what it does not hold it has lost
-  BOOST_REQUIRE(ended.size() == 1U);
-  BOOST_TEST((ended[0].each.at(0).id == one.task(0, 2)));
-  BOOST_TEST((ended[0].each.at(0).what == outcome::dropped));
-  one.machine.on_session_lost(2, 30, one.out);
+  one.report(1, one.task(0, 1));
   one.out.clear();
-  one.machine.on_timer(10 + patience, one.out);  // of the first loss
-  BOOST_TEST(one.take<settled>().empty());
-  one.machine.on_timer(30 + patience, one.out);
-  BOOST_TEST(one.take<settled>().size() == 1U);
+  one.machine.on_session_lost(1, 10, one.out);
+  const auto effects = one.out;
+  BOOST_TEST((one.take<detached>().at(0).clients == client_range{0, 4}));
+  one.out = effects;
+  BOOST_TEST((one.take<withdrawn>().at(0).tasks == std::vector{one.task(0, 2)}));  // the other one is folded
+  // The parent hears of the session's end first: it must not give the task to this gateway again.
+  BOOST_TEST(std::holds_alternative<detached>(std::get<tell_parent>(effects.at(0)).content));
+  one.share(0, {2, 3}, false);  // on its way when the session ended
+  BOOST_TEST((one.take<withdrawn>().at(0).tasks == std::vector{one.task(0, 2), one.task(0, 3)}));
+  one.machine.on_hello(2, {"test", {0, 4}, 0, {one.task(0, 2)}, ""}, 20, one.out);
+  BOOST_TEST(one.take<give_tasks>().empty());
+  one.share(0, {2}, false);
+  BOOST_TEST(one.take<give_tasks>().at(0).session == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_second_session_of_the_same_clients_ends_the_first) {
@@ -162,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_second_session_of_the_same_clients_ends_the_first) {
     const auto* over = std::get_if<end_session>(&effect);
     return over != nullptr && over->session == 1U;
   }));
-  BOOST_TEST(one.take<give_tasks>().at(0).tasks.size() == 2U);
+  BOOST_TEST(one.take<withdrawn>().at(0).tasks.size() == 2U);
   one.report(1, one.task(0, 1));  // from the session that is over
   BOOST_TEST(one.out.empty());
   one.machine.on_session_lost(1, 6, one.out);
@@ -216,10 +211,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_is_there_and_does_not_report_is_not_waited_for_
   BOOST_REQUIRE(!wakes.empty());
   BOOST_TEST(wakes.back().at == longest);
   one.report(1, one.task(0, 1));
-  // To go and come back gives it no more time.
   one.now = longest - 2;
-  one.machine.on_session_lost(1, one.now, one.out);
-  one.machine.on_hello(2, {"test", {0, 4}, 0, {one.task(0, 2)}, ""}, one.now, one.out);
   one.machine.on_timer(longest - 1, one.out);
   for (const auto& told : one.take<settled>())
     for (const auto& each : told.each) BOOST_TEST((each.what == outcome::folded));
@@ -230,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_is_there_and_does_not_report_is_not_waited_for_
   BOOST_TEST(told[0].each[0].id.client == 2U);
   BOOST_TEST((told[0].each[0].what == outcome::dropped));
   // What it reports now is not folded.
-  one.report(2, one.task(0, 2));
+  one.report(1, one.task(0, 2));
   one.machine.on_close(0, true, one.now, one.out);
   const auto partials = one.take<send_partial>();
   BOOST_REQUIRE(partials.size() == 1U);
@@ -309,8 +301,9 @@ BOOST_AUTO_TEST_CASE(wakes_do_not_pile_up) {
     one.machine.on_session_lost(node, one.now, one.out);
     ask();
     one.machine.on_hello(node + 1, {"test", {0, 4}, 0, {one.task(0, 1), one.task(0, 2)}, ""}, one.now, one.out);
+    one.share(0, {1, 2}, false);
     ask();
-    one.now += patience + 1;
+    one.now += 5 * federated::microseconds_per_second + 1;
     while (!due.empty() && *due.begin() <= one.now) {
       one.machine.on_timer(*due.begin(), one.out);
       due.erase(due.begin());

@@ -134,6 +134,7 @@ BOOST_AUTO_TEST_CASE(what_an_aggregator_lost_below_it_is_given_out_again_and_its
   static_cast<void>(world.report(0, 3));
   static_cast<void>(world.report(0, 4));
   const auto examples = world.server.state().counts.examples;
+  world.who.detach(0, {0, 9}, second, true);
   const auto lost = world.server.on_tasks_lost(0, {{world.task(3), world.task(12)}, {world.task(5)}}, second);
   BOOST_TEST(world.server.folding() == 1U);  // task 4; task 12 is not aggregator 0's to lose
   BOOST_TEST(world.server.in_flight() == 16U);
@@ -147,17 +148,93 @@ BOOST_AUTO_TEST_CASE(what_an_aggregator_lost_below_it_is_given_out_again_and_its
   BOOST_TEST(world.server.in_flight() == 16U);
 }
 
-// The share may be closing: what is lost then ends as it would have if it had never been reported.
-BOOST_AUTO_TEST_CASE(what_is_lost_while_the_share_closes_is_late) {
+// The share may be closing: then the round goes on, and the aggregator that the client comes to has another share.
+BOOST_AUTO_TEST_CASE(what_is_lost_while_the_share_closes_is_given_out_again) {
   routed world;
   server_effects last;
   for (std::uint32_t client = 0; client < 17; ++client) last = world.report(client < 10 ? 0 : 1, client);
+  const auto closing = all<close_share>(last);
+  BOOST_REQUIRE(closing.size() == 2U);
+  world.who.remove_aggregator(0, second);
+  BOOST_TEST(all<round_closed>(world.server.on_aggregator_lost(0, second)).empty());
+  BOOST_TEST(world.server.folding() == 7U);
+  BOOST_TEST(world.server.in_flight() == 10U);
+  std::vector<task_id> held;
+  for (std::uint32_t client = 0; client < 10; ++client) held.push_back(world.task(client));
+  // Not before its first share is merged.
+  BOOST_TEST(all<assign>(world.attach(1, {0, 9}, held, 2 * second)).empty());
+  const auto given = all<assign>(world.close(closing[1]));
+  BOOST_REQUIRE(given.size() == 10U);
+  BOOST_TEST(given[0].aggregator == 1U);
+  BOOST_TEST(given[0].begins);
+  BOOST_TEST(!given[1].begins);
+  for (const auto& share : given) world.give(share);
+  for (std::uint32_t client = 0; client < 10; ++client) last = world.report(1, client);
+  const auto again = all<close_share>(last);
+  BOOST_REQUIRE(again.size() == 1U);
+  const auto closed = all<round_closed>(world.close(again[0]));
+  BOOST_REQUIRE(closed.size() == 1U);
+  BOOST_TEST(closed[0].report.folded == 17U);
+  BOOST_TEST(world.server.state().counts.folded == 17U);
+}
+
+// A deadline stands, whatever is lost after it.
+BOOST_AUTO_TEST_CASE(what_is_lost_while_a_round_with_a_deadline_closes_is_late) {
+  auto settings = settings_of_two();
+  settings.participation.deadline = 10;
+  routed world(settings);
+  server_effects last;
+  for (std::uint32_t client = 0; client < 17; ++client) last = world.report(client < 10 ? 0 : 1, client);
   BOOST_TEST(all<close_share>(last).size() == 2U);
+  world.who.detach(0, {0, 9}, second, true);
   static_cast<void>(world.server.on_tasks_lost(0, {{world.task(3)}, {}}, second));
   BOOST_TEST(world.server.folding() == 16U);
   static_cast<void>(world.attach(1, {3, 3}, {world.task(3)}, 2 * second));
   BOOST_TEST(world.server.state().counts.late == 1U);
   BOOST_TEST(world.server.in_flight() == 0U);
+}
+
+// Tasks are lost with the process that they were given to, and not with an aggregator on the way.
+BOOST_AUTO_TEST_CASE(a_task_that_never_reached_its_node_is_given_to_it_again) {
+  const auto e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
+  constexpr std::uint64_t node = 4711;
+  constexpr std::uint64_t other = 4712;
+  for (const auto comes_back : {node, other}) {
+    directory who(24, e.participants->training(), {patience, 600 * second});
+    server_machine server(e, federated::initial_state(e), &who);
+    static_cast<void>(server.start());
+    const auto first = who.add_aggregator("");
+    BOOST_REQUIRE(who.attach(first, {0, 23}, node));
+    BOOST_TEST(all<assign>(server.on_proceed()).at(0).tasks.size() == 17U);
+    who.remove_aggregator(first, second);
+    const auto waits = all<timer>(server.on_aggregator_lost(first, second));
+    BOOST_REQUIRE(waits.size() == 1U);
+    static_cast<void>(server.on_timer(waits[0], second + patience));
+    BOOST_TEST(server.in_flight() == 17U);  // nobody said that the node is gone
+    const auto next = who.add_aggregator("");
+    BOOST_REQUIRE(who.attach(next, {0, 23}, comes_back));
+    const auto given = all<assign>(server.on_attached(next, 0, 23, {}, 100 * second));
+    BOOST_TEST(given.size() == (comes_back == node ? 17U : 0U));
+    BOOST_TEST(server.state().counts.dropped[1] == (comes_back == node ? 0U : 17U));
+  }
+}
+
+// A round that waits for every task has the cohort that it would have if no aggregator were lost.
+BOOST_AUTO_TEST_CASE(clients_whose_aggregator_was_lost_are_chosen_and_waited_for) {
+  const auto e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
+  directory who(24, e.participants->training(), {patience, 600 * second});
+  server_machine server(e, federated::initial_state(e), &who);
+  static_cast<void>(server.start());
+  const auto first = who.add_aggregator("");
+  BOOST_REQUIRE(who.attach(first, {0, 23}, 4711));
+  who.remove_aggregator(first, second);
+  BOOST_TEST(all<assign>(server.on_proceed(second)).empty());
+  BOOST_TEST(server.in_flight() == 17U);
+  // Until it is clear that the node is lost, too.
+  static_cast<void>(server.on_timer({timer_kind::adrift, 0, 600 * second}, 600 * second));
+  BOOST_TEST(server.in_flight() == 17U);
+  static_cast<void>(server.on_timer({timer_kind::adrift, 0, 601 * second}, 601 * second));
+  BOOST_TEST(server.state().counts.dropped[0] == 17U);
 }
 
 BOOST_AUTO_TEST_CASE(a_task_that_ends_where_its_client_is_not_any_more_is_declined) {
@@ -166,8 +243,13 @@ BOOST_AUTO_TEST_CASE(a_task_that_ends_where_its_client_is_not_any_more_is_declin
   const auto declined = all<decline>(world.settle(0, 3, outcome::dropped));
   BOOST_REQUIRE(declined.size() == 1U);
   BOOST_TEST((declined[0].tasks == std::vector{world.task(3)}));
-  BOOST_TEST(all<decline>(world.settle(0, 4, outcome::rejected)).size() == 1U);
-  BOOST_TEST(all<decline>(world.settle(1, 12, outcome::rejected)).empty());  // told by the gateway itself
+  // A gateway may be lost before it can tell of a rejection: it is the server that tells the node.
+  for (const std::uint32_t client : {4U, 12U}) {
+    const auto refused = all<decline>(world.settle(client == 4 ? 0 : 1, client, outcome::rejected));
+    BOOST_REQUIRE(refused.size() == 1U);
+    BOOST_TEST(refused[0].why.has_value());
+  }
+  BOOST_TEST(all<decline>(world.settle(1, 13, outcome::late)).empty());  // told by the gateway itself
 }
 
 // What an earlier task of a client left behind is no reason not to withdraw the next one.

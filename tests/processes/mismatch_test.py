@@ -168,7 +168,7 @@ class Mismatch(Case):
             self.assertEqual(lost[0]["reason"].split()[0], str(summary["state_lost"]))
             self.assertGreater(summary["state_lost"], 0)
             clients = f.run("store", "ls", f.store(1), "--format", "json").stdout
-            self.assertTrue(all(50 <= one["client"] < 100 for one in json.loads(clients)))
+            self.assertTrue(all(50 <= one["client"] < 100 for one in json.loads(clients)["clients"]))
 
     def test_store_put_back(self):
         """A copy of a node's store, put back alone, is older than the model."""

@@ -173,8 +173,8 @@ BOOST_AUTO_TEST_CASE(a_key_file_that_others_may_replace_is_refused) {
   const auto pipe = folder.path() / "pipe";
   BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const storage::store_options options{.history = {}, .key_file = pipe};
-  BOOST_TEST(
-      contains(must_fail(rocks_store::create(folder.path() / "store", small_layout(), options)), "is not a file, and a key is read from one"));
+  BOOST_TEST(contains(must_fail(rocks_store::create(folder.path() / "store", small_layout(), options)),
+                      "is not a file, and a key is read from one"));
 
   const auto all = fs::perms::owner_all | fs::perms::others_write | fs::perms::others_exec;
   fs::permissions(folder.path(), all);

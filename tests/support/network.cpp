@@ -28,12 +28,21 @@ class world_under_fire {
   ending run(virtual_time patience) {
     for (host at = 0; at < hosts(); ++at) in_.net.clock.after(in_.net.between(0, second), [this, at] { raise(at); });
     virtual_time last = 0;
+    auto by_step = plan_.faults;
+    std::erase_if(by_step, [](const fault& one) { return one.at_step == 0; });
+    std::ranges::stable_sort(by_step, {}, &fault::at_step);
+    auto next = by_step.begin();
     for (const auto& one : plan_.faults) {
+      if (one.at_step != 0) continue;
       in_.net.clock.at(one.at, [this, one] { strike(one); });
       last = std::max(last, one.at + one.length);
     }
     virtual_time ended = 0;
     while (in_.net.clock.now() < last + patience && in_.net.clock.step()) {
+      for (; next != by_step.end() && next->at_step <= in_.net.clock.steps(); ++next) {
+        strike(*next);
+        last = std::max(last, in_.net.clock.now() + next->length);
+      }
       in_.checks.now = in_.net.clock.now();
       if (in_.over && ended == 0) ended = in_.net.clock.now();
       if (ended != 0 && in_.net.clock.now() > ended + 60 * second) break;
@@ -91,6 +100,7 @@ class world_under_fire {
         strike_down(one.who);
         in_.net.clock.after(one.length, [this, at = one.who] { raise(at); });
         return;
+      case mishap::stop_host: return in_.net.stop(one.who, one.length);
       case mishap::drain_node:
         nodes_were_killed_ = true;
         if (const auto& node = nodes_[one.who - 1 - plan_.aggregators]; node && !node->stopped()) node->drain();

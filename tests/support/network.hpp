@@ -16,6 +16,7 @@ namespace furlong::tests::net {
 enum class mishap : std::uint8_t {
   kill_node,        ///< started again after a while, with its store
   kill_aggregator,  ///< started again after a while
+  stop_host,        ///< does nothing for a while, and hears of what happened in it afterwards
   kill_server,      ///< started again after a while, from its last checkpoint
   drain_node,       ///< asked to end, and started again
   cut,              ///< a link of a host: both sides hear of it
@@ -29,6 +30,7 @@ struct fault {
   mishap what = mishap::cut;
   std::uint32_t who = 0;  ///< host: 0 the server, then aggregators, then nodes
   federated::virtual_time length = 0;
+  std::uint64_t at_step = 0;  ///< not at a time, but when so many things have happened; 0: at its time
 };
 
 struct plan {

@@ -20,7 +20,7 @@ void link::put(int to, std::optional<message> what) {
 void link::deliver(int to) {
   auto& there = ends_[to];
   if (dead_ || there.closed || there.inbox.empty()) return;
-  const auto until = in_.parted_until(ends_[0].at, ends_[1].at);
+  const auto until = std::max(in_.parted_until(ends_[0].at, ends_[1].at), in_.stopped_until(there.at));
   if (until > in_.clock.now()) return in_.clock.at(until, [self = shared_from_this(), to] { self->deliver(to); });
   auto what = std::move(there.inbox.front());
   there.inbox.pop_front();
@@ -64,6 +64,12 @@ void link::give_up(int from) {
   notice(from);
 }
 
+void link::leave(int from) {
+  if (ends_[from].closed) return;
+  if (!dead_ && !ends_[1 - from].closed) put(1 - from, std::nullopt);
+  notice(from);
+}
+
 void link::silence(virtual_time patience) {
   dead_ = true;
   for (int at = 0; at < 2; ++at)
@@ -81,6 +87,9 @@ void link::cut() {
 void fabric::connect(host from, host to, std::function<void(link_ptr)> made, std::function<void()> failed) {
   clock.after(latency(), [this, from, to, made = std::move(made), failed = std::move(failed)] {
     if (parted_until(from, to) > clock.now()) return clock.after(patience_, failed);
+    if (stopped_until(to) > clock.now() + patience_) return clock.after(patience_, failed);
+    if (const auto until = std::max(stopped_until(from), stopped_until(to)); until > clock.now())
+      return clock.at(until, [this, from, to, made, failed] { connect(from, to, made, failed); });
     const auto listener = listeners.find(to);
     if (listener == listeners.end()) return failed();
     auto between_them = std::make_shared<link>(*this, from, to);
@@ -110,6 +119,19 @@ void fabric::kill(host gone) {
 virtual_time fabric::parted_until(host one, host other) const {
   const auto at = parted_.find(std::minmax(one, other));
   return at == parted_.end() ? 0 : at->second;
+}
+
+virtual_time fabric::stopped_until(host one) const {
+  const auto at = stopped_.find(one);
+  return at == stopped_.end() ? 0 : at->second;
+}
+
+void fabric::stop(host one, virtual_time length) {
+  stopped_[one] = std::max(stopped_[one], clock.now() + length);
+  for (const auto& through : links_of(one))
+    clock.after(between(patience_ / 2, patience_ + 50 * millisecond), [this, one, through] {
+      if (stopped_until(one) > clock.now()) through->leave(through->side(0).at == one ? 1 : 0);
+    });
 }
 
 void fabric::part(host one, host other, virtual_time length) {

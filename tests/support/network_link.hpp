@@ -96,6 +96,8 @@ class link : public std::enable_shared_from_this<link> {
   void kill(int from);
   /// This side gives up on the other: nothing of what was not delivered arrives.
   void give_up(int from);
+  /// The same, and what is on its way to the other side arrives there before it hears of the end.
+  void leave(int from);
   /// Nothing arrives any more, and either side finds out by itself, within `patience`.
   void silence(virtual_time patience);
   /// Both sides are told of the end at once; some of what was on its way is lost.
@@ -149,6 +151,10 @@ class fabric {
   void kill(host gone);
   /// No message passes between these two hosts for a while.
   void part(host one, host other, virtual_time length);
+  /// This host does nothing for a while: what is sent to it waits, and the others lose patience with it.
+  void stop(host one, virtual_time length);
+  /// When it goes on; now or earlier: it is at work.
+  [[nodiscard]] virtual_time stopped_until(host one) const;
   /// When messages between them pass again; now or earlier: they do.
   [[nodiscard]] virtual_time parted_until(host one, host other) const;
   /// Open links of a host, in the order in which they were made.
@@ -158,6 +164,7 @@ class fabric {
   models::random_stream draw_;
   virtual_time patience_;
   std::map<std::pair<host, host>, virtual_time> parted_;
+  std::map<host, virtual_time> stopped_;
   std::vector<std::weak_ptr<link>> links_;
 };
 

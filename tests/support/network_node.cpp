@@ -9,7 +9,10 @@ namespace furlong::tests::net {
 using federated::task_id;
 
 node_process::node_process(surroundings& in, host at, node_disk& disk, double slowness)
-    : process(in, at), disk_(disk), slowness_(slowness), machine_(address_of(server_host), "test", disk.clients) {}
+    : process(in, at),
+      disk_(disk),
+      slowness_(slowness),
+      machine_(address_of(server_host), "test", disk.clients, ++in.nodes) {}
 
 std::vector<task_id> node_process::holding() const {
   std::vector<task_id> all;
@@ -143,8 +146,11 @@ node_process::result_of_work node_process::outcome_of(const protocol::train& wha
   made.to_keep = federated::client_work(in_.e, *what.from, what.task, has_own, use_, *update);
   made.own = use_.own;
   if (made.to_keep) in_.checks.to_be_kept(what.task);
-  made.failed = in_.net.draw().uniform() < static_cast<float>(in_.failing);
-  if (in_.net.draw().uniform() < static_cast<float>(in_.spoiled) && !update->change.values.empty())
+  // Whenever and wherever the work is done.
+  models::random_stream fate(in_.seed, models::purpose::test, static_cast<std::uint32_t>(what.task.version),
+                             what.task.client, what.task.attempt);
+  made.failed = fate.uniform() < static_cast<float>(in_.failing);
+  if (fate.uniform() < static_cast<float>(in_.spoiled) && !update->change.values.empty())
     update->change.values[0] = std::numeric_limits<float>::quiet_NaN();
   made.update = std::move(update);
   return made;

@@ -29,6 +29,7 @@ struct surroundings {
   bool over = false;           ///< the server said so
   std::size_t sent_on = 0;     ///< aggregators, to others
   std::size_t tasks_lost = 0;  ///< by aggregators with others below
+  std::uint64_t nodes = 0;     ///< processes that there were
 
   /// What an aggregator for which there is no room is told.
   void send_elsewhere(const link_ptr& through, const federated::protocol::aggregator_place& place) {
@@ -65,8 +66,12 @@ class process {
 
  protected:
   void after(virtual_time wait, std::function<void()> what) {
-    in_.net.clock.after(wait, [alive = std::weak_ptr(alive_), what = std::move(what)] {
-      if (!alive.expired()) what();
+    in_.net.clock.after(wait, [this, alive = std::weak_ptr(alive_), what = std::move(what)]() mutable {
+      if (alive.expired()) return;
+      if (const auto until = in_.net.stopped_until(at_); until > now())
+        after(until - now(), std::move(what));
+      else
+        what();
     });
   }
   [[nodiscard]] virtual_time now() const { return in_.net.clock.now(); }
@@ -203,7 +208,7 @@ class server_process final : public process {
   void perform_one(federated::protocol::server_effect&& effect);
   void give(federated::protocol::assign&& share);
   void judge(const std::vector<federated::task_id>& tasks, federated::protocol::verdict_kind what,
-             std::uint64_t version = 0);
+             std::uint64_t version = 0, federated::rejection why = {});
   void save();
   void finish();
   void say_goodbye(int waited);

@@ -19,7 +19,8 @@ federated::protocol::server_state deep_copy(federated::protocol::server_state st
 server_process::server_process(surroundings& in, saved_life& saved)
     : process(in, server_host),
       saved_(saved),
-      who_(in.e.clients->facts().clients, in.e.participants->training()),
+      who_(in.e.clients->facts().clients, in.e.participants->training(),
+           {in.net.patience(), federated::from_seconds(in.e.settings.network.task_timeout)}),
       covered_(saved.state.version) {
   in_.checks.begin_life(saved_);
   machine_.emplace(in.e, deep_copy(saved_.state), &who_);
@@ -49,6 +50,7 @@ void server_process::begin_when_enough_are_here() {
     return after(100 * millisecond, [this] { begin_when_enough_are_here(); });
   started_ = true;
   began_ = now() - machine_->state().now;
+  who_.forget_absent();
   perform(machine_->start());
 }
 
@@ -79,6 +81,7 @@ void server_process::take_in(const link_ptr& through, const protocol::branch_hel
 }
 
 void server_process::welcome_node(const link_ptr& through, const protocol::hello& hello) {
+  who_.saw(hello.clients, run_now());
   const auto elsewhere = who_.gateway_for(hello.avoid);
   if (elsewhere.empty()) return local_->admit(through, hello);
   through->send(1, protocol::redirect{elsewhere});
@@ -87,17 +90,17 @@ void server_process::welcome_node(const link_ptr& through, const protocol::hello
 
 void server_process::lose(std::uint32_t number) {
   if (branches_.erase(number) == 0 || in_.over) return;
-  who_.remove_aggregator(number);
+  who_.remove_aggregator(number, run_now());
   perform(machine_->on_aggregator_lost(number, run_now()));
 }
 
 void server_process::hear(std::uint32_t from, message&& what) {
   if (!branches_.contains(from) || in_.over) return;
   if (const auto* here = std::get_if<protocol::attached>(&what)) {
-    if (!who_.attach(from, here->clients)) return in_.checks.wrong("clients that are not there");
+    if (!who_.attach(from, here->clients, here->instance)) return in_.checks.wrong("clients that are not there");
     perform(machine_->on_attached(from, here->clients.first, here->clients.last, here->holding, run_now()));
   } else if (const auto* gone = std::get_if<protocol::detached>(&what)) {
-    who_.detach(from, gone->clients);
+    who_.detach(from, gone->clients, run_now(), gone->strayed);
   } else if (const auto* some = std::get_if<protocol::settled>(&what)) {
     perform(machine_->on_settled(from, some->each, run_now()));
   } else if (const auto* back = std::get_if<protocol::withdrawn>(&what)) {
@@ -148,10 +151,10 @@ void server_process::give(federated::protocol::assign&& share) {
 
 /// To where the clients are now; others hear when they are there again.
 void server_process::judge(const std::vector<task_id>& tasks, federated::protocol::verdict_kind what,
-                           std::uint64_t version) {
+                           std::uint64_t version, federated::rejection why) {
   std::map<std::uint32_t, protocol::verdicts> by_branch;
   for (const auto& task : tasks)
-    if (const auto to = who_.route(task.client)) by_branch[*to].each.push_back({task, what, {}});
+    if (const auto to = who_.route(task.client)) by_branch[*to].each.push_back({task, what, why});
   for (auto& [to, some] : by_branch) some.version = version;
   for (auto& [to, some] : by_branch) send_down(to, std::move(some));
 }
@@ -166,7 +169,9 @@ void server_process::perform_one(federated::protocol::server_effect&& effect) {
     return after(rings->at - run_now(), [this, what = *rings] { perform(machine_->on_timer(what, run_now())); });
   if (const auto* in = std::get_if<acknowledge>(&effect)) return judge(in->tasks, verdict_kind::durable);
   if (const auto* in = std::get_if<taken>(&effect)) return judge(in->tasks, verdict_kind::taken, in->version);
-  if (const auto* out = std::get_if<decline>(&effect)) return judge(out->tasks, verdict_kind::unwanted);
+  if (const auto* out = std::get_if<decline>(&effect))
+    return out->why ? judge(out->tasks, verdict_kind::rejected, 0, *out->why)
+                    : judge(out->tasks, verdict_kind::unwanted);
   if (const auto* line = std::get_if<note>(&effect)) return in_.checks.note(tests::text_of(line->event));
   if (const auto* round = std::get_if<round_closed>(&effect)) {
     in_.checks.note(tests::text_of(round->report));

@@ -30,7 +30,7 @@ struct furl_run {
 BOOST_FIXTURE_TEST_SUITE(command_store_and_infer, furl_run)
 
 BOOST_AUTO_TEST_CASE(a_client_is_listed_shown_and_erased) {
-  const auto clients = ask({"store", "ls", run.string()});
+  const auto clients = ask({"store", "ls", run.string()})["clients"];
   BOOST_REQUIRE(clients.size() > 10U);
   const auto client = std::to_string(clients[3]["client"].get<int>());
   const auto shown = ask({"store", "show", run.string(), "--client", client});
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_client_is_listed_shown_and_erased) {
 
   BOOST_TEST(ask({"store", "erase", run.string(), "--client", client})["erased"] == true);
   BOOST_TEST(ask({"store", "erase", run.string(), "--client", client})["erased"] == false);
-  BOOST_TEST(ask({"store", "ls", run.string()}).size() == clients.size() - 1);
+  BOOST_TEST(ask({"store", "ls", run.string()})["clients"].size() == clients.size() - 1);
   BOOST_TEST(run_furlong(folder, {"store", "show", run.string(), "--client", client}).code == 3);
   BOOST_TEST(ask({"store", "verify", run.string()})["sound"] == true);
   BOOST_TEST(ask({"infer", run.string(), "--client", client})["personal"] == "reconstructed");
@@ -72,7 +72,8 @@ BOOST_AUTO_TEST_CASE(under_plain_furl_a_client_without_values_is_not_reconstruct
                                         "private.cold_start=default", "--out", plain.string()});
   BOOST_REQUIRE_MESSAGE(ran.code == 0, ran.err);
   std::vector<bool> stored(120, false);
-  for (const auto& one : ask({"store", "ls", plain.string()})) stored[one["client"].get<std::size_t>()] = true;
+  const auto listed = ask({"store", "ls", plain.string()});
+  for (const auto& one : listed["clients"]) stored[one["client"].get<std::size_t>()] = true;
   const auto unseen = static_cast<std::size_t>(std::find(stored.begin(), stored.end(), false) - stored.begin());
   BOOST_REQUIRE(unseen < stored.size());
   const auto client = std::to_string(unseen);

@@ -231,7 +231,8 @@ BOOST_AUTO_TEST_CASE(who_leaves_in_the_middle_of_a_task_is_erased_for_good) {
     static_cast<void>(run_furlong(folder, run_words(scenario, out, {"--seed", seed, "--threads", "2"})));
     const auto listed = run_furlong(folder, {"store", "ls", out.string(), "--format", "json"});
     BOOST_REQUIRE_MESSAGE(listed.code == 0, listed.err);
-    for (const auto& one : json::parse(listed.out).at("clients")) {
+    const auto found = json::parse(listed.out);
+    for (const auto& one : found.at("clients")) {
       BOOST_TEST(one["client"].get<int>() >= 60);
       ++others;
     }

@@ -154,7 +154,9 @@ control make(std::type_identity<attached> /*kind*/, random_stream& random) {
                   any_text(random, longest_name),
                   any_claim(random)};
 }
-control make(std::type_identity<detached> /*kind*/, random_stream& random) { return detached{any_range(random)}; }
+control make(std::type_identity<detached> /*kind*/, random_stream& random) {
+  return detached{any_range(random), random.below(2) == 0};
+}
 control make(std::type_identity<close_request> /*kind*/, random_stream& random) {
   return close_request{any_number(random), random.below(2) == 1};
 }
@@ -250,7 +252,7 @@ void tell(trace& to, const attached& m) {
   to.add(m.clients.first).add(m.clients.last).add(m.holding).add(m.node).add(m.instance).add(m.kernel_level);
   tell(to, m.claim);
 }
-void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last); }
+void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last).add(m.strayed); }
 void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
 void tell(trace& to, const withdrawal& m) { to.add(m.tasks); }
 void tell(trace& to, const withdrawn& m) { to.add(m.tasks); }
@@ -309,7 +311,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
                          {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}, 2, 1}},
                           {federated::group::unseen, 940, {}}}}},
       {"attached", attached{range, {task}, "west", 4711, "x86-64-v3", {815, 4, 10, true}}},
-      {"detached", detached{range}},
+      {"detached", detached{range, true}},
       {"close-request", close_request{9, true}},
       {"withdrawal", withdrawal{{task, other}}},
       {"withdrawn", withdrawn{{other}}},

@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_too_long_or_unprintable) {
 }
 
 BOOST_AUTO_TEST_CASE(a_text_without_its_end) {
-  auto frame = samples::copy_of(encoder::encode(federated::protocol::farewell{"1234567", false}).value());
+  auto frame = samples::copy_of(encoder::encode(federated::protocol::farewell{"full", true, true, "1234567"}).value());
   BOOST_REQUIRE(frame.back() == std::byte{0});
   frame.back() = std::byte{'8'};
   check_refused(frame, "frame: not sound");

@@ -178,6 +178,7 @@ void read_into(attached& into, judge& of, schema::Attached::Reader from) {
 
 void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {
   into.clients = {from.getFirst(), from.getLast()};
+  into.strayed = from.getStrayed();
 }
 
 void read_into(close_request& into, judge& /*of*/, schema::CloseRequest::Reader from) {

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Aggregators are killed and stopped at random while a federation trains; the server and the nodes are left alone. The
+model must be, bit for bit, that of `furlong run`.
+
+usage: aggregators.py [BUILD_DIR] [--shape flat|tree|both] [--seconds N] [--runs N] [--rounds N] [--seed N]
+       (default: 5 minutes of each shape, one run, 600 rounds)
+
+flat: two aggregators; every 0.2 to 0.7 s one is killed with SIGKILL and started again at once.
+tree: five with fan_in = 2; the same, and two of five times it is stopped for 6 s instead, at most two at once.
+
+The faults end when the run is over, or after N seconds; then the run goes on to its end. Exits 1 when a model differs, a
+task is dropped, late or abandoned, or a process does not end; the folder of such a run is kept.
+"""
+import argparse
+import json
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/processes"))
+from federation import Federation  # noqa: E402
+
+NODES, EACH = 4, 300
+SHAPES = {"flat": (2, {}), "tree": (5, {"topology.fan_in": 2})}
+STOPPED = 6.0     # seconds
+STANDSTILL = 120  # seconds without a new version
+
+
+def figure(case: str, metric: str, value: float, unit: str) -> None:
+    print(json.dumps({"bench": "aggregators", "case": case, "metric": metric, "value": value, "unit": unit,
+                      "baseline": None, "ratio": None}), flush=True)
+
+
+class Siege:
+    def __init__(self, furlong: str, shape: str, rounds: int, seed: int):
+        aggregators, settings = SHAPES[shape]
+        self.shape = shape
+        self.f = Federation(furlong, scenario=(ROOT / "scenarios/federation.toml").read_text(),
+                            settings={"scenario.rounds": rounds, "evaluation.every": 0} | settings)
+        self.names = [f"aggregator{i}" for i in range(aggregators)]
+        self.random = random.Random(seed)
+        self.stopped: dict[str, float] = {}  # until when
+        self.faults = {"kill": 0, "stop": 0}
+
+    def aggregate(self, name: str):
+        return self.f.aggregate(name, *(["--operator", "127.0.0.1:0"] if self.shape == "tree" else []))
+
+    def start(self) -> None:
+        self.f.serve()
+        for name in self.names:
+            self.aggregate(name).wait_for("took this aggregator in")
+        for number in range(NODES):
+            self.f.join(number, number * EACH, number * EACH + EACH - 1)
+        self.f.wait_for_version(1)
+
+    def strike(self) -> None:
+        name = self.random.choice([name for name in self.names if name not in self.stopped])
+        process = self.f.processes[name]
+        if self.shape == "tree" and len(self.stopped) < 2 and self.random.random() < 0.4:
+            process.stop()
+            self.stopped[name] = time.monotonic() + STOPPED
+            self.faults["stop"] += 1
+            return
+        process.kill()
+        self.aggregate(name)
+        self.faults["kill"] += 1
+
+    def resume(self, now: float) -> None:
+        for name in [name for name, until in self.stopped.items() if until <= now]:
+            del self.stopped[name]
+            self.f.processes[name].resume()
+
+    def rage(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (now := time.monotonic()) < end and self.f.processes["server"].running:
+            self.strike()
+            self.resume(now)
+            time.sleep(self.random.uniform(0.2, 0.7))
+        self.resume(float("inf"))
+
+    def wait_for_the_end(self) -> None:
+        server, moved = self.f.processes["server"], (self.f.version(), time.monotonic())
+        while server.running:
+            version = self.f.version()
+            if version != moved[0]:
+                moved = (version, time.monotonic())
+            if time.monotonic() - moved[1] > STANDSTILL:
+                raise AssertionError(f"nothing has moved for {STANDSTILL} s at version {version}")
+            time.sleep(0.1)
+
+    def run(self, seconds: float) -> list[str]:
+        """What was wrong with it."""
+        alone = self.f.alone()
+        self.start()
+        began, first = time.monotonic(), self.f.version()
+        self.rage(seconds)
+        lasted, made = time.monotonic() - began, self.f.version() - first
+        self.wait_for_the_end()
+        summary = self.f.end()
+        figure(self.shape, "kills", self.faults["kill"], "1")
+        figure(self.shape, "stops", self.faults["stop"], "1")
+        figure(self.shape, "seconds_of_faults", round(lasted, 1), "s")
+        figure(self.shape, "versions_meanwhile", made, "1")
+        wrong = [key for key in ("model_sha256", "selected", "folded", "rejected") if summary[key] != alone[key]]
+        for key in ("late", "surplus", "abandoned"):
+            if summary[key]:
+                wrong.append(f"{summary[key]} {key}")
+        if sum(summary["dropped"].values()):
+            wrong.append(f"dropped: {summary['dropped']}")
+        return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=Path, nargs="?", default=Path(os.environ.get("FURLONG_BUILD", "build/release")))
+    parser.add_argument("--shape", choices=[*SHAPES, "both"], default="both")
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    shapes = list(SHAPES) if chosen.shape == "both" else [chosen.shape]
+    different = 0
+    for number in range(chosen.runs):
+        for shape in shapes:
+            siege = Siege(str((chosen.build / "furlong").resolve()), shape, chosen.rounds, chosen.seed + number)
+            with siege.f:
+                try:
+                    wrong = siege.run(chosen.seconds)
+                except AssertionError as why:
+                    wrong = [str(why)]
+                different += bool(wrong)
+                print(f"{shape} {chosen.seed + number}: {siege.faults['kill']} kills, {siege.faults['stop']} stops; "
+                      f"{'wrong: ' + ', '.join(wrong) if wrong else 'as if nothing had happened'}", file=sys.stderr)
+                if wrong:
+                    siege.f.show_logs()
+                    siege.f.keep = True
+                    print(f"kept: {siege.f.folder}", file=sys.stderr)
+    figure("all", "runs", chosen.runs * len(shapes), "1")
+    figure("all", "runs_that_differ", different, "1")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
