@@ -294,10 +294,11 @@ class Together(Federation):
         return judged(process.process.returncode, last_line(process.text()))
 
     def works(self, name: str) -> bool:
-        number, at = int(name[-1]), self.version()
-        wait_until("more versions", lambda: self.version() >= at + 4, 20)
-        return any(line.get("version", 0) > at and any(task[1] // 50 == number for task in line["folded"])
-                   for line in self.lines(self.ledger))
+        number, at, process = int(name[-1]), self.version(), self.processes[name]
+        wait_until("more versions, or its end", lambda: not process.running or self.version() >= at + 4, 20)
+        return process.running and any(
+            line.get("version", 0) > at and any(task[1] // 50 == number for task in line["folded"])
+            for line in self.lines(self.ledger))
 
 
 def move(a: Path, b: Path) -> None:
