@@ -183,7 +183,13 @@ BOOST_AUTO_TEST_CASE(silent_connections_do_not_keep_others_out) {
   const auto taken = std::chrono::steady_clock::now() - begun;
   BOOST_TEST(many);
   BOOST_TEST((taken < std::chrono::seconds(5)));
-  BOOST_TEST(all.to.wait_refusal()->what.reason == "too many handshakes at once from 127.0.0.2");
+  // The first refusal can be of a connection that the flood itself had closed by then.
+  const auto turned_away = [&, seen = std::size_t{0}]() mutable {
+    while (seen < all.to.refusals())
+      if (all.to.wait_refusal(seen++)->what.reason == "too many handshakes at once from 127.0.0.2") return true;
+    return false;
+  };
+  BOOST_TEST(eventually(turned_away));
 }
 
 /// As nodes behind one address do that start together: those that are turned away try again.
