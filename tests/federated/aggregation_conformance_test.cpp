@@ -163,6 +163,17 @@ BOOST_AUTO_TEST_CASE(counts_weights_and_losses_add_up) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(a_negative_loss_counts_as_none) {
+  for_every_rule([](const bench& b) {
+    auto sum = b.empty();
+    for (auto update : b.updates) {
+      update.loss_sum = -5.0;
+      BOOST_REQUIRE(!sum->fold(update));
+    }
+    BOOST_TEST(sum->report().loss == 0.0);
+  });
+}
+
 BOOST_AUTO_TEST_CASE(an_update_of_no_weight_adds_nothing) {
   for_every_rule([](const bench& b) {
     auto sum = b.folded();
