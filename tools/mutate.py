@@ -160,7 +160,7 @@ def base_times(copy, mutations):
 
 
 def killed_by(copy, one, times):
-    """The first test that noticed, or none."""
+    """The first test that noticed, and how; or none."""
     path = copy.sources / one.file
     original = path.read_text()
     path.write_text(one.apply_to(original))
@@ -171,7 +171,7 @@ def killed_by(copy, one, times):
         for test in one.tests:
             code, _ = copy.test(test, max(LEAST_SECONDS, SLOWER * times[test]))
             if code != 0:
-                return test
+                return test + (": too slow" if code is None else "")
         return None
     finally:
         path.write_text(original)  # with a new time: it is compiled again when it is needed
@@ -191,7 +191,8 @@ def judge_all(copy, mutations):
         if test is None:
             survivors.append(one)
         word = "SURVIVED" if test is None else "wrong" if test == "wrong" else "killed"
-        print(f"{number:3}/{len(mutations)} {word:8} {one.name} ({time.monotonic() - began:.0f} s)", flush=True)
+        print(f"{number:3}/{len(mutations)} {word:8} {one.name} ({time.monotonic() - began:.0f} s)"
+              + (f" [{test}]" if word == "killed" else ""), flush=True)
     for one in survivors:
         print(f"survivor: {one.name} ({one.file})")
     for why in wrong:

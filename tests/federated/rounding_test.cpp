@@ -183,6 +183,24 @@ BOOST_AUTO_TEST_CASE(a_rounding_depends_on_seed_version_and_client_alone) {
   BOOST_TEST(!same_bits(first.update.change.values, second.update.change.values));
 }
 
+// Draws in common would not average out over a round.
+BOOST_AUTO_TEST_CASE(clients_round_by_draws_of_their_own) {
+  const auto e = experiment_of(settings_of(algorithm_kind::fedavg, number_format::int8));
+  const auto rounded = [&](std::uint32_t of) {
+    models::random_stream draws(3, models::purpose::test);  // the same change for every client
+    models::delta change{e.parts.shared, {}, {}, {}};
+    for (const auto& spec : e.parts.shared->tensors()) {
+      change.pieces.push_back({false, 0, 0, change.values.size()});
+      for (std::size_t i = 0; i < spec.size(); ++i) change.values.push_back(draws.uniform(-1.0F, 1.0F));
+    }
+    models::private_parameters none(e.parts.private_);
+    BOOST_REQUIRE(federated::round_update(e, {e.run, 0, of, 0}, none, change));
+    return change.values;
+  };
+  BOOST_TEST(same_bits(rounded(9), rounded(9)));
+  BOOST_TEST(!same_bits(rounded(9), rounded(10)));
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_rounded_is_not_sent_and_changes_nothing_kept) {
   const auto e = experiment_of(settings_of(algorithm_kind::furl, number_format::int8));
   models::private_parameters own(e.parts.private_);
