@@ -81,7 +81,7 @@ void add_join(CLI::App& app, command& chosen) {
   sub->add_flag("--accept-changed-data", options->accept_changed_data,
                 "go on with data that have changed since the node first took part; they are split anew");
   sub->add_flag("--accept-state-loss", options->accept_state_loss,
-                "let the clients start anew where their private values were lost, or are of no use any more");
+                "let the clients start anew where their private values were lost or no longer fit");
   add_trust(sub, options->trust);
   sub->add_flag("--operator-trust", options->operator_trust,
                 "a node of the operator: --server is its --operator address, --tls an aggregator's folder");
