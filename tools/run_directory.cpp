@@ -12,8 +12,9 @@ namespace furlong::tools {
 namespace {
 
 tl::unexpected<error> io_failure(const std::filesystem::path& path, const std::string& what) {
-  return fail(error::kind::runtime, path.string(), what + ": " + std::strerror(errno),
-              "check the folder's permissions and free space");
+  const int code = errno;
+  return fail(error::kind::runtime, path.string(), what + ": " + std::strerror(code),
+              code == ENOSPC ? "free some space on the disk" : "check the folder's permissions and free space");
 }
 
 /// Makes a rename or a new file in `folder` durable.
