@@ -1,6 +1,8 @@
 #include "storage/checkpoint.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.capnp.h"
@@ -103,10 +105,55 @@ void write_tasks(schema::Checkpoint::Builder out, const server_state& state) {
   }
   auto models = out.initStartedFrom(count(state.started_from.size()));
   unsigned m = 0;
-  for (const auto& [version, model] : state.started_from) {
-    models[m].setVersion(version);
-    models[m++].setModel(detail::as_data(model.values()));
+  for (const auto& [version, from] : state.started_from) {
+    auto to = models[m++];
+    to.setVersion(version);
+    to.setModel(detail::as_data(from.model.values()));
+    to.setNormLimit(from.limits.norm);
+    to.setRowLimit(from.limits.row);
+    to.setWeightLimit(from.limits.weight);
   }
+}
+
+void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_counts& counts) {
+  const auto norms = counts.norms.by_level();
+  const auto rows = counts.rows.by_level();
+  const auto weights = counts.weights.by_level();
+  detail::fill(out.initNorms(count(norms.size())), norms);
+  detail::fill(out.initRows(count(rows.size())), rows);
+  detail::fill(out.initWeights(count(weights.size())), weights);
+}
+
+result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader in, const fs::path& file) {
+  federated::size_counts counts;
+  const auto copy = [](capnp::List<std::uint32_t>::Reader from, federated::level_counts& to) {
+    if (from.size() != 0 && from.size() != federated::size_level_count) return false;
+    std::copy(from.begin(), from.end(), to.by_level().begin());
+    return true;
+  };
+  if (!copy(in.getNorms(), counts.norms) || !copy(in.getRows(), counts.rows) || !copy(in.getWeights(), counts.weights))
+    return unreadable(file, "the checkpoint counts sizes of updates in levels that this release does not know");
+  return federated::size_history(counts);
+}
+
+void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol::loss_watch& losses) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  out.setTraining(losses.training.value_or(none));
+  auto evaluation = out.initEvaluation(count(losses.evaluation.size()));
+  for (unsigned i = 0; i < evaluation.size(); ++i) evaluation.set(i, losses.evaluation[i].value_or(none));
+  out.setDiverged(losses.diverged);
+}
+
+result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in, const fs::path& file) {
+  federated::protocol::loss_watch losses;
+  const auto known = [](double value) { return std::isnan(value) ? std::nullopt : std::optional(value); };
+  losses.training = known(in.getTraining());
+  const auto evaluation = in.getEvaluation();
+  if (evaluation.size() > losses.evaluation.size())
+    return unreadable(file, "the checkpoint has losses of groups that this release does not know");
+  for (unsigned i = 0; i < evaluation.size(); ++i) losses.evaluation[i] = known(evaluation[i]);
+  losses.diverged = in.getDiverged().cStr();
+  return losses;
 }
 
 void write_stores(schema::Checkpoint::Builder out, const federated::protocol::known_stores& stores) {
@@ -163,7 +210,8 @@ result<void> read_tasks(schema::Checkpoint::Reader in, server_state& state, cons
     models::shared_parameters model(state.model.shape());
     if (!detail::copy_floats(from.getModel(), model.values()))
       return unreadable(file, "an older model has another size than the model");
-    state.started_from.emplace(from.getVersion(), std::move(model));
+    const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
+    state.started_from.emplace(from.getVersion(), federated::protocol::earlier_model{std::move(model), limits});
   }
   for (const auto& task : state.open)  // one that is closed may need its model no more
     if (!task.closed && !state.started_from.contains(task.id.version))
@@ -215,6 +263,8 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   unsigned level = 0;
   for (const auto& one : state.kernel_levels) levels.set(level++, one);
   write_tasks(out, state);
+  write(out.initSizes(), state.sizes.recent());
+  write(out.initLosses(), state.losses);
   write(out.initSimulation(), state.simulation);
   if (state.target_reached) out.setTargetReached(*state.target_reached);
   out.setTargetVersion(state.target_version);
@@ -314,6 +364,12 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   for (const auto level : in.getKernelLevels()) state.kernel_levels.emplace(level.cStr());
   if (!state.kernel_level.empty()) state.kernel_levels.insert(state.kernel_level);
   if (auto tasks = read_tasks(in, state, file); !tasks) return tl::unexpected(tasks.error());
+  auto sizes = read(in.getSizes(), file);
+  if (!sizes) return tl::unexpected(sizes.error());
+  state.sizes = *sizes;
+  auto losses = read(in.getLosses(), file);
+  if (!losses) return tl::unexpected(losses.error());
+  state.losses = *losses;
   auto simulation = read(in.getSimulation(), state.run, file);
   if (!simulation) return tl::unexpected(simulation.error());
   state.simulation = std::move(*simulation);

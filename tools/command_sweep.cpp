@@ -132,7 +132,7 @@ result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const swe
     folder.take(run, end.code);
     if (run.row.status == run_status::waiting) return;
     fmt::print(stderr, "[{}/{}] {} {} ({:.1f} s)\n", ++ended, plan.runs.size(), run.row.run,
-               run.row.status == run_status::done ? "done" : "failed", end.seconds);
+               run.row.status == run_status::done ? "done" : failure_word(run.row.why), end.seconds);
     if (auto tables = folder.write_tables(plan.scenario, plan.axes, plan.rows()); !tables) written = tables;
   });
   if (!written) return tl::unexpected(written.error());

@@ -250,6 +250,10 @@ void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
     spdlog::warn("node {} is refused: {}", what.node, *why);
     return send_down(self, from, protocol::displaced{what.instance, std::move(*why), right_store_remedy});
   }
+  if (auto why = protocol::unlike_sizes(e, what.clients, what.sizes)) {
+    spdlog::warn("node {} is refused: {}", what.node, *why);
+    return send_down(self, from, protocol::displaced{what.instance, std::move(*why), right_data_remedy});
+  }
   const auto others = state.who->others_with(what.clients, what.instance);
   if (!state.who->attach(from, what.clients, what.instance)) return;
   // Their own gateways do not know of it.

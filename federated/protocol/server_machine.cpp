@@ -29,8 +29,9 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   optimizer_.restore(state_.optimizer);
   fit_to_evaluation(e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
-  for (auto& [version, model] : std::exchange(state_.started_from, {})) {
-    broadcasts_[version].from = std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(model), {}});
+  for (auto& [version, from] : std::exchange(state_.started_from, {})) {
+    broadcasts_[version].from =
+        std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(from.model), {}, from.limits});
     unused_.push_back(version);  // by tasks that an earlier release kept the models of
   }
   for (auto task : std::exchange(state_.open, {})) {
@@ -65,7 +66,8 @@ server_state server_machine::snapshot() const {
   for (const auto& task : copy.open) {
     if (!needs_model(task) || copy.started_from.contains(task.id.version)) continue;
     // None: closed, in a checkpoint of a simulation, which keeps no model for such a task.
-    if (const auto& from = broadcasts_.at(task.id.version).from) copy.started_from[task.id.version] = from->model;
+    if (const auto& from = broadcasts_.at(task.id.version).from)
+      copy.started_from[task.id.version] = {from->model, from->limits};
   }
   return copy;
 }

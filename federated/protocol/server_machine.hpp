@@ -255,7 +255,8 @@ class server_machine {
 
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
   void conclude(server_effects& out);
-  void give_up();
+  void give_up(const std::string& why);
+  [[nodiscard]] round_facts take_facts();
   void mix_in_base(aggregate& round) const;
   [[nodiscard]] std::optional<attention_weights> weigh_updates() const;
   [[nodiscard]] bool clients_wait() const;
@@ -275,6 +276,7 @@ class server_machine {
   std::vector<std::vector<std::uint32_t>> dealt_;  ///< clients of each aggregator in this round; synchronous
   std::vector<std::vector<settlement>> told_;      ///< by aggregator: updates it said it folded in its share
   std::vector<settlement> merged_;                 ///< of this round, in partials that were merged
+  std::vector<update_size> oversized_;             ///< of this round: updates that an adaptive limit refused
   std::vector<bool> begun_;                        ///< by aggregator: it has, or had, a share of this round
   std::vector<bool> asked_;                        ///< to close it
   std::vector<bool> answered_;

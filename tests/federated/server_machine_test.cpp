@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "federated/protocol/aggregator_machine.hpp"
+#include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/validation.hpp"
 #include "tests/support/experiments.hpp"
@@ -43,6 +44,7 @@ struct open_round {
   /// What aggregator `a` answers when each of its clients reports a random update of values below `size`.
   [[nodiscard]] send_partial answer(std::uint32_t a, float size = 1.0F) const {
     aggregator_machine machine(e, a, 100, notices::with_partial);
+    machine.know_examples({});  // random updates weigh more than their clients have examples
     aggregator_effects out;
     machine.on_assignment(shares[a].from, shares[a].tasks, true, out);
     models::random_stream stream(a, models::purpose::test);
@@ -157,13 +159,171 @@ BOOST_AUTO_TEST_CASE(claims_of_updates_that_are_not_folded_are_not_believed) {
   BOOST_TEST(ledger[told.settled.at(2).id.client].loss > 0.0F);
 }
 
+namespace {
+
+/// Ends the round with what the aggregators answer, the first one's changed by `change`. What the server says to the
+/// last partial.
+server_effects end_round(open_round& round, const std::function<void(std::vector<federated::settlement>&)>& change) {
+  server_effects last;
+  for (const std::uint32_t a : {0U, 1U}) {
+    auto sent = round.answer(a);
+    if (a == 0) change(sent.settled);
+    BOOST_TEST(round.server.on_settled(a, sent.settled, 0).empty());
+    auto told = round.server.on_partial(sent.partial, 0);
+    BOOST_REQUIRE(told);
+    last = std::move(*told);
+  }
+  return last;
+}
+
+const federated::round_report& report_in(const server_effects& effects) {
+  for (const auto& effect : effects)
+    if (const auto* closed = std::get_if<round_closed>(&effect)) return closed->report;
+  throw std::logic_error("no round was closed");
+}
+
+void begin_next(open_round& round) {
+  round.shares.clear();
+  for (auto& effect : round.server.on_proceed()) round.shares.push_back(std::get<assign>(effect));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(limits_follow_the_updates_of_closed_versions) {
+  open_round round;
+  BOOST_TEST((round.shares[0].from->limits == federated::update_limits{}));
+  BOOST_TEST(!report_in(end_round(round, [](auto&) {})).gave_up);
+  begin_next(round);
+  const auto& limits = round.shares[0].from->limits;
+  BOOST_TEST(limits.norm != 0);
+  BOOST_TEST(limits.weight == 0);  // the server knows how many examples its clients have
+  BOOST_TEST((limits == round.server.state().sizes.limits()));
+  BOOST_TEST(round.server.state().sizes.recent().norms.total() == 8U);
+
+  federated::aggregation_settings fixed;
+  fixed.adaptive_bound = false;
+  open_round other(fixed);
+  end_round(other, [](auto&) {});
+  begin_next(other);
+  BOOST_TEST((other.shares[0].from->limits == federated::update_limits{}));
+}
+
+BOOST_AUTO_TEST_CASE(a_round_with_an_outlier_is_abandoned_when_no_limit_was_known) {
+  const auto enlarge = [](auto& settled) { settled[0].size.norm = 255; };
+  open_round round;
+  const auto before = federated::initial_model(round.e);
+  const auto effects = end_round(round, enlarge);
+  const auto& report = report_in(effects);
+  BOOST_TEST(report.gave_up);
+  BOOST_TEST(report.abandoned == 8U);
+  BOOST_TEST(report.folded == 0U);
+  BOOST_TEST(tests::same_bits(round.server.state().model.values(), before.values()));
+  const auto& event = std::get<note>(effects.front()).event;
+  BOOST_TEST(event.what == "round-abandoned");
+  BOOST_TEST(event.detail == federated::outlier_text);
+  begin_next(round);
+  BOOST_TEST(round.shares[0].from->limits.norm != 0);
+  BOOST_TEST(round.shares[0].from->limits.norm < 255);
+  BOOST_TEST(!report_in(end_round(round, enlarge)).gave_up);  // now its aggregator judges
+
+  federated::aggregation_settings fixed;
+  fixed.adaptive_bound = false;
+  open_round other(fixed);
+  BOOST_TEST(!report_in(end_round(other, enlarge)).gave_up);
+}
+
+// Else a limit that is too low for all would stay so for good.
+BOOST_AUTO_TEST_CASE(updates_that_a_limit_refused_count_for_the_next_limit) {
+  open_round round;
+  const auto told = round.answer(0).settled;
+  auto rejected = told;
+  for (auto& one : rejected) {
+    one.what = outcome::rejected;
+    one.why = rejection::norm_bound;
+    one.size.norm = 200;
+  }
+  static_cast<void>(round.server.on_settled(0, rejected, 0));
+  aggregator_machine machine(round.e, 0, 100, notices::with_partial);
+  aggregator_effects out;
+  machine.on_assignment(round.shares[0].from, {}, true, out);
+  BOOST_REQUIRE(round.server.on_partial(std::get<send_partial>(out.back()).partial, 0));
+  const auto sent = round.answer(1);
+  static_cast<void>(round.server.on_settled(1, sent.settled, 0));
+  BOOST_REQUIRE(round.server.on_partial(sent.partial, 0));
+  BOOST_TEST(round.server.state().sizes.recent().norms.total() == 8U);
+  BOOST_TEST(round.server.state().sizes.recent().norms.by_level()[200] == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(a_median_training_loss_that_grew_too_much_ends_the_run) {
+  for (const auto& [liars, diverges] : {std::pair(4U, false), std::pair(5U, true)}) {
+    open_round round;
+    const auto tell_losses = [&round](std::uint32_t high) {
+      for (const std::uint32_t a : {0U, 1U}) {
+        auto sent = round.answer(a);
+        for (auto& one : sent.settled) one.loss = high > 0 && high-- > 0 ? 501.0 : 0.5;
+        static_cast<void>(round.server.on_settled(a, sent.settled, 0));
+        BOOST_REQUIRE(round.server.on_partial(sent.partial, 0));
+      }
+      return round.server.state().losses;
+    };
+    BOOST_TEST(tell_losses(0).training.value() == 0.5);
+    begin_next(round);
+    BOOST_TEST(tell_losses(liars).diverged.empty() == !diverges);
+    BOOST_TEST(is_over(round.e.settings, round.server.state()) == diverges);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(aggregator_machines)
 
+BOOST_AUTO_TEST_CASE(an_update_is_judged_by_the_limit_of_the_version_that_it_started_from) {
+  auto e = two_aggregators();
+  e.settings.participation.mode = federated::participation_mode::async;
+  aggregator_machine machine(e, 0, 100, notices::at_once);
+  machine.know_examples({});
+  models::random_stream stream(5, models::purpose::test);
+  auto update = tests::random_update(stream, e.parts.shared);
+  federated::update_size size;
+  BOOST_REQUIRE(!federated::validate(update, *e.parts.shared, e.settings.aggregation, {}, &size));
+  const auto shown = [&](std::uint64_t version, federated::size_level limit) {
+    return std::make_shared<federated::broadcast>(
+        federated::broadcast{e.run, version, federated::initial_model(e), {}, {.norm = limit}});
+  };
+  aggregator_effects out;
+  const auto below = static_cast<federated::size_level>(size.norm - 1);
+  machine.on_assignment(shown(0, below), {{e.run, 0, 1, 0}}, true, out);
+  machine.restore({.id = {e.run, 0, 2, 0}}, {.norm = below});
+  machine.restore({.id = {e.run, 0, 3, 0}}, {.norm = size.norm});
+  machine.on_assignment(shown(1, size.norm), {{e.run, 1, 4, 0}}, true, out);
+  const auto verdict = [&](std::uint64_t version, std::uint32_t client) {
+    update.id = {e.run, version, client, 0};
+    return machine.on_update(update, out);
+  };
+  BOOST_TEST((verdict(0, 1) == rejection::norm_bound));
+  BOOST_TEST((verdict(0, 2) == rejection::norm_bound));
+  BOOST_TEST(!verdict(0, 3));
+  BOOST_TEST(!verdict(1, 4));
+  const auto& told = std::get<report_settled>(out.back()).settled.at(0);
+  BOOST_TEST((told.size == size));
+}
+
+BOOST_AUTO_TEST_CASE(an_update_that_weighs_more_than_its_client_has_examples_is_refused) {
+  const open_round round;
+  aggregator_machine machine(round.e, 0, 100, notices::at_once);
+  aggregator_effects out;
+  machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
+  const auto task = round.shares[0].tasks.back();
+  const auto has = round.e.participants->count(task.client, federated::part::train);
+  auto update = tests::dense_update(task, round.e.parts.shared);
+  update.weight = has + 1;
+  BOOST_TEST((machine.on_update(update, out) == rejection::weight_bound));
+}
+
 BOOST_AUTO_TEST_CASE(an_update_that_claims_too_many_examples_is_refused_and_counts_few) {
   const open_round round;
   aggregator_machine machine(round.e, 0, 100, notices::at_once);
+  machine.know_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
   models::random_stream stream(5, models::purpose::test);
@@ -180,6 +340,7 @@ BOOST_AUTO_TEST_CASE(an_update_that_is_longer_than_clipping_leaves_it_is_refused
   round.e.settings.privacy.clip = 1.0;
   for (const auto& [norm, fits] : {std::pair(3.0F, false), std::pair(1.001F, false), std::pair(1.0F, true)}) {
     aggregator_machine machine(round.e, 0, 100, notices::at_once);
+    machine.know_examples({});  // random updates weigh more than their clients have examples
     aggregator_effects out;
     machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
     auto update = tests::dense_update(round.shares[0].tasks[0], round.e.parts.shared);
@@ -198,6 +359,7 @@ BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
   const open_round round;
   const auto& share = round.shares[0];
   aggregator_machine machine(round.e, 0, 2, notices::with_partial);
+  machine.know_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   models::random_stream stream(5, models::purpose::test);
   auto update = tests::random_update(stream, round.e.parts.shared);
@@ -260,6 +422,7 @@ BOOST_AUTO_TEST_CASE(fedatts_constants_of_the_next_round_follow_this_one) {
 BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
   const open_round round;
   aggregator_machine machine(round.e, 0, 10, notices::with_partial);
+  machine.know_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
   models::random_stream stream(5, models::purpose::test);
@@ -283,6 +446,7 @@ BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
 BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
   const open_round round;
   aggregator_machine machine(round.e, 1, 10, notices::with_partial);
+  machine.know_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   machine.on_assignment(round.shares[1].from, {}, true, out);
   BOOST_REQUIRE(out.size() == 1U);

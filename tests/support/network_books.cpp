@@ -67,7 +67,8 @@ void books::begin_life(const saved_life& from) {
   if (from.state.counts.in_flight() != in_flight_ || from.state.open.size() != in_flight_)
     wrong("a checkpoint has other tasks in flight than the last round's report");
   in_round_.clear();
-  models_ = from.state.started_from;
+  models_.clear();
+  for (const auto& [version, earlier] : from.state.started_from) models_[version] = earlier.model;
   models_[shadow_.version] = shadow_.model;
 }
 
@@ -140,7 +141,7 @@ void books::closed(const federated::round_report& report, const federated::proto
     mix_in_base(round);
   }
   federated::round_report mine;
-  federated::close_round(e_, shadow_, *optimizer_, round, mine);
+  federated::close_round(e_, shadow_, *optimizer_, round, mine, federated::round_facts(e_));
   in_round_.clear();
   models_[shadow_.version] = shadow_.model;
   if (!same_bits(shadow_.model.values(), server.state().model.values()))

@@ -31,13 +31,13 @@ void gateway_shell::hear(session_number from, message&& what) {
     machine_.on_update(from, **update, now, out);
   } else if (const auto* failed = std::get_if<protocol::task_failures>(&what)) {
     machine_.on_failures(from, *failed, now, out);
-  } else if (std::holds_alternative<protocol::ready>(what)) {
+  } else if (auto* made = std::get_if<protocol::ready>(&what)) {
     const auto at = sessions_.find(from);
     if (at == sessions_.end()) return;  // it was ended from here
     auto& node = at->second;
     if (std::exchange(node.ready, true)) in_.checks.wrong("a node said twice that it is ready");
     if (node.covered != welcome_.covered) node.to.send(protocol::checkpointed{welcome_.covered});
-    machine_.on_hello(from, node.hello, now, out);
+    machine_.on_hello(from, node.hello, now, out, std::move(made->sizes));
   } else if (std::holds_alternative<protocol::farewell>(what)) {
     const auto at = sessions_.find(from);
     if (at == sessions_.end()) return;

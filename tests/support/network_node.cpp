@@ -83,7 +83,8 @@ void node_process::perform_one(protocol::node_effect&& effect) {
     disk_.store.open(run->content.history, run->content.covered);
     return after(in_.net.between(0, 400 * millisecond), [this] { perform(machine_.on_run_opened()); });
   }
-  if (const auto* made = std::get_if<say_ready>(&effect)) return session_.send(protocol::ready{made->run});
+  if (const auto* made = std::get_if<say_ready>(&effect))
+    return session_.send(protocol::ready{made->run, {}, protocol::sizes_of(in_.e, disk_.clients)});
   if (const auto* task = std::get_if<train>(&effect)) return work(*task);
   if (const auto* made = std::get_if<protocol::send_update>(&effect)) {
     const auto at = held_.find(made->task);
