@@ -8,8 +8,8 @@ As root a limited process runs as another user, since root has no limit on proce
 since it would count all processes of that user. --smoke takes four of the steps. For each of `furlong run`,
 `serve`, `aggregate` and `join`, and each of ulimit -v (address space), -u (processes), -n (open files) and -f (size of
 a file), 20 steps upwards from the lowest limit at which `furlong --version` succeeds; the other processes of the
-federation have no limit. Prints a line for each case, and exits 1 when one hangs, is killed by a signal, says nothing
-or has another exit code.
+federation have no limit. Prints a line for each case, and exits 1 when one hangs, is killed by a signal, does not name
+its limit, has another exit code, or ends well with another model than a run without limits.
 """
 import argparse
 import concurrent.futures
@@ -51,7 +51,7 @@ LIMITS = {
     "v": Limit("as", KILOBYTE, lambda lowest, i: int(lowest * 1.1**i), 1 << 20),
     "u": Limit("nproc", 1, lambda lowest, i: lowest + i, 64),
     "n": Limit("nofile", 1, lambda lowest, i: lowest + 4 * i, 64),
-    "f": Limit("fsize", KILOBYTE, lambda lowest, i: lowest + (0 if i == 0 else round(1.45 ** (i - 1))), 64),
+    "f": Limit("fsize", KILOBYTE, lambda lowest, i: lowest + (i if i < 3 else round(1.45**i)), 64),
 }
 
 
@@ -150,7 +150,7 @@ class Case(Federation):
         return process.process.returncode, time.monotonic() - told if told else 0.0
 
 
-def outcome(code: int | None, text: str, delay: float) -> str:
+def outcome(code: int | None, text: str, delay: float, letter: str) -> str:
     if code is None:
         return "hang"
     if code < 0:
@@ -161,16 +161,22 @@ def outcome(code: int | None, text: str, delay: float) -> str:
         return f"exit {code}"
     if delay > AFTER_FAILURE:
         return "late"
-    return "exit 4" if text else "exit 4, no message"
+    return "exit 4" if f"(ulimit -{letter}) is " in text else "exit 4, limit not named"
 
 
-def examine(furlong: Path, command: str, letter: str, value: int, user: int) -> tuple[str, str]:
-    """What became of a case, and the process's last words."""
+def examine(furlong: Path, command: str, letter: str, value: int, user: int, model: str) -> tuple[str, str]:
+    """What became of a case, and the process's last words. `model`: the hash that a run without limits ends with."""
     with Case(furlong, command, letter, value, user) as one:
         one.begin()
         code, delay = one.end_of_victim()
         lines = [line for line in one.process(one.victim).text().splitlines() if line.strip()]
-        return outcome(code, "\n".join(lines), delay), lines[-1] if lines else ""
+        found = outcome(code, "\n".join(lines), delay, letter)
+        if found == "ok":
+            if command in ("aggregate", "join"):
+                one.process("server").wait()
+            if one.summary()["model_sha256"] != model:
+                found = "another model"
+        return found, lines[-1] if lines else ""
 
 
 def main() -> int:
@@ -196,6 +202,8 @@ def main() -> int:
             print(f"ulimit -{letter}: furlong --version needs {least}", file=sys.stderr)
             cases += [(command, letter, LIMITS[letter].step(least, i)) for command in given.commands.split(",")
                       for i in steps]
+        with Federation(str(furlong), settings=SETTINGS, secure=False) as without_limits:
+            model = without_limits.alone()["model_sha256"]
         users = queue.SimpleQueue()
         for i in range(given.jobs):
             users.put(FIRST_USER + i)
@@ -203,7 +211,7 @@ def main() -> int:
         def run(case: tuple[str, str, int]) -> tuple[str, str]:
             user = users.get()
             try:
-                return examine(furlong, *case, user)
+                return examine(furlong, *case, user, model)
             finally:
                 users.put(user)
 

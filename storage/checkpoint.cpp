@@ -409,7 +409,7 @@ result<void> write_checkpoint(const fs::path& folder, const server_state& state)
   auto fresh = folder;
   fresh += ".new";
   if (auto removed = detail::remove_folder(fresh); !removed) return removed;
-  if (auto made = detail::make_folder(fresh); !made) return made;
+  if (auto made = detail::make_folder(fresh, detail::durability::later); !made) return made;
   if (auto written = write_into(fresh, state); !written) return written;
   return detail::rename_path(fresh, folder);
 }

@@ -279,7 +279,7 @@ result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder,
     manifest.key_salt = *salt;
     manifest.key_check = keys->check;
   }
-  if (auto made = detail::make_folder(folder); !made) return tl::unexpected(made.error());
+  if (auto made = detail::make_folder(folder, detail::durability::at_once); !made) return tl::unexpected(made.error());
   auto made = std::make_unique<content>(folder, std::move(private_layout), manifest, keys, false);
   if (auto started = made->start(options.open_shards, nullptr); !started) return tl::unexpected(started.error());
   if (auto begun = made->give_root(); !begun) return tl::unexpected(begun.error());

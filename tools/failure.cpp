@@ -24,6 +24,15 @@
 #include "models/kernels/kernels.hpp"
 #include "tools/messages.hpp"
 
+// Sanitizers have such functions of their own.
+#if defined(__SANITIZE_ADDRESS__)
+#define FURLONG_SANITIZED 1
+#elif defined(__has_feature)
+#define FURLONG_SANITIZED __has_feature(address_sanitizer)
+#else
+#define FURLONG_SANITIZED 0
+#endif
+
 namespace furlong::tools {
 
 namespace {
@@ -35,7 +44,6 @@ std::atomic<bool> armed{false};
 std::atomic<bool> ending{false};
 thread_local bool ending_here = false;
 std::atomic<int> log_file{-1};
-std::atomic<bool> file_at_limit{false};
 
 // Written before any thread of a run starts, or by the thread that ends the process.
 std::array<char, 512> memory_text{"make the model (model.*), the data or participation.per_round smaller"};
@@ -107,8 +115,19 @@ bool stack_fits() {
               memory.data());
 }
 
-/// CAF aborts when it cannot open what it needs. Other aborts go on as such.
+/// Whether there is room for what the C library takes at once when its heap is used up.
+bool heap_can_grow() {
+  constexpr std::size_t least = std::size_t{1} << 20U;
+  void* more = ::mmap(nullptr, least, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (more == MAP_FAILED) return false;
+  ::munmap(more, least);
+  return true;
+}
+
+/// CAF aborts when it cannot open what it needs, and the C library when it has no memory to register the destructor of
+/// a thread's variable. Other aborts go on as such.
 void on_abort(int number) {
+  if (!heap_can_grow()) no_memory();
   const int free = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (free < 0 && (errno == EMFILE || errno == ENFILE))
     end_at_once("furlong: no more files can be opened: %s: raise it\n",
@@ -143,7 +162,7 @@ void end_when_exhausted() {
   std::set_terminate(on_terminate);
   std::signal(SIGABRT, on_abort);
   struct sigaction too_large {};
-  too_large.sa_handler = [](int) { file_at_limit = true; };
+  too_large.sa_handler = [](int) {};
   too_large.sa_flags = SA_RESTART;
   ::sigaction(SIGXFSZ, &too_large, nullptr);
 }
@@ -188,13 +207,21 @@ int report_failure(const error& why) {
 
 }  // namespace furlong::tools
 
-#if !defined(__SANITIZE_ADDRESS__)  // which has one of its own
-/// Takes the place of the C library's: libraries start threads too, with locks held.
+#if !FURLONG_SANITIZED
+/// These take the place of the C library's. Libraries start threads too, with locks held.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                               void* argument) noexcept {
   static const auto real = reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
   const int code = real(thread, attributes, start, argument);
   if (code == EAGAIN && furlong::tools::armed) furlong::tools::no_thread();
+  return code;
+}
+
+/// RocksDB constructs its locks and caches in the block without a look at the code.
+extern "C" int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
+  static const auto real = reinterpret_cast<decltype(&posix_memalign)>(::dlsym(RTLD_NEXT, "posix_memalign"));
+  const int code = real(block, alignment, bytes);
+  if (code == ENOMEM && furlong::tools::armed) furlong::tools::no_memory();
   return code;
 }
 #endif

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "storage/durable_folder.hpp"
 #include "tools/run_directory.hpp"
 
 namespace furlong::tools {
@@ -33,9 +34,8 @@ result<std::optional<node_record>> read_node_record(const std::filesystem::path&
 }
 
 result<void> write_node_record(const std::filesystem::path& folder, const node_record& record) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) return fail(error::kind::runtime, folder.string(), "cannot be made: " + failed.message());
+  if (const auto failed = storage::make_durable_folder(folder))
+    return fail(error::kind::runtime, folder.string(), "cannot be made: " + failed.message());
   const json out = {{"start_id", record.start_id},
                     {"life", record.life},
                     {"store", record.store},

@@ -7,6 +7,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "storage/durable_folder.hpp"
+
 namespace furlong::tools {
 
 namespace {
@@ -81,9 +83,7 @@ result<void> run_directory::create() const {
   if (!vacant())
     return fail(error::kind::usage, root_.string(), "the folder is there already and is not empty",
                 "name another one with --out, or go on with --resume");
-  std::error_code why;
-  std::filesystem::create_directories(root_, why);
-  if (why)
+  if (const auto why = storage::make_durable_folder(root_))
     return fail(error::kind::runtime, root_.string(), "cannot be made: " + why.message(),
                 "name another folder with --out");
   return {};

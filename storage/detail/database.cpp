@@ -76,7 +76,7 @@ std::vector<store_problem> diagnose_tables(const environment& env, const databas
 }
 
 result<std::unique_ptr<database>> database::create(const environment& env, database_place place) {
-  if (auto made = make_folder(place.folder); !made) return tl::unexpected(made.error());
+  if (auto made = make_folder(place.folder, durability::later); !made) return tl::unexpected(made.error());
   std::unique_ptr<database> self(new database(env, std::move(place), false));
   auto options = env.database_options();
   options.create_if_missing = true;

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "storage/durable_folder.hpp"
+
 namespace furlong::storage::detail {
 
 namespace fs = std::filesystem;
@@ -132,9 +134,12 @@ result<void> sync_folder(const fs::path& folder) {
   return sync_path(folder);
 }
 
-result<void> make_folder(const fs::path& folder) {
+result<void> make_folder(const fs::path& folder, durability how) {
   std::error_code failed;
-  fs::create_directories(folder, failed);
+  if (how == durability::at_once)
+    failed = make_durable_folder(folder);
+  else
+    fs::create_directories(folder, failed);
   if (failed)
     return fail(error::kind::data, folder.string(), "cannot create the folder: " + failed.message(),
                 "check the path and its permissions");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -28,8 +29,10 @@ namespace furlong::storage::detail {
 [[nodiscard]] result<void> sync_path(const std::filesystem::path& path);
 /// Makes every regular file in a folder durable, then the folder.
 [[nodiscard]] result<void> sync_folder(const std::filesystem::path& folder);
+/// When the name of a new folder is durable: on return, or once the folder above it is synced.
+enum class durability : std::uint8_t { at_once, later };
 /// Creates a folder and what is missing above it. Fine when it exists.
-[[nodiscard]] result<void> make_folder(const std::filesystem::path& folder);
+[[nodiscard]] result<void> make_folder(const std::filesystem::path& folder, durability how);
 /// Deletes a folder and all in it. Fine when it does not exist.
 [[nodiscard]] result<void> remove_folder(const std::filesystem::path& folder);
 

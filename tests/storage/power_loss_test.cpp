@@ -206,6 +206,16 @@ BOOST_AUTO_TEST_CASE(a_key_file_is_there_when_its_creation_returns) {
   BOOST_TEST(*left.at("key") == slurp(folder / "key"));
 }
 
+// Without its name, all that was made durable in it would be lost.
+BOOST_AUTO_TEST_CASE(a_new_store_lasts_with_the_folders_above_it) {
+  const auto kind = all_kinds[0];
+  const temporary_folder folder;
+  const watched_disk disk(folder.path(), [](const watched_disk&) {});
+  const auto e = small_run();
+  const auto store = must(storage::rocks_store::create(folder / "nodes/one", e.parts.private_, kind.options({})));
+  BOOST_TEST(disk.durable().contains("nodes/one/store.furlong"));
+}
+
 // The test's own disk: what it loses and what it keeps.
 BOOST_AUTO_TEST_CASE(what_was_not_synced_is_lost) {
   const temporary_folder folder;

@@ -70,6 +70,23 @@ BOOST_AUTO_TEST_CASE(a_model_that_does_not_fit_is_told) {
   BOOST_TEST(done.err.find("make the model smaller (model.*)") != std::string::npos, done.err);
 }
 
+// Of libraries that do not look whether they have got memory.
+BOOST_AUTO_TEST_CASE(no_memory_for_a_library_ends_the_run) {
+  const scratch_folder folder;
+  const soft_limit wide(RLIMIT_AS, rlim_t{1} << 40U);
+  ::setenv("LD_PRELOAD", NO_MEMORY_LIBRARY, 1);
+  for (const char* function : {"posix_memalign", "__cxa_thread_atexit_impl"}) {
+    ::setenv("NO_MEMORY", function, 1);
+    const auto done =
+        run_furlong(folder, {"run", small_scenario(folder, "furl").string(), "--out", (folder / function).string()});
+    BOOST_TEST(done.code == 4, function);
+    BOOST_TEST(done.err.find("furlong: out of memory: the limit on address space (ulimit -v) is ") != std::string::npos,
+               function << ": " << done.err);
+  }
+  ::unsetenv("LD_PRELOAD");
+  ::unsetenv("NO_MEMORY");
+}
+
 // Threads of libraries too: this one is RocksDB's, or one of CAF's.
 BOOST_AUTO_TEST_CASE(a_thread_that_cannot_be_started_ends_the_run) {
   const scratch_folder folder;
