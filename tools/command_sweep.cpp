@@ -12,6 +12,7 @@
 #include "tools/exit_code.hpp"
 #include "tools/failure.hpp"
 #include "tools/grid/sweep_folder.hpp"
+#include "tools/messages.hpp"
 #include "tools/report/report.hpp"
 #include "tools/scenario_variant.hpp"
 #include "tools/session.hpp"
@@ -183,7 +184,7 @@ int sweep_command(const sweep_options& options) {
   auto axes = parse_grid(options.grid);
   auto problems = axes ? contradictions(options, *axes) : axes.error();
   if (!problems.empty()) {
-    for (const auto& one : problems) std::cerr << "furlong: " << one.text() << '\n';
+    for (const auto& one : problems) std::cerr << "furlong: " << for_people(one.text()) << '\n';
     return usage;
   }
   auto plan = make_plan(options, std::move(*axes));

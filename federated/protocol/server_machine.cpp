@@ -121,7 +121,8 @@ server_effects server_machine::on_proceed(virtual_time now) {
   folded_.clear();
   merged_.clear();
   looks_ = 0;
-  if (std::exchange(probes_, 0) > 0) std::ranges::fill(probed_, probe::none);
+  if (std::exchange(probes_, 0) > 0)
+    for (auto* of : {&probed_, &reached_}) std::fill(of->begin(), of->end(), false);
   next_look_ = never;
   open_in_round_ = 0;
   dealt_out_ = false;
@@ -166,11 +167,13 @@ bool server_machine::may_be_asked(std::uint32_t client) {
 /// Counts a client once in a round, however often the round looks at it.
 void server_machine::note_probe(std::uint32_t client, bool there) {
   ++probes_;
-  if (client >= probed_.size()) probed_.resize(client + std::size_t{1}, probe::none);
-  auto& before = probed_[client];
-  if (before == probe::none) ++report_.probed;
-  if (there && before != probe::available) ++report_.available;
-  before = std::max(before, there ? probe::available : probe::away);
+  if (client >= probed_.size())
+    for (auto* of : {&probed_, &reached_}) of->resize(std::max(client, e_.participants->training().back()) + 1);
+  if (!probed_[client]) ++report_.probed;
+  probed_[client] = true;
+  if (!there || reached_[client]) return;
+  ++report_.available;
+  reached_[client] = true;
 }
 
 std::vector<std::uint32_t> server_machine::choose(std::size_t count) {

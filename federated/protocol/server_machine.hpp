@@ -286,11 +286,11 @@ class server_machine {
   std::size_t goal_ = 0;           ///< folded updates that close the round
   bool dealt_out_ = false;         ///< the round's shares are under way
   bool closing_ = false;
-  bool all_ended_ = false;    ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
-  std::uint32_t looks_ = 0;   ///< for clients, in this round
-  std::uint64_t probes_ = 0;  ///< clients looked at in this round, as often as they were
-  enum class probe : std::uint8_t { none, away, available };
-  std::vector<probe> probed_;  ///< by client, in this round
+  bool all_ended_ = false;     ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
+  std::uint32_t looks_ = 0;    ///< for clients, in this round
+  std::uint64_t probes_ = 0;   ///< clients looked at in this round, as often as they were
+  std::vector<bool> probed_;   ///< by client, in this round: looked at
+  std::vector<bool> reached_;  ///< and could be asked at one of the looks
   bool resting_ = false;       ///< the last look met clients that only pace steering keeps away
   virtual_time round_began_ = 0;
   // Where clients are routed:

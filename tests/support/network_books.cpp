@@ -131,6 +131,10 @@ void books::closed(const federated::round_report& report, const federated::proto
   }
   if (report.folded != in_round_.size())
     wrong("a round says it folded " + std::to_string(report.folded) + ", and did " + std::to_string(in_round_.size()));
+  // The last that was missing comes together with what everybody else had in flight.
+  if (async && report.folded > std::size_t{how.buffer} - 1 + how.concurrency)
+    wrong("a version holds " + std::to_string(report.folded) + " updates, with buffer " + std::to_string(how.buffer) +
+          " and concurrency " + std::to_string(how.concurrency));
   auto round = sum->report();
   if (report.gave_up) {
     round.usable = false;

@@ -228,6 +228,8 @@ BOOST_AUTO_TEST_CASE(a_stopped_sweep_goes_on_and_ends_like_one_that_was_not) {
   BOOST_TEST(second.code == 2);
   BOOST_TEST(has(second.err, "another process"), second.err);
   BOOST_TEST(count_status(out, "waiting") >= 1U);
+  BOOST_TEST(count_status(out, "failed") == 0U);
+  BOOST_TEST(!has(process.err() + process.out(), "failed"), process.err() << process.out());
 
   const auto done = run_furlong(folder, sweep(scenario, out, grid));
   BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
