@@ -249,6 +249,7 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
   fill_column(to.initWordsCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words_correct; });
   fill_column(to.initInside(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside; });
   fill_column(to.initInsideCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside_correct; });
+  to.setUnscored(message.unscored);
 }
 
 std::size_t words(const attached& message) {

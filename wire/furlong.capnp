@@ -322,6 +322,8 @@ struct EvaluationScores {
   inside @12 :Data;
   insideCorrect @13 :Data;
   # The same of predictions whose target is not the end of the sentence.
+  unscored @14 :Bool;
+  # By an aggregator: these clients were not scored, since their node is not reached there.
 }
 
 struct Attached {

@@ -112,7 +112,7 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
 
 void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects& out) {
   const auto version = what.from->version;
-  evaluation_scores none{version, {}};
+  evaluation_scores none{version, {}, true};
   std::map<session_number, give_scoring> requests;
   for (const auto& one : what.clients) {
     const auto session = session_of(one.second);
@@ -129,6 +129,7 @@ void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects
 }
 
 result<void> gateway_machine::on_scores(session_number session, evaluation_scores what, gateway_effects& out) {
+  if (what.unscored) return fail(error::kind::data, "the scores", "are said to be missing, which a node does not say");
   for (const auto& one : what.each) {
     auto why = implausible(one.score, e_.model->objective());
     const auto sizes = owns(session, one.client) ? sessions_.at(session).size_of(one.client) : std::nullopt;

@@ -5,7 +5,7 @@
 //   3. The node reports; the aggregator machine inside validates, folds, and tells         -> to_parent (settled)
 //   4. The parent closes the share                                                         -> to_parent (partial)
 //   5. The parent's verdicts go to the nodes                                               -> to_node (verdicts)
-//   6. So do its requests for scores; answers go up, as those of a node that is lost do    -> to_parent (scores)
+//   6. So do its requests for scores; answers go up, and whose node is lost or not here    -> to_parent (scores)
 // Tasks of clients that are not here go back to the parent at once, which knows where they are or how long to wait for
 // them: those of a node that is lost, and those that come after it was.             -> to_parent (detached, withdrawn)
 // A node that is there and does not report is waited for no longer than `network.task_timeout`. A node only ever

@@ -115,10 +115,12 @@ struct evaluation_request {
   std::uint64_t version = 0;
   std::vector<std::pair<group, std::uint32_t>> clients;
 };
-/// Some of the answers. A client that could not be scored has no examples.
+/// Some of the answers. A client that could not be scored has no examples. `unscored`: said by an aggregator of clients
+/// that it was to have scored, and does not reach any more.
 struct evaluation_scores {
   std::uint64_t version = 0;
   std::vector<scored_client> each;
+  bool unscored = false;
 };
 
 /// These clients can be reached here; tasks that the node holds.

@@ -193,6 +193,8 @@ class server_machine {
   [[nodiscard]] const server_state& state() const { return state_; }
   /// What is to be evaluated: the last model; at the end of a run, once more the best one where another is that.
   [[nodiscard]] model_version under_test() const { return reviewing_ ? state_.chosen() : state_.last(); }
+  /// Whether a round ends with all of its tasks and not before: synchronous, without deadline and over-selection.
+  [[nodiscard]] bool waits_for_every_task() const;
   /// As of the last closed round, between rounds. Where clients are routed tasks may have ended since: they are open in
   /// it, for no round has reported their ends.
   [[nodiscard]] server_state snapshot() const;
@@ -237,7 +239,6 @@ class server_machine {
   void after_settling(server_effects& out);
   void tell_over(server_effects& out);
   void judge_held(const std::set<task_id>& holding, server_effects& out);
-  [[nodiscard]] bool waits_for_every_task() const;
   [[nodiscard]] bool is_closing(std::uint32_t aggregator) const;
   [[nodiscard]] bool lost_with_its_node(const task_id& id) const;
   void give_to(std::uint32_t aggregator, const task_id& id);

@@ -152,7 +152,8 @@ control make(std::type_identity<evaluation_request> /*kind*/, random_stream& ran
                             })};
 }
 control make(std::type_identity<evaluation_scores> /*kind*/, random_stream& random) {
-  return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score)};
+  return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score),
+                           random.below(2) == 0};
 }
 control make(std::type_identity<attached> /*kind*/, random_stream& random) {
   return attached{any_range(random),
@@ -251,7 +252,7 @@ void tell(trace& to, const evaluation_request& m) {
   for (const auto& [in, client] : m.clients) to.add(in).add(client);
 }
 void tell(trace& to, const evaluation_scores& m) {
-  to.add(m.version);
+  to.add(m.version).add(m.unscored);
   for (const auto& each : m.each) {
     to.add(each.in).add(each.client).add(each.score.squared_error).add(each.score.loss);
     to.add(each.score.correct).add(each.score.examples).add(each.score.odds.size());

@@ -140,6 +140,7 @@ void read_odds(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
 
 void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Reader from) {
   into.version = from.getVersion();
+  into.unscored = from.getUnscored();
   const auto clients = of.column<std::uint32_t>("clients", from.getClients());
   const std::size_t n = clients.size();
   const auto groups = of.column<group>("groups", from.getGroups(), n);
