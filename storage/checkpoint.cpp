@@ -1,11 +1,10 @@
 #include "storage/checkpoint.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.capnp.h"
+#include "storage/detail/checkpoint_limits.hpp"
 #include "storage/detail/files.hpp"
 #include "storage/detail/message.hpp"
 #include "storage/detail/sealed_file.hpp"
@@ -14,6 +13,7 @@
 namespace furlong::storage {
 
 namespace fs = std::filesystem;
+using detail::unreadable;
 using federated::protocol::accounting;
 using federated::protocol::optimizer_state;
 using federated::protocol::server_state;
@@ -26,10 +26,6 @@ constexpr std::uint8_t no_stage = 255;
 constexpr auto file_name = "checkpoint.furlong";
 
 unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
-
-tl::unexpected<error> unreadable(const fs::path& file, const std::string& reason) {
-  return fail(error::kind::data, file.string(), reason, "restore the checkpoint from a copy, or start the run anew");
-}
 
 void write(schema::Checkpoint::Optimizer::Builder out, const optimizer_state& state) {
   out.setSteps(state.steps);
@@ -113,47 +109,6 @@ void write_tasks(schema::Checkpoint::Builder out, const server_state& state) {
     to.setRowLimit(from.limits.row);
     to.setWeightLimit(from.limits.weight);
   }
-}
-
-void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_counts& counts) {
-  const auto norms = counts.norms.by_level();
-  const auto rows = counts.rows.by_level();
-  const auto weights = counts.weights.by_level();
-  detail::fill(out.initNorms(count(norms.size())), norms);
-  detail::fill(out.initRows(count(rows.size())), rows);
-  detail::fill(out.initWeights(count(weights.size())), weights);
-}
-
-result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader in, const fs::path& file) {
-  federated::size_counts counts;
-  const auto copy = [](capnp::List<std::uint32_t>::Reader from, federated::level_counts& to) {
-    if (from.size() != 0 && from.size() != federated::size_level_count) return false;
-    std::copy(from.begin(), from.end(), to.by_level().begin());
-    return true;
-  };
-  if (!copy(in.getNorms(), counts.norms) || !copy(in.getRows(), counts.rows) || !copy(in.getWeights(), counts.weights))
-    return unreadable(file, "the checkpoint counts sizes of updates in levels that this release does not know");
-  return federated::size_history(counts);
-}
-
-void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol::loss_watch& losses) {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  out.setTraining(losses.training.value_or(none));
-  auto evaluation = out.initEvaluation(count(losses.evaluation.size()));
-  for (unsigned i = 0; i < evaluation.size(); ++i) evaluation.set(i, losses.evaluation[i].value_or(none));
-  out.setDiverged(losses.diverged);
-}
-
-result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in, const fs::path& file) {
-  federated::protocol::loss_watch losses;
-  const auto known = [](double value) { return std::isnan(value) ? std::nullopt : std::optional(value); };
-  losses.training = known(in.getTraining());
-  const auto evaluation = in.getEvaluation();
-  if (evaluation.size() > losses.evaluation.size())
-    return unreadable(file, "the checkpoint has losses of groups that this release does not know");
-  for (unsigned i = 0; i < evaluation.size(); ++i) losses.evaluation[i] = known(evaluation[i]);
-  losses.diverged = in.getDiverged().cStr();
-  return losses;
 }
 
 void write_stores(schema::Checkpoint::Builder out, const federated::protocol::known_stores& stores) {
@@ -263,8 +218,8 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   unsigned level = 0;
   for (const auto& one : state.kernel_levels) levels.set(level++, one);
   write_tasks(out, state);
-  write(out.initSizes(), state.sizes.recent());
-  write(out.initLosses(), state.losses);
+  detail::write(out.initSizes(), state.sizes.recent());
+  detail::write(out.initLosses(), state.losses);
   write(out.initSimulation(), state.simulation);
   if (state.target_reached) out.setTargetReached(*state.target_reached);
   out.setTargetVersion(state.target_version);
@@ -364,10 +319,10 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   for (const auto level : in.getKernelLevels()) state.kernel_levels.emplace(level.cStr());
   if (!state.kernel_level.empty()) state.kernel_levels.insert(state.kernel_level);
   if (auto tasks = read_tasks(in, state, file); !tasks) return tl::unexpected(tasks.error());
-  auto sizes = read(in.getSizes(), file);
+  auto sizes = detail::read(in.getSizes(), file);
   if (!sizes) return tl::unexpected(sizes.error());
   state.sizes = *sizes;
-  auto losses = read(in.getLosses(), file);
+  auto losses = detail::read(in.getLosses(), file);
   if (!losses) return tl::unexpected(losses.error());
   state.losses = *losses;
   auto simulation = read(in.getSimulation(), state.run, file);

@@ -44,7 +44,8 @@ BOOST_AUTO_TEST_CASE(a_node_with_other_data_than_the_servers_is_refused) {
   const auto e = some_ratings();
   const auto sizes = sizes_of(e, {2, 7});
   BOOST_TEST(!unlike_sizes(e, {2, 7}, sizes));
-  for (const auto field : {&client_sizes::train, &client_sizes::validation, &client_sizes::seen, &client_sizes::unseen}) {
+  for (const auto field :
+       {&client_sizes::train, &client_sizes::validation, &client_sizes::seen, &client_sizes::unseen}) {
     auto other = sizes;
     ++(other[3].*field);
     const auto why = unlike_sizes(e, {2, 7}, other);

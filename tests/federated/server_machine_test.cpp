@@ -1,16 +1,12 @@
-// What a server refuses to believe of its aggregators, and an aggregator of its clients; one event at a time.
+// What a server refuses to believe of its aggregators; one event at a time.
 #include "federated/protocol/server_machine.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/is_over.hpp"
-#include "federated/round.hpp"
 #include "federated/validation.hpp"
-#include "tests/support/experiments.hpp"
-#include "tests/support/ratings_population.hpp"
-#include "tests/support/updates.hpp"
+#include "tests/federated/open_round.hpp"
 
 using namespace furlong;
 using federated::outcome;
@@ -18,58 +14,7 @@ using federated::partial_aggregate;
 using federated::rejection;
 using federated::task_id;
 using namespace furlong::federated::protocol;
-
-namespace {
-
-federated::experiment two_aggregators(federated::aggregation_settings rule = {}) {
-  federated::run_settings settings;
-  settings.aggregation = rule;
-  settings.rounds = 3;
-  settings.participation.per_round = 8;
-  settings.aggregators = 2;
-  return tests::make_experiment(settings, tests::make_ratings(12), {}, {});
-}
-
-/// A round that has just begun.
-struct open_round {
-  federated::experiment e;
-  server_machine server{e, federated::initial_state(e)};
-  std::vector<assign> shares;
-
-  explicit open_round(federated::aggregation_settings rule = {}) : e(two_aggregators(rule)) {
-    BOOST_REQUIRE(std::holds_alternative<proceed>(server.start().at(0)));
-    for (auto& effect : server.on_proceed()) shares.push_back(std::get<assign>(effect));
-    BOOST_REQUIRE(shares.size() == 2U);
-  }
-  /// What aggregator `a` answers when each of its clients reports a random update of values below `size`.
-  [[nodiscard]] send_partial answer(std::uint32_t a, float size = 1.0F) const {
-    aggregator_machine machine(e, a, 100, notices::with_partial);
-    machine.know_examples({});  // random updates weigh more than their clients have examples
-    aggregator_effects out;
-    machine.on_assignment(shares[a].from, shares[a].tasks, true, out);
-    models::random_stream stream(a, models::purpose::test);
-    for (const auto& task : shares[a].tasks) {
-      auto update = tests::random_update(stream, e.parts.shared, size);
-      update.id = task;
-      BOOST_REQUIRE(!machine.on_update(update, out));
-    }
-    return std::get<send_partial>(out.back());
-  }
-  void tell(std::uint32_t a) { BOOST_TEST(server.on_settled(a, answer(a).settled, 0).empty()); }
-  /// Both aggregators tell and send, and the next round begins.
-  std::vector<assign> next(float size) {
-    for (const std::uint32_t a : {0U, 1U}) {
-      const auto sent = answer(a, size);
-      BOOST_TEST(server.on_settled(a, sent.settled, 0).empty());
-      BOOST_REQUIRE(server.on_partial(sent.partial, 0));
-    }
-    std::vector<assign> given;
-    for (auto& effect : server.on_proceed()) given.push_back(std::get<assign>(effect));
-    return given;
-  }
-};
-
-}  // namespace
+using tests::open_round;
 
 BOOST_AUTO_TEST_SUITE(server_machines)
 
@@ -273,118 +218,6 @@ BOOST_AUTO_TEST_CASE(a_median_training_loss_that_grew_too_much_ends_the_run) {
   }
 }
 
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(aggregator_machines)
-
-BOOST_AUTO_TEST_CASE(an_update_is_judged_by_the_limit_of_the_version_that_it_started_from) {
-  auto e = two_aggregators();
-  e.settings.participation.mode = federated::participation_mode::async;
-  aggregator_machine machine(e, 0, 100, notices::at_once);
-  machine.know_examples({});
-  models::random_stream stream(5, models::purpose::test);
-  auto update = tests::random_update(stream, e.parts.shared);
-  federated::update_size size;
-  BOOST_REQUIRE(!federated::validate(update, *e.parts.shared, e.settings.aggregation, {}, &size));
-  const auto shown = [&](std::uint64_t version, federated::size_level limit) {
-    return std::make_shared<federated::broadcast>(
-        federated::broadcast{e.run, version, federated::initial_model(e), {}, {.norm = limit}});
-  };
-  aggregator_effects out;
-  const auto below = static_cast<federated::size_level>(size.norm - 1);
-  machine.on_assignment(shown(0, below), {{e.run, 0, 1, 0}}, true, out);
-  machine.restore({.id = {e.run, 0, 2, 0}}, {.norm = below});
-  machine.restore({.id = {e.run, 0, 3, 0}}, {.norm = size.norm});
-  machine.on_assignment(shown(1, size.norm), {{e.run, 1, 4, 0}}, true, out);
-  const auto verdict = [&](std::uint64_t version, std::uint32_t client) {
-    update.id = {e.run, version, client, 0};
-    return machine.on_update(update, out);
-  };
-  BOOST_TEST((verdict(0, 1) == rejection::norm_bound));
-  BOOST_TEST((verdict(0, 2) == rejection::norm_bound));
-  BOOST_TEST(!verdict(0, 3));
-  BOOST_TEST(!verdict(1, 4));
-  const auto& told = std::get<report_settled>(out.back()).settled.at(0);
-  BOOST_TEST((told.size == size));
-}
-
-BOOST_AUTO_TEST_CASE(an_update_that_weighs_more_than_its_client_has_examples_is_refused) {
-  const open_round round;
-  aggregator_machine machine(round.e, 0, 100, notices::at_once);
-  aggregator_effects out;
-  machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-  const auto task = round.shares[0].tasks.back();
-  const auto has = round.e.participants->count(task.client, federated::part::train);
-  auto update = tests::dense_update(task, round.e.parts.shared);
-  update.weight = has + 1;
-  BOOST_TEST((machine.on_update(update, out) == rejection::weight_bound));
-}
-
-BOOST_AUTO_TEST_CASE(an_update_that_claims_too_many_examples_is_refused_and_counts_few) {
-  const open_round round;
-  aggregator_machine machine(round.e, 0, 100, notices::at_once);
-  machine.know_examples({});  // random updates weigh more than their clients have examples
-  aggregator_effects out;
-  machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-  models::random_stream stream(5, models::purpose::test);
-  auto update = tests::random_update(stream, round.e.parts.shared);
-  update.id = round.shares[0].tasks[0];
-  update.examples = UINT64_MAX;
-  BOOST_TEST((machine.on_update(update, out).value() == rejection::weight_bound));
-  const auto& told = std::get<report_settled>(out.back());
-  BOOST_TEST(told.settled.at(0).examples == federated::most_examples);
-}
-
-BOOST_AUTO_TEST_CASE(an_update_that_is_longer_than_clipping_leaves_it_is_refused) {
-  open_round round;
-  round.e.settings.privacy.clip = 1.0;
-  for (const auto& [norm, fits] : {std::pair(3.0F, false), std::pair(1.001F, false), std::pair(1.0F, true)}) {
-    aggregator_machine machine(round.e, 0, 100, notices::at_once);
-    machine.know_examples({});  // random updates weigh more than their clients have examples
-    aggregator_effects out;
-    machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-    auto update = tests::dense_update(round.shares[0].tasks[0], round.e.parts.shared);
-    // Over two tensors, so that neither is too long by itself.
-    update.change.values.front() = 0.6F * norm;
-    update.change.values.back() = 0.8F * norm;
-    const auto refused = machine.on_update(update, out);
-    BOOST_TEST(refused.has_value() == !fits);
-    const auto& told = std::get<report_settled>(out.back()).settled.at(0);
-    BOOST_TEST((told.what == (fits ? federated::outcome::folded : federated::outcome::rejected)));
-    if (!fits) BOOST_TEST((told.why == rejection::norm_bound));
-  }
-}
-
-BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
-  const open_round round;
-  const auto& share = round.shares[0];
-  aggregator_machine machine(round.e, 0, 2, notices::with_partial);
-  machine.know_examples({});  // random updates weigh more than their clients have examples
-  aggregator_effects out;
-  models::random_stream stream(5, models::purpose::test);
-  auto update = tests::random_update(stream, round.e.parts.shared);
-  const auto told = [&](federated::task_id id) {
-    update.id = id;
-    return machine.on_update(update, out).value();
-  };
-  BOOST_TEST((told({round.e.run, 0, share.tasks[0].client, 0}) == rejection::unknown_task));  // before any assignment
-  machine.on_assignment(share.from, share.tasks, true, out);
-  BOOST_TEST(out.size() == 2U);  // the window
-  out.clear();
-  BOOST_TEST((told({round.e.run + 1, 0, share.tasks[0].client, 0}) == rejection::unknown_task));
-  BOOST_TEST((told({round.e.run, 1, share.tasks[0].client, 0}) == rejection::stale_version));
-  BOOST_TEST((told({round.e.run, 0, share.tasks[0].client, 1}) == rejection::unknown_task));
-  BOOST_TEST((told({round.e.run, 0, share.tasks[3].client, 0}) == rejection::unknown_task));  // not started yet
-  BOOST_TEST((told({round.e.run, 0, round.shares[1].tasks[0].client, 0}) == rejection::unknown_task));
-  BOOST_TEST(out.empty());
-  update.id = {round.e.run, 0, share.tasks[0].client, 0};
-  BOOST_TEST(!machine.on_update(update, out));
-  BOOST_TEST(out.size() == 1U);  // one place in the window is free
-  BOOST_TEST((machine.on_update(update, out).value() == rejection::duplicate));
-  machine.on_failure(update.id, out);
-  BOOST_TEST(out.size() == 1U);
-}
-
 // By then its client may be at work on the next one.
 BOOST_AUTO_TEST_CASE(a_settlement_of_another_task_of_the_client_changes_nothing) {
   open_round round;
@@ -417,43 +250,6 @@ BOOST_AUTO_TEST_CASE(fedatts_constants_of_the_next_round_follow_this_one) {
   BOOST_TEST(*std::ranges::max_element(reference) > 0.0);  // as it was in the first round
   BOOST_TEST((reference == round.server.state().reference));
   BOOST_TEST((reference == given.at(1).from->reference));
-}
-
-BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
-  const open_round round;
-  aggregator_machine machine(round.e, 0, 10, notices::with_partial);
-  machine.know_examples({});  // random updates weigh more than their clients have examples
-  aggregator_effects out;
-  machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-  models::random_stream stream(5, models::purpose::test);
-  auto update = tests::random_update(stream, round.e.parts.shared);
-  update.id = {round.e.run, 0, round.shares[0].tasks[0].client, 0};
-  BOOST_TEST(!machine.on_update(update, out));
-  out.clear();
-  auto next = std::make_shared<federated::broadcast>(*round.shares[0].from);
-  next->version = 1;
-  machine.on_assignment(next, {{round.e.run, 1, round.shares[0].tasks[1].client, 0}}, true, out);
-  BOOST_TEST((machine.on_update(update, out).value() == rejection::stale_version));
-  update.id = {round.e.run, 1, round.shares[0].tasks[1].client, 0};
-  update.weight = 77;
-  BOOST_TEST(!machine.on_update(update, out));
-  const auto& partial = std::get<send_partial>(out.back()).partial;
-  BOOST_TEST(partial.weight == 77U);
-  BOOST_TEST(partial.folded.size() == 1U);
-  BOOST_TEST(partial.version == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
-  const open_round round;
-  aggregator_machine machine(round.e, 1, 10, notices::with_partial);
-  machine.know_examples({});  // random updates weigh more than their clients have examples
-  aggregator_effects out;
-  machine.on_assignment(round.shares[1].from, {}, true, out);
-  BOOST_REQUIRE(out.size() == 1U);
-  const auto& partial = std::get<send_partial>(out.front()).partial;
-  BOOST_TEST(partial.aggregator == 1U);
-  BOOST_TEST(partial.folded.empty());
-  BOOST_TEST(partial.weight == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

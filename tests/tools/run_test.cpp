@@ -297,34 +297,6 @@ BOOST_AUTO_TEST_CASE(stateless_runs_have_no_private_store) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_that_diverges_ends_early_and_predicts_nothing) {
-  const scratch_folder folder;
-  const auto scenario = small_scenario(folder, "fedavg").string();
-  const auto out = (folder / "run").string();
-  const auto train = [&](const std::string& more) {
-    std::filesystem::remove_all(out);
-    return run_furlong(folder, {"run", scenario, "--out", out, "--set", "scenario.rounds=200", "--set",
-                                "evaluation.every=1", "--set", more});
-  };
-  // Finite to the end, and of no use: the losses grow by a small factor each round.
-  const auto done = train("scenario.diverged_at=1.0000001");
-  const auto told = nlohmann::json::parse(read_file(folder / "run/summary.json"));
-  BOOST_TEST(done.code == 4, done.err);
-  BOOST_TEST(has(done.err, "training diverged: the "), done.err);
-  BOOST_TEST(told["failed"].get<std::string>().starts_with("training diverged: "));
-  BOOST_TEST(told["rounds"].get<int>() < 200);
-  const auto asked = run_furlong(folder, {"infer", out, "--client", "5"});
-  BOOST_TEST(asked.code == 4, asked.err);
-  BOOST_TEST(has(asked.err, "training diverged"), asked.err);
-  BOOST_TEST(asked.out.empty());
-  const auto again = run_furlong(folder, {"run", scenario, "--out", out, "--resume", "--set", "scenario.rounds=300",
-                                          "--set", "evaluation.every=1"});
-  BOOST_TEST(again.code == 4, again.err);  // it stays so
-  BOOST_TEST(nlohmann::json::parse(read_file(folder / "run/summary.json"))["rounds"] == told["rounds"]);
-  const auto wild = train("algorithm.client.lr=1e4");
-  BOOST_TEST(wild.code == 4, wild.err);
-}
-
 BOOST_AUTO_TEST_CASE(validate_says_everything_at_once) {
   const scratch_folder folder;
   BOOST_TEST(run_furlong(folder, {"validate", "scenarios/quickstart.toml"}).code == 0);
