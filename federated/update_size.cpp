@@ -26,9 +26,10 @@ constexpr headroom of_weights = of_rows;
 
 size_level clamp_level(int level) { return static_cast<size_level>(std::clamp(level, lowest, highest)); }
 
-/// The lowest level that no more than the rest of so many percent are above.
+/// The lowest level that so many percent of the updates, rounded down, are not above: of ten updates and less one outlier
+/// is above the 90th percentile.
 int quantile(const level_counts& counts, std::uint64_t percent) {
-  const auto wanted = (counts.total() * percent + 99) / 100;
+  const auto wanted = std::max<std::uint64_t>(counts.total() * percent / 100, 1);
   std::uint64_t below = 0;
   int level = 0;
   for (const auto count : counts.by_level()) {
