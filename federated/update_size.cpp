@@ -26,8 +26,8 @@ constexpr headroom of_weights = of_rows;
 
 size_level clamp_level(int level) { return static_cast<size_level>(std::clamp(level, lowest, highest)); }
 
-/// The lowest level that so many percent of the updates, rounded down, are not above: of ten updates and less one outlier
-/// is above the 90th percentile.
+/// The lowest level that so many percent of the updates, rounded down, are not above: of ten updates and less one
+/// outlier is above the 90th percentile.
 int quantile(const level_counts& counts, std::uint64_t percent) {
   const auto wanted = std::max<std::uint64_t>(counts.total() * percent / 100, 1);
   std::uint64_t below = 0;
