@@ -124,7 +124,8 @@ void perform(node_pointer self, protocol::cover& effect) {
     if (!self->state.run) return;
     auto& store = *self->state.run->store;
     store.covered(version);
-    if (auto saved = store.save(version); !saved) finish(self, "its store failed", saved.error());
+    const auto served = self->state.machine->claim().served;
+    if (auto saved = store.save(std::max(version, served)); !saved) finish(self, "its store failed", saved.error());
   });
 }
 
