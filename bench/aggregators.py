@@ -3,7 +3,7 @@
 model must be, bit for bit, that of `furlong run`.
 
 usage: aggregators.py [BUILD_DIR] [--shape flat|tree|both] [--seconds N] [--runs N] [--rounds N] [--seed N]
-                      [--schedules N]
+                      [--least N] [--schedules N]
        (default: 5 minutes of each shape, one run, 6 rounds for each second and 600 at least, no schedules)
 
 flat: two aggregators; every 0.2 to 0.7 s one is killed with SIGKILL and started again at once, or one of ten times
@@ -11,8 +11,9 @@ flat: two aggregators; every 0.2 to 0.7 s one is killed with SIGKILL and started
 tree: five with fan_in = 2; the same, and two of five times it is stopped, at most two at once.
 
 The model is evaluated every 20 rounds, and the best one is kept, so that evaluations are disturbed too. The faults end
-when the run is over, or after N seconds; then the run goes on to its end. Exits 1 when a model or an evaluation differs,
-a task is dropped, late or abandoned, or a process does not end; the folder of such a run is kept.
+when the run is over, or after N seconds and --least N faults; then the run goes on to its end. Exits 1 when a model or
+an evaluation differs, a task is dropped, late or abandoned, or a process does not end; the folder of such a run is
+kept.
 
 --schedules: runs so many schedules of kills, stops and cuts in the simulated network before, of which none may differ.
 """
@@ -80,9 +81,12 @@ class Siege:
             del self.stopped[name]
             self.f.processes[name].resume()
 
-    def rage(self, seconds: float) -> None:
+    def rage(self, seconds: float, least: int) -> None:
         end = time.monotonic() + seconds
-        while (now := time.monotonic()) < end and self.f.processes["server"].running:
+        while self.f.processes["server"].running:
+            now = time.monotonic()
+            if now >= end and sum(self.faults.values()) >= least:
+                break
             self.strike()
             self.resume(now)
             time.sleep(self.random.uniform(0.2, 0.7))
@@ -98,12 +102,12 @@ class Siege:
                 raise AssertionError(f"nothing has moved for {STANDSTILL} s at version {version}")
             time.sleep(0.1)
 
-    def run(self, seconds: float) -> list[str]:
+    def run(self, seconds: float, least: int) -> list[str]:
         """What was wrong with it."""
         alone = self.f.alone()
         self.start()
         began, first = time.monotonic(), self.f.version()
-        self.rage(seconds)
+        self.rage(seconds, least)
         lasted, made = time.monotonic() - began, self.f.version() - first
         self.wait_for_the_end()
         summary = self.f.end()
@@ -137,6 +141,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--least", type=int, default=0)
     parser.add_argument("--schedules", type=int, default=0)
     chosen = parser.parse_args()
     rounds = chosen.rounds or max(600, int(6 * chosen.seconds))
@@ -148,7 +153,7 @@ def main() -> int:
             siege = Siege(str((chosen.build / "furlong").resolve()), shape, rounds, chosen.seed + number)
             with siege.f:
                 try:
-                    wrong = siege.run(chosen.seconds)
+                    wrong = siege.run(chosen.seconds, chosen.least)
                 except AssertionError as why:
                     wrong = [str(why)]
                 different += bool(wrong)
