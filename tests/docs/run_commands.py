@@ -102,8 +102,11 @@ def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
     movielens = any("movielens" in word for word in words)
     on_texts = r"(scenarios|runs)/(furl-|nwp-|ptb-|wikitext-|quickstart-texts)"
     texts = script or any(re.match(on_texts, word) for word in words)
-    small = SMOKE if movielens else ["--smoke"] if texts and words[1] == "sweep" else []
-    line = [sys.executable if script else furlong, *words[1:], *small]
+    sweep = texts and words[1] == "sweep"
+    small = SMOKE if movielens else ["--smoke"] if sweep else []
+    # What a page sets would undo the few rounds of --smoke.
+    given = [re.sub(r"^scenario\.rounds=\d+$", SMOKE[1], word) if sweep else word for word in words[1:]]
+    line = [sys.executable if script else furlong, *given, *small]
     environment = dict(os.environ)
     if (folder / "data").exists():  # the page shows its own
         environment.pop("FURLONG_DATA", None)
