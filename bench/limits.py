@@ -27,7 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/processes"))
-from federation import DONE, FAILURE, Federation, Process  # noqa: E402
+from federation import DONE, FAILURE, INTERRUPTED, Federation, Process  # noqa: E402
 
 COMMANDS = ["run", "serve", "aggregate", "join"]
 SETTINGS = {"scenario.rounds": 30, "evaluation.every": 10, "network.heartbeat": 0.5, "network.timeout": 2.0}
@@ -143,11 +143,29 @@ class Case(Federation):
         while process.running and time.monotonic() < end:
             if told is None and ("furlong: " in process.text().replace("furlong: nodes", "").replace("furlong: agg", "")):
                 told = time.monotonic()
+            if self.server_is_gone_for(process):
+                return self.stopped(process), 0.0
             time.sleep(0.02)
         if process.running:
             return None, 0.0
         process.kill()  # which waits for the log
         return process.process.returncode, time.monotonic() - told if told else 0.0
+
+    def server_is_gone_for(self, process: Process) -> bool:
+        """Whether it was on its way back when the run ended: it looks for the server until it is told to stop."""
+        server = self.processes.get("server")
+        return bool(server and process is not server and not server.running and "Connection refused" in process.text())
+
+    @staticmethod
+    def stopped(process: Process) -> int | None:
+        """DONE when it ends as it should on SIGTERM, its exit code otherwise; None: it hangs."""
+        process.terminate()
+        try:
+            code = process.wait(AFTER_FAILURE)
+        except AssertionError:
+            return None
+        process.kill()
+        return DONE if code == INTERRUPTED else code
 
 
 def outcome(code: int | None, text: str, delay: float, letter: str) -> str:

@@ -42,6 +42,12 @@ function(furlong_test_options target)
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
 endfunction()
 
+# ./dev gives CTest twice as many places as there are processors. A test that computes takes the two of one processor, one
+# that mostly waits, as those of processes do, one place. Three: it keeps more than one processor busy, and only a test
+# that waits runs beside it. COST says which tests begin first: long ones, so that none is left alone at the end.
+set(furlong_computes 2)
+set(furlong_computes_in_parallel 3)
+
 # furlong_test(NAME SOURCES file... DEPENDS target... [LABELS label...] [TIMEOUT seconds] [OWN_HEADERS]): one Boost.Test
 # executable under CTest, with the precompiled headers that tests share unless it has its own. TIMEOUT (600) ends what
 # hangs: it has to be far above what the test needs where processors or disks are slow.
@@ -60,20 +66,24 @@ function(furlong_test name)
   if(CMAKE_BUILD_TYPE STREQUAL "Sanitize")
     math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${furlong_computes}
                                           WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
 endfunction()
 
-# furlong_fuzz(NAME SOURCES file... DEPENDS target... [CORPUS folder]): a libFuzzer target under CTest, label "fuzz",
-# only where FURLONG_FUZZ is on (preset fuzz). It runs FURLONG_FUZZ_SECONDS from the corpus, a folder beside its sources
+# furlong_fuzz(NAME SOURCES file... DEPENDS target... COVERS target... [CORPUS folder]): a libFuzzer target under CTest,
+# label "fuzz", only where FURLONG_FUZZ is on (preset asan-ubsan: most of what a fuzz target needs is what the tests there
+# need). libFuzzer looks for new paths in its own sources and those of the targets that it COVERS. It runs FURLONG_FUZZ_SECONDS from the corpus, a folder beside its sources
 # that it only reads; what it discovers stays in the build folder.
 set(FURLONG_FUZZ_SECONDS 20 CACHE STRING "How long each fuzz target runs under CTest, in seconds")
 function(furlong_fuzz name)
   if(NOT FURLONG_FUZZ)
     return()
   endif()
-  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;DEPENDS;COVERS" ${ARGN})
   add_executable(fuzz_${name} ${arg_SOURCES})
+  foreach(covered fuzz_${name} ${arg_COVERS})
+    target_compile_options(${covered} PRIVATE -fsanitize=fuzzer-no-link)
+  endforeach()
   target_link_libraries(fuzz_${name} PRIVATE ${arg_DEPENDS})
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   furlong_warnings(fuzz_${name})

@@ -2,16 +2,16 @@
 """Do the tests notice? Breaks the sources in one place after the other, as tools/mutations.toml lists them, and runs the
 tests that must notice each mutation.
 
-    tools/mutate.py [--only PATTERN] [--list] [--folder DIR] [--jobs N]
+    tools/mutate.py [--only PATTERN] [--list] [--folder DIR] [--jobs N] [--patience SECONDS]
 
 Works in a copy of the sources (what git knows of them and what is new) with a release build of its own: the tree that
 this file lies in is not touched. Both stay in --folder (build/mutate) and make the next call fast. For each mutation
 only the programs that its tests need are built, and only its tests are run. First they must pass without it.
 
-A test that fails, crashes or takes ten times as long as without the mutation has killed it. Prints a line for each
-mutation, and at the end those that survived and the share that was killed. Exit codes: 0: at least 95 % were killed;
-1: fewer; 2: the list is wrong: a text that its file does not have exactly once, a mutation that does not compile, a
-test that fails without any mutation.
+A test that fails, crashes or takes ten times as long as without the mutation (and --patience seconds: more on a machine
+that is busy with something else) has killed it. Prints a line for each mutation, and at the end those that survived and
+the share that was killed. Exit codes: 0: at least 95 % were killed; 1: fewer; 2: the list is wrong: a text that its file
+does not have exactly once, a mutation that does not compile, a test that fails without any mutation.
 """
 import argparse
 import os
@@ -29,6 +29,7 @@ LIST = ROOT / "tools" / "mutations.toml"
 BAR = 0.95
 SLOWER = 10  # times as long as without a mutation
 LEAST_SECONDS = 60
+BASE_SECONDS = 900  # for a test without a mutation
 
 
 class WrongList(Exception):
@@ -95,10 +96,11 @@ def run(command, folder, seconds=None):
 class Copy:
     """The sources and their build."""
 
-    def __init__(self, folder, jobs):
+    def __init__(self, folder, jobs, patience):
         self.sources = folder / "sources"
         self.build = self.sources / "build" / "release"
         self.jobs = jobs
+        self.patience = patience
         os.environ["CCACHE_BASEDIR"] = str(self.sources)  # where ccache is used, what others have compiled serves here
 
     def update(self):
@@ -149,7 +151,7 @@ def base_times(copy, mutations):
     times = {}
     for test in dict.fromkeys(test for one in mutations for test in one.tests):
         began = time.monotonic()
-        code, said = copy.test(test, 900)
+        code, said = copy.test(test, max(BASE_SECONDS, copy.patience))
         if code != 0:
             raise WrongList(f"fails without any mutation: {test}\n{last_lines(said)}")
         # Boost.Test has no failure where a filter that was once right finds nothing to run.
@@ -169,7 +171,7 @@ def killed_by(copy, one, times):
         if code != 0:
             raise WrongList(f"{one.name}: does not compile:\n{last_lines(said)}")
         for test in one.tests:
-            code, _ = copy.test(test, max(LEAST_SECONDS, SLOWER * times[test]))
+            code, _ = copy.test(test, max(copy.patience, SLOWER * times[test]))
             if code != 0:
                 return test + (": too slow" if code is None else "")
         return None
@@ -210,6 +212,8 @@ def main():
     options.add_argument("--folder", type=Path, default=ROOT / "build" / "mutate", help="where the copy is")
     options.add_argument("--jobs", type=int, default=int(os.environ.get("FURLONG_JOBS", os.cpu_count() or 1)),
                          help="compilers at once")
+    options.add_argument("--patience", type=float, default=LEAST_SECONDS, metavar="SECONDS",
+                         help="time that every test has with a mutation")
     chosen = options.parse_args()
     try:
         mutations = read_list(chosen.only)
@@ -220,7 +224,7 @@ def main():
                 print(f"{one.file}: {one.name} [{', '.join(one.tests)}]")
             print(f"{len(mutations)} mutations")
             return 0
-        copy = Copy(chosen.folder.resolve(), chosen.jobs)
+        copy = Copy(chosen.folder.resolve(), chosen.jobs, chosen.patience)
         copy.update()
         copy.configure()
         return judge_all(copy, mutations)

@@ -91,13 +91,6 @@ class Background:
         self.running = []
 
 
-def without_sizes(words: list[str]) -> list[str]:
-    """A sweep's command without the settings that would undo its smoke size."""
-    sizes = r"(model\.(embedding|hidden)|scenario\.rounds|participation\.per_round|data\.max_examples)=\d+"
-    pairs = [i for i in range(len(words) - 1) if words[i] == "--set" and re.fullmatch(sizes, words[i + 1])]
-    return [word for i, word in enumerate(words) if i not in pairs and i - 1 not in pairs]
-
-
 def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
     """What went wrong, or nothing."""
     if words[0] == "./dev":
@@ -109,9 +102,11 @@ def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
     movielens = any("movielens" in word for word in words)
     on_texts = r"(scenarios|runs)/(furl-|nwp-|ptb-|wikitext-|quickstart-texts)"
     texts = script or any(re.match(on_texts, word) for word in words)
-    small = SMOKE if movielens else ["--smoke"] if texts and words[1] == "sweep" else []
-    line = [sys.executable if script else furlong, *(without_sizes(words[1:]) if small == ["--smoke"] else words[1:]),
-            *small]
+    sweep = texts and words[1] == "sweep"
+    small = SMOKE if movielens else ["--smoke"] if sweep else []
+    # What a page sets would undo the few rounds of --smoke.
+    given = [re.sub(r"^scenario\.rounds=\d+$", SMOKE[1], word) if sweep else word for word in words[1:]]
+    line = [sys.executable if script else furlong, *given, *small]
     environment = dict(os.environ)
     if (folder / "data").exists():  # the page shows its own
         environment.pop("FURLONG_DATA", None)

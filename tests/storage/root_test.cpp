@@ -1,4 +1,6 @@
 // What a store had when it was saved is there, or opening it fails.
+#include <cstdlib>
+
 #include "storage/detail/manifest.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/storage/store_kinds.hpp"
@@ -13,6 +15,12 @@ using storage::store_access;
 namespace {
 
 constexpr std::uint32_t clients = 24;
+
+/// Random damages for each kind and size; FURLONG_STORE_DAMAGES asks for more. bench/damages.py makes 300 of a run.
+int damages() {
+  const char* asked = std::getenv("FURLONG_STORE_DAMAGES");
+  return asked == nullptr ? 40 : std::atoi(asked);
+}
 
 /// A store of some shards that was opened twice, saved at version 20 and closed: several logs, and in the larger
 /// layout tables.
@@ -106,7 +114,7 @@ BOOST_DATA_TEST_CASE(no_damaged_cut_or_missing_file_passes_for_a_store_with_less
     const auto files = files_below(original.path());
     models::random_stream draws(rank, models::purpose::test);
     int noticed = 0;
-    for (int i = 0; i < 120; ++i) {
+    for (int i = 0; i < damages(); ++i) {
       copy_folder(original.path(), folder.path());
       const auto& victim = files[draws.below(static_cast<std::uint32_t>(files.size()))];
       const auto file = folder.path() / fs::relative(victim, original.path());
@@ -121,7 +129,7 @@ BOOST_DATA_TEST_CASE(no_damaged_cut_or_missing_file_passes_for_a_store_with_less
         BOOST_TEST(look(kind, folder.path(), layout, true) == "");
       }
     }
-    BOOST_TEST(noticed > 30);
+    BOOST_TEST(noticed > damages() / 4);
   }
 }
 
@@ -139,17 +147,17 @@ BOOST_DATA_TEST_CASE(a_log_or_manifest_that_was_cut_between_two_records_is_notic
     const auto content = slurp(victim);
     for (const auto end : record_ends(content)) {
       if (end == content.size()) continue;
-      for (const bool to_write : {false, true}) {
-        copy_folder(original.path(), folder.path());
-        const auto file = folder.path() / fs::relative(victim, original.path());
-        fs::resize_file(file, end);
+      copy_folder(original.path(), folder.path());
+      const auto file = folder.path() / fs::relative(victim, original.path());
+      fs::resize_file(file, end);
+      for (const bool to_write : {false, true}) {  // reading leaves all as it is
         const auto seen = look(kind, folder.path(), layout, to_write);
         BOOST_TEST_CONTEXT(file << " cut to " << end << " of " << content.size() << " bytes")
         BOOST_TEST((seen.empty() || seen == "error"), seen);
-        fs::copy_file(victim, file, fs::copy_options::overwrite_existing);
-        BOOST_TEST(look(kind, folder.path(), layout, true) == "");
         ++cuts;
       }
+      fs::copy_file(victim, file, fs::copy_options::overwrite_existing);
+      BOOST_TEST(look(kind, folder.path(), layout, true) == "");
     }
   }
   BOOST_TEST(cuts > 20);
