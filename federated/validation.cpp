@@ -94,8 +94,9 @@ std::optional<rejection> validate(const client_update& update, const models::lay
   if (std::sqrt(whole) > bounds.longest) return rejection::norm_bound;
   if (update.weight == 0) return std::nullopt;  // it is aggregated as nothing
   const double weight = update.weight;
-  const update_size found{level_of_square(whole), longest_row > 0.0 ? level_of_square(longest_row) : size_level{0},
-                          level_of_square(weight * weight)};
+  // One of no change says nothing of how large others may be.
+  const auto level = [](double squared) { return squared > 0.0 ? level_of_square(squared) : size_level{0}; };
+  const update_size found{level(whole), level(longest_row), level(weight * weight)};
   if (size != nullptr) *size = found;
   if (bounds.limits.norm != 0 && found.norm > bounds.limits.norm) return rejection::norm_bound;
   if (bounds.limits.row != 0 && found.row > bounds.limits.row) return rejection::norm_bound;

@@ -149,6 +149,9 @@ BOOST_AUTO_TEST_CASE(the_size_is_told_of_updates_that_only_a_limit_refuses) {
   size = {};
   BOOST_TEST((verdict_under({.longest = 3.0}, 3.99F, &size) == rejection::norm_bound));
   BOOST_TEST((size == federated::update_size{}));
+  BOOST_TEST(!verdict_under({.limits = {1, 1, 0}}, 0.0F, &size));  // of no change
+  BOOST_TEST((size == federated::update_size{.weight = federated::level_of_square(9.0)}));
+  size = {};
   auto idle = good_update();
   idle.weight = 0;
   BOOST_TEST(!federated::validate(idle, *shape, {}, {.limits = {1, 1, 1}}, &size));
