@@ -3,18 +3,25 @@
 model must be, bit for bit, that of `furlong run`.
 
 usage: aggregators.py [BUILD_DIR] [--shape flat|tree|both] [--seconds N] [--runs N] [--rounds N] [--seed N]
-       (default: 5 minutes of each shape, one run, 600 rounds)
+                      [--least N] [--schedules N]
+       (default: 5 minutes of each shape, one run, 6 rounds for each second and 600 at least, no schedules)
 
-flat: two aggregators; every 0.2 to 0.7 s one is killed with SIGKILL and started again at once.
-tree: five with fan_in = 2; the same, and two of five times it is stopped for 6 s instead, at most two at once.
+flat: two aggregators; every 0.2 to 0.7 s one is killed with SIGKILL and started again at once, or one of ten times
+      stopped for 6 s.
+tree: five with fan_in = 2; the same, and two of five times it is stopped, at most two at once.
 
-The faults end when the run is over, or after N seconds; then the run goes on to its end. Exits 1 when a model differs, a
-task is dropped, late or abandoned, or a process does not end; the folder of such a run is kept.
+The model is evaluated every 20 rounds, and the best one is kept, so that evaluations are disturbed too. The faults end
+when the run is over, or after N seconds and --least N faults; then the run goes on to its end. Exits 1 when a model or
+an evaluation differs, a task is dropped, late or abandoned, or a process does not end; the folder of such a run is
+kept.
+
+--schedules: runs so many schedules of kills, stops and cuts in the simulated network before, of which none may differ.
 """
 import argparse
 import json
 import os
 import random
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,7 +31,8 @@ sys.path.insert(0, str(ROOT / "tests/processes"))
 from federation import Federation  # noqa: E402
 
 NODES, EACH = 4, 300
-SHAPES = {"flat": (2, {}), "tree": (5, {"topology.fan_in": 2})}
+SHAPES = {"flat": (2, 0.1, 1, {}), "tree": (5, 0.4, 2, {"topology.fan_in": 2})}
+EVALUATIONS = {"evaluation.every": 20, "evaluation.select": '"best"'}
 STOPPED = 6.0     # seconds
 STANDSTILL = 120  # seconds without a new version
 
@@ -36,10 +44,10 @@ def figure(case: str, metric: str, value: float, unit: str) -> None:
 
 class Siege:
     def __init__(self, furlong: str, shape: str, rounds: int, seed: int):
-        aggregators, settings = SHAPES[shape]
+        aggregators, self.stops, self.most_stopped, settings = SHAPES[shape]
         self.shape = shape
         self.f = Federation(furlong, scenario=(ROOT / "scenarios/federation.toml").read_text(),
-                            settings={"scenario.rounds": rounds, "evaluation.every": 0} | settings)
+                            settings={"scenario.rounds": rounds} | EVALUATIONS | settings)
         self.names = [f"aggregator{i}" for i in range(aggregators)]
         self.random = random.Random(seed)
         self.stopped: dict[str, float] = {}  # until when
@@ -59,7 +67,7 @@ class Siege:
     def strike(self) -> None:
         name = self.random.choice([name for name in self.names if name not in self.stopped])
         process = self.f.processes[name]
-        if self.shape == "tree" and len(self.stopped) < 2 and self.random.random() < 0.4:
+        if len(self.stopped) < self.most_stopped and self.random.random() < self.stops:
             process.stop()
             self.stopped[name] = time.monotonic() + STOPPED
             self.faults["stop"] += 1
@@ -73,9 +81,12 @@ class Siege:
             del self.stopped[name]
             self.f.processes[name].resume()
 
-    def rage(self, seconds: float) -> None:
+    def rage(self, seconds: float, least: int) -> None:
         end = time.monotonic() + seconds
-        while (now := time.monotonic()) < end and self.f.processes["server"].running:
+        while self.f.processes["server"].running:
+            now = time.monotonic()
+            if now >= end and sum(self.faults.values()) >= least:
+                break
             self.strike()
             self.resume(now)
             time.sleep(self.random.uniform(0.2, 0.7))
@@ -91,12 +102,12 @@ class Siege:
                 raise AssertionError(f"nothing has moved for {STANDSTILL} s at version {version}")
             time.sleep(0.1)
 
-    def run(self, seconds: float) -> list[str]:
+    def run(self, seconds: float, least: int) -> list[str]:
         """What was wrong with it."""
         alone = self.f.alone()
         self.start()
         began, first = time.monotonic(), self.f.version()
-        self.rage(seconds)
+        self.rage(seconds, least)
         lasted, made = time.monotonic() - began, self.f.version() - first
         self.wait_for_the_end()
         summary = self.f.end()
@@ -104,7 +115,7 @@ class Siege:
         figure(self.shape, "stops", self.faults["stop"], "1")
         figure(self.shape, "seconds_of_faults", round(lasted, 1), "s")
         figure(self.shape, "versions_meanwhile", made, "1")
-        wrong = [key for key in ("model_sha256", "selected", "folded", "rejected") if summary[key] != alone[key]]
+        wrong = [key for key in ("model_sha256", "eval", "selected", "folded", "rejected") if summary[key] != alone[key]]
         for key in ("late", "surplus", "abandoned"):
             if summary[key]:
                 wrong.append(f"{summary[key]} {key}")
@@ -113,23 +124,36 @@ class Siege:
         return wrong
 
 
+def simulate(build: Path, schedules: int) -> bool:
+    """Whether all of them end as the runs without faults."""
+    done = subprocess.run([build / "tests/federated/test_federated", "--run_test=aggregator_losses"],
+                          env=os.environ | {"FURLONG_LOSS_SCHEDULES": str(schedules)}, capture_output=True, text=True)
+    print(done.stdout, done.stderr, file=sys.stderr)
+    figure("simulated", "schedules", schedules, "1")
+    return done.returncode == 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=Path, nargs="?", default=Path(os.environ.get("FURLONG_BUILD", "build/release")))
     parser.add_argument("--shape", choices=[*SHAPES, "both"], default="both")
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=600)
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--least", type=int, default=0)
+    parser.add_argument("--schedules", type=int, default=0)
     chosen = parser.parse_args()
+    rounds = chosen.rounds or max(600, int(6 * chosen.seconds))
     shapes = list(SHAPES) if chosen.shape == "both" else [chosen.shape]
     different = 0
+    failed = chosen.schedules > 0 and not simulate(chosen.build, chosen.schedules)
     for number in range(chosen.runs):
         for shape in shapes:
-            siege = Siege(str((chosen.build / "furlong").resolve()), shape, chosen.rounds, chosen.seed + number)
+            siege = Siege(str((chosen.build / "furlong").resolve()), shape, rounds, chosen.seed + number)
             with siege.f:
                 try:
-                    wrong = siege.run(chosen.seconds)
+                    wrong = siege.run(chosen.seconds, chosen.least)
                 except AssertionError as why:
                     wrong = [str(why)]
                 different += bool(wrong)
@@ -141,7 +165,7 @@ def main() -> int:
                     print(f"kept: {siege.f.folder}", file=sys.stderr)
     figure("all", "runs", chosen.runs * len(shapes), "1")
     figure("all", "runs_that_differ", different, "1")
-    return 1 if different else 0
+    return 1 if different or failed else 0
 
 
 if __name__ == "__main__":

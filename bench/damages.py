@@ -5,9 +5,10 @@ usage: damages.py [BUILD_DIR] [--damages N] [--seed N] [--kinds plain,encrypted]
 
 For each kind a FURL run of some shards is made in several lives, so that its store has several logs and generations.
 Then, N times: a copy of it loses a file, or a file is cut off, partly zeroed, has bytes changed, or is swapped for
-another file of the store; `store verify`, `store ls`, `run --resume` with more rounds and `infer` are run on it. Each
-must end with exit code 0 and the undamaged run's answer, or with exit code 3 and a message. Prints a line for each
-damage that was not noticed and changed an answer, ended by a signal or hung, then a table; exits 1 when there is one.
+another file of the store; `store verify`, `store ls`, `infer`, `store erase` (then `ls`) and `run --resume` with more
+rounds are run on it. Each must end with exit code 0 and the undamaged run's answer, or with exit code 3 and a message.
+Prints a line for each damage that was not noticed and changed an answer, ended by a signal or hung, then a table; exits
+1 when there is one.
 """
 import argparse
 import collections
@@ -23,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = {"algorithm.kind": "furl", "evaluation.every": 10, "checkpoint.every": 5, "participation.per_round": 30}
 DAMAGED = 3
-PATIENCE = 60.0
+PATIENCE = float(os.environ.get("FURLONG_TEST_PATIENCE", "60"))
 
 
 class Store:
@@ -31,6 +32,7 @@ class Store:
 
     def __init__(self, furlong: Path, folder: Path, kind: str, layout: str):
         self.furlong, self.run, self.copy = furlong, folder / "run", folder / "copy"
+        self.beside = folder / "erased"
         self.settings = dict(SETTINGS, **{"private.layout": layout, "private.open_shards": 2})
         if kind == "encrypted":
             self.settings["private.key_file"] = str(folder / "key")
@@ -39,7 +41,9 @@ class Store:
             assert done.returncode == 0, done.stderr
         self.files = sorted(one for one in (self.run / "private").rglob("*") if one.is_file())
         shutil.copytree(self.run, self.copy)
+        self.client = self.call("store", "ls", self.run).stdout.splitlines()[1].split()[0]  # one that has values
         self.answers = self.ask(self.copy)
+        assert all(code == 0 for code, _ in self.answers.values()), self.answers
 
     def call(self, *words) -> subprocess.CompletedProcess:
         try:
@@ -56,14 +60,19 @@ class Store:
         """What each command answers: its exit code and what must not change of its output. The last one changes it."""
         verify = self.call("store", "verify", folder)
         listed = self.call("store", "ls", folder)
-        infer = self.call("infer", folder, "--client", "1")
+        infer = self.call("infer", folder, "--client", self.client)
+        shutil.rmtree(self.beside, ignore_errors=True)
+        shutil.copytree(folder, self.beside)
+        left = self.call("store", "erase", self.beside, "--client", self.client)
+        if left.returncode == 0:
+            left = self.call("store", "ls", self.beside)
         goes_on = self.resume(folder, 40)
         hashes = ()
         if goes_on.returncode == 0:
             summary = json.loads((folder / "summary.json").read_text())
             hashes = (summary["model_sha256"], summary["private_sha256"])
         return {"verify": (verify.returncode, ""), "ls": (listed.returncode, listed.stdout),
-                "infer": (infer.returncode, infer.stdout), "resume": (goes_on.returncode, hashes)}
+                "infer": (infer.returncode, infer.stdout), "erase": (left.returncode, left.stdout), "resume": (goes_on.returncode, hashes)}
 
     def damaged(self, draws: random.Random) -> str:
         """Makes a damaged copy. Says what was done to it."""

@@ -91,6 +91,7 @@ void learn(target& of, const fs::path& good) {
     if (welcome == nullptr) continue;
     of.run = welcome->run;
     of.shape = tests::experiment_of(*welcome).parts.shared;
+    of.sizes = tests::sizes_in(*welcome, of.clients);
     return;
   }
   throw std::runtime_error("the gateway does not take the good node in");
@@ -152,11 +153,11 @@ int attack_ports(const arguments& given) {
 
   const auto port = [&](const char* name) { return static_cast<std::uint16_t>(given.number(name, 1)); };
   const auto& clients = credentials.identity.clients;
-  std::vector<target> gateways{{"server", port("--server"), &of_nodes, clients, 0, nullptr, ""},
-                               {"aggregator", port("--aggregator"), &of_nodes, clients, 0, nullptr, ""}};
+  std::vector<target> gateways{{"server", port("--server"), &of_nodes, clients, 0, nullptr, {}, ""},
+                               {"aggregator", port("--aggregator"), &of_nodes, clients, 0, nullptr, {}, ""}};
   gateways[0].avoid = "127.0.0.1:" + std::to_string(gateways[1].port);
   for (auto& one : gateways) learn(one, good);
-  const target operators{"operator", port("--operator"), &of_operators, {}, 0, nullptr, ""};
+  const target operators{"operator", port("--operator"), &of_operators, {}, 0, nullptr, {}, ""};
 
   const auto threads = given.number("--threads", 4);
   const auto wanted = shares(given.number("--inputs", 100'000));

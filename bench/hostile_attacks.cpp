@@ -59,6 +59,8 @@ bytes framed(const wire::control& message) {
   return framed(frame->bytes());
 }
 
+protocol::hello good_hello(const target& of);
+
 /// A connection, counted; ends when the port has done with it.
 class knock {
  public:
@@ -77,14 +79,15 @@ class knock {
     return peer_.send(data);
   }
   /// Is let in as a node. The gateway has greeted with a few bytes; all that follows them comes after its welcome.
-  bool enter(const protocol::hello& as) {
+  bool enter(const target& of) {
+    const auto as = good_hello(of);
     if (!send(framed(wire::control(as)))) return false;
     for (std::size_t got = 0; got <= actors::net::detail::header_bytes;) {
       const auto part = peer_.receive();
       if (part.empty()) return false;
       got += part.size();
     }
-    return send(framed(wire::control(protocol::ready{as.run})));
+    return send(framed(wire::control(protocol::ready{as.run, {}, of.sizes})));
   }
   raw_peer& peer() { return peer_; }
   /// Waits until the port has read everything, and has ended the connection.
@@ -241,7 +244,7 @@ void clients_of_others(const target& of, random_stream& random, attack_counts& c
 void damaged_frames(const target& of, random_stream& random, attack_counts& counts) {
   knock to(of, counts);
   if (!to.secure(of, "good")) return;
-  if (random() % 2 == 0) to.enter(good_hello(of));
+  if (random() % 2 == 0) to.enter(of);
   to.attack(framed(mutated(node_frame(of, random), random)));
   to.finish();
 }
@@ -250,7 +253,7 @@ void damaged_frames(const target& of, random_stream& random, attack_counts& coun
 void unknown_tasks(const target& of, random_stream& random, attack_counts& counts) {
   knock to(of, counts);
   if (!to.secure(of, "good")) return;
-  to.enter(good_hello(of));
+  to.enter(of);
   for (int i = 0; i < 100; ++i)
     if (!to.attack(framed(node_frame(of, random)))) break;
   to.finish();

@@ -31,6 +31,7 @@ struct target {
   protocol::client_range clients;  ///< of the good certificate
   std::uint64_t run = 0;
   models::layout_ptr shape;
+  std::vector<protocol::client_sizes> sizes;
   std::string avoid;  ///< what a hello names so that the server's gateway keeps the node
 };
 

@@ -4,7 +4,7 @@
 usage: mismatches.py [BUILD_DIR] [--only LETTERS] [--jobs N]
 
   a  a private store and a checkpoint of different moments or runs        (furlong run)
-  b  a store of which something is gone: logs, lists of families, tables  (furlong run, furlong store verify)
+  b  a store of which something is gone: logs, lists of families, tables  (furlong run, furlong store verify, join)
   c  nodes with the store of another, an empty one, an older copy         (furlong join)
   d  a server's folder that was put back to an older copy                 (furlong serve, join)
   e  the folder of `run` given to `serve`, and the reverse
@@ -305,6 +305,23 @@ def move(a: Path, b: Path) -> None:
     shutil.move(str(a), str(b))
 
 
+@case("b", "a node's newest log removed, no checkpoint since", "shard-*/*.log", "remove")
+@case("b", "a node's newest log cut in half, no checkpoint since", "shard-*/*.log", "half")
+@case("b", "a node's store.furlong removed", "store.furlong", "remove")
+@case("b", "a node's root.furlong removed", "root.furlong", "remove")
+@case("b", "a node's node.json removed", "node.json", "remove")
+@case("b", "a node's node.json cut in half", "node.json", "half")
+def damaged_on_node(furlong: str, pattern: str, what: str):
+    with Together(furlong, **{"checkpoint.every": 0}) as f:
+        f.kill(1)
+        file = newest(f.store(1), pattern)
+        if what == "remove":
+            file.unlink()
+        else:
+            os.truncate(file, file.stat().st_size // 2)
+        return f.outcome(f.host(1))
+
+
 @case("c", "two nodes with swapped stores", 0, 1)
 @case("c", "two nodes with swapped stores, the other one", 1, 0)
 @case("c", "a node with the store of a third", 2, 3)
@@ -314,6 +331,25 @@ def swapped(furlong: str, number: int, other: int):
         shutil.rmtree(f.store(number))
         shutil.copytree(f.store(other), f.store(number))
         return f.outcome(f.host(number))
+
+
+@case("c", "a node's own node.json beside the store of another", "other")
+@case("c", "a node's own node.json beside an older copy of its store", "older")
+def record_and_store(furlong: str, whose: str):
+    with Together(furlong) as f:
+        f.kill(1)
+        if whose == "older":
+            shutil.copytree(f.store(1), f.folder / "copy")
+            f.host(1)
+            wait_until("it takes part", lambda: f.works("node1"))
+            f.kill(1)
+        else:
+            f.kill(2)
+            shutil.copytree(f.store(2), f.folder / "copy")
+        shutil.copy(f.store(1) / "node.json", f.folder / "copy/node.json")
+        shutil.rmtree(f.store(1))
+        move(f.folder / "copy", f.store(1))
+        return f.outcome(f.host(1))
 
 
 @case("c", "a store that was emptied during the run", "empty", 0)
@@ -332,6 +368,16 @@ def emptied(furlong: str, how: str, aggregators: int):
             if how == "empty":
                 f.store(1).mkdir()
         return f.outcome(f.host(1))
+
+
+@case("c", "a store that is emptied while its node works", "empty")
+@case("c", "a store that is removed while its node works", "remove")
+def emptied_at_work(furlong: str, how: str):
+    with Together(furlong) as f:
+        shutil.rmtree(f.store(1), ignore_errors=True)  # the node may make a file meanwhile
+        if how == "empty":
+            f.store(1).mkdir(exist_ok=True)
+        return f.outcome(f.processes["node1"])
 
 
 @case("c", "an older copy of a node's store", False, {})

@@ -71,7 +71,7 @@ class node {
     if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
       shape_ = tests::experiment_of(*welcome).parts.shared;
       decoder_ = wire::decoder(shape_);
-      send(protocol::ready{welcome->run});
+      send(protocol::ready{welcome->run, {}, tests::sizes_in(*welcome, {client_, client_})});
     } else if (const auto* given = std::get_if<protocol::assignment>(&got)) {
       for (const auto& one : given->tasks) {
         const auto update = update_of(shape_, {given->run, given->version, one.client, one.attempt});

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "federated/rounding.hpp"
+#include "federated/validation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -137,6 +138,11 @@ void no_change(const experiment& e, double loss, client_update& out) {
   }
 }
 
+bool is_beyond(const experiment& e, const client_update& update, const update_limits& limits) {
+  const update_bounds bounds{.limits = limits};
+  return validate(update, *e.parts.shared, e.settings.aggregation, bounds).has_value();
+}
+
 void run_algorithm(job& work, bool has_own) {
   switch (work.settings().algorithm) {
     case algorithm_kind::fedsgd: return train_one_gradient(work);
@@ -205,8 +211,11 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
     no_change(e, diverged, out);
     return false;
   }
-  if (stateful) use.weights.copy_private(use.own);
-  return stateful;
+  // An update that is sure to be refused comes of a training that went wrong: what it did to private values is not
+  // kept.
+  if (!stateful || is_beyond(e, out, model.limits)) return false;
+  use.weights.copy_private(use.own);
+  return true;
 }
 
 }  // namespace furlong::federated

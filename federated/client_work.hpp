@@ -51,8 +51,9 @@ void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const re
 /// In: `use.own`, for stateful algorithms the client's stored values if `has_own`; else ignored.
 /// Out: `use.own`, the private values as trained; `out`, the update. A client without examples reports an update of
 /// weight 0 and of no change. So does one whose weights ceased to be finite or to fit network.compression, with a loss
-/// that is no number, which is refused as not-finite. The private values of both are as they were.
-/// Returns whether `use.own` is to be stored.
+/// that is no number, which is refused as not-finite. The private values of both are as they were, and so are those of
+/// a client whose update is beyond the bounds of the scenario or the limits of the version. Returns whether `use.own`
+/// is to be stored.
 bool client_work(const experiment& e, const broadcast& model, const task_id& id, bool has_own, workspace& use,
                  client_update& out);
 

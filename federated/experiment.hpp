@@ -29,6 +29,8 @@ struct experiment {
   std::function<std::uint64_t(const broadcast&)> sent_bytes;
   /// Encoded size that the simulation takes for a client's update before it is trained; empty: nothing is sent.
   std::function<std::uint64_t(std::uint32_t client)> planned_upload_bytes;
+  bool sizes_declared =
+      false;  ///< nodes alone know how many examples clients have: the adaptive limit of weights holds
   std::shared_ptr<const world> around;  ///< the simulated world; null under the real clock
 };
 

@@ -93,18 +93,20 @@ class plain_run {
     round_report report;
     report.selected = cohort.size();
     report.bytes_down = cohort.size() * sent_bytes(e_, from);
+    round_facts facts(e_);
     for (const auto client : cohort)
-      if (auto done = train_client(from, client, *sum, report); !done) return tl::unexpected(done.error());
+      if (auto done = train_client(from, client, *sum, report, facts); !done) return tl::unexpected(done.error());
     auto round = sum->report();
-    if (report.folded < e_.settings.participation.min_reports) abandon(round, report);
+    if (report.folded < e_.settings.participation.min_reports || facts.has_outlier(state_)) abandon(round, report);
     report.attention = weigh_updates();
     count(report);
-    close_round(e_, state_, optimizer_, round, report);
+    close_round(e_, state_, optimizer_, round, report, facts);
     return report;
   }
 
   /// One client of a round: load, train, store, fold.
-  result<void> train_client(const broadcast& from, std::uint32_t client, accumulator& sum, round_report& report) {
+  result<void> train_client(const broadcast& from, std::uint32_t client, accumulator& sum, round_report& report,
+                            round_facts& facts) {
     bool has_own = false;
     if (is_stateful(e_.settings.algorithm)) {
       if (use_.own.shape() != e_.parts.private_) use_.own = models::private_parameters(e_.parts.private_);
@@ -118,13 +120,19 @@ class plain_run {
     report.bytes_up += e_.upload_bytes ? e_.upload_bytes(update) : 0;
     report.examples += update.examples;
     auto& of = state_.ledger->touch(client);
-    auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, longest_update(e_.settings));
+    const update_bounds bounds{longest_update(e_.settings),
+                               most_weight(e_.settings, e_.participants->count(client, part::train)), from.limits};
+    update_size size;
+    auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, bounds, &size);
     if (!refused) refused = sum.fold(update);
     if (refused) {
+      facts.add_size(size);
       report.refused.push_back({{client, 0}, *refused});
       return {};
     }
-    if (update.examples > 0) of.loss = static_cast<float>(update.weight > 0 ? update.loss_sum / update.weight : 0.0);
+    const double loss = update.weight > 0 ? update.loss_sum / update.weight : 0.0;
+    facts.add_aggregated(size, loss);
+    if (update.examples > 0) of.loss = static_cast<float>(loss);
     of.reported_version = static_cast<std::uint32_t>(from.version + 1);
     folded_.push_back(client);
     if (e_.settings.evaluation.attention && update.weight > 0)

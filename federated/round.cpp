@@ -1,7 +1,10 @@
 #include "federated/round.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 
 #include "federated/digest.hpp"
 #include "federated/privacy.hpp"
@@ -27,6 +30,7 @@ broadcast make_broadcast(const experiment& e, const protocol::server_state& stat
 
 broadcast make_broadcast(const experiment& e, const protocol::server_state& state, const protocol::model_version& of) {
   broadcast made{state.run, of.version, of.model, state.reference};
+  if (e.settings.aggregation.adaptive_bound) made.limits = state.sizes.limits();
   round_broadcast(e, of.version, made.model);
   return made;
 }
@@ -35,8 +39,76 @@ std::uint64_t sent_bytes(const experiment& e, const broadcast& from) {
   return e.sent_bytes ? e.sent_bytes(from) : e.download_bytes;
 }
 
+void round_facts::add_size(const update_size& size) {
+  sizes_.norms.add(size.norm);
+  sizes_.rows.add(size.row);
+  if (e_->sizes_declared) sizes_.weights.add(size.weight);
+}
+
+void round_facts::add_aggregated(const update_size& size, double loss) {
+  add_size(size);
+  if (size.weight != 0) losses_.push_back(loss);
+}
+
+bool round_facts::has_outlier(const protocol::server_state& state) const {
+  return e_->settings.aggregation.adaptive_bound && federated::has_outlier(state.sizes, sizes_);
+}
+
+std::optional<double> round_facts::median_loss() const {
+  if (losses_.empty()) return std::nullopt;
+  auto sorted = losses_;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
+  std::ranges::nth_element(sorted, middle);
+  return *middle;
+}
+
+namespace {
+
+std::string short_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+/// Compares a loss with its first value, which it becomes when there was none. What it says when it is beyond.
+std::string watch(std::string_view what, double loss, std::optional<double>& first, double diverged_at) {
+  if (!std::isfinite(loss)) return std::string(what) + " is not finite";
+  if (!first) {
+    first = loss;
+  } else if (diverged_at > 0 && *first > 0 && loss > diverged_at * *first) {
+    return std::string(what) + " grew from " + short_number(*first) + " to " + short_number(loss);
+  }
+  return {};
+}
+
+void watch_training(const experiment& e, protocol::server_state& state, const round_facts& facts) {
+  auto& losses = state.losses;
+  if (!losses.diverged.empty()) return;
+  const auto values = state.model.values();
+  if (!std::isfinite(models::kernels().norm_squared(values.data(), values.size()))) {
+    losses.diverged = "the model is not finite";
+  } else if (const auto loss = facts.median_loss()) {
+    losses.diverged = watch("the training loss", *loss, losses.training, e.settings.diverged_at);
+  }
+}
+
+void watch_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
+  auto& losses = state.losses;
+  const std::array<std::pair<const char*, const std::optional<group_metrics>*>, 3> groups = {
+      {{"the validation loss", &figures.validation},
+       {"the loss of seen clients", &figures.seen},
+       {"the loss of unseen clients", &figures.unseen}}};
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto& [name, metrics] = groups[i];
+    if (!losses.diverged.empty() || !*metrics) continue;
+    losses.diverged = watch(name, (*metrics)->loss, losses.evaluation[i], e.settings.diverged_at);
+  }
+}
+
+}  // namespace
+
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
-                 round_report& report) {
+                 round_report& report, const round_facts& facts) {
   report.applied = round.usable;
   report.loss = round.loss;
   if (round.usable) {
@@ -46,6 +118,8 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
     optimizer.apply(round.change, state.model);
   }
   if (!round.reference.empty()) state.reference = round.reference;
+  state.sizes.close(facts.sizes());
+  watch_training(e, state, facts);
   report.version = ++state.version;
   report.rejected = report.refused.size();
 }
@@ -83,6 +157,7 @@ std::string selection_metric(const evaluation_settings& settings) {
 void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
   const auto& settings = e.settings.evaluation;
   const auto& target = settings.target;
+  watch_evaluation(e, state, figures);
   const auto reached = target.metric.empty() ? std::nullopt : metric_of(figures, target.metric);
   if (reached && !state.target_reached && (target.at_most ? *reached <= target.value : *reached >= target.value)) {
     state.target_reached = state.now;

@@ -73,6 +73,7 @@ enum class fedatt_norm : std::uint8_t { frobenius, spectral };
 struct aggregation_settings {
   rule_kind rule = rule_kind::mean;
   double max_norm = 1024.0;             ///< largest L2 norm of one tensor of an update, else it is rejected
+  bool adaptive_bound = true;           ///< norm_bound = "adaptive": also limits that follow from earlier updates
   std::uint32_t max_weight = 1U << 16;  ///< most examples one update may count for
   std::uint32_t max_updates = 4096;  ///< most updates of a round; raised to the cohort's size when a run is assembled
   double eps = 1.0;                  ///< FedAtt: step size
@@ -251,6 +252,7 @@ struct run_settings {
   std::uint64_t seed = 1;
   std::uint64_t rounds = 1;
   until_settings until;
+  double diverged_at = 1000.0;  ///< a loss beyond so many times its first value ends the run; 0: only one not finite
   clock_kind clock = clock_kind::simulated;
   algorithm_kind algorithm = algorithm_kind::fedavg;
   client_settings client;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "federated/update_size.hpp"
 #include "models/delta.hpp"
 #include "models/parameters.hpp"
 
@@ -27,6 +28,7 @@ struct broadcast {
   std::uint64_t version = 0;
   models::shared_parameters model;
   std::vector<double> reference;  ///< aggregation rule's constants for this round (FedAtt: c per tensor); may be empty
+  update_limits limits = {};      ///< of updates that start from this model
 };
 using broadcast_ptr = std::shared_ptr<const broadcast>;
 
@@ -45,9 +47,9 @@ enum class rejection : std::uint8_t {
   stale_version,    ///< of another version than the round's
   duplicate,        ///< an attempt of this client was folded already
   wrong_shape,      ///< tensors, rows or values do not fit the layout
-  not_finite,       ///< a NaN or an infinity
-  norm_bound,       ///< larger than aggregation.max_norm
-  weight_bound,     ///< more examples than aggregation.max_weight, or than any client has
+  not_finite,       ///< a NaN or an infinity, or a loss that no training has
+  norm_bound,       ///< larger than aggregation.max_norm, privacy.clip or the adaptive limit
+  weight_bound,     ///< more examples than aggregation.max_weight, than the client has, or than the adaptive limit
   attention_range,  ///< FedAtt: |s - c| > 30, so that exp(s - c) leaves the accumulator's range
   client_failed,    ///< the client could not do the work
 };
@@ -84,6 +86,7 @@ struct settlement {
   double loss = 0.0;                        ///< mean training loss per example; 0 when none arrived
   /// With evaluation.attention, of a folded update: how far it moved each tensor, as the rule measures it.
   std::vector<float> distances = {};
+  update_size size = {};  ///< of an update that is sound but for its size
 };
 
 /// One client's outcome as an aggregator lists it.

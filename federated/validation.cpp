@@ -11,6 +11,9 @@ namespace furlong::federated {
 
 namespace {
 
+/// Per example: of an update that training would give, it is far beyond the loss of any model that is of use.
+constexpr double most_loss = 0x1p40;
+
 /// Whether a row is listed twice: its values would be added twice, past the norm bound.
 bool repeats(std::span<const std::uint32_t> rows, std::uint32_t row_count) {
   thread_local std::vector<bool> seen;
@@ -39,6 +42,20 @@ bool has_shape(const models::delta& change, const models::layout& shared) {
   return true;
 }
 
+/// Of a tensor's values. Where it has a row for each feature or client also raises `longest_row` to the largest squared
+/// norm of a row. Rows of zeros, which only dense updates have, change nothing.
+double squared_norm(std::span<const float> values, const models::tensor_spec& spec, double& longest_row) {
+  const auto& norm_squared = models::kernels().norm_squared;
+  if (spec.index == models::row_index::none) return norm_squared(values.data(), values.size());
+  double sum = 0.0;
+  for (std::size_t at = 0; at < values.size(); at += spec.cols) {
+    const double row = norm_squared(values.data() + at, spec.cols);
+    sum += row;
+    longest_row = std::max(longest_row, row);
+  }
+  return sum;
+}
+
 }  // namespace
 
 double longest_update(const run_settings& settings) {
@@ -50,21 +67,39 @@ double longest_update(const run_settings& settings) {
   return settings.privacy.clip * (1.0 + slack);
 }
 
+std::uint64_t most_weight(const run_settings& settings, std::uint64_t train_examples) {
+  const auto& client = settings.client;
+  if (settings.algorithm == algorithm_kind::fedsgd) return train_examples;
+  const auto all = train_examples * client.epochs;
+  const std::uint64_t batch = client.batch_size == 0 ? train_examples : client.batch_size;
+  return client.max_steps == 0 ? all : std::min(all, batch * client.max_steps);
+}
+
 std::optional<rejection> validate(const client_update& update, const models::layout& shared,
-                                  const aggregation_settings& bounds, double longest) {
+                                  const aggregation_settings& settings, const update_bounds& bounds,
+                                  update_size* size) {
   if (!has_shape(update.change, shared)) return rejection::wrong_shape;
-  if (bounds.rule == rule_kind::mean && update.weight > bounds.max_weight) return rejection::weight_bound;
-  if (update.examples > most_examples) return rejection::weight_bound;
-  if (!std::isfinite(update.loss_sum)) return rejection::not_finite;
-  double whole = 0.0;  // by tensors: what the update's values are besides, nobody folds
+  if (settings.rule == rule_kind::mean && update.weight > settings.max_weight) return rejection::weight_bound;
+  if (update.examples > most_examples || update.weight > bounds.most_weight) return rejection::weight_bound;
+  if (!std::isfinite(update.loss_sum) || update.loss_sum > most_loss * update.weight) return rejection::not_finite;
+  double whole = 0.0;  // by tensors: values of the update that belong to none are not aggregated
+  double longest_row = 0.0;
   for (std::size_t t = 0; t < shared.count(); ++t) {
     const auto values = update.change.values_of(t);
-    const double squared = models::kernels().norm_squared(values.data(), values.size());
+    const double squared = squared_norm(values, shared[t], longest_row);
     if (!std::isfinite(squared)) return rejection::not_finite;
-    if (squared > bounds.max_norm * bounds.max_norm) return rejection::norm_bound;
+    if (squared > settings.max_norm * settings.max_norm) return rejection::norm_bound;
     whole += squared;
   }
-  if (std::sqrt(whole) > longest) return rejection::norm_bound;
+  if (std::sqrt(whole) > bounds.longest) return rejection::norm_bound;
+  if (update.weight == 0) return std::nullopt;  // it is aggregated as nothing
+  const double weight = update.weight;
+  const update_size found{level_of_square(whole), longest_row > 0.0 ? level_of_square(longest_row) : size_level{0},
+                          level_of_square(weight * weight)};
+  if (size != nullptr) *size = found;
+  if (bounds.limits.norm != 0 && found.norm > bounds.limits.norm) return rejection::norm_bound;
+  if (bounds.limits.row != 0 && found.row > bounds.limits.row) return rejection::norm_bound;
+  if (bounds.limits.weight != 0 && found.weight > bounds.limits.weight) return rejection::weight_bound;
   return std::nullopt;
 }
 
@@ -77,7 +112,7 @@ std::optional<std::string> implausible(const client_score& score) {
   constexpr double most = 0x1p258;
   constexpr double least = -1e-3;
   for (const auto sum : {score.squared_error, score.loss})
-    if (!(sum >= least * n && sum <= most * n))
+    if (std::isfinite(sum) && !(sum >= least * n && sum <= most * n))
       return "errors that " + std::to_string(score.examples) + " examples cannot add up to";
   if (score.odds.size() > score.examples)
     return std::to_string(score.odds.size()) + " predictions of " + std::to_string(score.examples) + " examples";

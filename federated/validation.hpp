@@ -1,6 +1,7 @@
 // The server never trusts an update: what is checked before one is folded.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -19,15 +20,27 @@ constexpr std::uint64_t most_examples = 1ULL << 40U;
 /// or where clients add noise to what they clipped: infinity.
 [[nodiscard]] double longest_update(const run_settings& settings);
 
+/// Most examples of weight that a client's update can count for, when it has so many for training.
+[[nodiscard]] std::uint64_t most_weight(const run_settings& settings, std::uint64_t train_examples);
+
+/// What bounds one update, beside the scenario's settings.
+struct update_bounds {
+  double longest = std::numeric_limits<double>::infinity();  ///< L2 norm of all tensors together (longest_update)
+  std::uint64_t most_weight = UINT64_MAX;                    ///< by the number of the client's examples
+  update_limits limits = {};                                 ///< of the version that it started from
+};
+
 /// Checks shapes, row numbers, finiteness and bounds of an update against the shared layout. Identity and version are
-/// the aggregator's to check. Nothing: the update may be folded. Thread-safe; O(values).
-/// @param longest L2 norm of the whole update, all tensors together (longest_update)
+/// the aggregator's to check. Nothing: the update may be aggregated. Thread-safe; O(values).
+/// @param size where it is asked for: the update's size, when nothing but the adaptive limits refuses it; else as
+/// before
 [[nodiscard]] std::optional<rejection> validate(const client_update& update, const models::layout& shared,
-                                                const aggregation_settings& bounds,
-                                                double longest = std::numeric_limits<double>::infinity());
+                                                const aggregation_settings& settings, const update_bounds& bounds = {},
+                                                update_size* size = nullptr);
 
 /// What a client's score cannot be, for models of this objective: beyond what so many predictions can err, of more
 /// examples than any client has, or with other odds than one for each prediction of two classes. Nothing: it can be so.
+/// Sums that are not finite can be: those of a model that diverged.
 [[nodiscard]] std::optional<std::string> implausible(const client_score& score, models::objective of);
 /// The same whatever the model.
 [[nodiscard]] std::optional<std::string> implausible(const client_score& score);

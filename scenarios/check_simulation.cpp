@@ -226,11 +226,14 @@ void check_devices(draft& of) {
                 "bring them closer to 0, or make their signs agree");
   }
   const std::string sigma = "devices.speed.sigma";
-  if (!of.records.contains("devices.classes")) {
+  const auto classes = of.records.find("devices.classes");
+  if (classes == of.records.end()) {
     if (of.good({sigma}) && of.values.number(sigma) == 0.0)
       note_unused(of, "devices.correlation", {"speed_taste"}, "all devices are equally fast (" + sigma + " is 0)");
     return;
   }
+  if (classes->second.size() == 1)
+    note_unused(of, "devices.correlation", {"speed_taste"}, "all devices are of one class");
   for (const char* key : {"speed.ms_per_example", "speed.sigma", "network.mbit", "network.sigma"})
     if (const auto name = std::string("devices.") + key; of.is_changed(name))
       of.notes.push_back(name + " has no effect: devices.classes says how fast devices are");

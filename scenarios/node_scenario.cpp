@@ -13,9 +13,9 @@ namespace {
 /// Files on the machine that a scenario runs on.
 constexpr std::array<std::string_view, 3> paths = {"data.path", "private.key_file", "devices.availability.trace"};
 /// What only a simulation, or only the server, looks at.
-constexpr std::array<std::string_view, 7> elsewhere = {
-    "devices.",           "dropout.",         "scenario.until.", "scenario.epochs", "participation.fraction",
-    "evaluation.target.", "evaluation.select"};
+constexpr std::array<std::string_view, 8> elsewhere = {
+    "scenario.diverged_at",   "devices.",           "dropout.",         "scenario.until.", "scenario.epochs",
+    "participation.fraction", "evaluation.target.", "evaluation.select"};
 
 bool stays_here(std::string_view key) {
   return std::ranges::find(paths, key) != paths.end() ||

@@ -36,6 +36,14 @@ void add_scenario(std::vector<key_spec>& keys) {
       optional(key("scenario.until.target", FURLONG_AT(until.target), "When evaluation.target is reached."))));
 }
 
+void add_divergence(std::vector<key_spec>& keys) {
+  keys.push_back(may_change(
+      key("scenario.diverged_at", FURLONG_AT(diverged_at),
+          "The run has diverged, and ends with exit code 4, when the loss of an evaluation, or the median of the "
+          "clients' training losses, exceeds so many times its first value; 0: only when a figure or the model is not "
+          "finite.")));
+}
+
 void add_data_and_model(std::vector<key_spec>& keys) {
   keys.push_back(plain({.name = "data.source", .type = option_type::choice, .doc = "The dataset.", .required = true}));
   for (const auto& entry : registered_datasets()) keys.back().option.choices.push_back(entry.kind);
@@ -124,6 +132,11 @@ void add_server(std::vector<key_spec>& keys) {
           "How updates become one: mean weighted by examples, plain mean, or attention by distance."));
   add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation.max_norm),
           "Largest L2 norm of one tensor of an update; larger updates are rejected.", {0x1p-20, 0x1p20}));
+  add(key("algorithm.aggregation.norm_bound", FURLONG_AT(aggregation.adaptive_bound),
+          words<bool>{{"adaptive", true}, {"fixed", false}},
+          "adaptive: beside max_norm, updates far larger than those of recent versions are rejected; where only nodes "
+          "know how many examples their clients have, also updates that declare far more examples. fixed: max_norm and "
+          "max_weight alone."));
   add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation.max_weight),
           "Most examples that one update may count for.", {1.0, 0x1p24}));
   add(key("algorithm.aggregation.eps", FURLONG_AT(aggregation.eps), "fedatt: step size.", above_zero));
@@ -141,6 +154,7 @@ void add_server(std::vector<key_spec>& keys) {
 std::vector<key_spec> common_keys() {
   std::vector<key_spec> keys;
   add_scenario(keys);
+  add_divergence(keys);
   add_data_and_model(keys);
   add_algorithm(keys);
   add_reconstruction(keys);

@@ -37,6 +37,8 @@ struct Checkpoint {
   lives @29 :List(UInt64);    # random ids of the lives of resumedAt; absent in older files
   stores @30 :List(NodeStore);  # of a federation's nodes; absent in older files
   stateLost @31 :UInt64;      # clients whose private values a node had lost
+  sizes @32 :SizeCounts;      # of the updates of recent versions; absent in older files
+  losses @33 :LossWatch;      # absent in older files
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -73,6 +75,21 @@ struct Checkpoint {
   struct OldModel {
     version @0 :UInt64;
     model @1 :Data;             # as Checkpoint.model
+    normLimit @2 :UInt8;        # of updates that start from it; 0: none
+    rowLimit @3 :UInt8;
+    weightLimit @4 :UInt8;
+  }
+
+  struct SizeCounts {
+    norms @0 :List(UInt32);     # by level
+    rows @1 :List(UInt32);
+    weights @2 :List(UInt32);
+  }
+
+  struct LossWatch {
+    training @0 :Float64 = nan; # first value; nan: there is none yet
+    evaluation @1 :List(Float64);  # the same, by group
+    diverged @2 :Text;          # what did; empty: nothing has
   }
 
   struct PrivateSave {

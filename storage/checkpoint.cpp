@@ -4,6 +4,7 @@
 
 #include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.capnp.h"
+#include "storage/detail/checkpoint_limits.hpp"
 #include "storage/detail/files.hpp"
 #include "storage/detail/message.hpp"
 #include "storage/detail/sealed_file.hpp"
@@ -12,6 +13,7 @@
 namespace furlong::storage {
 
 namespace fs = std::filesystem;
+using detail::unreadable;
 using federated::protocol::accounting;
 using federated::protocol::optimizer_state;
 using federated::protocol::server_state;
@@ -24,10 +26,6 @@ constexpr std::uint8_t no_stage = 255;
 constexpr auto file_name = "checkpoint.furlong";
 
 unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
-
-tl::unexpected<error> unreadable(const fs::path& file, const std::string& reason) {
-  return fail(error::kind::data, file.string(), reason, "restore the checkpoint from a copy, or start the run anew");
-}
 
 void write(schema::Checkpoint::Optimizer::Builder out, const optimizer_state& state) {
   out.setSteps(state.steps);
@@ -103,9 +101,13 @@ void write_tasks(schema::Checkpoint::Builder out, const server_state& state) {
   }
   auto models = out.initStartedFrom(count(state.started_from.size()));
   unsigned m = 0;
-  for (const auto& [version, model] : state.started_from) {
-    models[m].setVersion(version);
-    models[m++].setModel(detail::as_data(model.values()));
+  for (const auto& [version, from] : state.started_from) {
+    auto to = models[m++];
+    to.setVersion(version);
+    to.setModel(detail::as_data(from.model.values()));
+    to.setNormLimit(from.limits.norm);
+    to.setRowLimit(from.limits.row);
+    to.setWeightLimit(from.limits.weight);
   }
 }
 
@@ -163,7 +165,8 @@ result<void> read_tasks(schema::Checkpoint::Reader in, server_state& state, cons
     models::shared_parameters model(state.model.shape());
     if (!detail::copy_floats(from.getModel(), model.values()))
       return unreadable(file, "an older model has another size than the model");
-    state.started_from.emplace(from.getVersion(), std::move(model));
+    const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
+    state.started_from.emplace(from.getVersion(), federated::protocol::earlier_model{std::move(model), limits});
   }
   for (const auto& task : state.open)  // one that is closed may need its model no more
     if (!task.closed && !state.started_from.contains(task.id.version))
@@ -215,6 +218,8 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   unsigned level = 0;
   for (const auto& one : state.kernel_levels) levels.set(level++, one);
   write_tasks(out, state);
+  detail::write(out.initSizes(), state.sizes.recent());
+  detail::write(out.initLosses(), state.losses);
   write(out.initSimulation(), state.simulation);
   if (state.target_reached) out.setTargetReached(*state.target_reached);
   out.setTargetVersion(state.target_version);
@@ -314,6 +319,12 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   for (const auto level : in.getKernelLevels()) state.kernel_levels.emplace(level.cStr());
   if (!state.kernel_level.empty()) state.kernel_levels.insert(state.kernel_level);
   if (auto tasks = read_tasks(in, state, file); !tasks) return tl::unexpected(tasks.error());
+  auto sizes = detail::read(in.getSizes(), file);
+  if (!sizes) return tl::unexpected(sizes.error());
+  state.sizes = *sizes;
+  auto losses = detail::read(in.getLosses(), file);
+  if (!losses) return tl::unexpected(losses.error());
+  state.losses = *losses;
   auto simulation = read(in.getSimulation(), state.run, file);
   if (!simulation) return tl::unexpected(simulation.error());
   state.simulation = std::move(*simulation);

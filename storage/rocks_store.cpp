@@ -256,11 +256,21 @@ bool rocks_store::is_vacant(const fs::path& folder) {
          });
 }
 
+bool rocks_store::is_headless(const fs::path& folder) {
+  if (is_in(folder) || !detail::is_there(folder)) return false;
+  const auto all = detail::files_in(folder);
+  return all &&
+         std::ranges::any_of(*all, [](const fs::path& path) { return path.filename().string().starts_with("shard-"); });
+}
+
 result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder, models::layout_ptr private_layout,
                                                          const store_options& options) {
   if (detail::has_manifest(folder))
     return fail(error::kind::usage, folder.string(), "there is a private store already",
                 "resume its run, or choose another folder");
+  if (is_headless(folder))
+    return fail(error::kind::data, folder.string(), "has shards of a private store, and its store.furlong is gone",
+                "restore the store from a copy, or choose another folder");
   const auto& lives_so_far = options.history.resumed_at;
   store_manifest manifest;
   manifest.run = options.run;
@@ -365,6 +375,9 @@ std::uint64_t rocks_store::covered() const { return content_->recorded; }
 const federated::store_save& rocks_store::last_save() const { return content_->root.last; }
 result<void> rocks_store::check_fits(std::uint64_t version, const federated::store_save& save) const {
   return content_->check_fits(version, save);
+}
+result<void> rocks_store::check_shards() {
+  return content_->clients().map([](const auto& /*clients*/) {});
 }
 std::uint32_t rocks_store::shards() const { return content_->manifest.spread.shards; }
 store_layout rocks_store::kind() const { return content_->manifest.spread.layout; }

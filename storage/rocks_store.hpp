@@ -71,7 +71,9 @@ class rocks_store final : public federated::private_store {
   /// Whether a folder has nothing in it but what a creation leaves that was cut off, or a new file system has. So is
   /// one that does not exist.
   [[nodiscard]] static bool is_vacant(const std::filesystem::path& folder);
-  /// Makes a store in a folder that has none.
+  /// Whether a folder has shards of a store, and not the file that says of which: a creation makes none before it.
+  [[nodiscard]] static bool is_headless(const std::filesystem::path& folder);
+  /// Makes a store in a folder that has none, and no shards of one.
   [[nodiscard]] static result<std::unique_ptr<rocks_store>> create(const std::filesystem::path& folder,
                                                                    models::layout_ptr private_layout,
                                                                    const store_options& options);
@@ -116,6 +118,9 @@ class rocks_store final : public federated::private_store {
   /// Whether a life can begin from the checkpoint of this version that names `save`. Fails (kind data) as open() would,
   /// and changes nothing.
   [[nodiscard]] result<void> check_fits(std::uint64_t version, const federated::store_save& save) const;
+  /// Opens every shard once. Fails when one of them is damaged so that it cannot be, or lacks what it had when the
+  /// store was last saved; damaged records are found by verify().
+  [[nodiscard]] result<void> check_shards();
   [[nodiscard]] std::uint32_t shards() const;
   [[nodiscard]] store_layout kind() const;
   [[nodiscard]] bool encrypted() const;

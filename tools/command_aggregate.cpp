@@ -7,6 +7,7 @@
 #include "tools/expiry_watch.hpp"
 #include "tools/failure.hpp"
 #include "tools/federation.hpp"
+#include "tools/messages.hpp"
 #include "tools/run_end.hpp"
 #include "tools/session.hpp"
 #include "tools/stop_signal.hpp"
@@ -62,7 +63,7 @@ int aggregate_command(const aggregate_options& options) {
   watch_for_stop(stops_after_work);
   const auto ended = actors::federation::run_aggregator(stop_requested(), setup);
   if (!ended) return report_failure(ended.error());
-  fmt::print(stderr, "furlong: {}\n", *ended);
+  fmt::print(stderr, "furlong: {}\n", for_people(*ended));
   return stop_requested() ? interrupted : done;
 }
 

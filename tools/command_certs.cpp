@@ -9,6 +9,7 @@
 #include "tools/failure.hpp"
 #include "tools/federation.hpp"
 #include "tools/figures_json.hpp"
+#include "tools/messages.hpp"
 #include "tools/run_end.hpp"
 
 namespace furlong::tools {
@@ -92,7 +93,7 @@ int certs_show_command(const certs_show_options& options) {
     std::cout << json_text(to_json(*found)) << '\n';
   else
     print(*found);
-  for (const auto& note : found->notes) std::cerr << "furlong: " << note << '\n';
+  for (const auto& note : found->notes) std::cerr << "furlong: " << for_people(note) << '\n';
   return found->problem ? report_failure(*found->problem) : done;
 }
 

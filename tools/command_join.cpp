@@ -9,6 +9,7 @@
 #include "tools/expiry_watch.hpp"
 #include "tools/failure.hpp"
 #include "tools/federation.hpp"
+#include "tools/messages.hpp"
 #include "tools/node_store.hpp"
 #include "tools/run_end.hpp"
 #include "tools/session.hpp"
@@ -112,7 +113,7 @@ int join_command(const join_options& options) {
   watch_for_stop(stops_after_work);
   const auto ended = actors::federation::run_node(stop_requested(), setup);
   if (!ended) return report_failure(ended.error());
-  fmt::print(stderr, "furlong: {}\n", *ended);
+  fmt::print(stderr, "furlong: {}\n", for_people(*ended));
   return stop_requested() ? interrupted : done;
 }
 

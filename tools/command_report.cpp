@@ -4,6 +4,7 @@
 
 #include "tools/commands.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/messages.hpp"
 #include "tools/report/report.hpp"
 #include "tools/run_embeddings.hpp"
 
@@ -26,23 +27,23 @@ int report_command(const report_options& options) {
   for (const auto& folder : options.runs) {
     auto record = read_run(folder);
     if (!record) {
-      std::cerr << "furlong: " << record.error().text() << '\n';
+      std::cerr << "furlong: " << for_people(record.error().text()) << '\n';
       return exit_code_of(record.error());
     }
     runs.push_back(std::move(*record));
   }
   if (options.embeddings)
     if (auto added = add_embeddings(options.runs, runs); !added) {
-      std::cerr << "furlong: " << added.error().text() << '\n';
+      std::cerr << "furlong: " << for_people(added.error().text()) << '\n';
       return exit_code_of(added.error());
     }
   const auto out = options.out.empty() ? default_page(options) : options.out;
   if (std::filesystem::exists(out) && !std::filesystem::is_regular_file(out)) {
-    std::cerr << "furlong: " << out.string() << ": is no file; name another with --out\n";
+    std::cerr << "furlong: " << for_people(out.string()) << ": is no file; name another with --out\n";
     return usage;
   }
   if (auto written = write_report(runs, out); !written) {
-    std::cerr << "furlong: " << written.error().text() << '\n';
+    std::cerr << "furlong: " << for_people(written.error().text()) << '\n';
     return exit_code_of(written.error());
   }
   std::cout << comparison_table(runs);

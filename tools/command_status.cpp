@@ -11,6 +11,7 @@
 #include "tools/dashboard/status_client.hpp"
 #include "tools/dashboard/status_text.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/messages.hpp"
 
 namespace furlong::tools {
 
@@ -38,7 +39,7 @@ int watch(const actors::net::host_port& server, output_format format) {
     if (answer)
       std::cout << *answer << (redraw || format == output_format::json ? "" : "\n") << std::flush;
     else
-      std::cerr << "furlong: " << answer.error().text() << "; asking again in " << wait.count() << " s\n";
+      std::cerr << "furlong: " << for_people(answer.error().text()) << "; asking again in " << wait.count() << " s\n";
     std::this_thread::sleep_for(wait);
   }
   return failure;
@@ -49,13 +50,13 @@ int watch(const actors::net::host_port& server, output_format format) {
 int status_command(const status_options& options) {
   const auto server = actors::net::parse_address(options.server);
   if (!server) {
-    std::cerr << "furlong: --server: " << server.error().text() << '\n';
+    std::cerr << "furlong: --server: " << for_people(server.error().text()) << '\n';
     return usage;
   }
   if (options.watch) return watch(*server, options.format);
   const auto answer = ask(*server, options.format);
   if (!answer) {
-    std::cerr << "furlong: " << answer.error().text() << '\n';
+    std::cerr << "furlong: " << for_people(answer.error().text()) << '\n';
     return exit_code_of(answer.error());
   }
   std::cout << *answer;

@@ -12,6 +12,7 @@
 #include "tools/exit_code.hpp"
 #include "tools/failure.hpp"
 #include "tools/grid/sweep_folder.hpp"
+#include "tools/messages.hpp"
 #include "tools/report/report.hpp"
 #include "tools/scenario_variant.hpp"
 #include "tools/session.hpp"
@@ -132,7 +133,7 @@ result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const swe
     folder.take(run, end.code);
     if (run.row.status == run_status::waiting) return;
     fmt::print(stderr, "[{}/{}] {} {} ({:.1f} s)\n", ++ended, plan.runs.size(), run.row.run,
-               run.row.status == run_status::done ? "done" : "failed", end.seconds);
+               run.row.status == run_status::done ? "done" : failure_word(run.row.why), end.seconds);
     if (auto tables = folder.write_tables(plan.scenario, plan.axes, plan.rows()); !tables) written = tables;
   });
   if (!written) return tl::unexpected(written.error());
@@ -183,7 +184,7 @@ int sweep_command(const sweep_options& options) {
   auto axes = parse_grid(options.grid);
   auto problems = axes ? contradictions(options, *axes) : axes.error();
   if (!problems.empty()) {
-    for (const auto& one : problems) std::cerr << "furlong: " << one.text() << '\n';
+    for (const auto& one : problems) std::cerr << "furlong: " << for_people(one.text()) << '\n';
     return usage;
   }
   auto plan = make_plan(options, std::move(*axes));

@@ -1,6 +1,8 @@
 // Exit codes of the command, as documented.
 #pragma once
 
+#include <string_view>
+
 #include "models/result.hpp"
 
 namespace furlong::tools {
@@ -21,6 +23,13 @@ enum exit_code : int {
     case error::kind::runtime: break;
   }
   return failure;
+}
+
+/// How the reason of a run that diverged begins in summary.json, "failed".
+inline constexpr std::string_view divergence_text = "training diverged";
+/// The word for a run with this reason: "diverged" or "failed".
+[[nodiscard]] constexpr std::string_view failure_word(std::string_view reason) {
+  return reason.starts_with(divergence_text) ? "diverged" : "failed";
 }
 
 }  // namespace furlong::tools

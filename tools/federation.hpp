@@ -16,9 +16,10 @@ namespace furlong::tools {
 /// "FIRST-LAST" of --clients; the error names it.
 [[nodiscard]] result<federated::protocol::client_range> read_clients(const std::string& text);
 
-/// "host:port" of an option; the error names it.
 /// What a process calls itself: the other side refuses a hello with any other name.
 [[nodiscard]] result<void> check_name(const std::string& name);
+
+/// "host:port" of an option; the error names it.
 [[nodiscard]] result<actors::net::host_port> read_address(const char* option, const std::string& text);
 
 /// Where others reach what listens at `at`: "host:port" of the option, or empty for `at` itself. Errors (usage): it is

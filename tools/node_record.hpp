@@ -14,7 +14,7 @@ namespace furlong::tools {
 struct node_record {
   std::uint64_t start_id = 0;  ///< start of the run that the node took part in last (welcome::start_id)
   std::uint64_t life = 0;      ///< of the run, that it took part in last (run_history::id())
-  std::uint64_t store = 0;     ///< store_claim: random id of the values; 0: none are kept
+  std::uint64_t store = 0;     ///< store_claim: the store's random id; 0: no values are kept
   std::uint64_t openings = 0;
   std::uint64_t served = 0;
   federated::protocol::client_range clients;  ///< whose values they are

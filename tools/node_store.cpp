@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <spdlog/spdlog.h>
 
-#include "actors/federation/nonce.hpp"
 #include "federated/client_work.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
@@ -87,6 +86,26 @@ result<void> check_clients(storage::rocks_store& store, const std::filesystem::p
               "`furlong store erase`");
 }
 
+/// Its record and its store are copied and restored together: what the record says of a store that is not beside it, or
+/// that is an older one, would pass for the truth.
+result<void> check_fits(const node_record& record, const federated::store_save& last,
+                        const std::filesystem::path& folder) {
+  if (record.store == 0) return {};
+  constexpr auto mend =
+      "restore all of the folder from one copy, or remove it and let this node's clients start anew with "
+      "--accept-state-loss";
+  if (record.store != last.store)
+    return fail(error::kind::data, folder.string(), "its node.json is of another private store than the one beside it",
+                mend);
+  if (last.version < record.served)
+    return fail(error::kind::data, folder.string(),
+                "the private store is older than its node.json: it was last saved at version " +
+                    std::to_string(last.version) + ", and the node has served up to version " +
+                    std::to_string(record.served),
+                mend);
+  return {};
+}
+
 /// Whether a folder is free to be used, or was by a node.
 result<void> check_folder(const std::filesystem::path& folder, bool has_record) {
   if (has_record || storage::rocks_store::is_in(folder) || storage::rocks_store::is_vacant(folder)) return {};
@@ -105,6 +124,13 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
                   "has a private store, and this run keeps no private values", "name another --store");
     return std::make_shared<storage::memory_store>(e.parts.private_);  // stays empty
   }
+  if (storage::rocks_store::is_headless(place.folder)) {
+    if (!place.accept_state_loss)
+      return fail(error::kind::data, place.folder.string(),
+                  "has shards of a private store, and its store.furlong is gone",
+                  "restore the folder from a copy, or let this node's clients start anew with --accept-state-loss");
+    if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
+  }
   if (there && !same_start)
     if (auto same = check_start(e, place.folder); !same) return tl::unexpected(same.error());
   auto values =
@@ -120,8 +146,16 @@ result<store_claim> check_node_store(const std::filesystem::path& folder, const 
   const auto record = read_node_record(folder);
   if (!record) return tl::unexpected(record.error());
   if (!storage::rocks_store::is_in(folder)) return store_claim{};
-  const auto opened = storage::rocks_store::inspect(folder, storage::store_access::change, key_file);
+  {  // nobody else uses it
+    const auto opened = storage::rocks_store::inspect(folder, storage::store_access::change, key_file);
+    if (!opened) return tl::unexpected(opened.error());
+  }
+  const auto opened = storage::rocks_store::inspect(folder, storage::store_access::read, key_file);
   if (!opened) return tl::unexpected(opened.error());
+  if (*record)
+    if (auto fits = check_fits(**record, (*opened)->last_save(), folder); !fits) return tl::unexpected(fits.error());
+  // Otherwise clients of a damaged shard would fail, one by one, and the run go on without them.
+  if (auto sound = (*opened)->check_shards(); !sound) return tl::unexpected(sound.error());
   if (!*record || (*record)->clients != clients)
     if (auto own = check_clients(**opened, folder, clients); !own) return tl::unexpected(own.error());
   return *record ? claim_of(**record) : store_claim{};
@@ -148,7 +182,7 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   if (!stateful && place.data.sha256.empty()) return node_store{std::move(*values), {}, {}};  // nothing to remember
   node_record now;
   if (goes_on) now = **before;
-  if (stateful && now.store == 0) now.store = actors::federation::fresh_nonce();
+  if (stateful) now.store = dynamic_cast<const storage::rocks_store&>(**values).last_save().store;
   if (stateful) ++now.openings;
   now.start_id = got.start_id;
   now.life = got.history.id();

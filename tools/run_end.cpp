@@ -48,7 +48,9 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
 /// What to do about updates that are refused for this.
 std::string_view mend_of(federated::rejection why) {
   switch (why) {
-    case federated::rejection::norm_bound: return "lower algorithm.client.lr, or raise algorithm.aggregation.max_norm";
+    case federated::rejection::norm_bound:
+      return "lower algorithm.client.lr, or raise algorithm.aggregation.max_norm; limits that adapt are off with "
+             "algorithm.aggregation.norm_bound = \"fixed\"";
     case federated::rejection::not_finite:
     case federated::rejection::attention_range: return "lower algorithm.client.lr";
     case federated::rejection::weight_bound: return "raise algorithm.aggregation.max_weight";
@@ -89,13 +91,16 @@ complaint of_no_use(const session& of, const federated::protocol::accounting& co
 
 std::optional<complaint> verdict(const session& of, const federated::run_outcome& outcome) {
   const std::string lower = "lower algorithm.client.lr or algorithm.server.lr, and look for rejections in events.jsonl";
+  const auto diverged_by = [&](const std::string& why) {
+    return complaint{std::string(divergence_text) + ": " + why, lower};
+  };
   for (const auto* group : {&outcome.evaluation.validation, &outcome.evaluation.seen, &outcome.evaluation.unseen})
-    if (*group && !std::isfinite((*group)->loss)) return complaint{"training diverged: the loss is not finite", lower};
+    if (*group && !std::isfinite((*group)->loss)) return diverged_by("the loss is not finite");
+  if (const auto& why = outcome.state.losses.diverged; !why.empty()) return diverged_by(why);
   const auto& counts = outcome.state.counts;
   const auto diverged = counts.rejected[static_cast<std::size_t>(federated::rejection::not_finite)];
   if (diverged > counts.folded)
-    return complaint{
-        fmt::format("training diverged: {} updates were not finite, {} were folded", diverged, counts.folded), lower};
+    return diverged_by(fmt::format("{} updates were not finite, {} were aggregated", diverged, counts.folded));
   if (std::ranges::equal(outcome.state.chosen().model.values(), initial_model(of.experiment).values()))
     return of_no_use(of, counts, lower);
   return std::nullopt;

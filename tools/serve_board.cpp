@@ -28,6 +28,7 @@ std::uint64_t resident_bytes() {
 }
 
 dashboard::phase_kind phase_of(const federation_view& view) {
+  if (!view.state.losses.diverged.empty()) return dashboard::phase_kind::diverged;
   switch (view.now) {
     case federation_view::phase::waiting: return dashboard::phase_kind::waiting;
     case federation_view::phase::training: return dashboard::phase_kind::training;

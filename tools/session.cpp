@@ -152,6 +152,7 @@ result<session> open_session(scenarios::scenario from, clients_are where,
   auto& e = made.experiment;
   if (auto done = assemble(e, made.scenario, made.data.clients->facts()); !done) return tl::unexpected(done.error());
   e.clients = made.data.clients;
+  e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
   e.participants = e.clients;
   if (e.settings.algorithm == federated::algorithm_kind::centralized) {
     e.participants = federated::pool_clients(e.clients);

@@ -1,10 +1,28 @@
 #include "tools/trained_run.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "federated/rounding.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/data_digest.hpp"
+#include "tools/exit_code.hpp"
 
 namespace furlong::tools {
+
+namespace {
+
+/// A model that diverged predicts nothing.
+result<void> check_sound(const federated::protocol::server_state& state, const std::filesystem::path& run) {
+  const auto values = state.chosen().model.values();
+  const bool finite = std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+  if (finite && state.losses.diverged.empty()) return {};
+  return fail(error::kind::runtime, run.string(),
+              std::string(divergence_text) + ": " + (finite ? state.losses.diverged : "the model is not finite"),
+              "train with a lower algorithm.client.lr or algorithm.server.lr");
+}
+
+}  // namespace
 
 result<trained_run> open_trained_run(const run_directory& folder) {
   auto scenario = scenarios::parse_scenario(folder.scenario());
@@ -17,6 +35,7 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared, is_right);
   if (!state) return tl::unexpected(state.error());
   const auto& chosen = state->chosen();
+  if (auto sound = check_sound(*state, folder.root()); !sound) return tl::unexpected(sound.error());
   trained_run run{std::move(*ready), chosen.model, nullptr};
   federated::round_broadcast(run.of.experiment, chosen.version, run.model);  // as clients have it, and are scored
   if (!std::filesystem::exists(folder.private_store())) return run;

@@ -202,7 +202,11 @@ result<message> read_broadcast(schema::Broadcast::Reader from, decoder::workspac
                               "at most " + to_string(longest_reference(*room.shape)));
   room.reference.resize(reference.size());
   for (unsigned i = 0; i < reference.size(); ++i) room.reference[i] = reference[i];
-  return broadcast_view{from.getRun(), from.getVersion(), *values, room.reference};
+  return broadcast_view{from.getRun(),
+                        from.getVersion(),
+                        *values,
+                        room.reference,
+                        {from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()}};
 }
 
 result<message> read_update(schema::Update::Reader from, decoder::workspace& room) {
@@ -365,6 +369,7 @@ result<void> decoder::decode_broadcast(std::span<const std::byte> frame, federat
   if (into.model.shape() != room_.shape) into.model = models::shared_parameters(room_.shape);
   std::ranges::copy(view->values, into.model.values().begin());
   into.reference.assign(view->reference.begin(), view->reference.end());
+  into.limits = view->limits;
   return {};
 }
 

@@ -23,6 +23,7 @@ struct broadcast_view {
   std::uint64_t version = 0;
   std::span<const float> values;  ///< as many as the layout has
   std::span<const double> reference;
+  federated::update_limits limits = {};
 };
 
 /// One tensor of an update.

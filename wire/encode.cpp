@@ -205,6 +205,9 @@ result<encoded> encoder::encode(const broadcast& message, const packing& how) co
   to.setLayout(as_data(digest_));
   to.setEncoding(static_cast<schema::Encoding>(how.numbers));
   to.setZstd(packed.zstd);
+  to.setNormLimit(message.limits.norm);
+  to.setRowLimit(message.limits.row);
+  to.setWeightLimit(message.limits.weight);
   copy_into(to.initValues(static_cast<unsigned>(values.size())), values);
   auto reference = to.initReference(static_cast<unsigned>(message.reference.size()));
   for (unsigned i = 0; i < reference.size(); ++i) reference.set(i, message.reference[i]);

@@ -21,6 +21,7 @@ using federated::task_id;
 
 // These lie in Data as they lie in memory.
 static_assert(sizeof(task_id) == 24 && std::has_unique_object_representations_v<task_id>);
+static_assert(sizeof(client_sizes) == 16 && std::has_unique_object_representations_v<client_sizes>);
 static_assert(sizeof(member) == 8 && std::has_unique_object_representations_v<member>);
 
 // Words of a column with a T for each of so many entries.
@@ -179,11 +180,14 @@ void fill(schema::Message::Builder root, const checkpointed& message) {
   root.initCheckpointed().setVersion(message.version);
 }
 
-std::size_t words(const ready& /*message*/) { return words_of<schema::Ready> + words_of<schema::StoreClaim>; }
+std::size_t words(const ready& message) {
+  return words_of<schema::Ready> + words_of<schema::StoreClaim> + column(message.sizes);
+}
 void fill(schema::Message::Builder root, const ready& message) {
   auto to = root.initReady();
   to.setRun(message.run);
   fill_claim(to.initClaim(), message.claim);
+  copy_all(to.initSizes(bytes_of(message.sizes)), message.sizes);
 }
 
 std::size_t words(const displaced& message) {
@@ -245,11 +249,12 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
   fill_column(to.initWordsCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words_correct; });
   fill_column(to.initInside(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside; });
   fill_column(to.initInsideCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside_correct; });
+  to.setUnscored(message.unscored);
 }
 
 std::size_t words(const attached& message) {
   return words_of<schema::Attached> + column(message.holding) + text_words(message.node) +
-         text_words(message.kernel_level) + words_of<schema::StoreClaim>;
+         text_words(message.kernel_level) + words_of<schema::StoreClaim> + column(message.sizes);
 }
 void fill(schema::Message::Builder root, const attached& message) {
   auto to = root.initAttached();
@@ -260,6 +265,7 @@ void fill(schema::Message::Builder root, const attached& message) {
   to.setInstance(message.instance);
   to.setKernelLevel(as_text(message.kernel_level));
   fill_claim(to.initClaim(), message.claim);
+  copy_all(to.initSizes(bytes_of(message.sizes)), message.sizes);
 }
 
 std::size_t words(const detached& /*message*/) { return words_of<schema::Detached>; }
@@ -303,7 +309,8 @@ void fill_distances(schema::Settled::Builder to, const settled& message) {
 std::size_t words(const settled& message) {
   const std::size_t n = message.each.size();
   return words_of<schema::Settled> + column<task_id>(n) + column<outcome>(n) + column<rejection>(n) +
-         column<federated::drop_stage>(n) + 2 * column<std::uint64_t>(n) + column<double>(n) + distance_words(message);
+         column<federated::drop_stage>(n) + 2 * column<std::uint64_t>(n) + column<double>(n) + distance_words(message) +
+         3 * column<federated::size_level>(n);
 }
 void fill(schema::Message::Builder root, const settled& message) {
   auto to = root.initSettled();
@@ -320,6 +327,9 @@ void fill(schema::Message::Builder root, const settled& message) {
   fill_column(to.initBytes(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.bytes; });
   fill_column(to.initLosses(bytes_for<double>(n)), all, [](one of) { return of.loss; });
   fill_distances(to, message);
+  fill_column(to.initNormLevels(bytes_for<federated::size_level>(n)), all, [](one of) { return of.size.norm; });
+  fill_column(to.initRowLevels(bytes_for<federated::size_level>(n)), all, [](one of) { return of.size.row; });
+  fill_column(to.initWeightLevels(bytes_for<federated::size_level>(n)), all, [](one of) { return of.size.weight; });
 }
 
 std::size_t words(const farewell& message) {
@@ -353,7 +363,7 @@ std::size_t largest_control(std::size_t entries) {
   // evaluation_scores has the widest entries, with odds as many as entries; those of settled are narrower even with
   // distances as many as entries.
   constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 8 * sizeof(double) + sizeof(float) + 1;
-  static_assert(widest >= sizeof(task_id) + 3 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(float));
+  static_assert(widest >= sizeof(task_id) + 6 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(float));
   // Three names and all fields of fixed size; and what later versions may append.
   constexpr std::size_t rest = 3 * longest_name + 2048;
   return longest_scenario + std::min(entries, longest_list) * widest + rest;

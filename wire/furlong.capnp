@@ -79,6 +79,11 @@ struct Broadcast {
   encoding @5 :Encoding;
   zstd @6 :Bool;
   # The values are one zstd frame (RFC 8878) that states the size of its content.
+  normLimit @7 :UInt8;
+  rowLimit @8 :UInt8;
+  weightLimit @9 :UInt8;
+  # Highest levels of norm, longest row and weight of an update that starts from this model: level l ends at 2^((l - 127) / 4).
+  # 0: none.
 }
 
 struct Update {
@@ -231,6 +236,9 @@ struct Ready {
   run @0 :UInt64;
   claim @1 :StoreClaim;
   # Its store, made ready for the run.
+  sizes @2 :Data;
+  # Of its clients, in order: 16 bytes each, four uint32: examples to train on; most predictions scored of it in the
+  # validation, seen and unseen groups.
 }
 
 struct Displaced {
@@ -296,14 +304,15 @@ struct EvaluationScores {
   # uint32.
   squaredErrors @3 :Data;
   losses @4 :Data;
-  # float64 each, finite; not below 0 (but for rounding), nor beyond what so many predictions in float32 can err.
+  # float64 each; where finite, not below 0 (but for rounding), nor beyond what so many predictions in float32 can err.
+  # Those of a model that diverged are not finite.
   correct @5 :Data;
   examples @6 :Data;
   # uint64 each; correct is not above examples, and these are at most 2^40.
   oddsCounts @7 :Data;
   # uint32: how many of the following are the client's; not more than it has examples.
   predictions @8 :Data;
-  # float32, finite, of all clients in a row.
+  # float32, of all clients in a row.
   classes @9 :Data;
   # uint8: 0 or 1, one for each prediction.
   words @10 :Data;
@@ -313,6 +322,8 @@ struct EvaluationScores {
   inside @12 :Data;
   insideCorrect @13 :Data;
   # The same of predictions whose target is not the end of the sentence.
+  unscored @14 :Bool;
+  # By an aggregator: these clients were not scored, since their node is not reached there.
 }
 
 struct Attached {
@@ -327,6 +338,7 @@ struct Attached {
   kernelLevel @5 :Text;
   # As its hello said.
   claim @6 :StoreClaim;
+  sizes @7 :Data;
   # As it said when it was ready.
 }
 
@@ -363,6 +375,10 @@ struct Settled {
   distances @8 :Data;
   # float32, finite, of all tasks in a row: how far a folded update moved each shared tensor, where the run reports
   # attention.
+  normLevels @9 :Data;
+  rowLevels @10 :Data;
+  weightLevels @11 :Data;
+  # uint8: levels of the update's size, as in Broadcast; 0: unknown. Empty: all 0.
 }
 
 struct Farewell {

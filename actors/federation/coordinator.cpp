@@ -11,11 +11,6 @@ namespace furlong::actors::federation {
 
 using federated::virtual_time;
 
-virtual_time steady_now() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 namespace {
 
 using self_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
@@ -102,16 +97,24 @@ void perform(self_pointer self, protocol::round_closed& effect) {
 
 void finish_evaluation(self_pointer self);
 
+/// How many clients are asked.
+std::size_t send_requests(self_pointer self, protocol::scoring_machine::requests by_branch) {
+  std::size_t asked = 0;
+  for (auto& [to, share] : by_branch) {
+    asked += share.clients.size();
+    send_down(self, to, std::move(share));
+  }
+  return asked;
+}
+
 void perform(self_pointer self, protocol::evaluate&) {
   auto& state = self->state;
   state.watch->pause();
-  auto& work = state.evaluation.emplace(state.run->e, *state.machine, now(self));
-  auto by_branch = work.ask(*state.who);
+  auto& work = state.evaluation.emplace(state.run->e, *state.machine, *state.who, now(self));
+  const auto asked = send_requests(self, work.ask(now(self)));
   if (state.settled_to_stop) work.on_stop(now(self));
-  if (work.missing() < work.size())
-    spdlog::info("evaluation: {} of {} clients are reached", work.missing(), work.size());
-  for (auto& [to, share] : by_branch) send_down(self, to, std::move(share));
-  if (work.missing() == 0) finish_evaluation(self);
+  if (asked < work.size()) spdlog::info("evaluation: {} of {} clients are reached", asked, work.size());
+  if (work.is_over(now(self))) finish_evaluation(self);
 }
 
 /// The machine's state, and what only its shell knows.
@@ -175,12 +178,13 @@ void perform_all(self_pointer self, protocol::server_effects effects) {
 void finish_evaluation(self_pointer self) {
   auto& state = self->state;
   const auto done = std::exchange(state.evaluation, std::nullopt);
-  state.unevaluated = state.unevaluated || done->cut_short();
+  const bool cut_short = done->cut_short(now(self));
+  state.unevaluated = state.unevaluated || cut_short;
   if (done->missing() > 0)
     spdlog::warn("evaluation: {} clients sent no scores{}", done->missing(),
-                 done->cut_short() ? ", and the server stops: it counts for nothing" : "");
+                 cut_short ? ", and the server stops: it counts for nothing" : "");
   state.last_evaluation = {};
-  if (!done->cut_short()) {
+  if (!cut_short) {
     state.last_evaluation = done->report();
     if (state.observer->on_evaluation)
       if (auto told = state.observer->on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
@@ -209,7 +213,7 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   state.branches.erase(at);
   state.who->remove_aggregator(number, now(self));
   perform_all(self, state.machine->on_aggregator_lost(number, now(self)));
-  if (state.evaluation) state.evaluation->on_aggregator_lost(number);
+  if (state.evaluation) send_requests(self, state.evaluation->on_aggregator_lost(number, now(self)));
   finish_evaluation_when_over(self);
 }
 
@@ -250,6 +254,10 @@ void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
     spdlog::warn("node {} is refused: {}", what.node, *why);
     return send_down(self, from, protocol::displaced{what.instance, std::move(*why), right_store_remedy});
   }
+  if (auto why = protocol::unlike_sizes(e, what.clients, what.sizes)) {
+    spdlog::warn("node {} is refused: {}", what.node, *why);
+    return send_down(self, from, protocol::displaced{what.instance, std::move(*why), right_data_remedy});
+  }
   const auto others = state.who->others_with(what.clients, what.instance);
   if (!state.who->attach(from, what.clients, what.instance)) return;
   // Their own gateways do not know of it.
@@ -261,6 +269,7 @@ void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
   }
   state.branches.at(from).nodes[what.clients.first] = {what.clients, what.node, steady_now()};
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
+  if (state.evaluation) send_requests(self, state.evaluation->on_attached(what.clients, now(self)));
 }
 void hear(self_pointer self, std::uint32_t from, protocol::detached& what) {
   self->state.who->detach(from, what.clients, now(self), what.strayed);
@@ -291,7 +300,7 @@ void hear(self_pointer self, std::uint32_t from, protocol::send_partial& what) {
 
 void hear(self_pointer self, std::uint32_t from, protocol::evaluation_scores& what) {
   auto& state = self->state;
-  if (state.evaluation) state.evaluation->on_scores(from, std::move(what), now(self));
+  if (state.evaluation) send_requests(self, state.evaluation->on_scores(from, std::move(what), now(self)));
   finish_evaluation_when_over(self);
 }
 
@@ -304,45 +313,12 @@ void start_when_enough_are_here(self_pointer self) {
       static_cast<std::size_t>(std::ceil(state.run->e.settings.network.start * static_cast<double>(all)));
   if (state.who->reached() < wanted) return;
   state.started = true;
+  const auto before = now(self);
   state.began = steady_now() - state.machine->state().now;
-  state.who->forget_absent();  // in the time before
+  state.who->begin(before, now(self));
   spdlog::info("{} of {} clients are here: the run begins at version {}", state.who->reached(), all,
                state.machine->state().version);
   perform_all(self, state.machine->start());
-}
-
-/// @param open by client
-std::size_t tasks_of(const protocol::client_range& clients, const std::vector<protocol::open_task>& open) {
-  const auto client_of = [](const protocol::open_task& task) { return task.id.client; };
-  return static_cast<std::size_t>(std::ranges::upper_bound(open, clients.last, {}, client_of) -
-                                  std::ranges::lower_bound(open, clients.first, {}, client_of));
-}
-
-federation_view view_of(self_pointer self) {
-  using phase = federation_view::phase;
-  auto& state = self->state;
-  const auto now = !state.started ? phase::waiting : state.evaluation ? phase::evaluating : phase::training;
-  const auto open = state.machine->open_tasks();
-  // Not what is left beside the nodes' tasks: while one takes another's place, both have its clients.
-  const auto adrift = std::ranges::count_if(open, [&](const auto& task) { return !state.who->route(task.id.client); });
-  federation_view view{state.machine->state(),           *state.who,         now, open.size(),
-                       static_cast<std::size_t>(adrift), state.covered,      {},  {},
-                       state.keeper->counts(),           state.stores.lost()};
-  const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
-  for (const auto& [number, branch] : state.branches) {
-    view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});
-    for (const auto& [first, node] : branch.nodes)
-      view.nodes.push_back({node.clients, node.name, number, seconds_since(node.since), tasks_of(node.clients, open)});
-  }
-  return view;
-}
-
-void tell_watcher(self_pointer self) {
-  auto& state = self->state;
-  if (state.watcher == nullptr || !state.watcher->on_tick) return;
-  if (steady_now() < state.told_at + federated::microseconds_per_second) return;
-  state.told_at = steady_now();
-  state.watcher->on_tick(view_of(self));
 }
 
 void on_tick(self_pointer self) {
@@ -365,7 +341,7 @@ void on_tick(self_pointer self) {
   }
   finish_evaluation_when_over(self);
   if (!state.promise.pending()) return;
-  tell_watcher(self);
+  tell_watcher(state);
   self->delayed_send(self, look_around, tick{});
 }
 
@@ -425,8 +401,8 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         auto& at = self->state;
-        at.who->saw(node.clients, now(self));
         const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
+        if (why.empty()) at.who->saw(node.clients, now(self));  // one that is refused is not on its way to anywhere
         self->send(to, node_placed{node.session, at.who->gateway_for(node.avoid), why});
       },
       [self](const alarm& rings) { perform_all(self, self->state.machine->on_timer(rings.what, now(self))); },

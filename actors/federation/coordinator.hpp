@@ -56,6 +56,9 @@ struct coordinator_state {
   caf::typed_response_promise<run_result> promise;
 };
 
+/// Shows the watcher how things are, at most once a second.
+void tell_watcher(coordinator_state& state);
+
 /// `opened` gets the server's own gateway.
 coordinator_actor::behavior_type coordinator_behavior(coordinator_actor::stateful_pointer<coordinator_state> self,
                                                       std::shared_ptr<const federation_context> run,

@@ -106,17 +106,23 @@ void admit(self_pointer self, session& node) {
 }
 
 /// Takes the node in. Not before: it may find that it cannot work on this run, and somebody else may have its clients.
-void on_ready(self_pointer self, session_number number, const protocol::ready& got, protocol::gateway_effects& out) {
+void on_ready(self_pointer self, session_number number, protocol::ready& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
   if (!node.welcomed || node.open || got.run != state.welcome.run)
     return refuse(self, number, turned_away::out_of_turn, "said that it is ready, and was not asked", out);
+  const auto hosts = std::uint64_t{node.hello.clients.last} - node.hello.clients.first + 1;
+  if (got.sizes.size() != hosts)
+    return refuse(
+        self, number, turned_away::bad_frame,
+        "declares the sizes of " + std::to_string(got.sizes.size()) + " clients, and hosts " + std::to_string(hosts),
+        out);
   node.open = true;
   node.hello.claim = got.claim;
   if (node.covered != state.welcome.covered) send(node, protocol::checkpointed{state.welcome.covered});
   spdlog::info("node {}: clients {} to {} are here", node.channel->other().name, node.hello.clients.first,
                node.hello.clients.last);
-  state.machine->on_hello(number, node.hello, steady_now(), out);
+  state.machine->on_hello(number, node.hello, steady_now(), out, std::move(got.sizes));
   node.hello.holding = {};  // it can be long, and was told
 }
 
@@ -192,7 +198,7 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
     spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, bye->why);
     return forget(self, number, out);
   }
-  if (const auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
+  if (auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
   if (!state.sessions.at(number).open)
     return refuse(self, number, turned_away::out_of_turn, "did not say first that it is ready", out);
   if (const auto* failed = std::get_if<protocol::task_failures>(&got))

@@ -82,6 +82,10 @@ inline constexpr const char* right_store_remedy =
     "with "
     "--accept-state-loss";
 
+inline constexpr const char* right_data_remedy =
+    "give this node the data that the scenario is about; where only nodes have data, divide those of a client that has "
+    "too many examples, or raise algorithm.aggregation.max_weight";
+
 /// From a transport: a channel opened, a frame came over it, it closed.
 struct session_opened {
   protocol::session_number session = 0;

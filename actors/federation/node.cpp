@@ -92,7 +92,8 @@ void perform(node_pointer self, protocol::open_run& effect) {
 
 void perform(node_pointer self, protocol::say_ready& effect) {
   if (self->state.channel)
-    send_control(*self->state.channel, protocol::ready{effect.run, self->state.machine->claim()});
+    send_control(*self->state.channel,
+                 protocol::ready{effect.run, self->state.machine->claim(), self->state.run->sizes});
 }
 
 void perform(node_pointer self, protocol::train& effect) { self->state.tasks.push_back(std::move(effect)); }
@@ -124,7 +125,8 @@ void perform(node_pointer self, protocol::cover& effect) {
     if (!self->state.run) return;
     auto& store = *self->state.run->store;
     store.covered(version);
-    if (auto saved = store.save(version); !saved) finish(self, "its store failed", saved.error());
+    const auto served = self->state.machine->claim().served;
+    if (auto saved = store.save(std::max(version, served)); !saved) finish(self, "its store failed", saved.error());
   });
 }
 

@@ -21,6 +21,7 @@ struct node_run {
   protocol::store_claim claim = {};  ///< of the store
   /// Notes durably that updates up to this version, less 1, are reported. Empty: that is not to be noted.
   std::function<result<void>(std::uint64_t served)> note_served = {};
+  std::vector<protocol::client_sizes> sizes = {};  ///< of its clients
 };
 using node_run_ptr = std::shared_ptr<const node_run>;
 

@@ -12,8 +12,12 @@ namespace {
 
 constexpr std::size_t tasks_per_wave = 8;  // and worker
 
-void sync(node_pointer self) {
-  if (auto synced = self->state.run->store->sync(); !synced) finish(self, "its store failed", synced.error());
+/// What is reported next is durable and on record: a store that has lost some of it is refused, not gone on with.
+/// @param served versions up to which the node has served, with what is reported next
+void save(node_pointer self, std::uint64_t served) {
+  auto& state = self->state;
+  served = std::max(served, state.machine->claim().served);
+  if (auto saved = state.run->store->save(served); !saved) finish(self, "its store failed", saved.error());
 }
 
 worker_actor take_worker(node_pointer self) {
@@ -23,12 +27,16 @@ worker_actor take_worker(node_pointer self) {
   return worker;
 }
 
-/// Before updates are reported: a store that is put back later, and has not their values, is found out.
-void note_served(node_pointer self, const std::vector<node_done>& done) {
-  auto& state = self->state;
+std::uint64_t served_by(const std::vector<node_done>& done) {
   std::uint64_t served = 0;
   for (const auto& one : done)
     if (one.frame) served = std::max(served, one.what->id.version + 1);
+  return served;
+}
+
+/// Before updates are reported: a store that is put back later, and has not their values, is found out.
+void note_served(node_pointer self, std::uint64_t served) {
+  auto& state = self->state;
   if (state.over || !state.run->note_served || served <= state.machine->claim().served) return;
   if (auto noted = state.run->note_served(served); !noted) return finish(self, "its store failed", noted.error());
   state.machine->on_served(served);
@@ -43,8 +51,9 @@ void end_wave(node_pointer self) {
   // No client here can work any more: its tasks are not failures of clients, and the server hears no more of them.
   for (const auto& one : done)
     if (one.what->store_failed) return finish(self, "its store failed", *one.what->failure);
-  if (federated::is_stateful(state.run->e.settings.algorithm)) sync(self);
-  note_served(self, done);
+  const auto served = served_by(done);
+  if (federated::is_stateful(state.run->e.settings.algorithm)) save(self, served);
+  note_served(self, served);
   if (state.over) return;
   protocol::node_effects effects;
   const auto add = [&](protocol::node_effects some) {
@@ -119,7 +128,7 @@ void finish(node_pointer self, const std::string& why, std::optional<error> fail
 void between_waves(node_pointer self, std::function<void()> what) { self->state.between.push_back(std::move(what)); }
 
 void sync_kept(node_pointer self) {
-  if (!self->state.over && std::exchange(self->state.unsynced, false)) sync(self);
+  if (!self->state.over && std::exchange(self->state.unsynced, false)) save(self, 0);
 }
 
 void keep_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {

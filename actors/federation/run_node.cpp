@@ -13,8 +13,9 @@ result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& 
   const auto& network = made->e.settings.network;
   const auto format = wire::format_of(network);
   const auto packing = wire::packing_of(network);
-  return std::make_shared<const node_run>(
-      node_run{std::move(made->e), std::move(made->store), format, packing, made->claim, std::move(made->note_served)});
+  auto sizes = protocol::sizes_of(made->e, setup.clients);
+  return std::make_shared<const node_run>(node_run{std::move(made->e), std::move(made->store), format, packing,
+                                                   made->claim, std::move(made->note_served), std::move(sizes)});
 }
 
 using open_session_to = decltype(node_hooks::open);

@@ -37,14 +37,12 @@ std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given
   std::size_t no_numbers = 0;
   for (const auto& [in, client] : *given.clients) {
     auto score = scorer.score(in, client, thread_workspace());
-    // One that cannot be scored counts as one without examples. So does one with a score that no server takes.
-    const bool tells = score && federated::is_finite(*score);
-    no_numbers += score && !tells ? 1 : 0;
-    scores->each.push_back({in, client, tells ? std::move(*score) : federated::client_score{}});
+    // One that cannot be scored counts as one without examples. One that is not finite makes the figure not finite.
+    no_numbers += score && !federated::is_finite(*score) ? 1 : 0;
+    scores->each.push_back({in, client, score ? std::move(*score) : federated::client_score{}});
   }
   if (no_numbers > 0)
-    spdlog::warn("version {}: the scores of {} clients are not numbers and are not sent; training diverged",
-                 scores->version, no_numbers);
+    spdlog::warn("version {}: the scores of {} clients are not finite; training diverged", scores->version, no_numbers);
   return scores;
 }
 

@@ -3,13 +3,17 @@
 #include <algorithm>
 
 #include "federated/staleness.hpp"
-#include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 
 aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window, notices how,
                                        closing when)
-    : e_(e), number_(number), window_(window), how_(how), when_(when) {}
+    : e_(e), number_(number), window_(window), how_(how), when_(when), longest_(longest_update(e.settings)) {
+  if (e.participants)
+    examples_of_ = [who = e.participants](std::uint32_t client) {
+      return std::optional<std::uint64_t>(who->count(client, part::train));
+    };
+}
 
 void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                        aggregator_effects& out) {
@@ -41,8 +45,8 @@ void aggregator_machine::forget_settled() {
   if (!is_async()) open_before_ += std::exchange(open_, 0);
 }
 
-void aggregator_machine::restore(const open_task& task) {
-  tasks_[task.id.client] = {task.id, false, task.closed, task.surplus};
+void aggregator_machine::restore(const open_task& task, const update_limits& limits) {
+  tasks_[task.id.client] = {task.id, false, task.closed, task.surplus, limits};
   ++(is_async() ? open_ : open_before_);
 }
 
@@ -54,7 +58,7 @@ void aggregator_machine::go_on(aggregator_effects& out) {
 void aggregator_machine::start_more(aggregator_effects& out) {
   while (next_ < waiting_.size() && open_ < window_) {
     auto& one = waiting_[next_++];
-    tasks_[one.task.client] = {one.task};
+    tasks_[one.task.client] = {.id = one.task, .limits = one.from->limits};
     ++open_;
     out.emplace_back(std::move(one));
   }
@@ -77,13 +81,21 @@ aggregator_machine::known_task* aggregator_machine::find(const task_id& id, reje
   return nullptr;
 }
 
+update_bounds aggregator_machine::bounds_of(std::uint32_t client, const update_limits& limits) const {
+  update_bounds bounds{.longest = longest_, .limits = limits};
+  if (const auto examples = examples_of_ ? examples_of_(client) : std::nullopt)
+    bounds.most_weight = most_weight(e_.settings, *examples);
+  return bounds;
+}
+
 /// Validates and folds. What is returned is the reason not to.
-std::optional<rejection> aggregator_machine::try_fold(const client_update& update) {
+std::optional<rejection> aggregator_machine::try_fold(const client_update& update, const update_limits& limits,
+                                                      update_size& size) {
   const auto& how = e_.settings.participation;
   const std::uint64_t staleness = from_->version - update.id.version;
   if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
-  if (auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, longest_update(e_.settings)))
-    return refused;
+  const auto bounds = bounds_of(update.id.client, limits);
+  if (auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, bounds, &size)) return refused;
   return sum_->fold(update, is_async() ? staleness_weight(how, staleness) : 1.0);
 }
 
@@ -105,7 +117,7 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
   if (task->closed) {
     what.what = task->surplus ? outcome::surplus : outcome::late;
   } else {
-    refused = try_fold(update);
+    refused = try_fold(update, task->limits, what.size);
     what.what = refused ? outcome::rejected : outcome::folded;
     if (refused) what.why = *refused;
     if (!refused && e_.settings.evaluation.attention && update.weight > 0)

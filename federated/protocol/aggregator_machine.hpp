@@ -10,6 +10,7 @@
 // waits for that one to begin, since the rule's constants and the staleness are those of its version.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -20,6 +21,7 @@
 #include "federated/experiment.hpp"
 #include "federated/protocol/server_state.hpp"
 #include "federated/update.hpp"
+#include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -56,6 +58,10 @@ class aggregator_machine {
   aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window, notices how,
                      closing when = closing::by_itself);
 
+  /// How many examples for training a client has, where that is not what `e.participants` says; nothing: unknown.
+  using known_examples = std::function<std::optional<std::uint64_t>(std::uint32_t client)>;
+  void know_examples(known_examples of) { examples_of_ = std::move(of); }
+
   /// Tasks on the model of `from`. With `begins` a new share begins on that version and what was folded before is gone
   /// (it went up, or the server gave it up); else the tasks join the share under way. A synchronous share of nobody is
   /// answered at once.
@@ -74,8 +80,8 @@ class aggregator_machine {
   void on_drop(const task_id& task, drop_stage stage, aggregator_effects& out);
   /// The server wants these tasks back: those that have not ended are forgotten.
   void on_withdraw(const std::vector<task_id>& tasks, aggregator_effects& out);
-  /// A task that was given out before the run was resumed, and is open still.
-  void restore(const open_task& task);
+  /// A task that was given out before the run was resumed, and is open still; with the limits of its version.
+  void restore(const open_task& task, const update_limits& limits);
 
  private:
   struct known_task {
@@ -83,10 +89,12 @@ class aggregator_machine {
     bool settled = false;
     bool closed = false;   // of a share that is over
     bool surplus = false;  // which had enough reports
+    update_limits limits = {};
   };
   [[nodiscard]] bool is_async() const { return e_.settings.participation.mode == participation_mode::async; }
   [[nodiscard]] known_task* find(const task_id& id, rejection& why);
-  std::optional<rejection> try_fold(const client_update& update);
+  std::optional<rejection> try_fold(const client_update& update, const update_limits& limits, update_size& size);
+  [[nodiscard]] update_bounds bounds_of(std::uint32_t client, const update_limits& limits) const;
   void settle(known_task& task, settlement what, aggregator_effects& out);
   void forget_settled();
   void go_on(aggregator_effects& out);
@@ -98,6 +106,8 @@ class aggregator_machine {
   std::size_t window_;
   notices how_;
   closing when_;
+  known_examples examples_of_;
+  double longest_;                                       ///< longest_update()
   broadcast_ptr from_;                                   ///< of the share under way
   std::unordered_map<std::uint32_t, known_task> tasks_;  ///< by client: open ones, and those settled in this share
   std::vector<std::uint32_t> settled_here_;              ///< clients of the latter

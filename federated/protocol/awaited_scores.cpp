@@ -18,7 +18,7 @@ void awaited_scores::take(std::uint64_t from, evaluation_scores& what) {
 }
 
 evaluation_scores awaited_scores::lose(std::uint64_t from) {
-  evaluation_scores none{version_, {}};
+  evaluation_scores none{version_, {}, true};
   std::erase_if(from_, [&](const auto& one) {
     if (one.second != from) return false;
     none.each.push_back({one.first.first, one.first.second, {}});

@@ -16,7 +16,7 @@ class awaited_scores {
   void expect(std::uint64_t version, const std::pair<group, std::uint32_t>& client, std::uint64_t from);
   /// Leaves of what came from there only what is awaited, which then is not awaited any more.
   void take(std::uint64_t from, evaluation_scores& what);
-  /// Nothing more comes from there: what was awaited of it, without examples.
+  /// Nothing more comes from there: what was awaited of it, as unscored.
   [[nodiscard]] evaluation_scores lose(std::uint64_t from);
 
   [[nodiscard]] std::size_t size() const { return from_.size(); }

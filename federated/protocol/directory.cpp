@@ -54,7 +54,12 @@ void directory::saw(client_range clients, virtual_time now) {
     expected_[client] = std::max(expected_[client], now + waits_.with_strayed);
 }
 
-void directory::forget_absent() { std::ranges::fill(expected_, 0); }
+void directory::begin(virtual_time before, virtual_time now) {
+  for (std::size_t client = 0; client < expected_.size(); ++client) {
+    auto& until = expected_[client];
+    until = trains_[client] || until <= before ? 0 : now + (until - before);
+  }
+}
 
 bool directory::attach(std::uint32_t aggregator, client_range clients, std::uint64_t instance) {
   if (clients.first > clients.last || clients.last >= through_.size() || !aggregators_.contains(aggregator))

@@ -55,8 +55,9 @@ class directory final : public roster {
   void detach(std::uint32_t aggregator, client_range clients, virtual_time now = 0, bool strayed = false);
   /// The node of these clients lives, and is on its way to a gateway: the way to it that is known may be none any more.
   void saw(client_range clients, virtual_time now);
-  /// Those that are not reached are not expected any more.
-  void forget_absent();
+  /// The run begins, and the clock goes from `before` to `now`. Training clients that are not reached are not expected
+  /// any more; the others are, for as long as they were.
+  void begin(virtual_time before, virtual_time now);
 
   /// Training clients that are reached now.
   [[nodiscard]] std::size_t reached() const { return reached_; }

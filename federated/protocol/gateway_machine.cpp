@@ -12,7 +12,13 @@ gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
     : e_(e),
       longest_(from_seconds(e.settings.network.task_timeout)),
       // Clients train on their nodes: nothing here grows with the number of those at work.
-      inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {}
+      inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {
+  inner_.know_examples([this](std::uint32_t client) -> std::optional<std::uint64_t> {
+    const auto session = session_of(client);
+    const auto sizes = session ? sessions_.at(*session).size_of(client) : std::nullopt;
+    return sizes ? std::optional<std::uint64_t>(sizes->train) : std::nullopt;
+  });
+}
 
 std::optional<session_number> gateway_machine::session_of(std::uint32_t client) const {
   auto at = by_first_.upper_bound(client);
@@ -27,24 +33,26 @@ bool gateway_machine::owns(session_number session, std::uint32_t client) const {
   return at != sessions_.end() && at->second.contains(client);
 }
 
-void gateway_machine::on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out) {
+void gateway_machine::on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out,
+                               std::vector<client_sizes> sizes) {
   // The node's earlier session may not have noticed yet that it is over.
   std::vector<session_number> over;
-  for (const auto& [number, clients] : sessions_)
-    if (clients.overlaps(from.clients)) over.push_back(number);
+  for (const auto& [number, node] : sessions_)
+    if (node.clients.overlaps(from.clients)) over.push_back(number);
   for (const auto number : over) {
     on_session_lost(number, now, out);
     out.emplace_back(end_session{number, "another session of these clients began"});
   }
-  sessions_[session] = from.clients;
   by_first_[from.clients.first] = session;
-  out.emplace_back(tell_parent{attached{from.clients, from.holding, {}, from.instance, from.kernel_level, from.claim}});
+  const auto& here = sessions_[session] = {from.clients, std::move(sizes)};
+  out.emplace_back(
+      tell_parent{attached{from.clients, from.holding, {}, from.instance, from.kernel_level, from.claim, here.sizes}});
 }
 
 void gateway_machine::on_session_lost(session_number session, virtual_time now, gateway_effects& out) {
   const auto at = sessions_.find(session);
   if (at == sessions_.end()) return;
-  const auto clients = at->second;
+  const auto clients = at->second.clients;
   by_first_.erase(clients.first);
   sessions_.erase(at);
   std::vector<task_id> here;
@@ -104,7 +112,7 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
 
 void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects& out) {
   const auto version = what.from->version;
-  evaluation_scores none{version, {}};
+  evaluation_scores none{version, {}, true};
   std::map<session_number, give_scoring> requests;
   for (const auto& one : what.clients) {
     const auto session = session_of(one.second);
@@ -121,9 +129,15 @@ void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects
 }
 
 result<void> gateway_machine::on_scores(session_number session, evaluation_scores what, gateway_effects& out) {
-  for (const auto& one : what.each)
-    if (const auto why = implausible(one.score, e_.model->objective()))
-      return fail(error::kind::data, "the score of client " + std::to_string(one.client), *why);
+  if (what.unscored) return fail(error::kind::data, "the scores", "are said to be missing, which a node does not say");
+  for (const auto& one : what.each) {
+    auto why = implausible(one.score, e_.model->objective());
+    const auto sizes = owns(session, one.client) ? sessions_.at(session).size_of(one.client) : std::nullopt;
+    if (!why && sizes && one.score.examples > sizes->scored(one.in))
+      why = std::to_string(one.score.examples) + " predictions, and the node declared " +
+            std::to_string(sizes->scored(one.in));
+    if (why) return fail(error::kind::data, "the score of client " + std::to_string(one.client), *why);
+  }
   scoring_.take(session, what);
   if (!what.each.empty()) out.emplace_back(tell_parent{std::move(what)});
   return {};

@@ -5,7 +5,7 @@
 //   3. The node reports; the aggregator machine inside validates, folds, and tells         -> to_parent (settled)
 //   4. The parent closes the share                                                         -> to_parent (partial)
 //   5. The parent's verdicts go to the nodes                                               -> to_node (verdicts)
-//   6. So do its requests for scores; answers go up, as those of a node that is lost do    -> to_parent (scores)
+//   6. So do its requests for scores; answers go up, and whose node is lost or not here    -> to_parent (scores)
 // Tasks of clients that are not here go back to the parent at once, which knows where they are or how long to wait for
 // them: those of a node that is lost, and those that come after it was.             -> to_parent (detached, withdrawn)
 // A node that is there and does not report is waited for no longer than `network.task_timeout`. A node only ever
@@ -57,7 +57,9 @@ class gateway_machine {
   gateway_machine(const experiment& e, std::uint32_t number);
 
   // From nodes. A session that is not open is ignored.
-  void on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out);
+  /// `sizes`: what the node declares of its clients, one for each; none: nothing is known of them.
+  void on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out,
+                std::vector<client_sizes> sizes = {});
   /// `bytes`: the size of its frame.
   void on_update(session_number session, const client_update& update, virtual_time now, gateway_effects& out,
                  std::optional<std::uint64_t> bytes = std::nullopt);
@@ -93,6 +95,17 @@ class gateway_machine {
   /// What is to be given out, a message for each session and version.
   using tasks_by_session = std::map<std::pair<session_number, std::uint64_t>, give_tasks>;
 
+  /// A node's clients.
+  struct hosted {
+    client_range clients;
+    std::vector<client_sizes> sizes;
+
+    [[nodiscard]] bool contains(std::uint32_t client) const { return clients.contains(client); }
+    [[nodiscard]] std::optional<client_sizes> size_of(std::uint32_t client) const {
+      return sizes.empty() ? std::nullopt : std::optional(sizes.at(client - clients.first));
+    }
+  };
+
   [[nodiscard]] std::optional<session_number> session_of(std::uint32_t client) const;
   [[nodiscard]] bool owns(session_number session, std::uint32_t client) const;
   void digest(virtual_time now, gateway_effects& out);
@@ -104,7 +117,7 @@ class gateway_machine {
   virtual_time longest_;  ///< that a task may take
   aggregator_machine inner_;
   aggregator_effects effects_;  ///< of the inner machine, not yet digested
-  std::map<session_number, client_range> sessions_;
+  std::map<session_number, hosted> sessions_;
   std::map<std::uint32_t, session_number> by_first_;   ///< session by the first of its clients
   std::unordered_map<std::uint32_t, open_work> open_;  ///< by client
   awaited_scores scoring_;                             ///< of the sessions

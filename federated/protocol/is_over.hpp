@@ -6,12 +6,13 @@
 
 namespace furlong::federated::protocol {
 
-/// Whether a run in this state has nothing left to do: its rounds are made, its time is up, or its target is reached.
+/// Whether a run in this state has nothing left to do: its rounds are made, its time is up, its target is reached, or
+/// it has diverged.
 [[nodiscard]] inline bool is_over(const run_settings& settings, const server_state& state) {
   const auto& until = settings.until;
   return state.version >= settings.rounds ||
          (until.virtual_seconds > 0 && state.now >= from_seconds(until.virtual_seconds)) ||
-         (until.target && state.target_reached.has_value());
+         (until.target && state.target_reached.has_value()) || !state.losses.diverged.empty();
 }
 
 }  // namespace furlong::federated::protocol

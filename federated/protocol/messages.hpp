@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "federated/client_score.hpp"
-#include "federated/protocol/store_claim.hpp"
+#include "federated/protocol/client_sizes.hpp"
 #include "federated/run_history.hpp"
 #include "federated/update.hpp"
 #include "models/model.hpp"
@@ -65,7 +65,8 @@ struct welcome {
 /// were before.
 struct ready {
   std::uint64_t run = 0;
-  store_claim claim = {};  ///< its store, made ready for the run
+  store_claim claim = {};                ///< its store, made ready for the run
+  std::vector<client_sizes> sizes = {};  ///< of its clients, in order
 };
 
 /// Go on at another gateway, or, to an aggregator, at another operator port: "host:port".
@@ -114,10 +115,12 @@ struct evaluation_request {
   std::uint64_t version = 0;
   std::vector<std::pair<group, std::uint32_t>> clients;
 };
-/// Some of the answers. A client that could not be scored has no examples.
+/// Some of the answers. A client that could not be scored has no examples. `unscored`: said by an aggregator of clients
+/// that it was to have scored, and does not reach any more.
 struct evaluation_scores {
   std::uint64_t version = 0;
   std::vector<scored_client> each;
+  bool unscored = false;
 };
 
 /// These clients can be reached here; tasks that the node holds.
@@ -127,7 +130,8 @@ struct attached {
   std::string node = {};       ///< its name, for those who watch; may be empty
   std::uint64_t instance = 0;  ///< as its hello said
   std::string kernel_level = {};
-  store_claim claim = {};  ///< its store, made ready for the run
+  store_claim claim = {};                ///< its store, made ready for the run
+  std::vector<client_sizes> sizes = {};  ///< of the clients, in order
 };
 /// They cannot any more. `strayed`: because of an aggregator that was lost; their node may live, and come in again
 /// elsewhere.

@@ -283,7 +283,7 @@ void relay_machine::obey(const checkpointed& what, relay_effects& out) { tell_al
 
 void relay_machine::obey(const evaluation_down& what, relay_effects& out) {
   std::map<std::uint32_t, evaluation_down> by_child;
-  evaluation_scores none{what.from->version, {}};
+  evaluation_scores none{what.from->version, {}, true};
   for (const auto& one : what.clients) {
     const auto child = who_.route(one.second);
     if (!child) {

@@ -1,12 +1,17 @@
 // An evaluation that nodes compute, as the server sees it, as a state machine: whom it asks, and when it is over.
 //
-// It is over when everybody who was asked has answered, or was lost. It does not wait for ever: not for nodes of which
-// no score that is awaited came for a minute, nor beyond `network.task_timeout`, however they spread their scores. When
-// the server is to stop, nodes have as long as one that was lost has to come back, and a minute in all; an evaluation
-// that ends so before everybody has answered says nothing about the model.
+// It is over when everybody who was asked has answered, or was lost. In a run whose rounds wait for every task it also
+// waits for clients that the roster expects back, and asks them again where they are reached then: figures, and the
+// model that `evaluation.select = "best"` keeps, do not depend on aggregators. Elsewhere such clients are missing.
+//
+// It does not wait for ever: not for nodes of which no score that is awaited came for a minute, nor beyond
+// `network.task_timeout`, however they spread their scores. When the server is to stop, nodes have as long as one that
+// was lost has to come back, and a minute in all; an evaluation that ends so before everybody has answered says nothing
+// about the model.
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "federated/evaluation.hpp"
 #include "federated/protocol/awaited_scores.hpp"
@@ -17,30 +22,43 @@ namespace furlong::federated::protocol {
 
 class scoring_machine {
  public:
-  /// Of what `of` wants evaluated. `e` must outlive the machine.
-  scoring_machine(const experiment& e, const server_machine& of, virtual_time now);
+  /// Whom to ask, by the aggregator that they are reached through.
+  using requests = std::map<std::uint32_t, evaluation_down>;
 
-  /// Whom to ask, by the aggregator that they are reached through. Call it once.
-  [[nodiscard]] std::map<std::uint32_t, evaluation_down> ask(const roster& who);
-  void on_scores(std::uint32_t aggregator, evaluation_scores what, virtual_time now);
-  void on_aggregator_lost(std::uint32_t aggregator);
+  /// Of what `of` wants evaluated. `e` and `who` must outlive the machine. `who` is to know of an event before it is
+  /// told here.
+  scoring_machine(const experiment& e, const server_machine& of, const roster& who, virtual_time now);
+
+  /// Call it once.
+  [[nodiscard]] requests ask(virtual_time now);
+  [[nodiscard]] requests on_scores(std::uint32_t aggregator, evaluation_scores what, virtual_time now);
+  [[nodiscard]] requests on_aggregator_lost(std::uint32_t aggregator, virtual_time now);
+  /// These clients are reached.
+  [[nodiscard]] requests on_attached(const client_range& clients, virtual_time now);
   /// The server is to stop.
   void on_stop(virtual_time now);
 
   [[nodiscard]] bool is_over(virtual_time now) const;
   /// It ended because the server stops, and its report is not to be used.
-  [[nodiscard]] bool cut_short() const { return stopping_ && !awaited_.empty(); }
-  /// Clients that were asked and have not answered.
-  [[nodiscard]] std::size_t missing() const { return awaited_.size(); }
+  [[nodiscard]] bool cut_short(virtual_time now) const { return stopping_ && (!awaited_.empty() || expects(now)); }
+  /// Clients that were to be scored, and were not.
+  [[nodiscard]] std::size_t missing() const { return awaited_.size() + unreached_.size(); }
   /// Clients to score, whether or not they are reached.
   [[nodiscard]] std::size_t size() const { return scores_.size(); }
   [[nodiscard]] evaluation_report report() const { return scores_.report(); }
 
  private:
+  [[nodiscard]] bool expects(virtual_time now) const;
+  [[nodiscard]] requests ask_again(const evaluation_scores& lost, virtual_time now);
+  void place(const std::pair<group, std::uint32_t>& one, requests& to);
+
   const experiment& e_;
+  const roster& who_;
   broadcast_ptr model_;
   evaluation scores_;
   awaited_scores awaited_;
+  std::set<std::pair<std::uint32_t, group>> unreached_;  ///< clients that are not reached, and have not been scored
+  bool waits_;                                           ///< for those of them that are expected
   virtual_time patience_;
   virtual_time last_heard_;
   virtual_time latest_;

@@ -74,7 +74,7 @@ void server_machine::mix_in_base(aggregate& round) const {
 }
 
 /// The round came to nothing: what was folded is thrown away.
-void server_machine::give_up() {
+void server_machine::give_up(const std::string& why) {
   auto& counts = state_.counts;
   counts.abandoned += folded_.size();
   report_.abandoned = folded_.size();
@@ -82,14 +82,15 @@ void server_machine::give_up() {
   report_.gave_up = true;
   for (auto& span : report_.spans)
     if (span.what == outcome::folded) span.what = outcome::abandoned;
-  events_.push_back(
-      {state_.now,
-       state_.version + 1,
-       "round-abandoned",
-       {},
-       {},
-       std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) + " reports"});
+  events_.push_back({state_.now, state_.version + 1, "round-abandoned", {}, {}, why});
   folded_.clear();
+}
+
+round_facts server_machine::take_facts() {
+  round_facts facts(e_);
+  for (const auto& size : std::exchange(oversized_, {})) facts.add_size(size);
+  for (const auto& one : merged_) facts.add_aggregated(one.size, one.loss);
+  return facts;
 }
 
 /// What the updates that went into the round weighed, from what the aggregators told of them.
@@ -116,9 +117,12 @@ void server_machine::conclude(server_effects& out) {
     for (const auto& task : open_tasks())
       if (task.id.version == state_.version) remember_span(task, task.surplus ? outcome::surplus : outcome::late, {});
   auto round = sum_->report();
-  if (folded_.size() < fewest) {
+  const auto facts = take_facts();
+  const bool enough = folded_.size() >= fewest;
+  if (!enough || facts.has_outlier(state_)) {
     if (routed_ && !folded_.empty()) out.emplace_back(decline{folded_});
-    give_up();
+    give_up(enough ? outlier_text
+                   : std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) + " reports");
     round.usable = false;
     round.reference.clear();
   }
@@ -147,7 +151,7 @@ void server_machine::conclude(server_effects& out) {
     for (const auto& id : folded_) in_model_.emplace(id, state_.version);
   if (!folded_.empty() && !routed_) out.emplace_back(acknowledge{state_.version, folded_});
   if (!folded_.empty() && clients_wait()) out.emplace_back(taken{state_.version, folded_});
-  close_round(e_, state_, optimizer_, round, report_);
+  close_round(e_, state_, optimizer_, round, report_, facts);
   dealt_out_ = false;
   for (const auto& id : folded_)
     if (!open_.contains(id.client)) given_to_.erase(id.client);

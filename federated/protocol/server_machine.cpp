@@ -29,8 +29,9 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   optimizer_.restore(state_.optimizer);
   fit_to_evaluation(e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
-  for (auto& [version, model] : std::exchange(state_.started_from, {})) {
-    broadcasts_[version].from = std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(model), {}});
+  for (auto& [version, from] : std::exchange(state_.started_from, {})) {
+    broadcasts_[version].from =
+        std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(from.model), {}, from.limits});
     unused_.push_back(version);  // by tasks that an earlier release kept the models of
   }
   for (auto task : std::exchange(state_.open, {})) {
@@ -65,7 +66,8 @@ server_state server_machine::snapshot() const {
   for (const auto& task : copy.open) {
     if (!needs_model(task) || copy.started_from.contains(task.id.version)) continue;
     // None: closed, in a checkpoint of a simulation, which keeps no model for such a task.
-    if (const auto& from = broadcasts_.at(task.id.version).from) copy.started_from[task.id.version] = from->model;
+    if (const auto& from = broadcasts_.at(task.id.version).from)
+      copy.started_from[task.id.version] = {from->model, from->limits};
   }
   return copy;
 }
@@ -119,7 +121,8 @@ server_effects server_machine::on_proceed(virtual_time now) {
   folded_.clear();
   merged_.clear();
   looks_ = 0;
-  if (std::exchange(probes_, 0) > 0) std::ranges::fill(probed_, probe::none);
+  if (std::exchange(probes_, 0) > 0)
+    for (auto* of : {&probed_, &reached_}) std::fill(of->begin(), of->end(), false);
   next_look_ = never;
   open_in_round_ = 0;
   dealt_out_ = false;
@@ -164,11 +167,13 @@ bool server_machine::may_be_asked(std::uint32_t client) {
 /// Counts a client once in a round, however often the round looks at it.
 void server_machine::note_probe(std::uint32_t client, bool there) {
   ++probes_;
-  if (client >= probed_.size()) probed_.resize(client + std::size_t{1}, probe::none);
-  auto& before = probed_[client];
-  if (before == probe::none) ++report_.probed;
-  if (there && before != probe::available) ++report_.available;
-  before = std::max(before, there ? probe::available : probe::away);
+  if (client >= probed_.size())
+    for (auto* of : {&probed_, &reached_}) of->resize(std::max(client, e_.participants->training().back()) + 1);
+  if (!probed_[client]) ++report_.probed;
+  probed_[client] = true;
+  if (!there || reached_[client]) return;
+  ++report_.available;
+  reached_[client] = true;
 }
 
 std::vector<std::uint32_t> server_machine::choose(std::size_t count) {

@@ -193,6 +193,8 @@ class server_machine {
   [[nodiscard]] const server_state& state() const { return state_; }
   /// What is to be evaluated: the last model; at the end of a run, once more the best one where another is that.
   [[nodiscard]] model_version under_test() const { return reviewing_ ? state_.chosen() : state_.last(); }
+  /// Whether a round ends with all of its tasks and not before: synchronous, without deadline and over-selection.
+  [[nodiscard]] bool waits_for_every_task() const;
   /// As of the last closed round, between rounds. Where clients are routed tasks may have ended since: they are open in
   /// it, for no round has reported their ends.
   [[nodiscard]] server_state snapshot() const;
@@ -237,7 +239,6 @@ class server_machine {
   void after_settling(server_effects& out);
   void tell_over(server_effects& out);
   void judge_held(const std::set<task_id>& holding, server_effects& out);
-  [[nodiscard]] bool waits_for_every_task() const;
   [[nodiscard]] bool is_closing(std::uint32_t aggregator) const;
   [[nodiscard]] bool lost_with_its_node(const task_id& id) const;
   void give_to(std::uint32_t aggregator, const task_id& id);
@@ -255,7 +256,8 @@ class server_machine {
 
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
   void conclude(server_effects& out);
-  void give_up();
+  void give_up(const std::string& why);
+  [[nodiscard]] round_facts take_facts();
   void mix_in_base(aggregate& round) const;
   [[nodiscard]] std::optional<attention_weights> weigh_updates() const;
   [[nodiscard]] bool clients_wait() const;
@@ -275,6 +277,7 @@ class server_machine {
   std::vector<std::vector<std::uint32_t>> dealt_;  ///< clients of each aggregator in this round; synchronous
   std::vector<std::vector<settlement>> told_;      ///< by aggregator: updates it said it folded in its share
   std::vector<settlement> merged_;                 ///< of this round, in partials that were merged
+  std::vector<update_size> oversized_;             ///< of this round: updates that an adaptive limit refused
   std::vector<bool> begun_;                        ///< by aggregator: it has, or had, a share of this round
   std::vector<bool> asked_;                        ///< to close it
   std::vector<bool> answered_;
@@ -284,11 +287,11 @@ class server_machine {
   std::size_t goal_ = 0;           ///< folded updates that close the round
   bool dealt_out_ = false;         ///< the round's shares are under way
   bool closing_ = false;
-  bool all_ended_ = false;    ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
-  std::uint32_t looks_ = 0;   ///< for clients, in this round
-  std::uint64_t probes_ = 0;  ///< clients looked at in this round, as often as they were
-  enum class probe : std::uint8_t { none, away, available };
-  std::vector<probe> probed_;  ///< by client, in this round
+  bool all_ended_ = false;     ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
+  std::uint32_t looks_ = 0;    ///< for clients, in this round
+  std::uint64_t probes_ = 0;   ///< clients looked at in this round, as often as they were
+  std::vector<bool> probed_;   ///< by client, in this round: looked at
+  std::vector<bool> reached_;  ///< and could be asked at one of the looks
   bool resting_ = false;       ///< the last look met clients that only pace steering keeps away
   virtual_time round_began_ = 0;
   // Where clients are routed:

@@ -60,6 +60,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     case outcome::rejected:
       ++counts.rejected[static_cast<std::size_t>(one.why)];
       report_.refused.push_back({{one.id.client, one.id.attempt}, one.why});
+      if (one.size != update_size{}) oversized_.push_back(one.size);
       break;
     case outcome::late: ++counts.late, ++report_.late; break;
     case outcome::surplus: ++counts.surplus, ++report_.surplus; break;

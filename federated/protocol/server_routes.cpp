@@ -38,7 +38,6 @@ bool server_machine::begin_share(std::uint32_t aggregator) {
   return true;
 }
 
-/// Whether nothing but the ends of all its tasks closes a round.
 bool server_machine::waits_for_every_task() const {
   return routed_ && !is_async() && how().deadline == 0 && how().over_selection <= 1.0;
 }

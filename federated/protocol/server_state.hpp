@@ -1,6 +1,7 @@
 // Everything a server must remember to go on as if it had never stopped.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "federated/private_store.hpp"
 #include "federated/protocol/accounting.hpp"
 #include "federated/protocol/known_stores.hpp"
+#include "federated/update_size.hpp"
 #include "models/parameters.hpp"
 
 namespace furlong::federated::protocol {
@@ -73,6 +75,21 @@ struct model_version {
   const models::shared_parameters& model;
 };
 
+/// The model of an earlier version, and the limits of updates that start from it.
+struct earlier_model {
+  models::shared_parameters model;
+  update_limits limits;
+};
+
+/// Values that a loss had when it was first known, and how the run failed by it.
+struct loss_watch {
+  std::optional<double> training;                   ///< median over the clients of the first version that had any
+  std::array<std::optional<double>, 3> evaluation;  ///< of the groups, by number
+  std::string diverged;                             ///< what did; empty: nothing has
+
+  friend bool operator==(const loss_watch&, const loss_watch&) = default;
+};
+
 /// The content of a checkpoint. Random streams are keyed, so none are stored.
 struct server_state {
   std::uint64_t run = 0;       ///< the run's id: a checkpoint of another scenario is refused
@@ -84,9 +101,11 @@ struct server_state {
   optimizer_state optimizer;
   std::vector<double> reference;  ///< the aggregation rule's constants for the next round
   accounting counts;
-  std::vector<open_task> open;                                      ///< by client
-  std::map<std::uint64_t, models::shared_parameters> started_from;  ///< models of the versions that open tasks need
-  std::shared_ptr<participation_ledger> ledger;                     ///< shared with the machine that writes it
+  std::vector<open_task> open;                          ///< by client
+  std::map<std::uint64_t, earlier_model> started_from;  ///< of the versions that open tasks need
+  size_history sizes;                                   ///< of the updates of closed versions
+  loss_watch losses;
+  std::shared_ptr<participation_ledger> ledger;  ///< shared with the machine that writes it
   simulation_state simulation;
   std::optional<virtual_time> target_reached;  ///< when evaluation.target was first reached
   std::uint64_t target_version = 0;            ///< and the version that did

@@ -72,13 +72,15 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
     if (const auto& event = e.settings.events[i]; !event.at_round && !happened_[i])
       entries_.push({from_seconds(event.seconds), entry_kind::event, 0, i, 0, 0});
   std::unordered_map<std::uint64_t, broadcast_ptr> models;
-  for (auto& [version, model] : start.started_from)
-    models[version] = std::make_shared<const broadcast>(broadcast{start.run, version, std::move(model), {}});
+  for (auto& [version, from] : start.started_from)
+    models[version] =
+        std::make_shared<const broadcast>(broadcast{start.run, version, std::move(from.model), {}, from.limits});
   for (const auto& open : server_.open_tasks()) {
-    aggregators_[open.aggregator].restore(open);
+    const auto& from = models[open.id.version];  // null: it needs none any more
+    aggregators_[open.aggregator].restore(open, from ? from->limits : update_limits{});
     const auto what = std::ranges::find(past_.tasks, open.id, &protocol::simulated_task::id);
     if (what == past_.tasks.end()) continue;
-    auto made = new_task(*what, open.aggregator, models[open.id.version]);  // null: it needs none any more
+    auto made = new_task(*what, open.aggregator, from);
     made.closed = open.closed;
     schedule_task(tasks_.emplace(open.id.client, std::move(made)).first->second);
   }

@@ -120,6 +120,9 @@ std::vector<store_problem> scan_manifest(const environment& env, const database_
 }
 
 result<file_ends> file_ends_of(const environment& env, const database_place& place) {
+  const auto removed = fail(error::kind::data, place.name, "its files were removed while it was in use",
+                            "restore the store from a copy, or start the run anew");
+  if (!is_there(place.folder / "CURRENT")) return removed;
   const auto name = manifest_name(env, place);
   if (!name) return tl::unexpected(name.error());
   const auto logs = logs_of(place);
@@ -132,6 +135,7 @@ result<file_ends> file_ends_of(const environment& env, const database_place& pla
     ends.log = number_of(logs->back());
     ends.log_bytes = fs::file_size(logs->back(), failed);
   }
+  if (failed == std::errc::no_such_file_or_directory) return removed;
   if (failed) return fail(error::kind::runtime, place.name, "cannot look at its files: " + failed.message());
   return ends;
 }

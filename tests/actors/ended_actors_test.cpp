@@ -169,7 +169,8 @@ BOOST_AUTO_TEST_CASE(a_session_that_was_never_ready_ends_when_its_node_comes_aga
   BOOST_TEST(on.channel->heard<protocol::farewell>(1, on.e.parts.shared) == 1U);
   BOOST_TEST(on.channel->is_closed());
   // One that is ready stays, until another one is too.
-  caf::anon_send(gateway, session_frame{2, frame_of(protocol::ready{on.e.run})});
+  caf::anon_send(
+      gateway, session_frame{2, frame_of(protocol::ready{on.e.run, {}, federated::protocol::sizes_of(on.e, {0, 23})})});
   const auto third = std::make_shared<listening_channel>();
   stage::hello(gateway, third, 3);
   BOOST_TEST(third->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);

@@ -22,7 +22,7 @@ using tests::patience;
 
 namespace {
 
-/// A store in memory that can hold up who reads a client's values, and remembers what of it is durable.
+/// A store in memory that can hold up who reads a client's values, and remembers what of it is on record.
 class watched_store final : public storage::memory_store {
  public:
   using memory_store::memory_store;
@@ -38,9 +38,9 @@ class watched_store final : public storage::memory_store {
     state_.change([&] { kept_[client] = version; });
     return done;
   }
-  result<void> sync() override {
-    state_.change([&] { durable_ = kept_; });
-    return {};
+  result<federated::store_save> save(std::uint64_t /*version*/) override {
+    state_.change([&] { on_record_ = kept_; });
+    return federated::store_save{};
   }
 
   void hold_up(std::optional<std::uint32_t> client) {
@@ -49,10 +49,10 @@ class watched_store final : public storage::memory_store {
   bool is_read(std::uint32_t client) {
     return state_.wait([&] { return readers_.contains(client); });
   }
-  /// Versions of the values that a crash of the machine would leave, by client.
-  std::map<std::uint32_t, std::uint64_t> durable() {
+  /// Versions of the values that whoever opens the store later has, or else an error, by client.
+  std::map<std::uint32_t, std::uint64_t> on_record() {
     std::map<std::uint32_t, std::uint64_t> now;
-    state_.change([&] { now = durable_; });
+    state_.change([&] { now = on_record_; });
     return now;
   }
   bool keeps(std::uint32_t client) {
@@ -65,7 +65,7 @@ class watched_store final : public storage::memory_store {
   std::optional<std::uint32_t> held_up_;
   std::map<std::uint32_t, std::size_t> readers_;
   std::map<std::uint32_t, std::uint64_t> kept_;
-  std::map<std::uint32_t, std::uint64_t> durable_;
+  std::map<std::uint32_t, std::uint64_t> on_record_;
   std::atomic<bool> fails_{false};
 };
 
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_n
   one.say_model(0);
   one.assign(0, {{3, 0}});
   BOOST_REQUIRE(one.hears<wire::update_view>());
-  BOOST_TEST(one.store->durable().empty());
+  BOOST_TEST(one.store->on_record().empty());
   one.judge(0, 3, protocol::verdict_kind::taken);
   BOOST_REQUIRE(one.store->keeps(3));
   one.say_model(1);
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_n
   one.judge(1, 3, protocol::verdict_kind::durable);
   one.say(protocol::farewell{"the run is over", true});
   BOOST_REQUIRE(one.end());
-  BOOST_TEST(one.store->durable().at(3) == 1U);
+  BOOST_TEST(one.store->on_record().at(3) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_denied_node_does_not_come_again) {
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_new_life_of_the_run_finds_the_store_closed_while_clients_
   BOOST_TEST(!one.hears<protocol::evaluation_scores>(1, std::chrono::milliseconds(200)));
 }
 
-BOOST_AUTO_TEST_CASE(what_a_model_has_is_kept_and_durable_when_the_run_ends_while_a_worker_is_busy) {
+BOOST_AUTO_TEST_CASE(what_a_model_has_is_kept_and_on_record_when_the_run_ends_while_a_worker_is_busy) {
   node_at_work one;
   one.welcome();
   one.say_model(0);
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(what_a_model_has_is_kept_and_durable_when_the_run_ends_whil
   BOOST_REQUIRE(end);
   BOOST_TEST(end->why == "the run is over");
   BOOST_TEST(!end->failure);
-  BOOST_TEST(one.store->durable().contains(3));
+  BOOST_TEST(one.store->on_record().contains(3));
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_while_a_node_makes_ready_ends_it) {

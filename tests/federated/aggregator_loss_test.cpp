@@ -1,5 +1,7 @@
 // Aggregators that are killed, stopped and cut off, at every moment of a run, flat and in trees: while the server and
-// the nodes live, a synchronous run that waits for every task ends as if nothing had happened.
+// the nodes live, a synchronous run that waits for every task ends as if nothing had happened, its evaluations
+// included.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <iostream>
@@ -17,7 +19,7 @@ namespace {
 /// How many schedules are run; FURLONG_LOSS_SCHEDULES asks for more.
 std::size_t schedules() {
   const char* asked = std::getenv("FURLONG_LOSS_SCHEDULES");
-  return asked == nullptr ? 2000 : std::strtoull(asked, nullptr, 10);
+  return asked == nullptr ? 10'000 : std::strtoull(asked, nullptr, 10);
 }
 
 /// Synchronous rounds that wait for every task, with all kinds of algorithms, rules, commits, failures and trees.
@@ -33,6 +35,8 @@ plan world(std::uint64_t seed) {
   how.over_selection = 1.0;
   how.deadline = how.selection_timeout = 0.0;
   how.min_reports = 1;
+  settings.evaluation.every = 1 + static_cast<std::uint32_t>(seed % 2);
+  settings.evaluation.keep_best = seed % 3 == 0;
   what.aggregators = 1 + static_cast<std::uint32_t>(seed % 6);
   settings.fan_in = seed % 2 == 0 ? 0 : 1 + static_cast<std::uint32_t>(seed / 2 % 2);
   return what;
@@ -43,6 +47,9 @@ std::string differences(const ending& undisturbed, const ending& seen) {
   const auto& counts = seen.counts;
   if (seen.ended == 0) text += " no end;";
   if (seen.model != undisturbed.model) text += " another model;";
+  const auto [now, before] = std::ranges::mismatch(seen.evaluations, undisturbed.evaluations);
+  if (now != seen.evaluations.end()) text += " " + *now + ";";
+  if (before != undisturbed.evaluations.end()) text += " not " + *before + ";";
   if (seen.version != undisturbed.version) text += " other rounds;";
   if (counts.folded != undisturbed.counts.folded) text += " " + std::to_string(counts.folded) + " folded;";
   if (counts.rejected != undisturbed.counts.rejected) text += " other rejections;";

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_clipped_update_is_within_the_servers_bound_and_a_longer_o
     settings.privacy.clip = std::pow(10.0, static_cast<double>(stream.uniform(-9.0F, -2.0F)));
     const auto e = tests::make_experiment(settings, clients, {}, {});
     const auto verdict = [&](const federated::client_update& update) {
-      return federated::validate(update, *e.parts.shared, settings.aggregation, federated::longest_update(settings));
+      return federated::validate(update, *e.parts.shared, settings.aggregation, {federated::longest_update(settings)});
     };
     outcome clipped(e, 9, trial);
     BOOST_TEST(norm(clipped.update.change) > settings.privacy.clip * 0.999);
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(what_clients_add_after_clipping_is_not_bounded_by_it) {
   const auto verdict = [&] {
     const auto e = tests::make_experiment(settings, clients, {}, {});
     return federated::validate(outcome(e, 9).update, *e.parts.shared, settings.aggregation,
-                               federated::longest_update(settings));
+                               {federated::longest_update(settings)});
   };
   BOOST_TEST(!verdict());
   settings.aggregation.noise_at = federated::noise_place::server;
@@ -347,7 +347,7 @@ void check_server_noise(const federated::run_settings& settings, double deviatio
     round.change = models::shared_parameters(e.parts.shared);
     round.count = count;
     federated::round_report report;
-    federated::close_round(e, state, optimizer, round, report);
+    federated::close_round(e, state, optimizer, round, report, federated::round_facts(e));
     return state.model;
   };
   const auto model = draw(3, 8);

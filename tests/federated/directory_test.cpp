@@ -79,8 +79,11 @@ BOOST_AUTO_TEST_CASE(it_knows_how_long_those_that_are_away_are_expected) {
   who.saw({0, 2}, 300);
   who.detach(a, {0, 2}, 400);
   BOOST_TEST(who.expected_until(1) == 900);  // what was told late does not count for less
-  who.forget_absent();
+  who.begin(500, 20);
   BOOST_TEST(who.expected_until(1) == 0);
+  BOOST_TEST(who.expected_until(4) == 320);  // does not train
+  who.begin(320, 10);
+  BOOST_TEST(who.expected_until(4) == 0);
   BOOST_REQUIRE(who.attach(a, {0, 2}, 7));
   who.detach(a, {0, 2}, 400, true);
   BOOST_TEST(who.expected_until(1) == 1000);

@@ -65,7 +65,7 @@ struct on_clients {
     }
     auto round = sum->report();
     federated::round_report report;
-    federated::close_round(e, state, optimizer, round, report);
+    federated::close_round(e, state, optimizer, round, report, federated::round_facts(e));
   }
 };
 
@@ -115,7 +115,7 @@ struct on_server {
     check_z(round, delta, weights, total);
     federated::round_report report;
     const auto before = state.model;
-    federated::close_round(e, state, optimizer, round, report);
+    federated::close_round(e, state, optimizer, round, report, federated::round_facts(e));
     for (const char* table : own_names) {  // eq. 7: the rows of users who did not train stay, whatever the optimizer
       const auto t = e.parts.shared->find(table).value();
       std::ranges::copy(before.tensor(t), state.model.tensor(t).begin());

@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_is_there_and_does_not_report_is_not_waited_for_
 
 using federated::group;
 
-BOOST_AUTO_TEST_CASE(scores_come_from_nodes_that_were_asked_or_are_empty) {
+BOOST_AUTO_TEST_CASE(scores_come_from_nodes_that_were_asked_or_are_missing) {
   gateway one;
   one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out);
   one.out.clear();
@@ -247,18 +247,24 @@ BOOST_AUTO_TEST_CASE(scores_come_from_nodes_that_were_asked_or_are_empty) {
   BOOST_REQUIRE(missing.size() == 1U);
   BOOST_TEST(missing[0].version == 3U);
   BOOST_TEST(missing[0].each.at(0).client == 11U);
+  BOOST_TEST(missing[0].unscored);
   // What another node was asked is not its to answer.
   BOOST_TEST(one.scored(1, 3, {{group::seen, 1, {}}, {group::seen, 6, {}}}));
   const auto passed = one.take<evaluation_scores>();
   BOOST_REQUIRE(passed.size() == 1U);
   BOOST_REQUIRE(passed[0].each.size() == 1U);
   BOOST_TEST(passed[0].each[0].client == 1U);
+  BOOST_TEST(!passed[0].unscored);
+  // Only an aggregator says that it does not reach a client: its parent asks again.
+  BOOST_TEST(!one.machine.on_scores(1, {3, {{group::seen, 2, {}}}, true}, one.out).has_value());
+  BOOST_TEST(one.out.empty());
   // A node that is lost, or replaced, has nothing more to say: nobody waits for it.
   one.machine.on_session_lost(2, 0, one.out);
   const auto lost = one.take<evaluation_scores>();
   BOOST_REQUIRE(lost.size() == 1U);
   BOOST_TEST(lost[0].version == 3U);
   BOOST_TEST(lost[0].each.at(0).client == 6U);
+  BOOST_TEST(lost[0].unscored);
   one.machine.on_hello(4, {"test", {0, 4}, 0, {}, ""}, 0, one.out);
   const auto replaced = one.take<evaluation_scores>();
   BOOST_REQUIRE(replaced.size() == 1U);
@@ -312,6 +318,41 @@ BOOST_AUTO_TEST_CASE(wakes_do_not_pile_up) {
     BOOST_TEST(due.size() <= 2U);
   }
   BOOST_TEST(!due.empty());  // the tasks are open still
+}
+
+BOOST_AUTO_TEST_CASE(an_update_may_weigh_as_much_as_its_node_declared_examples) {
+  gateway one;
+  one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out, std::vector<client_sizes>(5, {40, 0, 3, 0}));
+  one.share(0, {6, 7}, false);
+  for (const auto& [client, weight] : {std::pair(6U, 40U), std::pair(7U, 41U)}) {
+    one.take<settled>();
+    auto update = one.update(one.task(0, client));
+    update.weight = weight;
+    one.machine.on_update(2, update, 0, one.out);
+    const auto told = one.take<settled>();
+    BOOST_REQUIRE(told.size() == 1U);
+    const auto& end = told[0].each.at(0);
+    BOOST_TEST((end.what == (weight <= 40 ? outcome::folded : outcome::rejected)));
+    if (weight > 40) BOOST_TEST((end.why == federated::rejection::weight_bound));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(scores_of_more_predictions_than_the_node_declared_are_not_believed) {
+  gateway one;
+  one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out, std::vector<client_sizes>(5, {40, 2, 3, 0}));
+  using federated::group;
+  const auto claims = [](group in, std::uint64_t examples) {
+    federated::scored_client score{in, 5, {}};
+    score.score.examples = examples;
+    return score;
+  };
+  for (const auto& [in, most] :
+       {std::pair(group::validation, 2U), std::pair(group::seen, 3U), std::pair(group::unseen, 0U)}) {
+    one.ask(3, {{in, 5}});
+    BOOST_TEST(!one.scored(2, 3, {claims(in, most + 1)}));
+    BOOST_TEST(!one.scored(2, 3, {claims(in, std::uint64_t{1} << 40U)}));
+    BOOST_TEST(one.scored(2, 3, {claims(in, most)}));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(losses_further_down_are_passed_on) {
   BOOST_TEST((lost.at(0).open == tasks{one.task(7)}));
 }
 
-BOOST_AUTO_TEST_CASE(scores_come_from_where_clients_are_or_are_empty) {
+BOOST_AUTO_TEST_CASE(scores_come_from_where_clients_are_or_are_missing) {
   relay one;
   using federated::group;
   const evaluation_down asked{one.model(2),
@@ -224,6 +224,7 @@ BOOST_AUTO_TEST_CASE(scores_come_from_where_clients_are_or_are_empty) {
   const auto effects = one.out;
   const auto missing = one.up<evaluation_scores>();
   BOOST_TEST(missing.at(0).each.at(0).client == 20U);
+  BOOST_TEST(missing.at(0).unscored);
   one.out = effects;
   BOOST_TEST(one.down<evaluation_down>().at(1).at(0).clients.size() == 2U);
   evaluation_scores got{2, {}};
@@ -234,10 +235,12 @@ BOOST_AUTO_TEST_CASE(scores_come_from_where_clients_are_or_are_empty) {
   const auto passed = one.up<evaluation_scores>();
   BOOST_REQUIRE(passed.at(0).each.size() == 1U);
   BOOST_TEST(passed.at(0).each[0].score.examples == 3U);
+  BOOST_TEST(!passed.at(0).unscored);
   one.machine.on_child_lost(1, one.out);
   const auto rest = one.up<evaluation_scores>();
   BOOST_TEST(rest.at(0).each.size() == 1U);
   BOOST_TEST((rest.at(0).each[0].in == group::unseen));
+  BOOST_TEST(rest.at(0).unscored);
 }
 
 BOOST_AUTO_TEST_CASE(scores_of_an_evaluation_that_is_over_go_nowhere) {

@@ -1,15 +1,12 @@
-// What a server refuses to believe of its aggregators, and an aggregator of its clients; one event at a time.
+// What a server refuses to believe of its aggregators; one event at a time.
 #include "federated/protocol/server_machine.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "federated/protocol/aggregator_machine.hpp"
-#include "federated/round.hpp"
+#include "federated/protocol/is_over.hpp"
 #include "federated/validation.hpp"
-#include "tests/support/experiments.hpp"
-#include "tests/support/ratings_population.hpp"
-#include "tests/support/updates.hpp"
+#include "tests/federated/open_round.hpp"
 
 using namespace furlong;
 using federated::outcome;
@@ -17,57 +14,7 @@ using federated::partial_aggregate;
 using federated::rejection;
 using federated::task_id;
 using namespace furlong::federated::protocol;
-
-namespace {
-
-federated::experiment two_aggregators(federated::aggregation_settings rule = {}) {
-  federated::run_settings settings;
-  settings.aggregation = rule;
-  settings.rounds = 3;
-  settings.participation.per_round = 8;
-  settings.aggregators = 2;
-  return tests::make_experiment(settings, tests::make_ratings(12), {}, {});
-}
-
-/// A round that has just begun.
-struct open_round {
-  federated::experiment e;
-  server_machine server{e, federated::initial_state(e)};
-  std::vector<assign> shares;
-
-  explicit open_round(federated::aggregation_settings rule = {}) : e(two_aggregators(rule)) {
-    BOOST_REQUIRE(std::holds_alternative<proceed>(server.start().at(0)));
-    for (auto& effect : server.on_proceed()) shares.push_back(std::get<assign>(effect));
-    BOOST_REQUIRE(shares.size() == 2U);
-  }
-  /// What aggregator `a` answers when each of its clients reports a random update of values below `size`.
-  [[nodiscard]] send_partial answer(std::uint32_t a, float size = 1.0F) const {
-    aggregator_machine machine(e, a, 100, notices::with_partial);
-    aggregator_effects out;
-    machine.on_assignment(shares[a].from, shares[a].tasks, true, out);
-    models::random_stream stream(a, models::purpose::test);
-    for (const auto& task : shares[a].tasks) {
-      auto update = tests::random_update(stream, e.parts.shared, size);
-      update.id = task;
-      BOOST_REQUIRE(!machine.on_update(update, out));
-    }
-    return std::get<send_partial>(out.back());
-  }
-  void tell(std::uint32_t a) { BOOST_TEST(server.on_settled(a, answer(a).settled, 0).empty()); }
-  /// Both aggregators tell and send, and the next round begins.
-  std::vector<assign> next(float size) {
-    for (const std::uint32_t a : {0U, 1U}) {
-      const auto sent = answer(a, size);
-      BOOST_TEST(server.on_settled(a, sent.settled, 0).empty());
-      BOOST_REQUIRE(server.on_partial(sent.partial, 0));
-    }
-    std::vector<assign> given;
-    for (auto& effect : server.on_proceed()) given.push_back(std::get<assign>(effect));
-    return given;
-  }
-};
-
-}  // namespace
+using tests::open_round;
 
 BOOST_AUTO_TEST_SUITE(server_machines)
 
@@ -157,70 +104,118 @@ BOOST_AUTO_TEST_CASE(claims_of_updates_that_are_not_folded_are_not_believed) {
   BOOST_TEST(ledger[told.settled.at(2).id.client].loss > 0.0F);
 }
 
-BOOST_AUTO_TEST_SUITE_END()
+namespace {
 
-BOOST_AUTO_TEST_SUITE(aggregator_machines)
-
-BOOST_AUTO_TEST_CASE(an_update_that_claims_too_many_examples_is_refused_and_counts_few) {
-  const open_round round;
-  aggregator_machine machine(round.e, 0, 100, notices::at_once);
-  aggregator_effects out;
-  machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-  models::random_stream stream(5, models::purpose::test);
-  auto update = tests::random_update(stream, round.e.parts.shared);
-  update.id = round.shares[0].tasks[0];
-  update.examples = UINT64_MAX;
-  BOOST_TEST((machine.on_update(update, out).value() == rejection::weight_bound));
-  const auto& told = std::get<report_settled>(out.back());
-  BOOST_TEST(told.settled.at(0).examples == federated::most_examples);
-}
-
-BOOST_AUTO_TEST_CASE(an_update_that_is_longer_than_clipping_leaves_it_is_refused) {
-  open_round round;
-  round.e.settings.privacy.clip = 1.0;
-  for (const auto& [norm, fits] : {std::pair(3.0F, false), std::pair(1.001F, false), std::pair(1.0F, true)}) {
-    aggregator_machine machine(round.e, 0, 100, notices::at_once);
-    aggregator_effects out;
-    machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-    auto update = tests::dense_update(round.shares[0].tasks[0], round.e.parts.shared);
-    // Over two tensors, so that neither is too long by itself.
-    update.change.values.front() = 0.6F * norm;
-    update.change.values.back() = 0.8F * norm;
-    const auto refused = machine.on_update(update, out);
-    BOOST_TEST(refused.has_value() == !fits);
-    const auto& told = std::get<report_settled>(out.back()).settled.at(0);
-    BOOST_TEST((told.what == (fits ? federated::outcome::folded : federated::outcome::rejected)));
-    if (!fits) BOOST_TEST((told.why == rejection::norm_bound));
+/// Ends the round with what the aggregators answer, the first one's changed by `change`. What the server says to the
+/// last partial.
+server_effects end_round(open_round& round, const std::function<void(std::vector<federated::settlement>&)>& change) {
+  server_effects last;
+  for (const std::uint32_t a : {0U, 1U}) {
+    auto sent = round.answer(a);
+    if (a == 0) change(sent.settled);
+    BOOST_TEST(round.server.on_settled(a, sent.settled, 0).empty());
+    auto told = round.server.on_partial(sent.partial, 0);
+    BOOST_REQUIRE(told);
+    last = std::move(*told);
   }
+  return last;
 }
 
-BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
-  const open_round round;
-  const auto& share = round.shares[0];
-  aggregator_machine machine(round.e, 0, 2, notices::with_partial);
+const federated::round_report& report_in(const server_effects& effects) {
+  for (const auto& effect : effects)
+    if (const auto* closed = std::get_if<round_closed>(&effect)) return closed->report;
+  throw std::logic_error("no round was closed");
+}
+
+void begin_next(open_round& round) {
+  round.shares.clear();
+  for (auto& effect : round.server.on_proceed()) round.shares.push_back(std::get<assign>(effect));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(limits_follow_the_updates_of_closed_versions) {
+  open_round round;
+  BOOST_TEST((round.shares[0].from->limits == federated::update_limits{}));
+  BOOST_TEST(!report_in(end_round(round, [](auto&) {})).gave_up);
+  begin_next(round);
+  const auto& limits = round.shares[0].from->limits;
+  BOOST_TEST(limits.norm != 0);
+  BOOST_TEST(limits.weight == 0);  // the server knows how many examples its clients have
+  BOOST_TEST((limits == round.server.state().sizes.limits()));
+  BOOST_TEST(round.server.state().sizes.recent().norms.total() == 8U);
+
+  federated::aggregation_settings fixed;
+  fixed.adaptive_bound = false;
+  open_round other(fixed);
+  end_round(other, [](auto&) {});
+  begin_next(other);
+  BOOST_TEST((other.shares[0].from->limits == federated::update_limits{}));
+}
+
+BOOST_AUTO_TEST_CASE(a_round_with_an_outlier_is_abandoned_when_no_limit_was_known) {
+  const auto enlarge = [](auto& settled) { settled[0].size.norm = 255; };
+  open_round round;
+  const auto before = federated::initial_model(round.e);
+  const auto effects = end_round(round, enlarge);
+  const auto& report = report_in(effects);
+  BOOST_TEST(report.gave_up);
+  BOOST_TEST(report.abandoned == 8U);
+  BOOST_TEST(report.folded == 0U);
+  BOOST_TEST(tests::same_bits(round.server.state().model.values(), before.values()));
+  const auto& event = std::get<note>(effects.front()).event;
+  BOOST_TEST(event.what == "round-abandoned");
+  BOOST_TEST(event.detail == federated::outlier_text);
+  begin_next(round);
+  BOOST_TEST(round.shares[0].from->limits.norm != 0);
+  BOOST_TEST(round.shares[0].from->limits.norm < 255);
+  BOOST_TEST(!report_in(end_round(round, enlarge)).gave_up);  // now its aggregator judges
+
+  federated::aggregation_settings fixed;
+  fixed.adaptive_bound = false;
+  open_round other(fixed);
+  BOOST_TEST(!report_in(end_round(other, enlarge)).gave_up);
+}
+
+// Else a limit that is too low for all would stay so for good.
+BOOST_AUTO_TEST_CASE(updates_that_a_limit_refused_count_for_the_next_limit) {
+  open_round round;
+  const auto told = round.answer(0).settled;
+  auto rejected = told;
+  for (auto& one : rejected) {
+    one.what = outcome::rejected;
+    one.why = rejection::norm_bound;
+    one.size.norm = 200;
+  }
+  static_cast<void>(round.server.on_settled(0, rejected, 0));
+  aggregator_machine machine(round.e, 0, 100, notices::with_partial);
   aggregator_effects out;
-  models::random_stream stream(5, models::purpose::test);
-  auto update = tests::random_update(stream, round.e.parts.shared);
-  const auto told = [&](federated::task_id id) {
-    update.id = id;
-    return machine.on_update(update, out).value();
-  };
-  BOOST_TEST((told({round.e.run, 0, share.tasks[0].client, 0}) == rejection::unknown_task));  // before any assignment
-  machine.on_assignment(share.from, share.tasks, true, out);
-  BOOST_TEST(out.size() == 2U);  // the window
-  out.clear();
-  BOOST_TEST((told({round.e.run + 1, 0, share.tasks[0].client, 0}) == rejection::unknown_task));
-  BOOST_TEST((told({round.e.run, 1, share.tasks[0].client, 0}) == rejection::stale_version));
-  BOOST_TEST((told({round.e.run, 0, share.tasks[0].client, 1}) == rejection::unknown_task));
-  BOOST_TEST((told({round.e.run, 0, share.tasks[3].client, 0}) == rejection::unknown_task));  // not started yet
-  BOOST_TEST((told({round.e.run, 0, round.shares[1].tasks[0].client, 0}) == rejection::unknown_task));
-  BOOST_TEST(out.empty());
-  update.id = {round.e.run, 0, share.tasks[0].client, 0};
-  BOOST_TEST(!machine.on_update(update, out));
-  BOOST_TEST(out.size() == 1U);  // one place in the window is free
-  BOOST_TEST((machine.on_update(update, out).value() == rejection::duplicate));
-  machine.on_failure(update.id, out);
-  BOOST_TEST(out.size() == 1U);
+  machine.on_assignment(round.shares[0].from, {}, true, out);
+  BOOST_REQUIRE(round.server.on_partial(std::get<send_partial>(out.back()).partial, 0));
+  const auto sent = round.answer(1);
+  static_cast<void>(round.server.on_settled(1, sent.settled, 0));
+  BOOST_REQUIRE(round.server.on_partial(sent.partial, 0));
+  BOOST_TEST(round.server.state().sizes.recent().norms.total() == 8U);
+  BOOST_TEST(round.server.state().sizes.recent().norms.by_level()[200] == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(a_median_training_loss_that_grew_too_much_ends_the_run) {
+  for (const auto& [liars, diverges] : {std::pair(4U, false), std::pair(5U, true)}) {
+    open_round round;
+    const auto tell_losses = [&round](std::uint32_t high) {
+      for (const std::uint32_t a : {0U, 1U}) {
+        auto sent = round.answer(a);
+        for (auto& one : sent.settled) one.loss = high > 0 && high-- > 0 ? 501.0 : 0.5;
+        static_cast<void>(round.server.on_settled(a, sent.settled, 0));
+        BOOST_REQUIRE(round.server.on_partial(sent.partial, 0));
+      }
+      return round.server.state().losses;
+    };
+    BOOST_TEST(tell_losses(0).training.value() == 0.5);
+    begin_next(round);
+    BOOST_TEST(tell_losses(liars).diverged.empty() == !diverges);
+    BOOST_TEST(is_over(round.e.settings, round.server.state()) == diverges);
+  }
 }
 
 // By then its client may be at work on the next one.
@@ -255,41 +250,6 @@ BOOST_AUTO_TEST_CASE(fedatts_constants_of_the_next_round_follow_this_one) {
   BOOST_TEST(*std::ranges::max_element(reference) > 0.0);  // as it was in the first round
   BOOST_TEST((reference == round.server.state().reference));
   BOOST_TEST((reference == given.at(1).from->reference));
-}
-
-BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
-  const open_round round;
-  aggregator_machine machine(round.e, 0, 10, notices::with_partial);
-  aggregator_effects out;
-  machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-  models::random_stream stream(5, models::purpose::test);
-  auto update = tests::random_update(stream, round.e.parts.shared);
-  update.id = {round.e.run, 0, round.shares[0].tasks[0].client, 0};
-  BOOST_TEST(!machine.on_update(update, out));
-  out.clear();
-  auto next = std::make_shared<federated::broadcast>(*round.shares[0].from);
-  next->version = 1;
-  machine.on_assignment(next, {{round.e.run, 1, round.shares[0].tasks[1].client, 0}}, true, out);
-  BOOST_TEST((machine.on_update(update, out).value() == rejection::stale_version));
-  update.id = {round.e.run, 1, round.shares[0].tasks[1].client, 0};
-  update.weight = 77;
-  BOOST_TEST(!machine.on_update(update, out));
-  const auto& partial = std::get<send_partial>(out.back()).partial;
-  BOOST_TEST(partial.weight == 77U);
-  BOOST_TEST(partial.folded.size() == 1U);
-  BOOST_TEST(partial.version == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
-  const open_round round;
-  aggregator_machine machine(round.e, 1, 10, notices::with_partial);
-  aggregator_effects out;
-  machine.on_assignment(round.shares[1].from, {}, true, out);
-  BOOST_REQUIRE(out.size() == 1U);
-  const auto& partial = std::get<send_partial>(out.front()).partial;
-  BOOST_TEST(partial.aggregator == 1U);
-  BOOST_TEST(partial.folded.empty());
-  BOOST_TEST(partial.weight == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

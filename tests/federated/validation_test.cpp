@@ -113,6 +113,81 @@ BOOST_AUTO_TEST_CASE(weights_bound_only_the_rule_that_they_weigh_in) {
   }
 }
 
+namespace {
+
+/// What is said of a good update of this length, under limits.
+std::optional<rejection> verdict_under(const federated::update_bounds& bounds, float length,
+                                       federated::update_size* size = nullptr) {
+  auto update = good_update();
+  for (auto& value : update.change.values) value *= length / 6.0F;  // 36 ones
+  return federated::validate(update, *shape, {}, bounds, size);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(adaptive_limits_judge_the_whole_update_and_include_their_level) {
+  const auto level = federated::level_of_square(16.0);
+  for (const auto length : {0.5F, 3.9F, 3.99F}) BOOST_TEST(!verdict_under({.limits = {.norm = level}}, length));
+  BOOST_TEST((verdict_under({.limits = {.norm = level}}, 4.01F) == rejection::norm_bound));
+  BOOST_TEST(!verdict_under({}, 4.01F));
+  const auto row = federated::level_of_square(5.0 * 9.0 / 36);
+  BOOST_TEST(!verdict_under({.limits = {.row = row}}, 2.99F));
+  BOOST_TEST((verdict_under({.limits = {.row = row}}, 3.3F) == rejection::norm_bound));
+  const auto three = federated::level_of_square(9.0);  // its weight
+  BOOST_TEST(!verdict_under({.limits = {.weight = three}}, 1.0F));
+  BOOST_TEST((verdict_under({.limits = {.weight = static_cast<federated::size_level>(three - 1)}}, 1.0F) ==
+              rejection::weight_bound));
+}
+
+BOOST_AUTO_TEST_CASE(the_size_is_told_of_updates_that_only_a_limit_refuses) {
+  federated::update_size size;
+  BOOST_TEST((verdict_under({.limits = {1, 1, 1}}, 3.99F, &size) == rejection::norm_bound));
+  BOOST_TEST(size.norm == federated::level_of_square(16.0));
+  BOOST_TEST(size.weight == federated::level_of_square(9.0));
+  // Of the tensors with a row for each feature or client the rows of "item" are the longest: five values.
+  BOOST_TEST(size.row == federated::level_of_square(5 * 3.99 * 3.99 / 36));
+  size = {};
+  BOOST_TEST((verdict_under({.longest = 3.0}, 3.99F, &size) == rejection::norm_bound));
+  BOOST_TEST((size == federated::update_size{}));
+  auto idle = good_update();
+  idle.weight = 0;
+  BOOST_TEST(!federated::validate(idle, *shape, {}, {.limits = {1, 1, 1}}, &size));
+  BOOST_TEST((size == federated::update_size{}));
+}
+
+BOOST_AUTO_TEST_CASE(a_weight_is_bounded_by_the_examples_that_the_client_has) {
+  BOOST_TEST(!verdict_under({.most_weight = 3}, 1.0F));
+  BOOST_TEST((verdict_under({.most_weight = 2}, 1.0F) == rejection::weight_bound));
+  federated::run_settings settings;
+  settings.client.epochs = 3;
+  settings.client.batch_size = 4;
+  BOOST_TEST(federated::most_weight(settings, 10) == 30U);
+  settings.client.max_steps = 2;
+  BOOST_TEST(federated::most_weight(settings, 10) == 8U);
+  settings.client.batch_size = 0;
+  BOOST_TEST(federated::most_weight(settings, 10) == 20U);
+  settings.algorithm = federated::algorithm_kind::fedsgd;
+  BOOST_TEST(federated::most_weight(settings, 10) == 10U);
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_that_no_training_has_is_refused) {
+  BOOST_TEST(!verdict([](auto& u) { u.loss_sum = 3e12; }));
+  BOOST_TEST((verdict([](auto& u) { u.loss_sum = 4e12; }) == rejection::not_finite));
+  BOOST_TEST((verdict([](auto& u) { u.loss_sum = 1e308; }) == rejection::not_finite));
+}
+
+BOOST_AUTO_TEST_CASE(scores_of_a_diverged_model_are_believed_and_those_that_cannot_be_are_not) {
+  using federated::implausible;
+  federated::client_score score;
+  score.examples = 5;
+  score.loss = score.squared_error = std::nan("");
+  BOOST_TEST(!implausible(score, models::objective::squared_error));
+  score.loss = HUGE_VAL;
+  BOOST_TEST(!implausible(score, models::objective::squared_error));
+  score.loss = score.squared_error = -1.0;
+  BOOST_TEST(implausible(score, models::objective::squared_error).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(every_reason_has_a_word_of_its_own) {
   std::vector<std::string_view> words;
   for (std::size_t i = 0; i < federated::rejection_count; ++i) {

@@ -20,6 +20,13 @@ BOOST_AUTO_TEST_CASE(doubles_up_to_the_longest_and_begins_again_after_a_success)
   BOOST_TEST(waits.next().count() == 100);
 }
 
+// A round without a deadline waits for the nodes of a server that was restarted several times.
+BOOST_AUTO_TEST_CASE(no_node_stays_away_for_more_than_ten_seconds) {
+  backoff waits([] { return std::nextafter(1.0, 0.0); }, backoff::bounds{});
+  for (int i = 0; i < 20; ++i) BOOST_TEST(waits.next() < std::chrono::seconds(10));
+  BOOST_TEST(waits.next() > std::chrono::seconds(9));
+}
+
 BOOST_AUTO_TEST_CASE(jitter_is_uniform_below_the_ceiling) {
   constexpr int draws = 2000;
   std::vector<double> shares;

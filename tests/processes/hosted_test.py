@@ -153,6 +153,15 @@ class Hosted(Case):
             self.assertIn("nowhere: there is no such folder", node.text())
             self.assertEqual(f.run("run", f.scenario, "--out", f.folder / "x", expect=USAGE).stderr.count("data.path"), 1)
 
+    def test_too_many_examples(self):
+        """Only the node knows how many examples its clients have: the scenario bounds what it may declare."""
+        with self.hosted(**{"algorithm.aggregation.max_weight": 5}) as f:
+            f.serve(operators=False)
+            node = self.host(f, 0)
+            self.assertNotEqual(node.wait(), 0)
+            self.assertRegex(node.text(), r"it declares for client \d+ .* more than algorithm.aggregation.max_weight = 5; "
+                             "give this node the data")
+
     def test_choosing_by_data(self):
         """A server that has no data does not begin to choose by it."""
         with self.hosted(**{"participation.policy": "weight"}) as f:

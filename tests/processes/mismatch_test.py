@@ -4,12 +4,13 @@
 usage: mismatch_test.py FURLONG [TEST...]
 """
 import json
+import os
 import shutil
 import unittest
 from pathlib import Path
 
 from case import LONG, QUICK, Case, main
-from federation import INTERRUPTED, MISSING, USAGE
+from federation import INTERRUPTED, MISSING, USAGE, wait_until
 
 LOWEST = "x86-64"
 HAS_LEVELS = " avx2 " in Path("/proc/cpuinfo").read_text()
@@ -141,6 +142,7 @@ class Mismatch(Case):
             why = (r"does not let this node in: this node has no private store for clients 50 to 99, which had one, and "
                    r"the model has updates that were made with it; name the --store .* --accept-state-loss")
             self.refused(f, 1, why)
+            f.wait_for_version(f.version() + 2)  # its tasks are not waited for longer than those of a lost node
             f.store(1).mkdir()
             self.refused(f, 1, why)
             at = f.processes["aggregator0"].wait_for(r"port (\d+)")[1]
@@ -150,7 +152,8 @@ class Mismatch(Case):
             shutil.rmtree(f.store(1))
             f.join(1, None, None, "--accept-state-loss")
             self.takes_part(f, 1, after=f.version())
-            lost = [line for line in f.lines(f.out / "events.jsonl") if line["event"] == "state_lost"]
+            lost = wait_until("the loss is on record", lambda: [
+                line for line in f.lines(f.out / "events.jsonl") if line["event"] == "state_lost"])
             self.assertEqual([line["clients"] for line in lost], [[50, 99]])
             # The next time it is its store.
             f.processes["node1"].kill()
@@ -192,6 +195,32 @@ class Mismatch(Case):
             self.refused(f, 1, "its private store is older than the model")
             shutil.rmtree(f.store(1))
             shutil.move(f.folder / "kept", f.store(1))
+            f.join(1)
+            self.takes_part(f, 1, after=f.version())
+            self.assertEqual(f.finish()["state_lost"], 0)
+
+    def test_damaged_store(self):
+        """What a node reported is on record in its store at once, and not only at the server's next checkpoint: where
+        some of it is gone the node is refused."""
+        with self.federation(settings=QUICK | {"checkpoint.every": 0}) as f:
+            f.start(aggregators=0)
+            f.wait_for_version(6)
+            f.processes["node1"].kill()
+            shutil.copytree(f.store(1), f.folder / "kept")
+
+            def damaged(pattern: str, change, why: str) -> None:
+                files = [one for one in f.store(1).glob(pattern) if one.stat().st_size > 0]
+                change(max(files, key=lambda one: one.name))
+                node = f.join(1)
+                self.assertEqual(node.wait(), MISSING, node.text())
+                self.assertRegex(node.text(), why)
+                shutil.rmtree(f.store(1))
+                shutil.copytree(f.folder / "kept", f.store(1))
+
+            half = "a log or the MANIFEST in .* was cut off, or is gone|damaged|unreadable"
+            damaged("shard-*/*.log", Path.unlink, "values are missing|is gone|missing")
+            damaged("shard-*/*.log", lambda log: os.truncate(log, log.stat().st_size // 2), half)
+            damaged("node.json", lambda record: os.truncate(record, 20), "node.json: is damaged")
             f.join(1)
             self.takes_part(f, 1, after=f.version())
             self.assertEqual(f.finish()["state_lost"], 0)

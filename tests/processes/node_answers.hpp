@@ -1,6 +1,7 @@
 // What a node answers that keeps to the protocol and does not train.
 #pragma once
 
+#include "federated/protocol/client_sizes.hpp"
 #include "federated/protocol/messages.hpp"
 #include "scenarios/node_scenario.hpp"
 #include "tests/processes/frame_session.hpp"
@@ -11,6 +12,14 @@ namespace furlong::tests {
 /// The run that a node is welcomed to, without data. Throws std::runtime_error.
 [[nodiscard]] inline federated::experiment experiment_of(const federated::protocol::welcome& got) {
   return must(tools::open_without_data(must(scenarios::parse_node_scenario(got.scenario)), got.facts));
+}
+
+/// What a node declares of its clients in a run whose data are not read from files. Throws std::runtime_error.
+[[nodiscard]] inline std::vector<federated::protocol::client_sizes> sizes_in(
+    const federated::protocol::welcome& got, const federated::protocol::client_range& clients) {
+  const auto opened = must(
+      tools::open_session(must(scenarios::parse_node_scenario(got.scenario)), tools::clients_are::on_nodes, clients));
+  return federated::protocol::sizes_of(opened.experiment, clients);
 }
 
 /// No scores for any of the clients asked for, so that the server waits for none.

@@ -110,7 +110,7 @@ class rogue {
         count("farewells", bye->why);
       } else if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
         learn(*welcome);
-        with.send(protocol::ready{welcome->run});
+        with.send(protocol::ready{welcome->run, {}, tests::sizes_in(*welcome, clients_)});
       } else if (const auto* given = std::get_if<protocol::assignment>(&got)) {
         for (const auto& one : given->tasks)
           if (!answer(with, *given, {given->run, given->version, one.client, one.attempt})) break;

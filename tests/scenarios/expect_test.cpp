@@ -322,6 +322,9 @@ BOOST_AUTO_TEST_CASE(what_has_no_effect_is_noted) {
   BOOST_TEST(notes({{"dropout.mean_pause", "5"}}) == "dropout.mean_pause has no effect: policy is \"abort\"\n");
   BOOST_TEST(notes({{"devices.classes", "[{mbit = 2}]"}, {"devices.speed.sigma", "0.1"}}) ==
              "devices.speed.sigma has no effect: devices.classes says how fast devices are\n");
+  BOOST_TEST(notes({{"devices.classes", "[{mbit = 2}]"}, {correlation + "speed_taste", "0.5"}}) ==
+             correlation + "speed_taste has no effect: all devices are of one class\n");
+  BOOST_TEST(notes({{"devices.classes", "[{mbit = 2}, {mbit = 3}]"}, {correlation + "speed_taste", "0.5"}}) == "");
 }
 
 BOOST_AUTO_TEST_CASE(the_cap_of_attention_holds_for_all_that_are_asked) {

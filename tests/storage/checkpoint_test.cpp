@@ -57,7 +57,7 @@ server_state make_state(std::uint64_t seed) {
   for (unsigned i = 0; i < seed % 6; ++i) {
     const federated::task_id id{state.run, draws.below(5), 3 * i, draws.below(3)};
     state.open.push_back({id, draws.below(4), draws(), i % 2 == 0, i % 3 == 0});
-    state.started_from.try_emplace(id.version, state.model);
+    state.started_from.try_emplace(id.version, federated::protocol::earlier_model{state.model, {131, 120, 7}});
     state.simulation.tasks.push_back({id, draws(), federated::never, federated::never + draws(), {}});
     if (i % 2 == 1) state.simulation.tasks.back().dropped = static_cast<federated::drop_stage>(i % 3);
   }
@@ -109,8 +109,12 @@ void check_same(const server_state& a, const server_state& b) {
     BOOST_TEST(std::ranges::equal(a.best->model.values(), b.best->model.values()));
   }
   BOOST_REQUIRE(a.started_from.size() == b.started_from.size());
-  for (const auto& [version, model] : a.started_from)
-    BOOST_TEST(std::ranges::equal(model.values(), b.started_from.at(version).values()));
+  for (const auto& [version, from] : a.started_from) {
+    BOOST_TEST(std::ranges::equal(from.model.values(), b.started_from.at(version).model.values()));
+    BOOST_TEST((from.limits == b.started_from.at(version).limits));
+  }
+  BOOST_TEST((a.sizes == b.sizes));
+  BOOST_TEST((a.losses == b.losses));
 }
 
 fs::path file_in(const fs::path& folder) { return files_below(folder).front(); }

@@ -303,6 +303,20 @@ BOOST_AUTO_TEST_CASE(what_a_creation_leaves_that_was_cut_off_is_no_store) {
   BOOST_TEST(!rocks_store::is_vacant(other.path()));
 }
 
+BOOST_DATA_TEST_CASE(shards_without_their_store_are_not_taken_for_a_new_one, all_kinds, kind) {
+  const temporary_folder folder;
+  const auto layout = small_layout();
+  must(must(rocks_store::create(folder.path(), layout, kind.options({.history = {}})))
+           ->commit(1, 3, make_value(layout, 1, 3)));
+  BOOST_TEST(!rocks_store::is_headless(folder.path()));
+  fs::rename(folder.path() / "store.furlong", folder.path() / "kept");
+  BOOST_TEST(rocks_store::is_headless(folder.path()));
+  const auto why = must_fail(rocks_store::create(folder.path(), layout, kind.options({.history = {}})));
+  BOOST_TEST(contains(why, "its store.furlong is gone"));
+  fs::rename(folder.path() / "kept", folder.path() / "store.furlong");
+  BOOST_TEST(has(*must(rocks_store::open(folder.path(), layout, kind.options({.history = {{4}}}))), 1, 3));
+}
+
 BOOST_AUTO_TEST_CASE(a_key_file_is_made_whole_or_not_at_all) {
   const temporary_folder folder;
   const auto key = folder.path() / "key";

@@ -246,6 +246,20 @@ BOOST_DATA_TEST_CASE(a_store_of_an_earlier_release_gets_a_root, all_kinds, kind)
   BOOST_TEST(look(kind, folder.path(), layout, true) == "");
 }
 
+BOOST_DATA_TEST_CASE(a_store_that_is_emptied_while_it_is_in_use_cannot_be_saved, all_kinds, kind) {
+  const temporary_folder folder;
+  const auto layout = small_layout();
+  const auto store = must(rocks_store::create(folder.path(), layout, kind.options({.history = {}})));
+  must(store->commit(1, 0, make_value(layout, 1, 0)));
+  must(store->save(1));
+  for (const auto& entry : fs::directory_iterator(folder.path())) fs::remove_all(entry.path());
+  must(store->commit(1, 1, make_value(layout, 1, 1)));
+  const auto refused = store->save(2);
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().what == error::kind::data), refused.error().text());
+  BOOST_TEST(contains(refused.error().text(), "removed while it was in use"), refused.error().text());
+}
+
 BOOST_AUTO_TEST_CASE(a_damaged_identity_file_is_an_error) {
   for (const auto& kind : all_kinds) {
     if (!kind.encrypted) continue;

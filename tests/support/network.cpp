@@ -145,6 +145,7 @@ class world_under_fire {
     seen.tasks_lost = in_.tasks_lost;
     seen.mixed_many = checks.async_model_mixes_many;
     seen.failures = checks.failures;
+    seen.evaluations = checks.evaluations;
     seen.trace = std::move(checks.trace);
     seen.trace.push_back(seen.model);
     return seen;

@@ -54,7 +54,8 @@ struct plan {
 struct ending {
   std::vector<std::string> failures;  ///< of the properties; empty: all is well
   std::vector<std::string> trace;
-  std::string model;  ///< model_sha256 of the last version
+  std::vector<std::string> evaluations;  ///< their figures
+  std::string model;                     ///< model_sha256 of the last version, or of the best
   std::uint64_t version = 0;
   federated::protocol::accounting counts;
   federated::run_history history;

@@ -100,6 +100,9 @@ void aggregator_process::hear(message&& what) {
     for (const auto& one : given->tasks) share.tasks.push_back({given->run, given->version, one.client, one.attempt});
     if (given->begins) members_.clear();
     obey(std::move(share));
+  } else if (auto* asked = std::get_if<protocol::evaluation_request>(&what)) {
+    if (!model_ || model_->version != asked->version) return in_.checks.wrong("an evaluation came before its model");
+    obey(protocol::evaluation_down{model_, std::move(asked->clients)});
   } else if (const auto* close = std::get_if<protocol::close_request>(&what)) {
     obey(*close);
   } else if (auto* back = std::get_if<protocol::withdrawal>(&what)) {
@@ -163,6 +166,8 @@ void aggregator_process::told(std::uint32_t by, message&& what) {
     up = std::move(*back);
   } else if (auto* lost = std::get_if<protocol::tasks_lost>(&what)) {
     up = std::move(*lost);
+  } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
+    up = std::move(*scores);
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     merged = *sent;
     up = protocol::send_partial{merged->partial, {}};
@@ -184,12 +189,19 @@ void aggregator_process::perform(protocol::relay_effects effects) {
   }
 }
 
+void aggregator_process::send_model(std::uint32_t to, const federated::broadcast_ptr& from) {
+  const auto at = children_.find(to);
+  if (to == 0 || (at != children_.end() && std::exchange(at->second.model, from->version) != from->version))
+    send_down(to, from);
+}
+
 void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) {
+  if (auto* asked = std::get_if<protocol::evaluation_down>(&what)) {
+    send_model(to, asked->from);
+    return send_down(to, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+  }
   if (auto* share = std::get_if<protocol::share_down>(&what)) {
-    const auto at = children_.find(to);
-    if (to == 0 ||
-        (at != children_.end() && std::exchange(at->second.model, share->from->version) != share->from->version))
-      send_down(to, share->from);
+    send_model(to, share->from);
     protocol::assignment given{share->from->run, share->from->version, share->begins, {}};
     for (const auto& task : share->tasks) {
       if (task.version != share->from->version) in_.checks.wrong(text_of(task) + " was passed on with another model");

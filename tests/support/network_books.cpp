@@ -67,7 +67,8 @@ void books::begin_life(const saved_life& from) {
   if (from.state.counts.in_flight() != in_flight_ || from.state.open.size() != in_flight_)
     wrong("a checkpoint has other tasks in flight than the last round's report");
   in_round_.clear();
-  models_ = from.state.started_from;
+  models_.clear();
+  for (const auto& [version, earlier] : from.state.started_from) models_[version] = earlier.model;
   models_[shadow_.version] = shadow_.model;
 }
 
@@ -130,6 +131,10 @@ void books::closed(const federated::round_report& report, const federated::proto
   }
   if (report.folded != in_round_.size())
     wrong("a round says it folded " + std::to_string(report.folded) + ", and did " + std::to_string(in_round_.size()));
+  // The last that was missing comes together with what everybody else had in flight.
+  if (async && report.folded > std::size_t{how.buffer} - 1 + how.concurrency)
+    wrong("a version holds " + std::to_string(report.folded) + " updates, with buffer " + std::to_string(how.buffer) +
+          " and concurrency " + std::to_string(how.concurrency));
   auto round = sum->report();
   if (report.gave_up) {
     round.usable = false;
@@ -140,7 +145,7 @@ void books::closed(const federated::round_report& report, const federated::proto
     mix_in_base(round);
   }
   federated::round_report mine;
-  federated::close_round(e_, shadow_, *optimizer_, round, mine);
+  federated::close_round(e_, shadow_, *optimizer_, round, mine, federated::round_facts(e_));
   in_round_.clear();
   models_[shadow_.version] = shadow_.model;
   if (!same_bits(shadow_.model.values(), server.state().model.values()))

@@ -81,8 +81,9 @@ class books {
   void wrong(const std::string& what);
   void note(std::string line) { trace.push_back(std::move(line)); }
 
-  std::vector<std::string> trace;     ///< whatever differs between two runs of a world shows in it
-  std::vector<std::string> failures;  ///< what must not be
+  std::vector<std::string> trace;        ///< whatever differs between two runs of a world shows in it
+  std::vector<std::string> failures;     ///< what must not be
+  std::vector<std::string> evaluations;  ///< their figures
   std::size_t rounds = 0;
   virtual_time now = 0;  ///< kept up to date by the network
   bool async_model_mixes_many = false;

@@ -31,13 +31,15 @@ void gateway_shell::hear(session_number from, message&& what) {
     machine_.on_update(from, **update, now, out);
   } else if (const auto* failed = std::get_if<protocol::task_failures>(&what)) {
     machine_.on_failures(from, *failed, now, out);
-  } else if (std::holds_alternative<protocol::ready>(what)) {
+  } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
+    if (auto sound = machine_.on_scores(from, std::move(*scores), out); !sound) in_.checks.wrong(sound.error().text());
+  } else if (auto* made = std::get_if<protocol::ready>(&what)) {
     const auto at = sessions_.find(from);
     if (at == sessions_.end()) return;  // it was ended from here
     auto& node = at->second;
     if (std::exchange(node.ready, true)) in_.checks.wrong("a node said twice that it is ready");
     if (node.covered != welcome_.covered) node.to.send(protocol::checkpointed{welcome_.covered});
-    machine_.on_hello(from, node.hello, now, out);
+    machine_.on_hello(from, node.hello, now, out, std::move(made->sizes));
   } else if (std::holds_alternative<protocol::farewell>(what)) {
     const auto at = sessions_.find(from);
     if (at == sessions_.end()) return;
@@ -67,6 +69,9 @@ void gateway_shell::obey(message&& what) {
     machine_.on_withdraw(back->tasks, now, out);
   } else if (const auto* judged = std::get_if<protocol::verdicts>(&what)) {
     machine_.on_verdicts(*judged, out);
+  } else if (auto* asked = std::get_if<protocol::evaluation_request>(&what)) {
+    if (!model_ || model_->version != asked->version) return in_.checks.wrong("an evaluation came before its model");
+    machine_.on_evaluation({model_, std::move(asked->clients)}, out);
   } else if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) {
     welcome_.covered = durable->version;
     for (auto& [number, node] : sessions_)
@@ -97,13 +102,22 @@ void gateway_shell::tell(protocol::upward what) {
   }
 }
 
+/// After the model that it is about.
+void gateway_shell::send_with_model(session_number to, const federated::broadcast_ptr& from, message what) {
+  const auto at = sessions_.find(to);
+  if (at == sessions_.end()) return;
+  if (std::exchange(at->second.model, from->version) != from->version) at->second.to.send(from);
+  at->second.to.send(std::move(what));
+}
+
 void gateway_shell::perform(protocol::gateway_effects effects) {
   for (auto& effect : effects) {
     if (auto* give = std::get_if<protocol::give_tasks>(&effect)) {
-      const auto at = sessions_.find(give->session);
-      if (at == sessions_.end()) continue;
-      if (std::exchange(at->second.model, give->from->version) != give->from->version) at->second.to.send(give->from);
-      at->second.to.send(protocol::assignment{give->from->run, give->from->version, false, std::move(give->tasks)});
+      send_with_model(give->session, give->from,
+                      protocol::assignment{give->from->run, give->from->version, false, std::move(give->tasks)});
+    } else if (auto* asked = std::get_if<protocol::give_scoring>(&effect)) {
+      send_with_model(asked->session, asked->from,
+                      protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
     } else if (auto* judged = std::get_if<protocol::give_verdicts>(&effect)) {
       if (const auto at = sessions_.find(judged->session); at != sessions_.end())
         at->second.to.send(std::move(judged->content));

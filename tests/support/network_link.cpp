@@ -134,6 +134,20 @@ void fabric::stop(host one, virtual_time length) {
     });
 }
 
+void fabric::when_at_work(host one, std::function<void()> what) {
+  auto& waiting = waiting_[one];
+  if (waiting.empty() && stopped_until(one) <= clock.now()) return what();
+  waiting.push_back(std::move(what));
+  if (waiting.size() == 1) wake(one);
+}
+
+void fabric::wake(host one) {
+  clock.at(stopped_until(one), [this, one] {
+    if (stopped_until(one) > clock.now()) return wake(one);
+    for (auto& what : std::exchange(waiting_[one], {})) what();
+  });
+}
+
 void fabric::part(host one, host other, virtual_time length) {
   auto& until = parted_[std::minmax(one, other)];
   until = std::max(until, clock.now() + length);

@@ -70,7 +70,8 @@ using message = std::variant<protocol::hello, protocol::branch_hello, protocol::
                              protocol::assignment, protocol::task_failures, protocol::verdicts, protocol::checkpointed,
                              protocol::attached, protocol::detached, protocol::close_request, protocol::withdrawal,
                              protocol::withdrawn, protocol::settled, protocol::tasks_lost, protocol::ready,
-                             protocol::farewell, federated::broadcast_ptr, update_ptr, partial_ptr>;
+                             protocol::farewell, protocol::evaluation_request, protocol::evaluation_scores,
+                             federated::broadcast_ptr, update_ptr, partial_ptr>;
 
 class fabric;
 
@@ -155,16 +156,21 @@ class fabric {
   void stop(host one, virtual_time length);
   /// When it goes on; now or earlier: it is at work.
   [[nodiscard]] virtual_time stopped_until(host one) const;
+  /// Now, or when this host goes on: in the order in which it was asked for.
+  void when_at_work(host one, std::function<void()> what);
   /// When messages between them pass again; now or earlier: they do.
   [[nodiscard]] virtual_time parted_until(host one, host other) const;
   /// Open links of a host, in the order in which they were made.
   [[nodiscard]] std::vector<link_ptr> links_of(host at);
 
  private:
+  void wake(host one);
+
   models::random_stream draw_;
   virtual_time patience_;
   std::map<std::pair<host, host>, virtual_time> parted_;
   std::map<host, virtual_time> stopped_;
+  std::map<host, std::deque<std::function<void()>>> waiting_;  ///< for stopped hosts to go on
   std::vector<std::weak_ptr<link>> links_;
 };
 

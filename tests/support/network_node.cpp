@@ -66,6 +66,7 @@ void node_process::hear(message&& what) {
       if (held_.contains(one.task) || machine_.counts(one.task)) in_.checks.told(one, disk_.store.history());
     return perform(machine_.on_verdicts(*judged));
   }
+  if (const auto* asked = std::get_if<protocol::evaluation_request>(&what)) return score(*asked);
   if (const auto* durable = std::get_if<protocol::checkpointed>(&what))
     return perform(machine_.on_checkpointed(durable->version));
   if (const auto* said = std::get_if<protocol::farewell>(&what)) {
@@ -83,7 +84,8 @@ void node_process::perform_one(protocol::node_effect&& effect) {
     disk_.store.open(run->content.history, run->content.covered);
     return after(in_.net.between(0, 400 * millisecond), [this] { perform(machine_.on_run_opened()); });
   }
-  if (const auto* made = std::get_if<say_ready>(&effect)) return session_.send(protocol::ready{made->run});
+  if (const auto* made = std::get_if<say_ready>(&effect))
+    return session_.send(protocol::ready{made->run, {}, protocol::sizes_of(in_.e, disk_.clients)});
   if (const auto* task = std::get_if<train>(&effect)) return work(*task);
   if (const auto* made = std::get_if<protocol::send_update>(&effect)) {
     const auto at = held_.find(made->task);
@@ -119,6 +121,22 @@ void node_process::release(const protocol::release& what) {
   if (!held_.contains(what.task)) return in_.checks.wrong(text_of(what.task) + " is to be forgotten, and is not there");
   if (what.in_model) keep(what.task, what.task.version);
   held_.erase(what.task);
+}
+
+/// Made-up scores, the same whoever is asked for them and when; of some clients none. Void when the session ends.
+void node_process::score(const protocol::evaluation_request& what) {
+  protocol::evaluation_scores two[2] = {{what.version, {}}, {what.version, {}}};
+  for (const auto& [in, client] : what.clients) {
+    models::random_stream draw(in_.seed, models::purpose::test, static_cast<std::uint32_t>(what.version), client, 50);
+    federated::client_score made;
+    made.examples = draw.below(3);
+    made.loss = made.squared_error = static_cast<double>(made.examples) * static_cast<double>(draw.uniform());
+    two[client % 2].each.push_back({in, client, std::move(made)});
+  }
+  for (auto& some : two)
+    after(in_.net.between(5 * millisecond, 600 * millisecond), [through = session_, some = std::move(some)] {
+      if (through.open()) through.send(some);
+    });
 }
 
 /// Trains at once; what comes of it is known when the time of the work is over.

@@ -14,6 +14,7 @@
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/node_machine.hpp"
 #include "federated/protocol/relay_machine.hpp"
+#include "federated/protocol/scoring_machine.hpp"
 #include "tests/support/network_books.hpp"
 
 namespace furlong::tests::net {
@@ -66,12 +67,10 @@ class process {
 
  protected:
   void after(virtual_time wait, std::function<void()> what) {
-    in_.net.clock.after(wait, [this, alive = std::weak_ptr(alive_), what = std::move(what)]() mutable {
-      if (alive.expired()) return;
-      if (const auto until = in_.net.stopped_until(at_); until > now())
-        after(until - now(), std::move(what));
-      else
-        what();
+    in_.net.clock.after(wait, [&net = in_.net, at = at_, alive = std::weak_ptr(alive_), what = std::move(what)] {
+      net.when_at_work(at, [alive, what] {
+        if (!alive.expired()) what();
+      });
     });
   }
   [[nodiscard]] virtual_time now() const { return in_.net.clock.now(); }
@@ -128,6 +127,7 @@ class gateway_shell {
   };
   void hear(session_number from, message&& what);
   void perform(federated::protocol::gateway_effects effects);
+  void send_with_model(session_number to, const federated::broadcast_ptr& from, message what);
   void tell(federated::protocol::upward what);
 
   surroundings& in_;
@@ -167,6 +167,7 @@ class aggregator_process final : public process {
   void obey(federated::protocol::downward what);
   void perform(federated::protocol::relay_effects effects);
   void send_down(std::uint32_t to, message what);
+  void send_model(std::uint32_t to, const federated::broadcast_ptr& from);
   void pass_down(std::uint32_t to, federated::protocol::downward&& what);
   void pass_up(federated::protocol::upward&& what);
 
@@ -206,6 +207,10 @@ class server_process final : public process {
   void begin_when_enough_are_here();
   void perform(federated::protocol::server_effects effects);
   void perform_one(federated::protocol::server_effect&& effect);
+  void send_model(std::uint32_t to, const federated::broadcast_ptr& from);
+  void request(federated::protocol::scoring_machine::requests by_branch);
+  void evaluate();
+  void look_at_scores();
   void give(federated::protocol::assign&& share);
   void judge(const std::vector<federated::task_id>& tasks, federated::protocol::verdict_kind what,
              std::uint64_t version = 0, federated::rejection why = {});
@@ -217,6 +222,7 @@ class server_process final : public process {
   saved_life& saved_;
   federated::protocol::directory who_;
   std::optional<federated::protocol::server_machine> machine_;
+  std::optional<federated::protocol::scoring_machine> scoring_;
   std::optional<gateway_shell> local_;
   std::map<std::uint32_t, branch> branches_;
   federated::protocol::welcome welcome_;
@@ -257,6 +263,7 @@ class node_process final : public process {
   void open_session(const std::string& address);
   void hear(message&& what);
   void work(const federated::protocol::train& what);
+  void score(const federated::protocol::evaluation_request& what);
   [[nodiscard]] result_of_work outcome_of(const federated::protocol::train& what);
   void worked(const federated::task_id& task, result_of_work made);
   void keep(const federated::task_id& task, std::uint64_t version);

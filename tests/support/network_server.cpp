@@ -49,8 +49,9 @@ void server_process::begin_when_enough_are_here() {
   if (static_cast<double>(who_.reached()) + 1e-9 < in_.e.settings.network.start * all)
     return after(100 * millisecond, [this] { begin_when_enough_are_here(); });
   started_ = true;
+  const auto before = run_now();
   began_ = now() - machine_->state().now;
-  who_.forget_absent();
+  who_.begin(before, run_now());
   perform(machine_->start());
 }
 
@@ -92,6 +93,7 @@ void server_process::lose(std::uint32_t number) {
   if (branches_.erase(number) == 0 || in_.over) return;
   who_.remove_aggregator(number, run_now());
   perform(machine_->on_aggregator_lost(number, run_now()));
+  if (scoring_) request(scoring_->on_aggregator_lost(number, run_now()));
 }
 
 void server_process::hear(std::uint32_t from, message&& what) {
@@ -99,6 +101,9 @@ void server_process::hear(std::uint32_t from, message&& what) {
   if (const auto* here = std::get_if<protocol::attached>(&what)) {
     if (!who_.attach(from, here->clients, here->instance)) return in_.checks.wrong("clients that are not there");
     perform(machine_->on_attached(from, here->clients.first, here->clients.last, here->holding, run_now()));
+    if (scoring_) request(scoring_->on_attached(here->clients, run_now()));
+  } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
+    if (scoring_) request(scoring_->on_scores(from, std::move(*scores), run_now()));
   } else if (const auto* gone = std::get_if<protocol::detached>(&what)) {
     who_.detach(from, gone->clients, run_now(), gone->strayed);
   } else if (const auto* some = std::get_if<protocol::settled>(&what)) {
@@ -137,10 +142,39 @@ void server_process::perform(federated::protocol::server_effects effects) {
   for (auto& effect : effects) perform_one(std::move(effect));
 }
 
+void server_process::send_model(std::uint32_t to, const federated::broadcast_ptr& from) {
+  const auto at = branches_.find(to);
+  if (at != branches_.end() && std::exchange(at->second.model, from->version) != from->version) send_down(to, from);
+}
+
+void server_process::request(federated::protocol::scoring_machine::requests by_branch) {
+  for (auto& [to, asked] : by_branch) {
+    send_model(to, asked.from);
+    send_down(to, protocol::evaluation_request{asked.from->version, std::move(asked.clients)});
+  }
+}
+
+void server_process::evaluate() {
+  scoring_.emplace(in_.e, *machine_, who_, run_now());
+  request(scoring_->ask(run_now()));
+  look_at_scores();
+}
+
+void server_process::look_at_scores() {
+  if (!scoring_->is_over(run_now())) return after(100 * millisecond, [this] { look_at_scores(); });
+  const auto figures = scoring_->report();
+  const auto missing = scoring_->missing();
+  scoring_.reset();
+  std::string line = "evaluation of " + std::to_string(figures.version) + ", without " + std::to_string(missing) + ":";
+  for (const auto* group : {&figures.validation, &figures.seen, &figures.unseen})
+    line += *group ? " " + std::to_string((*group)->clients) + "/" + std::to_string((*group)->loss) : " none";
+  in_.checks.note(line);
+  in_.checks.evaluations.push_back(std::move(line));
+  perform(machine_->on_evaluated(figures));
+}
+
 void server_process::give(federated::protocol::assign&& share) {
-  const auto at = branches_.find(share.aggregator);
-  if (at != branches_.end() && std::exchange(at->second.model, share.from->version) != share.from->version)
-    send_down(share.aggregator, share.from);
+  send_model(share.aggregator, share.from);
   protocol::assignment given{share.from->run, share.from->version, share.begins, {}};
   for (const auto& task : share.tasks) {
     if (task.version != share.from->version) in_.checks.wrong(text_of(task) + " was given out with another model");
@@ -177,8 +211,7 @@ void server_process::perform_one(federated::protocol::server_effect&& effect) {
     in_.checks.note(tests::text_of(round->report));
     return in_.checks.closed(round->report, *machine_);
   }
-  if (std::holds_alternative<evaluate>(effect))
-    return after(in_.net.between(0, 300 * millisecond), [this] { perform(machine_->on_evaluated({})); });
+  if (std::holds_alternative<protocol::evaluate>(effect)) return evaluate();
   if (std::holds_alternative<checkpoint>(effect)) return save();
   if (std::holds_alternative<proceed>(effect)) return perform(machine_->on_proceed(run_now()));
   finish();

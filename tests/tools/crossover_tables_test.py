@@ -3,10 +3,13 @@
 
 usage: crossover_tables_test.py
 """
+import os
 import re
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -55,6 +58,22 @@ class Page(unittest.TestCase):
         kept, drawn = panels(crossover.FIGURE.read_text()), panels(crossover_figure.svg(self.rows))
         self.assertTrue({4: "Four panels", 6: "Six panels"}[len(kept)] in self.page, "the picture's words count wrong")
         self.assertEqual("drawn by an earlier form of the command" in self.page, kept != drawn)
+
+
+class Data(unittest.TestCase):
+    """MovieLens is looked for where all tests look for it."""
+
+    def test_is_looked_for_in_the_named_folder_and_in_data_and_beside_the_repository(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder) / "repository"
+            named, own, shared = Path(folder) / "named", root / "data", Path(folder) / "shared" / "data"
+            with mock.patch.object(crossover, "ROOT", root), mock.patch.dict("os.environ", FURLONG_DATA=str(named)):
+                self.assertEqual(crossover.data_root(), str(named))  # has nothing either; the message names it
+                for place in (shared, own, named):
+                    (place / "ml-1m").mkdir(parents=True)
+                    self.assertEqual(crossover.data_root(), str(place))
+                del os.environ["FURLONG_DATA"]
+                self.assertEqual(crossover.data_root(), str(own))
 
 
 if __name__ == "__main__":

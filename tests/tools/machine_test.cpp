@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "tests/tools/command.hpp"
 
@@ -33,6 +34,45 @@ BOOST_AUTO_TEST_CASE(a_name_that_no_server_takes_is_refused) {
                                            name, "--insecure", "--give-up", "1"});
     BOOST_TEST(done.code == 2);
     BOOST_TEST(done.err.starts_with("furlong: --name: "), done.err);
+  }
+}
+
+// Names that were typed come back in messages, and a terminal must not obey them.
+BOOST_AUTO_TEST_CASE(names_in_messages_have_no_control_characters) {
+  const scratch_folder folder;
+  const auto odd = (folder / "\x1b[31mgone").string();
+  for (const auto& words : std::vector<std::vector<std::string>>{{"report", odd},
+                                                                 {"status", "--server", "\x1b[31m"},
+                                                                 {"sweep", odd},
+                                                                 {"certs", "show", odd},
+                                                                 {"store", "ls", odd},
+                                                                 {"trace", "show", odd}}) {
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code != 0, words[0]);
+    BOOST_TEST(done.err.find("?[31m") != std::string::npos, done.err);
+    BOOST_TEST(done.err.find('\x1b') == std::string::npos, words[0]);
+  }
+}
+
+// Opened for reading, a pipe that nobody writes to would keep the command waiting for ever.
+BOOST_AUTO_TEST_CASE(a_pipe_in_place_of_a_file_is_refused) {
+  const scratch_folder folder;
+  const auto pipe = (folder / "pipe").string();
+  BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const auto texts = folder / "texts.toml";
+  std::ofstream(texts) << "[scenario]\nname = \"texts\"\nrounds = 1\n[data]\nsource = \"text\"\npath = \"" << pipe
+                       << "\"\nclients = 2\n[model]\nkind = \"gru-lm\"\nembedding = 4\nhidden = 4\n"
+                          "[algorithm]\nkind = \"fedavg\"\n[participation]\nper_round = 2\n";
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"validate", pipe},
+           {"run", texts.string(), "--out", (folder / "texts").string()},
+           {"run", small_scenario(folder, "furl").string(), "--out", (folder / "traced").string(), "--set",
+            "devices.availability={kind='trace', trace='" + pipe + "'}"},
+           {"trace", "show", pipe},
+           {"trace", "import", "fedscale", pipe, "--out", (folder / "imported.csv").string()}}) {
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code != 0, words[0]);
+    BOOST_TEST(done.err.find(pipe) != std::string::npos, done.err);
   }
 }
 

@@ -168,6 +168,7 @@ BOOST_AUTO_TEST_CASE(a_store_has_an_identity_and_says_up_to_where_it_served) {
   auto again = open({});
   BOOST_TEST(again->claim.store == first.store);
   BOOST_TEST(again->claim.openings == 2U);
+  BOOST_REQUIRE(again->values->save(8).has_value());
   BOOST_REQUIRE(again->note_served(8).has_value());
   again->values.reset();
   BOOST_TEST(told().served == 8U);
@@ -178,6 +179,65 @@ BOOST_AUTO_TEST_CASE(a_store_has_an_identity_and_says_up_to_where_it_served) {
   const auto other = open({}).value().claim;
   BOOST_TEST(other.store != first.store);
   BOOST_TEST(other.served == 0U);
+}
+
+// Its record and its store belong together.
+BOOST_AUTO_TEST_CASE(a_record_beside_another_store_is_refused) {
+  const auto serve = [&](std::uint64_t version) {
+    auto at_work = open({});
+    BOOST_REQUIRE(at_work.has_value());
+    models::private_parameters own(e().parts.private_);
+    BOOST_REQUIRE(at_work->values->commit(1, version, own).has_value());
+    BOOST_REQUIRE(at_work->values->save(version + 1).has_value());
+    BOOST_REQUIRE(at_work->note_served(version + 1).has_value());
+  };
+  const auto copy_to = [&](const std::filesystem::path& to) {
+    std::filesystem::remove_all(to);
+    std::filesystem::copy(store, to, std::filesystem::copy_options::recursive);
+  };
+  const auto refused = [&](const char* why) {
+    const auto told = tools::check_node_store(store, {}, clients);
+    BOOST_REQUIRE(!told.has_value());
+    BOOST_TEST((told.error().what == error::kind::data));
+    BOOST_TEST(told.error().text().find(why) != std::string::npos, told.error().text());
+    BOOST_TEST(told.error().mend.find("--accept-state-loss") != std::string::npos);
+  };
+  serve(3);
+  copy_to(folder / "older");
+  serve(5);
+  const auto record = read_file(store / "node.json");
+  copy_to(folder / "kept");
+  std::filesystem::remove_all(store);
+  serve(5);
+  const auto other = read_file(store / "node.json");
+  std::ofstream(store / "node.json") << record;
+  refused("its node.json is of another private store");
+  std::ofstream(store / "node.json") << other;
+  BOOST_TEST(tools::check_node_store(store, {}, clients).has_value());
+  std::filesystem::remove_all(store);
+  std::filesystem::rename(folder / "older", store);
+  std::ofstream(store / "node.json") << record;
+  refused("older than its node.json: it was last saved at version 4, and the node has served up to version 6");
+  std::filesystem::remove_all(store);
+  std::filesystem::rename(folder / "kept", store);
+  BOOST_TEST(tools::check_node_store(store, {}, clients).value().served == 6U);
+}
+
+// And not only when its clients are at work, who would fail then.
+BOOST_AUTO_TEST_CASE(a_store_that_lacks_what_it_had_is_refused_at_once) {
+  {
+    const auto at_work = open({});
+    models::private_parameters own(e().parts.private_);
+    BOOST_REQUIRE(at_work->values->commit(1, 3, own).has_value());
+    BOOST_REQUIRE(at_work->values->save(4).has_value());
+  }
+  BOOST_TEST(tools::check_node_store(store, {}, clients).has_value());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(store))
+    if (entry.path().extension() == ".log") std::filesystem::resize_file(entry.path(), 0);
+  const auto told = tools::check_node_store(store, {}, clients);
+  BOOST_REQUIRE(!told.has_value());
+  BOOST_TEST((told.error().what == error::kind::data));
+  BOOST_TEST(told.error().text().find("values are missing") != std::string::npos, told.error().text());
 }
 
 BOOST_AUTO_TEST_CASE(a_store_of_other_clients_is_refused) {
@@ -217,6 +277,24 @@ BOOST_AUTO_TEST_CASE(a_run_without_private_values_leaves_a_store_alone) {
   BOOST_TEST(!open({}, first_start + 1).has_value());
   e().settings.algorithm = federated::algorithm_kind::furl;
   BOOST_TEST(has({}, 1));
+}
+
+// Nothing of it is taken for a new store, and nothing is overwritten: it can be put back.
+BOOST_AUTO_TEST_CASE(a_store_whose_head_is_gone_is_refused_until_its_loss_is_accepted) {
+  put({}, 1, 6);
+  const auto record = read_file(store / "node.json");
+  std::filesystem::rename(store / "store.furlong", folder / "kept");
+  const auto values = open({});
+  BOOST_REQUIRE(!values.has_value());
+  BOOST_TEST((values.error().what == error::kind::data));
+  BOOST_TEST(values.error().text().find("its store.furlong is gone") != std::string::npos, values.error().text());
+  BOOST_TEST(!std::filesystem::exists(store / "store.furlong"));
+  BOOST_TEST(read_file(store / "node.json") == record);
+  std::filesystem::rename(folder / "kept", store / "store.furlong");
+  BOOST_TEST(has({}, 1));
+  std::filesystem::remove(store / "store.furlong");
+  accept_loss = true;
+  BOOST_TEST(!has({}, 1));
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_record_is_no_new_store) {

@@ -6,6 +6,7 @@
 #include "tests/support/ratings_population.hpp"
 #include "tools/expiry_watch.hpp"
 #include "tools/failure.hpp"
+#include "tools/figure_text.hpp"
 #include "tools/json.hpp"
 
 using namespace furlong;
@@ -119,6 +120,38 @@ BOOST_AUTO_TEST_CASE(private_staleness_counts_versions_and_virtual_seconds_since
   const auto real = of.summary();
   BOOST_TEST(real["private_staleness"]["max"] == 99);
   BOOST_TEST(!real.contains("private_staleness_seconds"));
+}
+
+// Centralized training has one client, which takes many seconds.
+BOOST_AUTO_TEST_CASE(a_slow_rate_is_not_shown_as_none) {
+  BOOST_TEST(tools::rate_text(0.0625) == "0.062");
+  BOOST_TEST(tools::rate_text(4.2) == "4.2");
+  BOOST_TEST(tools::rate_text(1234.4) == "1234");
+}
+
+BOOST_AUTO_TEST_CASE(events_name_one_client_or_a_range_or_all_of_them) {
+  federated::run_event leave{2 * second, 7, "leave", {}, {}, "share 0.200000", {3, 5, 8}};
+  BOOST_TEST(tools::to_json(leave)["members"] == json({3, 5, 8}));
+  BOOST_TEST(tools::to_json(leave)["reason"] == "share 0.200000");
+  federated::run_event erased{3 * second, 8, "erased", {}, {}, {}, {3, 5}};
+  BOOST_TEST(tools::to_json(erased)["event"] == "erased");
+  BOOST_TEST(tools::to_json(erased)["members"] == json({3, 5}));
+  federated::run_event join{second, 1, "join", 10, 19, {}, {}};
+  BOOST_TEST(tools::to_json(join)["clients"] == json({10, 19}));
+  BOOST_TEST(!tools::to_json(join).contains("members"));
+  federated::run_event dropped{second, 1, "dropped", 4, {}, "train", {}};
+  BOOST_TEST(tools::to_json(dropped)["client"] == 4);
+  BOOST_TEST(tools::to_json(dropped)["stage"] == "train");
+}
+
+BOOST_AUTO_TEST_CASE(a_task_that_outlasts_its_round_has_no_end) {
+  federated::round_report report;
+  report.spans = {{4, second, 2 * second, federated::outcome::folded}, {9, second, {}, federated::outcome::late}};
+  const auto spans = tools::to_json(report)["spans"];
+  BOOST_REQUIRE(spans.size() == 2U);
+  BOOST_TEST(spans[0]["ended"] == 2.0);
+  BOOST_TEST(!spans[1].contains("ended"));
+  BOOST_TEST(spans[1]["started"] == 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_clock_before_1970_is_told) {

@@ -61,6 +61,8 @@ federated::settlement any_settlement(random_stream& random) {
   one.bytes = any_number(random);
   one.loss = any_double(random);
   for (std::uint32_t i = random.below(3); i > 0; --i) one.distances.push_back(random.normal());
+  const auto level = [&] { return static_cast<federated::size_level>(random.below(256)); };
+  one.size = {.norm = level(), .row = level(), .weight = level()};
   return one;
 }
 
@@ -84,6 +86,12 @@ std::vector<T> several(random_stream& random, Make make) {
   std::vector<T> items(random.below(20));
   for (auto& item : items) item = make(random);
   return items;
+}
+
+std::vector<client_sizes> any_sizes(random_stream& random) {
+  return several<client_sizes>(random, [](random_stream& from) {
+    return client_sizes{from(), from(), from(), from()};
+  });
 }
 
 store_claim any_claim(random_stream& random) {
@@ -144,7 +152,8 @@ control make(std::type_identity<evaluation_request> /*kind*/, random_stream& ran
                             })};
 }
 control make(std::type_identity<evaluation_scores> /*kind*/, random_stream& random) {
-  return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score)};
+  return evaluation_scores{any_number(random), several<federated::scored_client>(random, any_score),
+                           random.below(2) == 0};
 }
 control make(std::type_identity<attached> /*kind*/, random_stream& random) {
   return attached{any_range(random),
@@ -152,7 +161,8 @@ control make(std::type_identity<attached> /*kind*/, random_stream& random) {
                   any_text(random, longest_name),
                   any_number(random),
                   any_text(random, longest_name),
-                  any_claim(random)};
+                  any_claim(random),
+                  any_sizes(random)};
 }
 control make(std::type_identity<detached> /*kind*/, random_stream& random) {
   return detached{any_range(random), random.below(2) == 0};
@@ -169,7 +179,7 @@ control make(std::type_identity<tasks_lost> /*kind*/, random_stream& random) {
   return tasks_lost{any_tasks(random), any_tasks(random)};
 }
 control make(std::type_identity<ready> /*kind*/, random_stream& random) {
-  return ready{any_number(random), any_claim(random)};
+  return ready{any_number(random), any_claim(random), any_sizes(random)};
 }
 control make(std::type_identity<displaced> /*kind*/, random_stream& random) {
   return displaced{any_number(random), any_text(random, longest_why), any_text(random, longest_why)};
@@ -213,6 +223,9 @@ class trace {
 };
 
 void tell(trace& to, const store_claim& m) { to.add(m.store).add(m.openings).add(m.served).add(m.accepts_loss); }
+void tell(trace& to, const std::vector<client_sizes>& sizes) {
+  for (const auto& each : sizes) to.add(each.train).add(each.validation).add(each.seen).add(each.unseen);
+}
 void tell(trace& to, const hello& m) {
   to.add(m.software).add(m.clients.first).add(m.clients.last).add(m.run).add(m.holding).add(m.avoid).add(m.instance);
   to.add(m.kernel_level);
@@ -239,7 +252,7 @@ void tell(trace& to, const evaluation_request& m) {
   for (const auto& [in, client] : m.clients) to.add(in).add(client);
 }
 void tell(trace& to, const evaluation_scores& m) {
-  to.add(m.version);
+  to.add(m.version).add(m.unscored);
   for (const auto& each : m.each) {
     to.add(each.in).add(each.client).add(each.score.squared_error).add(each.score.loss);
     to.add(each.score.correct).add(each.score.examples).add(each.score.odds.size());
@@ -251,6 +264,7 @@ void tell(trace& to, const evaluation_scores& m) {
 void tell(trace& to, const attached& m) {
   to.add(m.clients.first).add(m.clients.last).add(m.holding).add(m.node).add(m.instance).add(m.kernel_level);
   tell(to, m.claim);
+  tell(to, m.sizes);
 }
 void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last).add(m.strayed); }
 void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
@@ -260,6 +274,7 @@ void tell(trace& to, const tasks_lost& m) { to.add(m.folded).add(m.open); }
 void tell(trace& to, const ready& m) {
   to.add(m.run);
   tell(to, m.claim);
+  tell(to, m.sizes);
 }
 void tell(trace& to, const displaced& m) { to.add(m.instance).add(m.why).add(m.remedy); }
 void tell(trace& to, const settled& m) {
@@ -267,6 +282,7 @@ void tell(trace& to, const settled& m) {
     to.add(each.id).add(each.what).add(each.why).add(each.stage);
     to.add(each.examples).add(each.bytes).add(each.loss).add(each.distances.size());
     for (const auto distance : each.distances) to.add(distance);
+    to.add(each.size.norm).add(each.size.row).add(each.size.weight);
   }
 }
 void tell(trace& to, const farewell& m) { to.add(m.why).add(m.final).add(m.unwanted).add(m.remedy); }
@@ -310,17 +326,18 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
        evaluation_scores{9,
                          {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}, 2, 1}},
                           {federated::group::unseen, 940, {}}}}},
-      {"attached", attached{range, {task}, "west", 4711, "x86-64-v3", {815, 4, 10, true}}},
+      {"attached",
+       attached{range, {task}, "west", 4711, "x86-64-v3", {815, 4, 10, true}, {{12, 1, 2, 0}, {0, 0, 0, 7}}}},
       {"detached", detached{range, true}},
       {"close-request", close_request{9, true}},
       {"withdrawal", withdrawal{{task, other}}},
       {"withdrawn", withdrawn{{other}}},
-      {"settled", settled{{{task, outcome::folded, {}, {}, 12, 232, 0.5, {0.25F, 1.5F}},
+      {"settled", settled{{{task, outcome::folded, {}, {}, 12, 232, 0.5, {0.25F, 1.5F}, {120, 110, 141}},
                            {other, outcome::rejected, rejection::not_finite, {}, 7, 232, 2.5},
                            {other, outcome::dropped, {}, federated::drop_stage::upload, 0, 0, 0.0}}}},
       {"farewell", farewell{"the run is over", true, false, "begin another"}},
       {"tasks-lost", tasks_lost{{task}, {other, task}}},
-      {"ready", ready{task.run, {815, 4, 10, false}}},
+      {"ready", ready{task.run, {815, 4, 10, false}, {{12, 1, 2, 0}, {0, 0, 0, 7}}}},
       {"displaced", displaced{4711, "its private store is older than the model", "put it back"}},
   };
 }

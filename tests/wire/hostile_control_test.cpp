@@ -143,9 +143,6 @@ BOOST_AUTO_TEST_CASE(scores_that_contradict_themselves) {
                 "evaluation_scores.classes: found 2, expected less than 2");
   check_refused(forge_scores([](auto to) { to.setCorrect(data_of(numbers64{3})); }),
                 "evaluation_scores.correct: found 3, expected at most the 2 examples");
-  const auto nan = std::numeric_limits<double>::quiet_NaN();
-  check_refused(forge_scores([&](auto to) { to.setLosses(data_of(std::vector<double>{nan})); }),
-                "evaluation_scores.losses: found");
 }
 
 // Sums over all clients stay finite and do not wrap, and nobody sets the pooled figure at will.

@@ -106,10 +106,10 @@ const std::vector<std::string_view> assignment_words = {
 };
 
 const std::vector<std::string_view> settled_words = {
-    "frame: one segment (0 more), of 36 words",
+    "frame: one segment (0 more), of 42 words",
     "root pointer: Message, 1 word of data, 1 pointer",
     "Message: protocol 1, kind 19 (settled)",
-    "Message.settled: Settled, no data, 9 pointers",
+    "Message.settled: Settled, no data, 12 pointers",
     "Settled.tasks: 72 bytes",
     "Settled.outcomes: 3 bytes",
     "Settled.reasons: 3 bytes",
@@ -119,6 +119,9 @@ const std::vector<std::string_view> settled_words = {
     "Settled.losses: 24 bytes",
     "Settled.distanceCounts: 12 bytes",
     "Settled.distances: 8 bytes",
+    "Settled.normLevels: 3 bytes",
+    "Settled.rowLevels: 3 bytes",
+    "Settled.weightLevels: 3 bytes",
     "tasks[0].run",
     "tasks[0].version 9",
     "tasks[0].client 5, tasks[0].attempt 1",
@@ -143,6 +146,9 @@ const std::vector<std::string_view> settled_words = {
     "distanceCounts[0] 2, distanceCounts[1] 0",
     "distanceCounts[2] 0, padding",
     "distances of tasks[0]: 0.25, 1.5",
+    "normLevels: 120, none, none, padding",
+    "rowLevels: 110, none, none, padding",
+    "weightLevels: 141, none, none, padding",
 };
 
 const std::map<std::string_view, std::vector<std::string_view>> control_words = {

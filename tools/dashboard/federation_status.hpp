@@ -18,7 +18,7 @@ namespace furlong::tools::dashboard {
 /// Seconds since 1970, UTC.
 using unix_time = double;
 
-enum class phase_kind : std::uint8_t { waiting, training, evaluating, checkpointing, draining, done };
+enum class phase_kind : std::uint8_t { waiting, training, evaluating, checkpointing, draining, done, diverged };
 /// The word used in JSON and as a label: "waiting".
 [[nodiscard]] std::string_view to_string(phase_kind phase);
 

@@ -63,7 +63,7 @@ void add_process(const federation_status& status, families& out) {
   out.push_back(gauge("resident_memory_bytes", "Memory of the server.").add(live.resident_bytes).take());
   out.push_back(gauge("resident_memory_peak_bytes", "The most that it had.").add(live.peak_resident_bytes).take());
   auto phases = gauge("phase", "1 for what the run does now.");
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(phase_kind::done); ++i) {
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(phase_kind::diverged); ++i) {
     const auto phase = static_cast<phase_kind>(i);
     phases.add(phase == live.phase ? 1 : 0, {{"phase", std::string(to_string(phase))}});
   }

@@ -49,7 +49,8 @@ severity severity_of(const std::string& what) {
 }  // namespace
 
 std::string_view to_string(phase_kind phase) {
-  constexpr std::string_view words[] = {"waiting", "training", "evaluating", "checkpointing", "draining", "done"};
+  constexpr std::string_view words[] = {"waiting",  "training", "evaluating", "checkpointing",
+                                        "draining", "done",     "diverged"};
   return words[static_cast<std::size_t>(phase)];
 }
 

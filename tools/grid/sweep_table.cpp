@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "tools/exit_code.hpp"
 #include "tools/figure_text.hpp"
 #include "tools/judge/figures.hpp"
 
@@ -16,10 +17,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string_view word_of(run_status status) {
-  switch (status) {
+std::string_view word_of(const sweep_row& row) {
+  switch (row.status) {
     case run_status::done: return "done";
-    case run_status::failed: return "failed";
+    case run_status::failed: return failure_word(row.why);
     case run_status::waiting: break;
   }
   return "waiting";
@@ -161,10 +162,14 @@ std::vector<std::vector<const sweep_row*>> by_combination(const std::vector<swee
 /// How many runs the figures of a combination are of, and how many failed.
 std::string runs_text(const std::vector<const sweep_row*>& group) {
   const auto counted = std::ranges::count_if(group, counts);
-  const auto failed = std::ranges::count(group, run_status::failed, [](const auto* row) { return row->status; });
   auto text = std::to_string(counted);
   if (static_cast<std::size_t>(counted) != group.size()) text += fmt::format(" of {}", group.size());
-  return failed == 0 ? text : text + fmt::format(", {} failed", failed);
+  for (const auto* word : {"failed", "diverged"})
+    if (const auto n = std::ranges::count_if(
+            group, [&](const auto* row) { return row->status == run_status::failed && word_of(*row) == word; });
+        n > 0)
+      text += fmt::format(", {} {}", n, word);
+  return text;
 }
 
 }  // namespace
@@ -174,7 +179,7 @@ json sweep_json(const std::string& scenario, const std::vector<grid_axis>& axes,
   for (const auto& axis : axes)
     for (const auto& value : axis.values) out["grid"][axis.key].push_back(value_json(value.shown));
   for (const auto& row : rows) {
-    json line = {{"run", row.run}, {"status", word_of(row.status)}, {"seed", row.point.seed}, {"grid", json::object()}};
+    json line = {{"run", row.run}, {"status", word_of(row)}, {"seed", row.point.seed}, {"grid", json::object()}};
     for (std::size_t i = 0; i < axes.size(); ++i)
       line["grid"][axes[i].key] = value_json(axes[i].values[row.point.at[i]].shown);
     if (!row.why.empty()) line["why"] = row.why;
@@ -199,8 +204,7 @@ std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<swee
   auto text = csv_line(head);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& row = rows[i];
-    std::vector<std::string> fields = {csv_field(row.run), std::string(word_of(row.status)),
-                                       std::to_string(row.point.seed)};
+    std::vector<std::string> fields = {csv_field(row.run), std::string(word_of(row)), std::to_string(row.point.seed)};
     for (std::size_t a = 0; a < axes.size(); ++a) fields.push_back(csv_field(axes[a].values[row.point.at[a]].shown));
     for (const auto& key : keys) fields.push_back(csv_field(figures[i].value(key, json())));
     text += "\n" + csv_line(fields);

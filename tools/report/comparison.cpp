@@ -6,6 +6,8 @@
 #include <limits>
 #include <set>
 
+#include "tools/exit_code.hpp"
+
 namespace furlong::tools {
 
 namespace {
@@ -253,7 +255,7 @@ std::vector<std::string> labels_of(std::span<const run_record> runs) {
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (is_no_language_model(runs[i])) labels[i] += " (" + runs[i].protocol + ")";
   for (std::size_t i = 0; i < runs.size(); ++i)
-    if (has_failed(runs[i])) labels[i] += " (failed)";
+    if (has_failed(runs[i])) labels[i].append(" (").append(failure_word(runs[i].summary->failed)).append(")");
   return labels;
 }
 

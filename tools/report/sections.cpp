@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/exit_code.hpp"
 #include "tools/report/detail/comparison.hpp"
 #include "tools/report/detail/html.hpp"
 #include "tools/report/detail/numbers.hpp"
@@ -139,7 +140,8 @@ std::string about_line(const run_record& run) {
     if (!part.empty()) part = "<span>" + escape(part) + "</span>";
   std::string out = "<p class=\"about\">" + joined(parts, "<i> \u00B7 </i>");
   if (!run.summary) out += " <strong class=\"badge\">interrupted</strong>";
-  if (has_failed(run)) out += " <strong class=\"badge\">failed</strong>";
+  if (has_failed(run))
+    out.append(" <strong class=\"badge\">").append(failure_word(run.summary->failed)).append("</strong>");
   return out + "</p>\n";
 }
 

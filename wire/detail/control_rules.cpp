@@ -63,7 +63,7 @@ void inspect(judge& of, const task_failures& message) { of.count("tasks", messag
 void inspect(judge& of, const withdrawal& message) { of.count("tasks", message.tasks.size()); }
 void inspect(judge& of, const withdrawn& message) { of.count("tasks", message.tasks.size()); }
 void inspect(judge& /*of*/, const checkpointed& /*message*/) {}
-void inspect(judge& /*of*/, const ready& /*message*/) {}
+void inspect(judge& of, const ready& message) { of.count("sizes", message.sizes.size()); }
 void inspect(judge& of, const displaced& message) {
   of.line("why", message.why, longest_why);
   of.line("remedy", message.remedy, longest_why);
@@ -85,8 +85,6 @@ void inspect(judge& of, const evaluation_request& message) {
 }
 
 void inspect(judge& of, const federated::client_score& score) {
-  of.finite("squaredErrors", score.squared_error);
-  of.finite("losses", score.loss);
   if (score.correct > score.examples)
     of.complain("correct", std::to_string(score.correct),
                 "at most the " + std::to_string(score.examples) + " examples");
@@ -101,7 +99,6 @@ void inspect(judge& of, const federated::client_score& score) {
     of.complain("insideCorrect", std::to_string(score.inside_correct),
                 "at most the " + std::to_string(score.inside) + " inside");
   if (const auto why = federated::implausible(score)) of.complain("examples", *why, "a score that can be");
-  for (const auto& [prediction, is_true] : score.odds) of.finite("predictions", static_cast<double>(prediction));
 }
 
 void inspect(judge& of, const evaluation_scores& message) {
@@ -118,6 +115,7 @@ void inspect(judge& of, const evaluation_scores& message) {
 void inspect(judge& of, const attached& message) {
   of.range(message.clients);
   of.count("holding", message.holding.size());
+  of.count("sizes", message.sizes.size());
   of.line("node", message.node, longest_name);
   of.line("kernelLevel", message.kernel_level, longest_name);
 }

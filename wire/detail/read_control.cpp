@@ -98,9 +98,10 @@ void read_into(checkpointed& into, judge& /*of*/, schema::Checkpointed::Reader f
   into.version = from.getVersion();
 }
 
-void read_into(ready& into, judge& /*of*/, schema::Ready::Reader from) {
+void read_into(ready& into, judge& of, schema::Ready::Reader from) {
   into.run = from.getRun();
   into.claim = claim_of(from.getClaim());
+  assign(into.sizes, of.column<client_sizes>("sizes", from.getSizes()));
 }
 
 void read_into(displaced& into, judge& /*of*/, schema::Displaced::Reader from) {
@@ -139,6 +140,7 @@ void read_odds(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
 
 void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Reader from) {
   into.version = from.getVersion();
+  into.unscored = from.getUnscored();
   const auto clients = of.column<std::uint32_t>("clients", from.getClients());
   const std::size_t n = clients.size();
   const auto groups = of.column<group>("groups", from.getGroups(), n);
@@ -174,6 +176,7 @@ void read_into(attached& into, judge& of, schema::Attached::Reader from) {
   into.instance = from.getInstance();
   into.kernel_level = text_of(from.getKernelLevel());
   into.claim = claim_of(from.getClaim());
+  assign(into.sizes, of.column<client_sizes>("sizes", from.getSizes()));
 }
 
 void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {
@@ -208,10 +211,21 @@ void read_into(settled& into, judge& of, schema::Settled::Reader from) {
   const auto examples = of.column<std::uint64_t>("examples", from.getExamples(), n);
   const auto bytes = of.column<std::uint64_t>("bytes", from.getBytes(), n);
   const auto losses = of.column<double>("losses", from.getLosses(), n);
+  const auto norms = of.appended<federated::size_level>("normLevels", from.getNormLevels(), n);
+  const auto rows = of.appended<federated::size_level>("rowLevels", from.getRowLevels(), n);
+  const auto weights = of.appended<federated::size_level>("weightLevels", from.getWeightLevels(), n);
   if (!of.sound()) return;
   into.each.reserve(n);
   for (std::size_t i = 0; i < n; ++i)
-    into.each.push_back({tasks[i], outcomes[i], reasons[i], stages[i], examples[i], bytes[i], losses[i]});
+    into.each.push_back({tasks[i],
+                         outcomes[i],
+                         reasons[i],
+                         stages[i],
+                         examples[i],
+                         bytes[i],
+                         losses[i],
+                         {},
+                         {norms[i], rows[i], weights[i]}});
   read_distances(into, of, from);
 }
 

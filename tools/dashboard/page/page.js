@@ -43,7 +43,7 @@ function drawTrouble(wait) {
       (status ? "; what is shown is from then." : ".") + " Asking again in " + Math.round(wait / 1000) + " s.";
   else if (!status.published)
     text = "The federation is starting.";
-  else if (status.phase !== "done" && status.published_age > hangsAfter)
+  else if (status.phase !== "done" && status.phase !== "diverged" && status.published_age > hangsAfter)
     text = "The federation has not told its state for " + span(status.published_age) + ".";
   line.hidden = text === "";
   if (line.textContent !== text) line.textContent = text;

@@ -1,0 +1,73 @@
+#include "federated/protocol/client_sizes.hpp"
+
+#include <algorithm>
+
+namespace furlong::federated::protocol {
+
+namespace {
+
+bool has(std::span<const std::uint32_t> ascending, std::uint32_t client) {
+  return std::ranges::binary_search(ascending, client);
+}
+
+std::uint32_t predictions_of(const experiment& e, std::uint32_t client, part which) {
+  if (e.model->objective() != models::objective::next_token) return e.clients->count(client, which);
+  models::examples scratch;
+  return static_cast<std::uint32_t>(e.clients->load(client, which, scratch).features.size());
+}
+
+client_sizes sizes_of(const experiment& e, std::uint32_t client) {
+  client_sizes sizes;
+  const auto for_validation = e.clients->unseen_validation();
+  if (has(e.clients->training(), client)) {
+    sizes.train = e.clients->count(client, part::train);
+    sizes.seen = predictions_of(e, client, part::test);
+    if (for_validation.empty()) sizes.validation = predictions_of(e, client, part::validation);
+  }
+  if (has(for_validation, client)) sizes.validation = predictions_of(e, client, part::train);
+  if (has(e.clients->unseen_test(), client)) sizes.unseen = predictions_of(e, client, part::train);
+  return sizes;
+}
+
+std::string text_of(const client_sizes& sizes) {
+  return std::to_string(sizes.train) + " examples to train on, and " + std::to_string(sizes.validation) + ", " +
+         std::to_string(sizes.seen) + " and " + std::to_string(sizes.unseen) +
+         " predictions in the validation, seen and unseen groups";
+}
+
+}  // namespace
+
+std::uint32_t client_sizes::scored(group in) const {
+  switch (in) {
+    case group::validation: return validation;
+    case group::seen: return seen;
+    case group::unseen: return unseen;
+  }
+  return 0;
+}
+
+std::vector<client_sizes> sizes_of(const experiment& e, const client_range& clients) {
+  std::vector<client_sizes> all;
+  for (std::uint64_t client = clients.first; client <= clients.last; ++client)
+    all.push_back(sizes_of(e, static_cast<std::uint32_t>(client)));
+  return all;
+}
+
+std::optional<std::string> unlike_sizes(const experiment& e, const client_range& clients,
+                                        std::span<const client_sizes> declared) {
+  const auto most = e.settings.aggregation.max_weight;
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const auto client = clients.first + static_cast<std::uint32_t>(i);
+    const auto& sizes = declared[i];
+    const auto whose = "it declares for client " + std::to_string(client) + " " + text_of(sizes);
+    if (!e.sizes_declared) {
+      if (const auto known = sizes_of(e, client); sizes != known)
+        return whose + "; the server's data have " + text_of(known);
+    } else if (std::max({sizes.train, sizes.validation, sizes.seen, sizes.unseen}) > most) {
+      return whose + ", more than algorithm.aggregation.max_weight = " + std::to_string(most);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace furlong::federated::protocol

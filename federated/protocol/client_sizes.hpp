@@ -1,0 +1,36 @@
+// How many examples a client has, as its node declares when it joins.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "federated/client_score.hpp"
+#include "federated/experiment.hpp"
+#include "federated/protocol/store_claim.hpp"
+
+namespace furlong::federated::protocol {
+
+struct client_sizes {
+  std::uint32_t train = 0;       ///< examples to train on; 0: it does not train
+  std::uint32_t validation = 0;  ///< predictions of it in the validation group at most: one an example, or one a token
+  std::uint32_t seen = 0;        ///< the same in the seen group
+  std::uint32_t unseen = 0;      ///< and in the unseen group
+
+  /// Predictions in this group at most.
+  [[nodiscard]] std::uint32_t scored(group in) const;
+  friend bool operator==(const client_sizes&, const client_sizes&) = default;
+};
+
+/// The sizes of a range of clients, from their data.
+[[nodiscard]] std::vector<client_sizes> sizes_of(const experiment& e, const client_range& clients);
+
+/// Why a node that declares these sizes must not take part: the server has the data and they have others, or, where
+/// only nodes have them, they are beyond aggregation.max_weight. Nothing: it may.
+/// @param declared one for each of the clients
+[[nodiscard]] std::optional<std::string> unlike_sizes(const experiment& e, const client_range& clients,
+                                                      std::span<const client_sizes> declared);
+
+}  // namespace furlong::federated::protocol

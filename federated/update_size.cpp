@@ -1,0 +1,111 @@
+#include "federated/update_size.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace furlong::federated {
+
+namespace {
+
+constexpr int origin = 127;  // its top is 1
+constexpr int lowest = 1;
+constexpr int highest = 255;
+constexpr std::uint64_t fewest = 5;
+constexpr std::uint64_t memory = 256;
+/// A limit is so many levels above the median, or above the 90th percentile where that is higher: sizes may have a long
+/// tail. Chosen so that no honest update of the scenario files is beyond it (docs/algorithms.md, "Limits of an
+/// update").
+struct headroom {
+  int median;
+  int ninetieth;
+};
+constexpr headroom of_norms{14, 11};  // 2^(14/4) = 11 times, 7 times
+constexpr headroom of_rows{16, 12};   // 16 times, 8 times: a client with one example puts all of it into one row
+constexpr headroom of_weights = of_rows;
+
+size_level clamp_level(int level) { return static_cast<size_level>(std::clamp(level, lowest, highest)); }
+
+/// The lowest level that so many percent of the updates, rounded down, are not above: of ten updates and less one
+/// outlier is above the 90th percentile.
+int quantile(const level_counts& counts, std::uint64_t percent) {
+  const auto wanted = std::max<std::uint64_t>(counts.total() * percent / 100, 1);
+  std::uint64_t below = 0;
+  int level = 0;
+  for (const auto count : counts.by_level()) {
+    below += count;
+    if (below >= wanted) break;
+    ++level;
+  }
+  return level;
+}
+
+size_level limit_of(const level_counts& counts, const headroom& above) {
+  if (counts.total() < fewest) return 0;
+  return clamp_level(std::max(quantile(counts, 50) + above.median, quantile(counts, 90) + above.ninetieth));
+}
+
+/// Adds a version to what is remembered: older counts shrink in proportion so that `memory` are left in all.
+void remember(level_counts& recent, const level_counts& version) {
+  const auto more = version.total();
+  const auto before = recent.total();
+  const auto room = more < memory ? memory - more : 0;
+  if (before > room)
+    for (auto& count : recent.by_level()) count = static_cast<std::uint32_t>(count * room / before);
+  for (std::size_t level = 0; level < size_level_count; ++level) recent.by_level()[level] += version.by_level()[level];
+}
+
+}  // namespace
+
+size_level level_of_square(double squared) {
+  if (!(squared > 0.0)) return lowest;
+  // size^2 = m 2^e with m in [1/2, 1): size <= 2^(k/4) is the same as m 2^e <= 2^(k/2).
+  constexpr double root_of_half = 0.70710678118654752;
+  int e = 0;
+  const double m = std::frexp(squared, &e);
+  const int k = 2 * e - (m <= 0.5 ? 2 : m <= root_of_half ? 1 : 0);
+  return clamp_level(k + origin);
+}
+
+double top_of(size_level level) { return std::exp2((static_cast<int>(level) - origin) / 4.0); }
+
+void level_counts::add(size_level level, std::uint32_t count) {
+  if (level != 0) counts_[level] += count;
+}
+
+std::uint64_t level_counts::total() const { return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0}); }
+
+bool level_counts::any_above(size_level level) const {
+  return std::any_of(counts_.begin() + level + 1, counts_.end(), [](auto count) { return count > 0; });
+}
+
+void size_counts::add(const update_size& of) {
+  norms.add(of.norm);
+  rows.add(of.row);
+  weights.add(of.weight);
+}
+
+void size_history::close(const size_counts& version) {
+  remember(recent_.norms, version.norms);
+  remember(recent_.rows, version.rows);
+  remember(recent_.weights, version.weights);
+}
+
+update_limits size_history::limits() const {
+  return {limit_of(recent_.norms, of_norms), limit_of(recent_.rows, of_rows), limit_of(recent_.weights, of_weights)};
+}
+
+bool has_outlier(const size_history& before, const size_counts& version) {
+  const auto limits_before = before.limits();
+  auto after = before;
+  after.close(version);
+  const auto limits = after.limits();
+  const auto beyond = [](size_level known, size_level now, const level_counts& counts) {
+    return known == 0 && now != 0 && counts.any_above(now);
+  };
+  return beyond(limits_before.norm, limits.norm, version.norms) ||
+         beyond(limits_before.row, limits.row, version.rows) ||
+         beyond(limits_before.weight, limits.weight, version.weights);
+}
+
+}  // namespace furlong::federated

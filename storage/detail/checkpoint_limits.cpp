@@ -1,0 +1,63 @@
+#include "storage/detail/checkpoint_limits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "storage/detail/message.hpp"
+
+namespace furlong::storage::detail {
+
+namespace {
+
+unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
+
+}  // namespace
+
+tl::unexpected<error> unreadable(const std::filesystem::path& file, const std::string& reason) {
+  return fail(error::kind::data, file.string(), reason, "restore the checkpoint from a copy, or start the run anew");
+}
+
+void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_counts& counts) {
+  const auto norms = counts.norms.by_level();
+  const auto rows = counts.rows.by_level();
+  const auto weights = counts.weights.by_level();
+  fill(out.initNorms(count(norms.size())), norms);
+  fill(out.initRows(count(rows.size())), rows);
+  fill(out.initWeights(count(weights.size())), weights);
+}
+
+result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader in, const std::filesystem::path& file) {
+  federated::size_counts counts;
+  const auto copy = [](capnp::List<std::uint32_t>::Reader from, federated::level_counts& to) {
+    if (from.size() != 0 && from.size() != federated::size_level_count) return false;
+    std::copy(from.begin(), from.end(), to.by_level().begin());
+    return true;
+  };
+  if (!copy(in.getNorms(), counts.norms) || !copy(in.getRows(), counts.rows) || !copy(in.getWeights(), counts.weights))
+    return unreadable(file, "the checkpoint counts sizes of updates in levels that this release does not know");
+  return federated::size_history(counts);
+}
+
+void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol::loss_watch& losses) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  out.setTraining(losses.training.value_or(none));
+  auto evaluation = out.initEvaluation(count(losses.evaluation.size()));
+  for (unsigned i = 0; i < evaluation.size(); ++i) evaluation.set(i, losses.evaluation[i].value_or(none));
+  out.setDiverged(losses.diverged);
+}
+
+result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in,
+                                             const std::filesystem::path& file) {
+  federated::protocol::loss_watch losses;
+  const auto known = [](double value) { return std::isnan(value) ? std::nullopt : std::optional(value); };
+  losses.training = known(in.getTraining());
+  const auto evaluation = in.getEvaluation();
+  if (evaluation.size() > losses.evaluation.size())
+    return unreadable(file, "the checkpoint has losses of groups that this release does not know");
+  for (unsigned i = 0; i < evaluation.size(); ++i) losses.evaluation[i] = known(evaluation[i]);
+  losses.diverged = in.getDiverged().cStr();
+  return losses;
+}
+
+}  // namespace furlong::storage::detail

@@ -1,0 +1,24 @@
+// What a checkpoint holds of the limits of updates and of the losses that a run is watched by.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "federated/protocol/server_state.hpp"
+#include "models/result.hpp"
+#include "storage/checkpoint.capnp.h"
+
+namespace furlong::storage::detail {
+
+/// An error (kind data) about a checkpoint that cannot be used.
+[[nodiscard]] tl::unexpected<error> unreadable(const std::filesystem::path& file, const std::string& reason);
+
+void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_counts& counts);
+[[nodiscard]] result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader in,
+                                                   const std::filesystem::path& file);
+
+void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol::loss_watch& losses);
+[[nodiscard]] result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in,
+                                                           const std::filesystem::path& file);
+
+}  // namespace furlong::storage::detail

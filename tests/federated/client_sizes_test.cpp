@@ -1,0 +1,70 @@
+// What nodes declare of their clients' examples, and whom the server refuses for it.
+#include "federated/protocol/client_sizes.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/experiments.hpp"
+#include "tests/support/ratings_population.hpp"
+
+using namespace furlong;
+using namespace furlong::federated::protocol;
+using federated::group;
+using federated::part;
+
+namespace {
+
+federated::experiment some_ratings() { return tests::make_experiment({}, tests::make_ratings(12), {}, {}); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(client_size)
+
+BOOST_AUTO_TEST_CASE(sizes_are_those_of_the_parts_that_each_group_is_scored_on) {
+  const auto e = some_ratings();
+  const auto& who = *e.clients;
+  const auto last = who.facts().clients - 1;
+  const auto sizes = sizes_of(e, {0, last});
+  BOOST_REQUIRE(sizes.size() == last + 1U);
+  for (const auto client : who.training()) {
+    BOOST_TEST(sizes[client].train == who.count(client, part::train));
+    BOOST_TEST(sizes[client].scored(group::seen) == who.count(client, part::test));
+    BOOST_TEST(sizes[client].scored(group::validation) == 0U);  // there are unseen clients for that
+    BOOST_TEST(sizes[client].scored(group::unseen) == 0U);
+  }
+  for (const auto client : who.unseen_validation()) {
+    BOOST_TEST(sizes[client].train == 0U);
+    BOOST_TEST(sizes[client].scored(group::validation) == who.count(client, part::train));
+  }
+  for (const auto client : who.unseen_test())
+    BOOST_TEST(sizes[client].scored(group::unseen) == who.count(client, part::train));
+  BOOST_TEST((sizes_of(e, {3, 5}) == std::vector(sizes.begin() + 3, sizes.begin() + 6)));
+}
+
+BOOST_AUTO_TEST_CASE(a_node_with_other_data_than_the_servers_is_refused) {
+  const auto e = some_ratings();
+  const auto sizes = sizes_of(e, {2, 7});
+  BOOST_TEST(!unlike_sizes(e, {2, 7}, sizes));
+  for (const auto field :
+       {&client_sizes::train, &client_sizes::validation, &client_sizes::seen, &client_sizes::unseen}) {
+    auto other = sizes;
+    ++(other[3].*field);
+    const auto why = unlike_sizes(e, {2, 7}, other);
+    BOOST_REQUIRE(why.has_value());
+    BOOST_TEST(why->find("client 5 ") != std::string::npos, *why);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(where_only_nodes_have_data_a_bound_of_the_scenario_holds) {
+  auto e = some_ratings();
+  e.sizes_declared = true;
+  e.settings.aggregation.max_weight = 50;
+  std::vector<client_sizes> sizes(3, {50, 50, 50, 50});
+  BOOST_TEST(!unlike_sizes(e, {0, 2}, sizes));
+  sizes[1].seen = 51;
+  const auto why = unlike_sizes(e, {0, 2}, sizes);
+  BOOST_REQUIRE(why.has_value());
+  BOOST_TEST(why->find("client 1 ") != std::string::npos, *why);
+  BOOST_TEST(why->find("max_weight = 50") != std::string::npos, *why);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
