@@ -29,11 +29,11 @@ class Case(unittest.TestCase):
                        for line in f.lines(f.ledger) if "version" in line)
         wait_until(f"node{number} takes part after version {after}", look)
 
-    def stands_still(self, f: Federation) -> int:
-        """Waits until the run waits for somebody; the version that it has then."""
+    def stands_still(self, f: Federation, seconds: float = 0.6) -> int:
+        """Waits until the run waits for somebody; the version that it has then. `seconds`: more where rounds are slow."""
         def look():
             before = f.version()
-            time.sleep(0.6)
+            time.sleep(seconds)
             return before if f.version() == before else 0
         return wait_until("the run stands still", look)
 

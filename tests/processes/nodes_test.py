@@ -70,7 +70,7 @@ class Nodes(Case):
             leaving.wait_for("took this node in")
             f.way_in = 0
             f.wait_for_version(1)
-            at = self.stands_still(f)  # all wait for updates of this node
+            at = self.stands_still(f, 2.0)  # all wait for updates of this node, 4 s for each
             leaving.terminate()
             self.assertEqual(leaving.wait(), INTERRUPTED)
             self.assertIn("furlong: drained", leaving.text())
@@ -149,7 +149,12 @@ class Nodes(Case):
                 with urllib.request.urlopen(page.rstrip("/") + "/api/status", timeout=10) as answer:
                     return json.load(answer)
 
-            before = wait_until("all are shown", lambda: now if (now := status()["clients"])["at_work"] else None)
+            def all_at_work():
+                now = status()
+                there = sum(one["connected"] for one in now["nodes"])
+                return now["clients"] if there == 4 and now["clients"]["at_work"] else None
+
+            before = wait_until("all are shown", all_at_work)
             self.assertEqual(before["adrift"], 0)
             node = f.processes["node1"]
             node.stop()  # so that it is killed with tasks at work
