@@ -45,11 +45,16 @@ bool has_shape(const models::delta& change, const models::layout& shared) {
 /// Of a tensor's values. Where it has a row for each feature or client also raises `longest_row` to the largest squared
 /// norm of a row. Rows of zeros, which only dense updates have, change nothing.
 double squared_norm(std::span<const float> values, const models::tensor_spec& spec, double& longest_row) {
+  constexpr std::uint32_t narrow = 16;
   const auto& norm_squared = models::kernels().norm_squared;
   if (spec.index == models::row_index::none) return norm_squared(values.data(), values.size());
   double sum = 0.0;
   for (std::size_t at = 0; at < values.size(); at += spec.cols) {
-    const double row = norm_squared(values.data() + at, spec.cols);
+    double row = 0.0;
+    if (spec.cols >= narrow)
+      row = norm_squared(values.data() + at, spec.cols);
+    else  // a call of the kernel takes longer than the row
+      for (std::size_t i = at; i < at + spec.cols; ++i) row += static_cast<double>(values[i]) * values[i];
     sum += row;
     longest_row = std::max(longest_row, row);
   }
