@@ -86,7 +86,8 @@ std::optional<rejection> validate(const client_update& update, const models::lay
   if (!has_shape(update.change, shared)) return rejection::wrong_shape;
   if (settings.rule == rule_kind::mean && update.weight > settings.max_weight) return rejection::weight_bound;
   if (update.examples > most_examples || update.weight > bounds.most_weight) return rejection::weight_bound;
-  if (!std::isfinite(update.loss_sum) || update.loss_sum > most_loss * update.weight) return rejection::not_finite;
+  if (!std::isfinite(update.loss_sum) || std::abs(update.loss_sum) > most_loss * update.weight)
+    return rejection::not_finite;
   double whole = 0.0;  // by tensors: values of the update that belong to none are not aggregated
   double longest_row = 0.0;
   for (std::size_t t = 0; t < shared.count(); ++t) {

@@ -91,18 +91,18 @@ result<void> check_clients(storage::rocks_store& store, const std::filesystem::p
 result<void> check_fits(const node_record& record, const federated::store_save& last,
                         const std::filesystem::path& folder) {
   if (record.store == 0) return {};
-  constexpr auto mend =
+  constexpr auto remedy =
       "restore all of the folder from one copy, or remove it and let this node's clients start anew with "
       "--accept-state-loss";
   if (record.store != last.store)
     return fail(error::kind::data, folder.string(), "its node.json is of another private store than the one beside it",
-                mend);
+                remedy);
   if (last.version < record.served)
     return fail(error::kind::data, folder.string(),
                 "the private store is older than its node.json: it was last saved at version " +
                     std::to_string(last.version) + ", and the node has served up to version " +
                     std::to_string(record.served),
-                mend);
+                remedy);
   return {};
 }
 

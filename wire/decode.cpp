@@ -202,11 +202,8 @@ result<message> read_broadcast(schema::Broadcast::Reader from, decoder::workspac
                               "at most " + to_string(longest_reference(*room.shape)));
   room.reference.resize(reference.size());
   for (unsigned i = 0; i < reference.size(); ++i) room.reference[i] = reference[i];
-  return broadcast_view{from.getRun(),
-                        from.getVersion(),
-                        *values,
-                        room.reference,
-                        {from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()}};
+  const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
+  return broadcast_view{from.getRun(), from.getVersion(), *values, room.reference, limits};
 }
 
 result<message> read_update(schema::Update::Reader from, decoder::workspace& room) {

@@ -250,13 +250,10 @@ void on_down(self_pointer self, const caf::down_msg& down) {
 void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
   auto& state = self->state;
   const auto& e = state.run->e;
-  if (auto why = unlike_store(e, state.machine->state(), state.stores, what.clients, what.claim)) {
-    spdlog::warn("node {} is refused: {}", what.node, *why);
-    return send_down(self, from, protocol::displaced{what.instance, std::move(*why), right_store_remedy});
-  }
-  if (auto why = protocol::unlike_sizes(e, what.clients, what.sizes)) {
-    spdlog::warn("node {} is refused: {}", what.node, *why);
-    return send_down(self, from, protocol::displaced{what.instance, std::move(*why), right_data_remedy});
+  if (auto refusal = refusal_of(e, state.machine->state(), state.stores, what)) {
+    spdlog::warn("node {} is refused: {}", what.node, refusal->why);
+    state.who->refused(what.clients);
+    return send_down(self, from, std::move(*refusal));
   }
   const auto others = state.who->others_with(what.clients, what.instance);
   if (!state.who->attach(from, what.clients, what.instance)) return;

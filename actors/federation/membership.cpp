@@ -30,6 +30,15 @@ std::optional<std::string> unlike_store(const federated::experiment& e, const pr
   return stores.mismatch(clients, claim, *state.ledger, are_complete(e));
 }
 
+std::optional<protocol::displaced> refusal_of(const federated::experiment& e, const protocol::server_state& state,
+                                              const protocol::known_stores& stores, const protocol::attached& node) {
+  if (auto why = unlike_store(e, state, stores, node.clients, node.claim))
+    return protocol::displaced{node.instance, std::move(*why), right_store_remedy};
+  if (auto why = protocol::unlike_sizes(e, node.clients, node.sizes))
+    return protocol::displaced{node.instance, std::move(*why), right_data_remedy};
+  return std::nullopt;
+}
+
 std::optional<federated::run_event> take_store(const federated::experiment& e, const protocol::server_state& state,
                                                protocol::known_stores& stores, const protocol::attached& node) {
   if (!federated::is_stateful(e.settings.algorithm)) return std::nullopt;

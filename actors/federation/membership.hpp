@@ -16,6 +16,12 @@ namespace furlong::actors::federation {
                                                       const protocol::client_range& clients,
                                                       const protocol::store_claim& claim);
 
+/// What a node is told that must not take part with its store or its data; nothing: it may.
+[[nodiscard]] std::optional<protocol::displaced> refusal_of(const federated::experiment& e,
+                                                            const protocol::server_state& state,
+                                                            const protocol::known_stores& stores,
+                                                            const protocol::attached& node);
+
 /// From now on that is the store of the node's clients. Where values are lost by it: what to write down.
 [[nodiscard]] std::optional<federated::run_event> take_store(const federated::experiment& e,
                                                              const protocol::server_state& state,

@@ -54,6 +54,11 @@ void directory::saw(client_range clients, virtual_time now) {
     expected_[client] = std::max(expected_[client], now + waits_.with_strayed);
 }
 
+void directory::refused(client_range clients) {
+  for (auto client = clients.first; client <= clients.last && client < expected_.size(); ++client)
+    expected_[client] = 0;
+}
+
 void directory::begin(virtual_time before, virtual_time now) {
   for (std::size_t client = 0; client < expected_.size(); ++client) {
     auto& until = expected_[client];

@@ -55,6 +55,8 @@ class directory final : public roster {
   void detach(std::uint32_t aggregator, client_range clients, virtual_time now = 0, bool strayed = false);
   /// The node of these clients lives, and is on its way to a gateway: the way to it that is known may be none any more.
   void saw(client_range clients, virtual_time now);
+  /// The node of these clients was refused: they are not expected any more.
+  void refused(client_range clients);
   /// The run begins, and the clock goes from `before` to `now`. Training clients that are not reached are not expected
   /// any more; the others are, for as long as they were.
   void begin(virtual_time before, virtual_time now);

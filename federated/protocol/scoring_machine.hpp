@@ -1,11 +1,12 @@
-// An evaluation that nodes compute, as the server sees it, as a state machine: whom it asks, and when it is over.
+// An evaluation that nodes compute, as the server sees it, as a state machine: which clients it asks, and when it is
+// over.
 //
 // It is over when everybody who was asked has answered, or was lost. In a run whose rounds wait for every task it also
 // waits for clients that the roster expects back, and asks them again where they are reached then: figures, and the
 // model that `evaluation.select = "best"` keeps, do not depend on aggregators. Elsewhere such clients are missing.
 //
-// It does not wait for ever: not for nodes of which no score that is awaited came for a minute, nor beyond
-// `network.task_timeout`, however they spread their scores. When the server is to stop, nodes have as long as one that
+// Its duration is bounded: it ends when no awaited score came for a minute, and after `network.task_timeout` at the
+// latest. When the server is to stop, nodes have as long as one that
 // was lost has to come back, and a minute in all; an evaluation that ends so before everybody has answered says nothing
 // about the model.
 #pragma once
@@ -22,7 +23,7 @@ namespace furlong::federated::protocol {
 
 class scoring_machine {
  public:
-  /// Whom to ask, by the aggregator that they are reached through.
+  /// The clients to ask, by the aggregator through which they are reached.
   using requests = std::map<std::uint32_t, evaluation_down>;
 
   /// Of what `of` wants evaluated. `e` and `who` must outlive the machine. `who` is to know of an event before it is

@@ -1,4 +1,4 @@
-// What nodes declare of their clients' examples, and whom the server refuses for it.
+// The numbers of examples that nodes declare for their clients, and which nodes the server refuses.
 #include "federated/protocol/client_sizes.hpp"
 
 #include <boost/test/unit_test.hpp>

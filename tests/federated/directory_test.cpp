@@ -89,4 +89,15 @@ BOOST_AUTO_TEST_CASE(it_knows_how_long_those_that_are_away_are_expected) {
   BOOST_TEST(who.expected_until(1) == 1000);
 }
 
+// Else a round would wait for the tasks of a node that never comes.
+BOOST_AUTO_TEST_CASE(clients_of_a_refused_node_are_not_expected) {
+  const std::vector<std::uint32_t> training{0, 1, 2, 3};
+  directory who(4, training, {10, 600});
+  who.saw({0, 2}, 100);
+  who.saw({3, 3}, 100);
+  who.refused({0, 2});
+  for (const std::uint32_t client : {0U, 1U, 2U}) BOOST_TEST(who.expected_until(client) == 0);
+  BOOST_TEST(who.expected_until(3) == 700);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

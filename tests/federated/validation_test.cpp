@@ -176,7 +176,8 @@ BOOST_AUTO_TEST_CASE(a_weight_is_bounded_by_the_examples_that_the_client_has) {
 BOOST_AUTO_TEST_CASE(a_loss_that_no_training_has_is_refused) {
   BOOST_TEST(!verdict([](auto& u) { u.loss_sum = 3e12; }));
   BOOST_TEST((verdict([](auto& u) { u.loss_sum = 4e12; }) == rejection::not_finite));
-  BOOST_TEST((verdict([](auto& u) { u.loss_sum = 1e308; }) == rejection::not_finite));
+  for (const double beyond : {1e308, -1e308})
+    BOOST_TEST((verdict([&](auto& u) { u.loss_sum = beyond; }) == rejection::not_finite));
 }
 
 BOOST_AUTO_TEST_CASE(scores_of_a_diverged_model_are_believed_and_those_that_cannot_be_are_not) {

@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_ends_early_and_predicts_nothing) {
     return run_furlong(folder, {"run", scenario, "--out", out, "--set", "scenario.rounds=200", "--set",
                                 "evaluation.every=1", "--set", more});
   };
-  // Finite to the end, and of no use: the losses grow by a small factor each round.
+  // Any growth of a loss counts as divergence here; the model stays finite.
   const auto done = train("scenario.diverged_at=1.0000001");
   const auto told = nlohmann::json::parse(read_file(folder / "run/summary.json"));
   BOOST_TEST(done.code == 4, done.err);

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(names_in_messages_have_no_control_characters) {
   }
 }
 
-// Opened for reading, a pipe that nobody writes to would keep the command waiting for ever.
+// Opening a pipe without a writer would block the command.
 BOOST_AUTO_TEST_CASE(a_pipe_in_place_of_a_file_is_refused) {
   const scratch_folder folder;
   const auto pipe = (folder / "pipe").string();
