@@ -79,7 +79,7 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
     if (self->state.channel) {
-      send_control(*self->state.channel, protocol::farewell{over ? "the run is over" : "the parent stops", over});
+      send_control(*self->state.channel, protocol::farewell{over ? run_is_over : "the parent stops", over});
       self->state.channel->close();
     }
     self->quit();
@@ -90,10 +90,11 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
       [self](const session_closed& closed) { end(self, closed.why); },
       [self](const to_branch& told) {
         std::visit([&](const auto& what) { send(self, what); }, *told.what);
-        if (std::holds_alternative<protocol::farewell>(*told.what)) {
-          self->state.channel->close();
-          self->quit();
-        }
+        const auto* bye = std::get_if<protocol::farewell>(told.what.get());
+        // An aggregator that hears the end of the run closes the link once its nodes have heard it.
+        if (bye == nullptr || bye->final) return;
+        self->state.channel->close();
+        self->quit();
       },
       [self](const branch_welcome& welcome) {
         self->state.number = welcome.content->aggregator;

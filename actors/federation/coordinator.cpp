@@ -25,7 +25,7 @@ void end_run(self_pointer self, result<federated::run_outcome> outcome, bool fin
   auto& state = self->state;
   if (!state.promise.pending()) return;
   const auto bye = std::make_shared<const downward>(
-      protocol::farewell{final ? "the run is over" : "the server stops, and may come back", final});
+      protocol::farewell{final ? run_is_over : "the server stops, and may come back", final});
   for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{bye});
   state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
   // Links that are not among the branches yet tell it by the reason.
@@ -143,13 +143,35 @@ void perform(self_pointer self, protocol::proceed&) {
   state.effects.add(state.machine->on_proceed(now(self)));
 }
 
-/// Ends a run that is over once everybody who is reached has heard the verdicts, or had the time to come for them.
+void linger(coordinator_state& state) {
+  const auto& network = state.run->e.settings.network;
+  state.lingers_until = steady_now() + federated::from_seconds(network.heartbeat + network.timeout) + time_to_return;
+}
+
+/// Ends a run that is over once everybody who is reached has heard the verdicts and then the farewell, or had the time
+/// to. Nodes whose aggregator is lost meanwhile come to the server's own gateway, which therefore ends last.
 void end_when_all_were_told(self_pointer self) {
   auto& state = self->state;
   if (!state.last_words || !state.promise.pending()) return;
-  const bool all_here = state.who->reached() == state.run->e.participants->training().size();
-  if (all_here || steady_now() >= state.lingers_until || state.stop->load(std::memory_order_relaxed))
-    end_run(self, std::move(*state.last_words), true);
+  if (state.stop->load(std::memory_order_relaxed)) return end_run(self, std::move(*state.last_words), true);
+  using enum coordinator_state::ending;
+  const protocol::farewell bye{run_is_over, true};
+  if (state.waits_for == verdicts) {
+    const bool all_here = state.who->reached() == state.run->e.participants->training().size();
+    if (!all_here && steady_now() < state.lingers_until) return;
+    state.waits_for = others;
+    linger(state);
+    for (const auto& [number, branch] : state.branches)
+      if (number != state.own) send_down(self, number, bye);
+  }
+  const bool late = steady_now() >= state.lingers_until;
+  if (state.waits_for == others) {
+    if ((state.branches.size() > 1 || !state.unheard.empty()) && !late) return;
+    state.waits_for = own_gateway;
+    linger(state);
+    return send_down(self, state.own, bye);
+  }
+  if (late) end_run(self, std::move(*state.last_words), true);
 }
 
 void perform(self_pointer self, protocol::finish& effect) {
@@ -161,9 +183,8 @@ void perform(self_pointer self, protocol::finish& effect) {
   if (interrupted) state.last_evaluation = {};  // of a model that was not the final one
   federated::run_outcome outcome{std::move(last), state.last_evaluation, interrupted};
   if (interrupted) return end_run(self, std::move(outcome), false);  // they come back to the next life
-  const auto& network = state.run->e.settings.network;
   state.last_words = std::move(outcome);
-  state.lingers_until = steady_now() + federated::from_seconds(network.heartbeat + network.timeout) + time_to_return;
+  linger(state);
   end_when_all_were_told(self);
 }
 
@@ -203,10 +224,26 @@ void finish_evaluation_when_over(self_pointer self) {
 
 // ---- branches ------------------------------------------------------------------------------------------------------
 
+bool is_leaving(const coordinator_state& state) { return state.waits_for != coordinator_state::ending::verdicts; }
+
+/// A branch ended after it was told that the run is over.
+void left(self_pointer self, std::uint32_t number) {
+  auto& state = self->state;
+  for (const auto& [first, node] : state.branches.at(number).nodes) {
+    spdlog::info("node {} may not have heard that the run is over: it is waited for", node.name);
+    state.unheard[first] = node.clients;
+  }
+  state.branches.erase(number);
+  state.who->remove_aggregator(number, now(self));
+  if (number == state.own) return end_run(self, std::move(*state.last_words), true);
+  end_when_all_were_told(self);
+}
+
 void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   auto& state = self->state;
   const auto at = state.branches.find(number);
   if (at == state.branches.end()) return;
+  if (is_leaving(state)) return left(self, number);
   spdlog::warn("aggregator {} ({}): {}", number, at->second.name, why);
   // It may be there still, and not to be believed. One that is gone does not hear it.
   send_down(self, number, protocol::farewell{why, false});
@@ -239,6 +276,7 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   welcome.covered = state.covered;
   welcome.aggregator = number;
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
+  if (is_leaving(state)) send_down(self, number, protocol::farewell{run_is_over, true});
 }
 
 /// Behind what the branch said before it ended: of a link that told its end this is nothing new.
@@ -265,12 +303,15 @@ void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
     state.machine->on_event(std::move(*lost));
   }
   state.branches.at(from).nodes[what.clients.first] = {what.clients, what.node, steady_now()};
+  state.unheard.erase(what.clients.first);
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
   if (state.evaluation) send_requests(self, state.evaluation->on_attached(what.clients, now(self)));
 }
 void hear(self_pointer self, std::uint32_t from, protocol::detached& what) {
   self->state.who->detach(from, what.clients, now(self), what.strayed);
-  self->state.branches.at(from).nodes.erase(what.clients.first);
+  auto& state = self->state;
+  state.branches.at(from).nodes.erase(what.clients.first);
+  if (is_leaving(state) && what.strayed) state.unheard[what.clients.first] = what.clients;
 }
 void hear(self_pointer self, std::uint32_t from, protocol::settled& what) {
   perform_all(self, self->state.machine->on_settled(from, what.each, now(self)));
@@ -372,7 +413,7 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   options.number = state.who->add_aggregator("");
   auto welcome = state.run->welcome;
   welcome.aggregator = options.number;
-  const auto number = options.number;
+  const auto number = state.own = options.number;
   const auto gateway =
       self->spawn(gateway_behavior, state.run, parent_actor(self), std::move(welcome), std::move(options));
   state.branches[number] = {gateway, "the server's own gateway", "", steady_now()};
@@ -391,7 +432,7 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
       },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
       [self, number](const branch_gone& gone) {
-        if (gone.branch == number)
+        if (gone.branch == number && !is_leaving(self->state))
           return fail_run(self, {error::kind::runtime, "the server's own gateway", gone.why, "see the log"});
         lose(self, gone.branch, gone.why);
       },
@@ -400,7 +441,8 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
         auto& at = self->state;
         const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
         if (why.empty()) at.who->saw(node.clients, now(self));  // one that is refused is not on its way to anywhere
-        self->send(to, node_placed{node.session, at.who->gateway_for(node.avoid), why});
+        const auto elsewhere = is_leaving(at) ? std::string() : at.who->gateway_for(node.avoid);
+        self->send(to, node_placed{node.session, elsewhere, why});
       },
       [self](const alarm& rings) { perform_all(self, self->state.machine->on_timer(rings.what, now(self))); },
       [self](const tick&) { on_tick(self); },

@@ -277,12 +277,18 @@ void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_
 
 void obey(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
   auto& state = self->state;
-  state.over = true;
-  for (const auto& [number, node] : state.sessions) {
-    send(node, what);
-    node.channel->close();
-  }
+  for (const auto& [number, node] : state.sessions) send(node, what);
+  // A node that heard the end of the run closes its session, and so confirms it. Another farewell ends the wait.
+  if (what.final && !std::exchange(state.leaving, true)) return;
+  for (const auto& [number, node] : state.sessions) node.channel->close();
   state.sessions.clear();
+  state.leaving = true;
+}
+
+void end_when_left(self_pointer self) {
+  auto& state = self->state;
+  if (!state.leaving || !state.sessions.empty()) return;
+  state.over = true;
   self->quit();
 }
 
@@ -302,12 +308,13 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
     protocol::gateway_effects effects;
     work(effects);
     perform_all(self, effects);
+    end_when_left(self);
   };
   // A parent that says farewell has said so before: this comes behind it, and behind its last verdicts.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
-    protocol::farewell bye{over ? "the run is over" : "the parent stops", over};
+    protocol::farewell bye{over ? run_is_over : "the parent stops", over};
     self->send(self, to_branch{std::make_shared<const downward>(std::move(bye))});
   });
   self->send(self, tick{});
@@ -317,6 +324,7 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
         auto& session = self->state.sessions[opened.session];
         session.channel = opened.channel;
         session.trusted = opened.trusted;
+        if (self->state.leaving) send(session, protocol::farewell{run_is_over, true});
       },
       [self, with_effects](const session_frame& got) { with_effects([&](auto& out) { on_frame(self, got, out); }); },
       [self, with_effects](const session_closed& closed) {

@@ -44,6 +44,7 @@ struct gateway_state {
   std::map<protocol::session_number, session> sessions;
   federated::client_update update;
   federated::virtual_time looks_at = 0;  ///< when nodes are held against the deny list again
+  bool leaving = false;                  ///< the run is over: ends once its nodes have closed their sessions
   bool over = false;
 
   gateway_state() = default;

@@ -56,6 +56,7 @@ struct branch_sent_on {
   std::string remedy = {};
 };
 /// Why an aggregator is turned away when topology.fan_in others are here and none of them takes it in.
+inline constexpr const char* run_is_over = "the run is over";
 inline constexpr const char* no_room =
     "as many aggregators as topology.fan_in allows are here, and none of them has an operator port";
 

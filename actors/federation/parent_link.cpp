@@ -46,8 +46,15 @@ void hang_up(self_pointer self) {
   state.trying = false;
 }
 
+/// An aggregator that is not wanted while the run goes on has failed.
+std::optional<error> refusal(const protocol::farewell& said) {
+  if (!said.unwanted) return std::nullopt;
+  return error{error::kind::usage, "the parent does not let this aggregator in", said.why, said.remedy};
+}
+
 void break_off(self_pointer self, const std::string& why) {
   auto& state = self->state;
+  if (state.leaving) return finish(self, state.leaving->why, true, refusal(*state.leaving));
   spdlog::warn("the parent: {}", why);
   drop_relay(self, "the aggregator lost its parent", false);
   hang_up(self);
@@ -119,10 +126,14 @@ void on_model(self_pointer self, const net::received& frame) {
   if (state.models.size() > models_kept) state.models.pop_front();
 }
 
-/// An aggregator that is not wanted while the run goes on has failed.
-std::optional<error> refusal(const protocol::farewell& said) {
-  if (!said.unwanted) return std::nullopt;
-  return error{error::kind::usage, "the parent does not let this aggregator in", said.why, said.remedy};
+/// The parent waits for the end of the link: then the nodes have heard that the run is over.
+void leave(self_pointer self, const protocol::farewell& said) {
+  auto& state = self->state;
+  if (!state.relay) return finish(self, said.why, true, refusal(said));
+  if (state.leaving) return;
+  state.leaving = said;
+  state.hooks.on_shut();
+  pass_on(self, said);
 }
 
 void on_frame(self_pointer self, const net::received& frame) {
@@ -131,7 +142,7 @@ void on_frame(self_pointer self, const net::received& frame) {
   auto got = state.decoder->decode(frame.bytes());
   if (!got) return break_off(self, got.error().text());
   if (const auto* bye = std::get_if<protocol::farewell>(&*got))
-    return bye->final ? finish(self, bye->why, true, refusal(*bye)) : break_off(self, bye->why);
+    return bye->final ? leave(self, *bye) : break_off(self, bye->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
   if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
   if (!state.relay) return break_off(self, "sent something else before its welcome");
@@ -188,9 +199,14 @@ parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_
   self->state.hooks = std::move(hooks);
   self->state.pause.emplace(std::move(pause));
   self->state.alone_since = steady_now();
-  // Both end when they are told to, and are forgotten by then.
+  // Both end when they are told to, and are forgotten by then but for a run that is over.
   self->set_down_handler([self](const caf::down_msg& down) {
     const auto& state = self->state;
+    // Behind what the relay told the parent before it ended.
+    if (state.leaving) {
+      if (state.relay.address() == down.source) self->send(self, session_closed{state.attempt, state.leaving->why});
+      return;
+    }
     if ((state.relay && state.relay.address() == down.source) ||
         (state.gateway && state.gateway.address() == down.source))
       break_off(self, "an actor of this aggregator ended: " + caf::to_string(down.reason));

@@ -49,6 +49,8 @@ struct parent_link_state {
   std::optional<wire::decoder> decoder;
   std::optional<wire::encoder> encoder;
   std::deque<federated::broadcast_ptr> models;
+  /// The run is over: the parent's farewell. The link ends once the relay has.
+  std::optional<protocol::farewell> leaving;
   bool over = false;
 };
 

@@ -27,7 +27,8 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   auto& state = self->state;
   const auto at = state.children.find(number);
   if (at == state.children.end()) return;
-  spdlog::warn("aggregator {} ({}): {}", number, at->second.name, why);
+  spdlog::log(state.leaving ? spdlog::level::debug : spdlog::level::warn, "aggregator {} ({}): {}", number,
+              at->second.name, why);
   // It may be there still, and not to be believed. One that is gone does not hear it.
   const auto bye = std::make_shared<const downward>(protocol::farewell{why, false});
   self->send(at->second.actor, to_branch{bye});
@@ -35,6 +36,7 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   protocol::relay_effects effects;
   state.machine->on_child_lost(number, effects);
   perform_all(self, effects);
+  if (state.leaving && state.children.empty()) self->quit();
 }
 
 void on_told(self_pointer self, const from_branch& told) {
@@ -65,6 +67,8 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   self->monitor(actor);  // a link that ended before it knew its number does not say so
   spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", welcome.aggregator, hello.name, hello.gateway);
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
+  if (state.leaving)
+    self->send(actor, to_branch{std::make_shared<const downward>(protocol::farewell{run_is_over, true})});
 }
 
 /// Behind what the other said before it ended: of one that told its end this is nothing new.
@@ -84,8 +88,10 @@ void on_order(self_pointer self, const downward& what) {
   state.machine->on_order(what, effects);
   perform_all(self, effects);
   const auto* said = std::get_if<protocol::farewell>(&what);
+  if (said == nullptr) return;
+  if (said->final && !std::exchange(state.leaving, true) && !state.children.empty()) return;
   // Links that are not among the children yet tell it by the reason.
-  if (said != nullptr) self->quit(said->final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
+  self->quit(said->final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
 }  // namespace
@@ -111,6 +117,7 @@ relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<con
       [self](const to_branch& told) { on_order(self, *told.what); },
       [self](const own_gateway& own) {
         self->state.children[0] = {own.actor, "its own gateway"};
+        self->monitor(own.actor);
       },
   };
 }

@@ -22,10 +22,11 @@ struct relay_state {
   protocol::welcome welcome;
   std::optional<protocol::relay_machine> machine;
   std::map<std::uint32_t, child> children;
+  bool leaving = false;  ///< the run is over: ends once its children have
 };
 
-/// Lives until the parent's farewell. `got`: the parent's welcome, with the number under which it tells `up`
-/// everything.
+/// Lives until the parent's farewell; if that is the end of the run, until its children have ended. `got`: the parent's
+/// welcome, with the number under which it tells `up` everything.
 relay_actor::behavior_type relay_behavior(relay_actor::stateful_pointer<relay_state> self,
                                           std::shared_ptr<const federation_context> run, upward_actor up,
                                           protocol::welcome got);

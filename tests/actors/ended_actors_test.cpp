@@ -156,6 +156,59 @@ BOOST_AUTO_TEST_CASE(an_aggregator_that_was_lost_at_its_hello_does_not_stay) {
   self->receive([](const run_result&) {}, caf::after(patience) >> [] {});
 }
 
+// Else its node would look for a server that has ended.
+BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_farewell_hears_it_from_the_server) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  std::atomic<bool> stop{false};
+  const federated::run_observer observer;
+  const server_watcher watcher;
+  auto opened = std::make_shared<std::promise<gateway_actor>>();
+  auto own = opened->get_future();
+  auto start = federated::initial_state(on.e);
+  start.version = on.e.settings.rounds;
+  const auto coordinator =
+      on.system->spawn(coordinator_behavior, on.run, std::make_shared<protocol::server_state>(std::move(start)),
+                       &observer, &watcher, &stop, clients_of_certificate{}, on.keeper, opened);
+  const protocol::client_range all{0, 23};
+  const auto sizes = federated::protocol::sizes_of(on.e, all);
+  caf::scoped_actor link(*on.system);
+  link->send(coordinator, branch_arrived{{"test", "west", "west:1", ""}});
+  std::uint32_t number = 0;
+  link->receive([&](const branch_welcome& welcome) { number = welcome.content->aggregator; },
+                caf::after(patience) >> [] { throw std::runtime_error("no welcome"); });
+  protocol::attached here{all, {}, "node", 7, {}, {}, sizes};
+  link->send(coordinator, from_branch{number, std::make_shared<protocol::upward>(std::move(here))});
+  self->send(coordinator, run_request{});
+  bool told = false;
+  link->receive_while([&] { return !told; })(
+      [&](const to_branch& what) {
+        const auto* asked = std::get_if<protocol::evaluation_down>(what.what.get());
+        if (asked != nullptr) {
+          protocol::evaluation_scores scores{asked->from->version, {}};
+          for (const auto& [in, client] : asked->clients) scores.each.push_back({in, client, {}});
+          link->send(coordinator, from_branch{number, std::make_shared<protocol::upward>(std::move(scores))});
+        }
+        const auto* bye = std::get_if<protocol::farewell>(what.what.get());
+        told = bye != nullptr && bye->final;
+      },
+      caf::after(patience) >> [&] { throw std::runtime_error("no farewell"); });
+  link->send(coordinator, branch_gone{number, "killed"});
+  const auto node = std::make_shared<listening_channel>();
+  const auto own_gateway = own.get();
+  stage::hello(own_gateway, node);
+  BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
+  BOOST_TEST(node->heard<protocol::farewell>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
+  caf::anon_send(own_gateway, session_frame{1, frame_of(protocol::ready{on.e.run, {}, sizes})});
+  BOOST_TEST(node->heard<protocol::farewell>(1, on.e.parts.shared) == 1U);
+  bool ended = false;
+  self->receive([&](const run_result&) { ended = true; }, caf::after(std::chrono::milliseconds(300)) >> [] {});
+  BOOST_TEST(!ended);  // the node has not confirmed it
+  caf::anon_send(own_gateway, session_closed{1, "closed by the other side"});
+  self->receive([&](const run_result& done) { ended = done.outcome->has_value(); }, caf::after(patience) >> [] {});
+  BOOST_TEST(ended);
+}
+
 BOOST_AUTO_TEST_CASE(a_session_that_was_never_ready_ends_when_its_node_comes_again) {
   stage on;
   caf::scoped_actor self(*on.system);
