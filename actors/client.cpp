@@ -1,6 +1,6 @@
 #include "actors/client.hpp"
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 
 namespace furlong::actors {
 
@@ -60,7 +60,7 @@ void client_state::perform(const federated::broadcast& from, job& what) const {
 
 void client_state::run_session(const federated::broadcast& from, job& what) const {
   session now{*run, from, what,
-              client_machine(what.id, federated::is_stateful(run->e.settings.algorithm), run->e.settings.own.commit),
+              client_machine(what.id, run->e.settings.algorithm.traits.keeps_state, run->e.settings.own.commit),
               thread_workspace()};
   for (auto step = now.machine.on_task();;) {
     switch (step) {

@@ -19,8 +19,8 @@
 
 #include "bench/common.hpp"
 #include "bench/run_timing.hpp"
-#include "federated/client_scorer.hpp"
-#include "federated/client_work.hpp"
+#include "federated/client/client_scorer.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/round.hpp"
@@ -125,7 +125,8 @@ class attacked_run {
     client_update update;
     if (federated::client_work(e_, from, {from.run, from.version, client, 0}, has_own, use_, update))
       if (auto kept = store_.commit(client, from.version, use_.own); !kept) std::exit(1);
-    const auto most = federated::most_weight(e_.settings, e_.participants->count(client, federated::part::train));
+    const auto most =
+        e_.settings.algorithm.does->most_weight(e_.settings, e_.participants->count(client, federated::part::train));
     if (bad_.contains(client) && how_ != attack::none) spoil(from, most, update);
     federated::update_size size;
     auto refused = federated::validate(update, *e_.parts.shared, e_.settings.aggregation,

@@ -50,7 +50,7 @@ federated::experiment nothing_to_learn(const std::shared_ptr<const federated::po
   auto& settings = e.settings;
   settings.rounds = rounds;
   settings.participation = how;
-  settings.algorithm = federated::algorithm_kind::fedrecon;
+  settings.algorithm = federated::chosen_algorithm("fedrecon");
   settings.evaluation.clients = 1;
   const auto& entry = *models::find_model("matrix-factorization");
   auto options = models::defaults(entry.options);

@@ -103,13 +103,13 @@ class kernel_fold final : public contestant {
 /// Through the public interface, with the memory that the accumulators and updates of a run have.
 class rule_fold final : public contestant {
  public:
-  rule_fold(std::size_t n, federated::rule_kind rule, double bytes) : bytes_(bytes) {
+  rule_fold(std::size_t n, std::string_view rule, double bytes) : bytes_(bytes) {
     const auto columns = static_cast<std::uint32_t>(1024);
     const auto rows = static_cast<std::uint32_t>(n / columns);
     const auto shape = std::make_shared<models::layout>(
         std::vector<models::tensor_spec>{{"weights", rows, columns, models::row_index::none}});
     federated::aggregation_settings settings;
-    settings.rule = rule;
+    settings.rule = federated::chosen_rule(rule);
     sums_ = make_accumulator(settings, shape, first_reference(settings, shape));
     update_.weight = 165;
     update_.change = {shape, {{}}, {}, std::vector<float>(shape->size(), 1e-4F)};
@@ -179,7 +179,6 @@ void measure(std::vector<lane>& lanes, std::size_t threads, std::size_t elements
 }  // namespace
 
 int main(int argc, char** argv) {
-  using federated::rule_kind;
   const auto elements = element_count(argc, argv);
   const auto repetitions = bench::count_argument(argc, argv, "--repetitions", 11);
   std::fprintf(stderr, "bench_fold: %zu Mi elements an array, kernels of %s, medians of %zu alternating runs\n",
@@ -189,10 +188,10 @@ int main(int argc, char** argv) {
     std::vector<lane> lanes;
     lanes.push_back({"triad", [](auto n) { return std::make_unique<triad>(n); }});
     lanes.push_back({"mean-kernel", [](auto n) { return std::make_unique<kernel_fold>(n); }});
-    lanes.push_back({"mean-accumulator", [](auto n) { return std::make_unique<rule_fold>(n, rule_kind::mean, 20.0); }});
+    lanes.push_back({"mean-accumulator", [](auto n) { return std::make_unique<rule_fold>(n, "mean", 20.0); }});
     lanes.push_back({"fedatt-accumulator", [](auto n) {
                        // Once more 4: the distance comes first.
-                       return std::make_unique<rule_fold>(n, rule_kind::fedatt, 40.0);
+                       return std::make_unique<rule_fold>(n, "fedatt", 40.0);
                      }});
     measure(lanes, threads, elements, repetitions);
     const auto& yardstick = lanes.front().bandwidth;

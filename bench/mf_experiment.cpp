@@ -118,7 +118,7 @@ result<federated::experiment> published_fedrecon(const ratings& from, std::uint6
   settings.seed = seed;
   settings.rounds = rounds;
   settings.participation.per_round = 100;
-  settings.algorithm = federated::algorithm_kind::fedrecon;
+  settings.algorithm = federated::chosen_algorithm("fedrecon");
   settings.client = {.lr = 0.5F, .epochs = 1, .batch_size = 5, .max_steps = 50};
   settings.reconstruction = {.lr = 0.1F, .epochs = 5, .max_steps = 50};
   settings.server = {.optimizer = federated::optimizer_kind::sgd, .lr = 1.0};

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "federated/client_scorer.hpp"
+#include "federated/client/client_scorer.hpp"
 #include "federated/participation/ledger.hpp"
 
 namespace furlong::federated {

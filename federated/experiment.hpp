@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "federated/algorithm.hpp"
 #include "federated/population.hpp"
 #include "federated/settings.hpp"
 #include "federated/update.hpp"
@@ -19,9 +20,8 @@ struct experiment {
   run_settings settings;
   std::shared_ptr<const models::model> model;
   models::partition parts;
-  std::shared_ptr<const population> clients;  ///< who is evaluated, with whose data
-  std::shared_ptr<const population>
-      participants;  ///< who trains: `clients`, or one client that pools them (centralized)
+  std::shared_ptr<const population> clients;       ///< who is evaluated, with whose data
+  std::shared_ptr<const population> participants;  ///< who trains: `clients`, or one that pools them (!traits.sends)
   std::function<std::uint64_t(const client_update&)> upload_bytes;  ///< encoded size of an update
   /// Encoded size of a task and its broadcast, before zstd: what is known before there is a model.
   std::uint64_t download_bytes = 0;
@@ -36,8 +36,8 @@ struct experiment {
 
 /// Draws the first shared parameters: each tensor from its own stream, keyed by the seed.
 [[nodiscard]] models::shared_parameters initial_model(const experiment& e);
-/// What a client's private parameters are before it has trained: keyed by (seed, round, client). Stateful algorithms
-/// and evaluation draw at round 0, FedRecon afresh in every round.
+/// What a client's private parameters are before it has trained: keyed by (seed, round, client). Evaluation draws
+/// at round 0; in training the algorithm's traits say at which.
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out);
 
 }  // namespace furlong::federated

@@ -108,7 +108,7 @@ class plain_run {
   result<void> train_client(const broadcast& from, std::uint32_t client, accumulator& sum, round_report& report,
                             round_facts& facts) {
     bool has_own = false;
-    if (is_stateful(e_.settings.algorithm)) {
+    if (e_.settings.algorithm.traits.keeps_state) {
       if (use_.own.shape() != e_.parts.private_) use_.own = models::private_parameters(e_.parts.private_);
       auto loaded = store_.load(client, use_.own);
       if (!loaded) return tl::unexpected(loaded.error());
@@ -120,8 +120,9 @@ class plain_run {
     report.bytes_up += e_.upload_bytes ? e_.upload_bytes(update) : 0;
     report.examples += update.examples;
     auto& of = state_.ledger->touch(client);
-    const update_bounds bounds{longest_update(e_.settings),
-                               most_weight(e_.settings, e_.participants->count(client, part::train)), from.limits};
+    const update_bounds bounds{
+        longest_update(e_.settings),
+        e_.settings.algorithm.does->most_weight(e_.settings, e_.participants->count(client, part::train)), from.limits};
     update_size size;
     auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, bounds, &size);
     if (!refused) refused = sum.fold(update);

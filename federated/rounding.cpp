@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/compression.hpp"
 
 namespace furlong::federated {
@@ -63,7 +63,7 @@ bool rounds_numbers(const run_settings& settings) {
 }
 
 bool carries_errors(const run_settings& settings) {
-  return rounds_numbers(settings) && is_stateful(settings.algorithm);
+  return rounds_numbers(settings) && settings.algorithm.traits.keeps_state;
 }
 
 void add_unsent(models::partition& parts) {

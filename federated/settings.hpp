@@ -6,16 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "federated/aggregation/rule_traits.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/number_format.hpp"
+#include "models/working_set.hpp"
 
 namespace furlong::federated {
-
-enum class algorithm_kind : std::uint8_t { fedsgd, fedavg, furl, fedrecon, centralized };
-/// The word that scenarios use.
-[[nodiscard]] constexpr std::string_view to_string(algorithm_kind kind) {
-  constexpr std::string_view words[] = {"fedsgd", "fedavg", "furl", "fedrecon", "centralized"};
-  return words[static_cast<std::size_t>(kind)];
-}
 
 /// How a step size changes over the rounds of a run.
 enum class schedule_kind : std::uint8_t { constant, linear };
@@ -26,6 +22,11 @@ struct client_settings {
   schedule_kind schedule = schedule_kind::constant;  ///< linear: lr (1 - version / rounds)
   float momentum = 0.0F;
   float proximal = 0.0F;  ///< FedProx: mu, where mu/2 ||w - w_0||^2 is added to the loss
+  models::local_optimizer optimizer = models::local_optimizer::sgd;
+  float beta1 = 0.9F;  ///< this and the next three: adam and adamw
+  float beta2 = 0.999F;
+  float eps = 1e-8F;
+  float weight_decay = 0.0F;
   std::uint32_t epochs = 1;
   std::uint32_t batch_size = 16;  ///< 0: all examples in one batch
   std::uint32_t max_steps = 0;    ///< 0: no cap
@@ -62,23 +63,17 @@ struct server_settings {
   bool bias_correction = false;
 };
 
-enum class rule_kind : std::uint8_t { mean, uniform_mean, fedatt };
 /// On each client's update, or once on the aggregate.
 enum class noise_place : std::uint8_t { client, server };
-/// What FedAtt calls the distance of a matrix: the root of its squared elements, or its largest singular value. Tensors
-/// of one row or one column are vectors, with their L2 norm.
-enum class fedatt_norm : std::uint8_t { frobenius, spectral };
 
 /// [algorithm] aggregation = {...}
 struct aggregation_settings {
-  rule_kind rule = rule_kind::mean;
+  chosen_rule rule;
   double max_norm = 1024.0;             ///< largest L2 norm of one tensor of an update, else it is rejected
   bool adaptive_bound = true;           ///< norm_bound = "adaptive": also limits that follow from earlier updates
   std::uint32_t max_weight = 1U << 16;  ///< most examples one update may count for
   std::uint32_t max_updates = 4096;  ///< most updates of a round; raised to the cohort's size when a run is assembled
-  double eps = 1.0;                  ///< FedAtt: step size
-  fedatt_norm norm = fedatt_norm::frobenius;  ///< FedAtt: of the distances
-  double noise = 0.0;  ///< beta, standard deviation of the normal noise on every element (FedAtt, eq. 6)
+  double noise = 0.0;                ///< beta, standard deviation of the normal noise on every element (FedAtt, eq. 6)
   noise_place noise_at = noise_place::client;  ///< per client inside the sum (paper), or once after it (its code)
 };
 
@@ -254,7 +249,7 @@ struct run_settings {
   until_settings until;
   double diverged_at = 1000.0;  ///< a loss beyond so many times its first value ends the run; 0: only one not finite
   clock_kind clock = clock_kind::simulated;
-  algorithm_kind algorithm = algorithm_kind::fedavg;
+  chosen_algorithm algorithm;
   client_settings client;
   reconstruction_settings reconstruction;
   server_settings server;

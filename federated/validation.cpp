@@ -72,19 +72,11 @@ double longest_update(const run_settings& settings) {
   return settings.privacy.clip * (1.0 + slack);
 }
 
-std::uint64_t most_weight(const run_settings& settings, std::uint64_t train_examples) {
-  const auto& client = settings.client;
-  if (settings.algorithm == algorithm_kind::fedsgd) return train_examples;
-  const auto all = train_examples * client.epochs;
-  const std::uint64_t batch = client.batch_size == 0 ? train_examples : client.batch_size;
-  return client.max_steps == 0 ? all : std::min(all, batch * client.max_steps);
-}
-
 std::optional<rejection> validate(const client_update& update, const models::layout& shared,
                                   const aggregation_settings& settings, const update_bounds& bounds,
                                   update_size* size) {
   if (!has_shape(update.change, shared)) return rejection::wrong_shape;
-  if (settings.rule == rule_kind::mean && update.weight > settings.max_weight) return rejection::weight_bound;
+  if (settings.rule.traits.weighs_examples && update.weight > settings.max_weight) return rejection::weight_bound;
   if (update.examples > most_examples || update.weight > bounds.most_weight) return rejection::weight_bound;
   if (!std::isfinite(update.loss_sum) || std::abs(update.loss_sum) > most_loss * update.weight)
     return rejection::not_finite;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "federated/client_score.hpp"
+#include "federated/client/client_score.hpp"
 #include "federated/settings.hpp"
 #include "federated/update.hpp"
 #include "models/model.hpp"
@@ -19,9 +19,6 @@ constexpr std::uint64_t most_examples = 1ULL << 40U;
 /// Largest L2 norm of a whole update that a client makes: privacy.clip, and what rounding adds to it. Without a bound,
 /// or where clients add noise to what they clipped: infinity.
 [[nodiscard]] double longest_update(const run_settings& settings);
-
-/// Most examples of weight that a client's update can count for, when it has so many for training.
-[[nodiscard]] std::uint64_t most_weight(const run_settings& settings, std::uint64_t train_examples);
 
 /// What bounds one update, beside the scenario's settings.
 struct update_bounds {

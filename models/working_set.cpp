@@ -117,6 +117,8 @@ void working_set::gather(const model& of, const partition& parts, const shared_p
   trained_.clear();
   origin_.clear();
   velocity_.clear();
+  second_moment_.clear();
+  adam_steps_ = 0;
   noise_.reset();
   copy_in(shared, own);
 }
@@ -132,6 +134,8 @@ void working_set::train_only(std::span<const std::size_t> tensors) {
   trained_.assign(tensors.begin(), tensors.end());
   for (const auto t : trained_) targets_[t] = gradient_.data() + offsets_[t];
   velocity_.clear();
+  second_moment_.clear();
+  adam_steps_ = 0;
 }
 
 void working_set::add_proximal(std::size_t tensor) {
@@ -144,7 +148,9 @@ void working_set::apply(std::size_t tensor, const gradient_views& gradient, cons
   const auto& view = views_[tensor];
   const float* from = targets_[tensor];
   const auto index = (*parts_->model)[tensor].index;
-  if (options.momentum != 0.0F) {
+  if (options.optimizer != local_optimizer::sgd) {
+    apply_adam(tensor, options);
+  } else if (options.momentum != 0.0F) {
     kernels().descend_momentum(view.data, velocity_.data() + offsets_[tensor], from, view.size(), options.rate,
                                options.momentum);
   } else if (index == row_index::none || every_row_moves_) {
@@ -158,10 +164,32 @@ void working_set::apply(std::size_t tensor, const gradient_views& gradient, cons
   }
 }
 
+void working_set::apply_adam(std::size_t tensor, const sgd_options& options) {
+  const bool decoupled = options.optimizer == local_optimizer::adamw;
+  const double steps = adam_steps_;
+  const auto first = static_cast<float>(1.0 / (1.0 - std::pow(double{options.beta1}, steps)));
+  const auto second = static_cast<float>(1.0 / (1.0 - std::pow(double{options.beta2}, steps)));
+  const float keep = decoupled ? 1.0F - options.rate * options.weight_decay : 1.0F;
+  const float into_gradient = decoupled ? 0.0F : options.weight_decay;
+  const auto& view = views_[tensor];
+  float* m = velocity_.data() + offsets_[tensor];
+  float* v = second_moment_.data() + offsets_[tensor];
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    float& w = view.data[i];
+    const float g = targets_[tensor][i] + into_gradient * w;
+    m[i] = options.beta1 * m[i] + (1.0F - options.beta1) * g;
+    v[i] = options.beta2 * v[i] + (1.0F - options.beta2) * g * g;
+    w = keep * w - options.rate * (m[i] * first) / (std::sqrt(v[i] * second) + options.eps);
+  }
+}
+
 double working_set::step(const examples_view& batch, const sgd_options& options) {
-  // Momentum and the proximal term move rows that the batch does not touch: then unmarked rows must hold zeros.
-  every_row_moves_ = options.momentum != 0.0F || options.proximal != 0.0F;
-  if (options.momentum != 0.0F && velocity_.empty()) velocity_.assign(offsets_.back(), 0.0F);
+  const bool adam = options.optimizer != local_optimizer::sgd;
+  // Moments and the proximal term move rows that the batch does not touch: then unmarked rows must hold zeros.
+  every_row_moves_ = adam || options.momentum != 0.0F || options.proximal != 0.0F;
+  if ((adam || options.momentum != 0.0F) && velocity_.empty()) velocity_.assign(offsets_.back(), 0.0F);
+  if (adam && second_moment_.empty()) second_moment_.assign(offsets_.back(), 0.0F);
+  if (adam) ++adam_steps_;
   if (options.proximal != 0.0F && origin_.empty())
     origin_.assign(weights_.begin(), weights_.begin() + static_cast<std::ptrdiff_t>(offsets_.back()));
   proximal_ = options.proximal;

@@ -15,12 +15,26 @@
 
 namespace furlong::models {
 
-/// How local stochastic gradient descent moves the weights.
+enum class local_optimizer : std::uint8_t { sgd, adam, adamw };
+
+/// How a step moves the weights by the gradient g of the mean loss.
+///
+/// adam   m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, both zero at gather() and train_only();
+///        w -= rate m' / (sqrt(v') + eps), with m' = m / (1 - beta1^t) and v' = v / (1 - beta2^t) in step t
+///        (Kingma and Ba, Adam: a method for stochastic optimization, 2015, algorithm 1); weight_decay w is added to g
+/// adamw  the same, and the decay apart from the gradient: w -= rate weight_decay w before the step (Loshchilov and
+///        Hutter, Decoupled weight decay regularization, 2019, algorithm 2)
 struct sgd_options {
   float rate = 0.1F;
   float momentum = 0.0F;  ///< v = momentum v + g; w -= rate v, v zero at gather() and train_only()
   float proximal =
       0.0F;  ///< adds proximal (w - w before the first such step) to the gradient of shared tensors (FedProx)
+  local_optimizer optimizer = local_optimizer::sgd;
+  // Of adam and adamw. Decay moves the gathered rows alone: those that the client's examples name.
+  float beta1 = 0.9F;
+  float beta2 = 0.999F;
+  float eps = 1e-8F;
+  float weight_decay = 0.0F;
 };
 
 /// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and where
@@ -80,6 +94,7 @@ class working_set {
   void copy_in(const shared_parameters& shared, const private_parameters& own);
   void add_proximal(std::size_t tensor);
   void apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options);
+  void apply_adam(std::size_t tensor, const sgd_options& options);
 
   const model* model_ = nullptr;
   const partition* parts_ = nullptr;
@@ -95,7 +110,9 @@ class working_set {
   large_floats weights_;
   large_floats origin_;  ///< weights at gather(), kept only while a proximal term needs them
   large_floats gradient_;
-  large_floats velocity_;
+  large_floats velocity_;       ///< of momentum, or Adam's first moment
+  large_floats second_moment_;  ///< Adam's
+  std::uint32_t adam_steps_ = 0;
   std::vector<float> redrawn_;  // a whole tensor, while its rows are picked
   std::vector<tensor_view> views_;
   std::vector<float*> targets_;  ///< where each tensor's gradient goes; null: frozen

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "federated/evaluation.hpp"
 #include "scenarios/draft.hpp"
@@ -48,43 +49,67 @@ void check_name(draft& of) {
               "it names the run directory");
 }
 
-/// "fedatt" is fedavg with that rule.
-void settle_fedatt(draft& of) {
-  if (!of.good({"algorithm.kind"}) || of.values.text("algorithm.kind") != "fedatt") return;
-  if (of.is_set("algorithm.aggregation.rule") && of.good({"algorithm.aggregation.rule"}) &&
-      of.values.text("algorithm.aggregation.rule") != "fedatt")
-    of.report("algorithm.aggregation.rule", "contradicts kind = \"fedatt\"", "remove it, or write kind = \"fedavg\"");
-  of.values.set("algorithm.kind", std::string("fedavg"));
-  of.values.set("algorithm.aggregation.rule", std::string("fedatt"));
+/// The values of other tables that the algorithm decides; an alias has become what it stands for.
+void settle_algorithm(draft& of) {
+  for (const auto* entry : {of.named, of.algorithm}) {
+    for (const auto& [key, value, why] : entry->fixed) {
+      const bool differs = of.is_set(key) && of.good({key}) && of.values.text(key) != value;
+      if (differs && why.empty())
+        of.report(key, "contradicts kind = " + toml_string(entry->kind),
+                  entry->alias_of.empty() ? "remove it" : "remove it, or write kind = " + toml_string(entry->alias_of));
+      else if (differs)
+        of.notes.push_back(key + " has no effect: " + why);
+      of.values.set(key, value);
+    }
+    if (of.named == of.algorithm) break;
+  }
+  of.values.set("algorithm.kind", of.algorithm->kind);
 }
 
-/// One client that pools all: its update is the mean, whatever it weighs.
-void settle_centralized(draft& of) {
+/// What the traits of the algorithm allow, and its options.
+void check_algorithm(draft& of) {
+  const auto& [kind, traits] = std::tie(of.algorithm->kind, of.algorithm->traits);
   const std::string rule = "algorithm.aggregation.rule";
-  if (!of.good({"algorithm.kind", rule}) || of.values.text("algorithm.kind") != "centralized") return;
-  if (of.is_set(rule) && of.values.text(rule) != "uniform-mean")
-    of.notes.push_back(rule + " has no effect: centralized training has one update to aggregate");
-  of.values.set(rule, std::string("uniform-mean"));
+  const auto why = [&](const std::string& key) {
+    return "is " + quoted(of, key) + ", and " + kind + " does not work with it";
+  };
+  if (of.good({rule}) && !traits.rules.empty() &&
+      std::ranges::find(traits.rules, of.values.text(rule)) == traits.rules.end())
+    of.report(rule, why(rule), "choose " + listed(traits.rules, "or"));
+  const std::string mode = "participation.mode";
+  if (of.good({mode}) && !traits.async && of.values.text(mode) == "async")
+    of.report(mode, why(mode), "write mode = \"sync\"");
+  const auto table = "algorithm." + kind + ".";
+  if (options_are_good(of, table, of.algorithm->options))
+    if (auto built = of.algorithm->build(options_of(of, table)); !built)
+      of.report(built.error().place, built.error().reason, built.error().mend);
+  if (of.algorithm->check) of.algorithm->check(of);
 }
 
-void check_fedsgd(draft& of) {
-  if (!of.good({"algorithm.kind"}) || of.values.text("algorithm.kind") != "fedsgd") return;
-  const std::string epochs = "algorithm.client.epochs";
-  const std::string steps = "algorithm.client.max_steps";
-  if (of.good({epochs}) && of.values.integer(epochs) > 1)
-    of.report(epochs, "asks for several local passes, and fedsgd takes one step on all examples",
-              "set it to 1, or choose fedavg");
-  if (of.good({steps}) && of.values.integer(steps) > 1)
-    of.report(steps, "allows several local steps, and fedsgd takes one step on all examples",
-              "remove it, or choose fedavg");
+/// Keys about clients' updates, which algorithms that send none do not have.
+void check_sent(draft& of) {
+  if (of.algorithm->traits.sends) return;
+  for (const char* key : {"algorithm.aggregation.noise", "privacy.clip", "privacy.noise"})
+    if (of.good({key}) && of.values.number(key) > 0.0) report_unsent(of, key, "there are no clients' updates");
+  if (of.good({"network.compression"}) && of.values.text("network.compression") != "none")
+    report_unsent(of, "network.compression", "nothing is sent");
 }
 
 void check_attention(draft& of) {
   const std::string key = "evaluation.attention";
-  if (of.good({key, "algorithm.aggregation.rule"}) && of.values.flag(key) &&
-      of.values.text("algorithm.aggregation.rule") != "fedatt")
-    of.report(key, "asks what clients' updates weighed by distance, and only fedatt weighs them so",
-              "remove it, or set algorithm.aggregation.rule = \"fedatt\"");
+  if (!of.good({key}) || !of.values.flag(key) || of.rule == nullptr || of.rule->traits.measures_distance) return;
+  std::vector<std::string> able;
+  for (const auto& entry : federated::registered_rules())
+    if (entry.traits.measures_distance) able.push_back(entry.kind);
+  of.report(key, "needs a rule that weighs updates by distance",
+            "remove it, or set algorithm.aggregation.rule = " + toml_string(able.front()));
+}
+
+void check_client(draft& of) {
+  const std::string momentum = "algorithm.client.momentum";
+  if (of.good({momentum, "algorithm.client.optimizer"}) && of.values.number(momentum) > 0.0 &&
+      of.values.text("algorithm.client.optimizer") != "sgd")
+    of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and adamw have beta1");
 }
 
 void check_server(draft& of) {
@@ -94,50 +119,33 @@ void check_server(draft& of) {
     of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and yogi have beta1");
 }
 
-void check_noise(draft& of) {
-  const std::string key = "algorithm.aggregation.noise";
-  if (of.good({key, "algorithm.kind"}) && of.values.number(key) > 0.0 &&
-      of.values.text("algorithm.kind") == "centralized")
-    of.report(key, "has no meaning in centralized training: there are no clients' updates",
-              "remove it, or choose another algorithm");
-}
-
 void check_privacy(draft& of) {
-  if (!of.good({"privacy.clip", "privacy.noise", "algorithm.kind"})) return;
+  if (!of.good({"privacy.clip", "privacy.noise"})) return;
   const bool clip = of.values.number("privacy.clip") > 0.0;
   const bool noise = of.values.number("privacy.noise") > 0.0;
-  if ((clip || noise) && of.values.text("algorithm.kind") == "centralized")
-    of.report(clip ? "privacy.clip" : "privacy.noise",
-              "has no meaning in centralized training: there are no clients' updates",
-              "remove [privacy], or choose another algorithm");
   if (!noise) return;
   if (!clip) of.report("privacy.noise", "needs a bound on what one client adds", "set privacy.clip above 0");
-  if (of.good({"algorithm.aggregation.rule"}) && of.values.text("algorithm.aggregation.rule") != "uniform-mean")
-    of.report("privacy.noise",
-              "needs updates that count alike, and aggregation.rule is " +
-                  toml_string(of.values.text("algorithm.aggregation.rule")),
+  if (of.rule != nullptr && !of.rule->traits.counts_alike)
+    of.report("privacy.noise", "needs updates that count alike, and aggregation.rule is " + toml_string(of.rule->kind),
               "set algorithm.aggregation.rule = \"uniform-mean\"");
 }
 
 void check_compression(draft& of) {
   const std::string key = "network.compression";
-  if (!of.good({key, "algorithm.kind", "privacy.clip"}) || of.values.text(key) == "none") return;
-  if (of.values.text("algorithm.kind") == "centralized")
-    return of.report(key, "has no meaning in centralized training: nothing is sent",
-                     "remove it, or choose another algorithm");
+  if (!of.good({key, "privacy.clip"}) || of.values.text(key) == "none") return;
   if (of.values.text(key) != "zstd" && of.values.number("privacy.clip") > 0.0)
     of.report(key, "rounds updates, which makes some of them longer than privacy.clip allows",
               "set it to \"zstd\", or remove privacy.clip");
 }
 
-/// Scoring unseen clients, and the training of fedrecon, need two batches at least: one to reconstruct on, one to score
-/// or to learn on.
+/// Where batches are split into support and query, as for unseen clients, there must be two at least: one to
+/// reconstruct on, one to score or to train on.
 void check_batches(draft& of) {
   const std::string size = "algorithm.client.batch_size";
   const std::string scored = "evaluation.batch_size";
-  if (!of.good({size, scored, "algorithm.kind", "algorithm.reconstruction.split"}) || of.values.integer(size) != 0)
-    return;
-  if (of.values.text("algorithm.kind") == "fedrecon" && of.values.flag("algorithm.reconstruction.split"))
+  if (!of.good({size, scored, "algorithm.reconstruction.split"}) || of.values.integer(size) != 0) return;
+  if (of.algorithm != nullptr && of.algorithm->traits.splits_support &&
+      of.values.flag("algorithm.reconstruction.split"))
     return of.report(size, "puts all examples into one batch, which leaves no query batch to learn from",
                      "set a size, or reconstruction.split = false");
   const auto held_out = [&](const char* key) { return of.good({key}) && of.values.number(key) > 0.0; };
@@ -168,6 +176,10 @@ std::shared_ptr<const models::model> build_probe(draft& of) {
   const auto& why = built.error();
   of.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.mend);
   return nullptr;
+}
+
+bool has_private(const draft& of) {
+  return of.algorithm != nullptr && of.algorithm->traits.private_tensors == federated::private_use::required;
 }
 
 /// What gives the model a tensor that describes one client; empty for other tensors.
@@ -235,17 +247,17 @@ std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const m
   return found;
 }
 
-/// @param written the kind of algorithm that the file names: "fedatt" has become fedavg in the meantime
-void check_private(draft& of, const models::model& probe, std::string_view algorithm, const std::string& written) {
+void check_private(draft& of, const models::model& probe) {
   if (!of.good({"model.private"})) return;
   const auto wanted = of.values.list("model.private");
-  if (!keeps_private(algorithm)) {
-    if (!wanted.empty()) of.notes.push_back("model.private has no effect: " + written + " shares all tensors");
+  if (!has_private(of)) {
+    if (!wanted.empty())
+      of.notes.push_back("model.private has no effect: " + algorithm_word(of) + " shares all tensors");
     return;
   }
   if (wanted.empty())
-    return of.report("model.private", std::string(algorithm) + " needs at least one private tensor",
-                     private_example(probe) + ", or choose fedavg");
+    return of.report("model.private", algorithm_word(of) + " needs at least one private tensor",
+                     private_example(probe) + ", or choose an algorithm that shares all tensors");
   find_tensors(of, "model.private", probe);
   if (!of.good({"model.private"})) return;
   if (auto parts = models::split(probe.tensors(), wanted); !parts)
@@ -253,7 +265,7 @@ void check_private(draft& of, const models::model& probe, std::string_view algor
 }
 
 /// "*" is all tensors; the default: whatever a client that never trained cannot have.
-void settle_reconstruct(draft& of, const models::model& probe, std::string_view algorithm) {
+void settle_reconstruct(draft& of, const models::model& probe) {
   const std::string key = "evaluation.reconstruct";
   std::vector<std::string> names;
   if (of.is_set(key)) {
@@ -262,7 +274,7 @@ void settle_reconstruct(draft& of, const models::model& probe, std::string_view 
     of.values.set(key, names);
     return;
   }
-  const auto own = keeps_private(algorithm) ? of.values.list("model.private") : std::vector<std::string>{};
+  const auto own = private_tensors(of);
   for (const auto& spec : probe.tensors()->tensors())
     if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
       names.push_back(spec.name);
@@ -270,12 +282,12 @@ void settle_reconstruct(draft& of, const models::model& probe, std::string_view 
 }
 
 /// All examples are scored: none is left to rebuild anything on.
-void check_split(draft& of, std::string_view algorithm) {
+void check_split(draft& of) {
   const std::string key = "evaluation.split";
   if (!of.good({key, "evaluation.reconstruct", "private.cold_start"}) || of.values.flag(key)) return;
   const bool cold = of.values.text("private.cold_start") == "reconstruct";
   const auto rebuilt = of.values.list("evaluation.reconstruct");
-  if (!rebuilt.empty() && (algorithm != "furl" || cold))
+  if (!rebuilt.empty() && (!of.algorithm->traits.keeps_state || cold))
     of.report(key, "leaves no support examples, and " + listed(rebuilt) + " of unseen clients is rebuilt from them",
               "set it to true, or evaluation.reconstruct = []");
 }
@@ -289,11 +301,11 @@ void note_tables(draft& of, const models::model& probe) {
 }
 
 /// What an upload of rows comes to.
-void note_sparse(draft& of, const models::model& probe, std::string_view algorithm) {
+void note_sparse(draft& of, const models::model& probe) {
   const std::string sparse = "network.upload = \"sparse\"";
   const std::string noise = "algorithm.aggregation.noise";
   if (!of.good({"network.upload", "model.private"}) || of.values.text("network.upload") != "sparse") return;
-  const auto own = keeps_private(algorithm) ? of.values.list("model.private") : std::vector<std::string>{};
+  const auto own = private_tensors(of);
   const auto by_rows = [&](const models::tensor_spec& spec) {
     return spec.index != models::row_index::none && std::ranges::find(own, spec.name) == own.end();
   };
@@ -307,7 +319,7 @@ void note_sparse(draft& of, const models::model& probe, std::string_view algorit
     of.notes.push_back(sparse + " saves nothing: with " + noise + " at the client, every row of an update is changed");
 }
 
-void check_least_squares(draft& of, const models::model& probe, std::string_view algorithm) {
+void check_least_squares(draft& of, const models::model& probe) {
   const std::string solver = "algorithm.reconstruction.solver";
   if (!of.good({solver, "evaluation.reconstruct"}) || of.values.text(solver) != "least-squares") return;
   const auto check = [&](const std::string& key) {
@@ -318,7 +330,7 @@ void check_least_squares(draft& of, const models::model& probe, std::string_view
                   std::string(probe.kind()) + " does not for " + listed(of.values.list(key)),
               "set it to \"sgd\"");
   };
-  if (keeps_private(algorithm) && of.good({"model.private"})) check("model.private");
+  if (has_private(of) && of.good({"model.private"})) check("model.private");
   check("evaluation.reconstruct");
 }
 
@@ -333,46 +345,56 @@ void check_target_figure(draft& of, const models::model& probe) {
               "choose " + federated::figure_names(probe.objective()));
 }
 
-void check_model(draft& of, const std::string& written) {
+void check_model(draft& of) {
   const auto probe = build_probe(of);
-  if (probe == nullptr || !of.good({"algorithm.kind"})) return;
-  const auto algorithm = of.values.text("algorithm.kind");
+  if (probe == nullptr || of.algorithm == nullptr) return;
   check_target_figure(of, *probe);
-  check_private(of, *probe, algorithm, written);
+  check_private(of, *probe);
   if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;
-  settle_reconstruct(of, *probe, algorithm);
+  settle_reconstruct(of, *probe);
   note_tables(of, *probe);
-  note_sparse(of, *probe, algorithm);
-  check_split(of, algorithm);
+  note_sparse(of, *probe);
+  check_split(of);
   if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe);
-  check_least_squares(of, *probe, algorithm);
+  check_least_squares(of, *probe);
   if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&
       probe->objective() != models::objective::squared_error)
     of.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");
-  if (of.good({"private.cold_start"}) && of.values.text("private.cold_start") == "reconstruct" && algorithm != "furl")
-    of.notes.push_back("private.cold_start has no effect: " + written + " keeps nothing from round to round");
+  if (of.good({"private.cold_start"}) && of.values.text("private.cold_start") == "reconstruct" &&
+      !of.algorithm->traits.keeps_state)
+    of.notes.push_back("private.cold_start has no effect: " + algorithm_word(of) +
+                       " keeps nothing from round to round");
 }
 
 }  // namespace
 
-bool keeps_private(std::string_view algorithm) { return algorithm == "furl" || algorithm == "fedrecon"; }
+std::vector<std::string> private_tensors(const draft& of) {
+  return has_private(of) ? of.values.list("model.private") : std::vector<std::string>{};
+}
+
+void report_unsent(draft& of, const std::string& key, const std::string& why) {
+  of.report(key, "has no meaning under kind = " + toml_string(algorithm_word(of)) + ": " + why,
+            "remove it, or choose another algorithm");
+}
 
 void check_scenario(draft& of) {
   check_name(of);
-  const auto written = of.good({"algorithm.kind"}) ? of.values.text("algorithm.kind") : std::string();
-  settle_fedatt(of);
-  settle_centralized(of);
+  if (of.algorithm != nullptr) settle_algorithm(of);
   check_participation(of);
   check_simulation(of);
-  check_fedsgd(of);
+  if (of.algorithm != nullptr) {
+    check_algorithm(of);
+    check_sent(of);
+  }
+  if (of.rule != nullptr && of.rule->check) of.rule->check(of);
   check_attention(of);
+  check_client(of);
   check_server(of);
-  check_noise(of);
   check_privacy(of);
   check_compression(of);
   check_source(of);
   check_batches(of);
-  check_model(of, written);
+  check_model(of);
   check_unused(of);
 }
 

@@ -37,24 +37,14 @@ void check_sizes(draft& of) {
               "raise it, or write 0 for twice as many");
 }
 
-/// FedAsync goes towards a client's model, which is its start plus all of its change.
-void check_whole_model(draft& of) {
-  const std::string rule = "algorithm.aggregation.rule";
-  const std::string eps = "algorithm.aggregation.eps";
-  if (of.good({rule, eps}) && of.values.text(rule) == "fedatt" && of.values.number(eps) != 1.0)
-    of.report(eps,
-              "is " + number_text(of.values.number(eps)) +
-                  ", so that fedatt takes another step than to the client's model, and update = \"model\" goes there",
-              "write eps = 1, or choose the rule mean or update = \"change\"");
-}
-
 /// Where several have arrived over a network the step is the mean of their ways: no weight belongs there.
 void settle_whole_model(draft& of) {
   const std::string rule = "algorithm.aggregation.rule";
   if (!of.good({rule}) || of.values.text(rule) != "mean") return;
   if (of.is_set(rule))
     of.notes.push_back(rule + " has no effect: update = \"model\" takes one client's model at a time");
-  of.values.set(rule, std::string("uniform-mean"));
+  of.rule = federated::find_rule("uniform-mean");
+  of.values.set(rule, of.rule->kind);
 }
 
 void check_async(draft& of) {
@@ -65,7 +55,6 @@ void check_async(draft& of) {
       of.report(buffer, "gathers updates, and update = \"model\" takes one client's model at a time",
                 "remove it, or write update = \"change\"");
     of.values.set(buffer, std::int64_t{1});
-    check_whole_model(of);
     settle_whole_model(of);
   } else {
     note_unused(of, "participation", {"mixing"}, "update is \"change\"");
@@ -108,25 +97,24 @@ void check_reconnect(draft& of) {
         "swap them");
 }
 
-void check_private_store(draft& of, const std::string& algorithm) {
-  if (algorithm == "furl") return;
+void check_private_store(draft& of) {
+  if (of.algorithm->traits.keeps_state) return;
   note_unused(of, "private", {"commit", "layout", "open_shards", "key_file"},
-              algorithm + " keeps nothing from round to round");
+              of.algorithm->kind + " keeps nothing from round to round");
 }
 
 }  // namespace
 
 void check_participation(draft& of) {
   check_reconnect(of);
-  if (!of.good({"algorithm.kind"})) return;
-  const auto algorithm = of.values.text("algorithm.kind");
-  check_private_store(of, algorithm);
-  if (algorithm == "centralized")
+  if (of.algorithm == nullptr) return;
+  check_private_store(of);
+  if (!of.algorithm->traits.sends)
     return note_unused(
         of, "participation",
         {"per_round", "fraction", "policy", "candidates", "retry", "min_reports", "buffer", "concurrency",
          "max_staleness", "weighting", "staleness_exponent", "hinge_slope", "hinge_from", "update", "mixing"},
-        "centralized training uses all clients' data");
+        algorithm_word(of) + " uses all clients' data");
   check_mode(of);
   if (of.good({"participation.policy"}) && of.values.text("participation.policy") != "power-of-choice")
     note_unused(of, "participation", {"candidates"}, "policy is " + quoted(of, "participation.policy"));

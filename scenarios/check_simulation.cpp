@@ -150,7 +150,7 @@ std::vector<std::string> simulated_keys(const draft& of) {
   const std::string reconnect = "participation.reconnect";
   add_if(of.good({reconnect}) && std::ranges::any_of(of.values.numbers(reconnect), [](double s) { return s > 0.0; }),
          "participation.reconnect");
-  const auto keys = schema_keys(of.source, of.kind);
+  const auto keys = schema_keys(of.source, of.kind, of.algorithm, of.rule);
   const auto device = std::ranges::find_if(keys, [&](const key_spec& spec) {
     return spec.option.name.starts_with("devices.") && of.is_changed(spec.option.name);
   });
@@ -166,13 +166,12 @@ std::vector<std::string> simulated_keys(const draft& of) {
 }
 
 void check_clock(draft& of) {
-  if (!of.good({"scenario.clock", "algorithm.kind"})) return;
-  const bool centralized = of.values.text("algorithm.kind") == "centralized";
+  if (!of.good({"scenario.clock"}) || of.algorithm == nullptr) return;
   const bool real = of.values.text("scenario.clock") == "real";
-  if (!centralized && !real) return;
+  if (of.algorithm->traits.sends && !real) return;
   for (const auto& key : simulated_keys(of))
-    if (centralized)
-      of.report(key, "has no meaning in centralized training: no client is asked", "remove it, or choose fedavg");
+    if (!of.algorithm->traits.sends)
+      report_unsent(of, key, "no client is selected");
     else
       of.report(key, "needs virtual time, and scenario.clock is \"real\"",
                 "write clock = \"virtual\" in [scenario], or remove it");

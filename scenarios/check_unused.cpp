@@ -5,23 +5,19 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// One step on all examples, from momentum zero and the place that the proximal term pulls to.
-void note_fedsgd(draft& of) {
-  const std::string why = "fedsgd takes one step on all examples";
-  note_unused(of, "algorithm.client", {"shuffle", "momentum", "proximal"}, why);
-  const std::string size = "algorithm.client.batch_size";
-  if (of.is_changed(size)) of.notes.push_back(size + " has no effect on training: " + why);
-}
-
 void note_aggregation(draft& of) {
   const std::string rule = "algorithm.aggregation.rule";
-  if (of.good({rule}) && of.values.text(rule) != "fedatt")
-    note_unused(of, "algorithm.aggregation", {"eps", "norm"}, "aggregation.rule is " + quoted(of, rule));
-  if (of.good({rule}) && of.values.text(rule) != "mean")
+  if (of.good({rule}) && of.rule != nullptr && !of.rule->traits.weighs_examples)
     note_unused(of, "algorithm.aggregation", {"max_weight"}, "aggregation.rule is " + quoted(of, rule));
   const std::string noise = "algorithm.aggregation.noise";
   if (!of.good({noise, noise + "_at"})) return;
   if (of.values.number(noise) == 0.0) note_unused(of, "algorithm.aggregation", {"noise_at"}, "noise is 0");
+}
+
+void note_client(draft& of) {
+  const std::string optimizer = "algorithm.client.optimizer";
+  if (of.good({optimizer}) && of.values.text(optimizer) == "sgd")
+    note_unused(of, "algorithm.client", {"beta1", "beta2", "eps", "weight_decay"}, "client.optimizer is \"sgd\"");
 }
 
 void note_server(draft& of) {
@@ -34,17 +30,18 @@ void note_server(draft& of) {
   if (kind == "sgd") note_unused(of, "algorithm.server", {"eps", "initial_accumulator"}, why);
 }
 
-/// Whether anybody's tensors are rebuilt, in training or before scoring.
-bool rebuilds(const draft& of, std::string_view algorithm) {
-  if (algorithm == "furl") return of.values.text("private.cold_start") == "reconstruct";
-  return algorithm == "fedrecon" || !of.values.list("evaluation.reconstruct").empty();
+/// Whether anybody's tensors are reconstructed, in training or before scoring.
+bool rebuilds(const draft& of) {
+  const auto& traits = of.algorithm->traits;
+  if (traits.keeps_state) return of.values.text("private.cold_start") == "reconstruct";
+  return traits.rebuilds || !of.values.list("evaluation.reconstruct").empty();
 }
 
-void note_reconstruction(draft& of, std::string_view algorithm) {
+void note_reconstruction(draft& of) {
   const std::string table = "algorithm.reconstruction";
   const std::string solver = table + ".solver";
   if (!of.good({solver, "evaluation.reconstruct", "private.cold_start"})) return;
-  if (!rebuilds(of, algorithm)) {
+  if (!rebuilds(of)) {
     const auto keys = {"solver", "lr",   "epochs", "max_steps", "batch_size", "ridge", "ridge_per_example",
                        "split",  "joint"};
     for (const char* key : keys)
@@ -53,7 +50,8 @@ void note_reconstruction(draft& of, std::string_view algorithm) {
                                   " has no effect on the run: no tensor is rebuilt, in training or in evaluation");
     return;
   }
-  if (algorithm != "fedrecon") note_unused(of, table, {"split", "joint"}, "only fedrecon rebuilds in every task");
+  if (!of.algorithm->traits.rebuilds)
+    note_unused(of, table, {"split", "joint"}, algorithm_word(of) + " does not reconstruct in every task");
   const auto why = "reconstruction.solver is " + quoted(of, solver);
   if (of.values.text(solver) == "least-squares") return note_unused(of, table, {"lr", "epochs", "max_steps"}, why);
   note_unused(of, table, {"ridge", "ridge_per_example"}, why);
@@ -94,13 +92,11 @@ void note_unused(draft& of, std::string_view table, std::initializer_list<const 
 
 void check_unused(draft& of) {
   note_aggregation(of);
+  note_client(of);
   note_server(of);
   note_protocol(of);
   note_user_vector(of);
-  if (!of.good({"algorithm.kind"})) return;
-  const auto& algorithm = of.values.text("algorithm.kind");
-  if (algorithm == "fedsgd") note_fedsgd(of);
-  note_reconstruction(of, algorithm);
+  if (of.algorithm != nullptr) note_reconstruction(of);
 }
 
 }  // namespace furlong::scenarios

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "federated/algorithm.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/schema.hpp"
 #include "scenarios/toml_document.hpp"
@@ -42,7 +43,7 @@ struct source_text {
                                 const std::vector<setting_override>& overrides, variant which);
 
 /// The values, places and problems of one scenario. Filled by read_values(), then examined by check_scenario().
-class draft {
+class draft final : public federated::scenario_view {
  public:
   explicit draft(std::string file) : file_(std::move(file)) {}
 
@@ -51,8 +52,11 @@ class draft {
   std::map<std::string, std::vector<models::option_values>, std::less<>> records;
   std::vector<expectation> expectations;
   std::vector<std::string> notes;
-  const dataset_entry* source = nullptr;      ///< null: unknown
-  const models::model_entry* kind = nullptr;  ///< null: unknown
+  const dataset_entry* source = nullptr;                  ///< null: unknown
+  const models::model_entry* kind = nullptr;              ///< null: unknown
+  const federated::algorithm_entry* algorithm = nullptr;  ///< what algorithm.kind stands for; null: unknown
+  const federated::algorithm_entry* named = nullptr;      ///< the same, or its alias: what the file says
+  const federated::rule_entry* rule = nullptr;            ///< of algorithm.aggregation.rule; null: unknown
 
   [[nodiscard]] const std::string& file() const { return file_; }
   /// Remembers where a key or a table was written.
@@ -63,13 +67,16 @@ class draft {
   /// True when the file or an override has the key; a default does not count.
   [[nodiscard]] bool is_set(std::string_view key) const { return written_.contains(key); }
   /// True when it has the key, with another value than the default: a resolved scenario writes all defaults out.
-  [[nodiscard]] bool is_changed(std::string_view key) const { return changed_.contains(key); }
+  [[nodiscard]] bool is_changed(std::string_view key) const override { return changed_.contains(key); }
   void mark_changed(const std::string& key) { changed_.insert(key); }
   /// True when all these keys have a value and no problem so far.
   [[nodiscard]] bool good(std::initializer_list<std::string_view> keys) const;
 
   /// Adds a problem, placed at the value of `key`, else at the heading of its table, else at the file.
-  void report(const std::string& key, std::string why, std::string mend);
+  void report(const std::string& key, std::string why, std::string mend) override;
+  [[nodiscard]] const models::option_values& given() const override { return values; }
+  [[nodiscard]] bool is_good(std::string_view key) const override { return good({key}); }
+  void note(std::string text) override { notes.push_back(std::move(text)); }
   /// The same, placed at one item of a list.
   void report_item(const std::string& key, std::size_t item, std::string why, std::string mend);
   /// The same, placed at the name of the key.
@@ -106,13 +113,17 @@ void check_unused(draft& of);
 [[nodiscard]] inline std::string quoted(const draft& of, std::string_view key) {
   return toml_string(of.values.text(key));
 }
+/// Reports a key that has no meaning under an algorithm that sends nothing.
+void report_unsent(draft& of, const std::string& key, const std::string& why);
 /// Notes the keys of a table that were changed and do nothing.
 void note_unused(draft& of, std::string_view table, std::initializer_list<const char*> keys, const std::string& why);
 /// The name of a record in problems: "event[1]" for item 0.
 [[nodiscard]] std::string record_name(const std::string& table, std::size_t item);
 
-/// Tensors private under the draft's algorithm.
-[[nodiscard]] bool keeps_private(std::string_view algorithm);
+/// The values of model.private that count: those of an algorithm that has private tensors.
+[[nodiscard]] std::vector<std::string> private_tensors(const draft& of);
+/// The name of the algorithm that the file says, for messages.
+[[nodiscard]] inline const std::string& algorithm_word(const draft& of) { return of.named->kind; }
 
 /// "file:line:column", or the origin alone.
 [[nodiscard]] std::string place_text(const std::string& origin, place at);

@@ -27,7 +27,7 @@ result<void> check_count(const scenario& of, const std::string& key, std::uint64
 
 result<void> settle_cohort(scenario& to, std::size_t clients) {
   auto& settings = to.settings.participation;
-  if (to.settings.algorithm == federated::algorithm_kind::centralized) {
+  if (!to.settings.algorithm.traits.sends) {
     settings.per_round = 1;  // all clients pooled into one
     return {};
   }
@@ -58,14 +58,14 @@ std::uint64_t asked_of(const federated::participation_settings& of) {
 result<void> check_cohort(const scenario& of) {
   const auto& settings = of.settings.participation;
   const bool async = settings.mode == federated::participation_mode::async;
-  const bool attends = of.settings.aggregation.rule == federated::rule_kind::fedatt;
-  const std::uint64_t most = attends ? 4096U : 1U << 20;
+  const auto& rule = of.settings.aggregation.rule;
+  const auto most = rule.traits.most_updates;
   const auto asked = asked_of(settings);
   if (asked > most)
     return refuse(of, async ? "participation.buffer" : "participation.per_round",
                   (async ? "gathers " + std::to_string(asked) + " updates"
                          : "asks " + std::to_string(asked) + " clients a round") +
-                      ", more than the exact sums of " + (attends ? "fedatt" : "the mean") + " hold",
+                      ", more than the exact sums of the rule " + rule.kind + " hold",
                   (async ? "gather at most " : "ask at most ") + std::to_string(most));
   if (async) return {};
   if (settings.min_reports > settings.per_round)
@@ -88,8 +88,8 @@ void settle_rounds(scenario& to, std::size_t clients) {
   } else if (to.values.has("scenario.epochs")) {
     const auto epochs = given("scenario.epochs");
     const std::uint64_t at_once = settings.participation.per_round;
-    const bool centralized = settings.algorithm == federated::algorithm_kind::centralized;
-    settings.rounds = centralized ? epochs : (epochs * clients + at_once - 1) / at_once;
+    const bool pooled = !settings.algorithm.traits.sends;
+    settings.rounds = pooled ? epochs : (epochs * clients + at_once - 1) / at_once;
   } else {
     settings.rounds = to.values.has("scenario.until.rounds") ? given("scenario.until.rounds") : endless;
   }
@@ -150,8 +150,7 @@ result<void> check_training(const scenario& of, const federated::population& cli
                   "raise it, or give clients more examples");
   const auto& settings = of.settings;
   const auto batch = settings.client.batch_size;
-  if (settings.algorithm != federated::algorithm_kind::fedrecon || !settings.reconstruction.split || batch == 0 ||
-      more_than(batch))
+  if (!settings.algorithm.traits.splits_support || !settings.reconstruction.split || batch == 0 || more_than(batch))
     return {};
   const auto most = most_examples(clients, clients.training());
   return refuse(of, "algorithm.client.batch_size",
@@ -198,14 +197,13 @@ void note_untuned(scenario& of, const models::model& model) {
   using federated::cold_start_kind;
   const std::string key = "evaluation.reconstruct";
   const auto& rebuilt = of.settings.evaluation.reconstruct;
-  const bool as_they_are = of.settings.algorithm == federated::algorithm_kind::furl &&
-                           of.settings.own.cold_start == cold_start_kind::initial;
+  const bool as_they_are =
+      of.settings.algorithm.traits.keeps_state && of.settings.own.cold_start == cold_start_kind::initial;
   if (rebuilt.empty() || !as_they_are) return;
   const auto at = of.places.find(key);
   if ((at != of.places.end() && at->second.starts_with("--set")) || rebuilt != personal_names(of, *model.tensors()))
-    of.notes.push_back(key +
-                       " has no effect on the run: under furl clients are scored as they are, unless "
-                       "private.cold_start is \"reconstruct\"");
+    of.notes.push_back(key + " has no effect on the run: under " + of.settings.algorithm.kind +
+                       " clients are scored as they are, unless private.cold_start is \"reconstruct\"");
 }
 
 /// Devices may correlate with how high a client's labels are; not all data say that.
@@ -244,7 +242,7 @@ result<void> fit(scenario& to, const dataset& data) {
   settings.evaluation.clip_low = data.label_low;
   settings.evaluation.clip_high = data.label_high;
   note_taste(to, data);
-  if (settings.algorithm == federated::algorithm_kind::furl && clients >= many_families &&
+  if (settings.algorithm.traits.keeps_state && clients >= many_families &&
       settings.own.layout == federated::layout_kind::per_client)
     to.notes.push_back("private.layout = \"bucketed\" is advised: " + std::to_string(clients) +
                        " clients with a column family each slow the run down (100,000 trained at 182 a second), and "

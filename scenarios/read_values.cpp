@@ -43,10 +43,16 @@ std::string owner_of(const std::string& key, const draft& to) {
   return {};
 }
 
+bool is_algorithm_key(const std::string& key) {
+  return std::ranges::any_of(federated::registered_algorithms(),
+                             [&](const auto& entry) { return key.starts_with("algorithm." + entry.kind + "."); });
+}
+
 void report_unknown(const source_entry& written, const std::vector<std::string>& known, draft& to) {
   const auto& key = written.entry.key;
-  // While the dataset or model is unknown, nobody can say which of their keys are right.
+  // While the dataset, model or algorithm is unknown, nobody can say which of their keys are right.
   if ((key.starts_with("data.") && to.source == nullptr) || (key.starts_with("model.") && to.kind == nullptr)) return;
+  if (to.algorithm == nullptr && is_algorithm_key(key)) return;
   if (auto owner = owner_of(key, to); !owner.empty()) return to.report_name(written, owner, "remove it");
   if (is_table(key, known))
     return to.report_name(written, "is a table, not a value", "write [" + key + "], or " + key + " = {...}");
@@ -82,6 +88,45 @@ std::vector<std::string> report_unknown_tables(const source_text& text, const st
   return unknown;
 }
 
+/// What the algorithm says of keys of other tables.
+void replace_defaults(std::vector<key_spec>& keys, const federated::algorithm_entry& by) {
+  for (const auto& [name, value] : by.traits.defaults)
+    for (auto& key : keys)
+      if (key.option.name == name) key.option.fallback = value;
+}
+
+/// The word of the rule that the run will have: the algorithm may decide it.
+std::string rule_word(const source_text& text, const draft& to) {
+  const std::string key = "algorithm.aggregation.rule";
+  for (const auto* entry : {to.named, to.algorithm}) {
+    if (entry == nullptr) continue;
+    const auto fixed = std::ranges::find(entry->fixed, key, &federated::fixed_value::key);
+    if (fixed != entry->fixed.end()) return fixed->value;
+  }
+  if (auto word = word_of(text, key); !word.empty()) return word;
+  return federated::registered_rules().front().kind;
+}
+
+/// The keys of the algorithms and rules that are not chosen: one file may have those of several, for a sweep over them.
+std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, const federated::rule_entry* rule) {
+  std::vector<option_spec> all;
+  const auto add = [&](std::vector<option_spec> keys) { std::ranges::move(keys, std::back_inserter(all)); };
+  for (const auto& entry : federated::registered_algorithms())
+    if (algorithm != nullptr && entry.kind != algorithm->kind) add(algorithm_keys(entry));
+  for (const auto& entry : federated::registered_rules())
+    if (rule != nullptr && entry.kind != rule->kind) add(rule_keys(entry));
+  return all;
+}
+
+void read_idle(const source_entry& written, const option_spec& spec, draft& to) {
+  if (auto read = read_value(spec, written.entry.value); !read.value)
+    to.report(written.entry.key, std::move(read.why), std::move(read.mend));
+  else if (read.value != spec.fallback && written.entry.key.starts_with("algorithm.aggregation."))
+    to.notes.push_back(written.entry.key + " has no effect: aggregation.rule is " + toml_string(to.rule->kind));
+  else if (read.value != spec.fallback)
+    to.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " + toml_string(to.named->kind));
+}
+
 void complete(const std::vector<key_spec>& keys, draft& to) {
   for (const auto& [option, apply, identity] : keys) {
     if (to.values.has(option.name) || to.is_set(option.name)) continue;
@@ -102,10 +147,17 @@ void complete(const std::vector<key_spec>& keys, draft& to) {
 void read_values(const source_text& text, draft& to) {
   to.source = find_dataset(word_of(text, "data.source"));
   to.kind = models::find_model(word_of(text, "model.kind"));
-  const auto keys = schema_keys(to.source, to.kind);
+  to.named = federated::find_algorithm(word_of(text, "algorithm.kind"));
+  to.algorithm =
+      to.named == nullptr || to.named->alias_of.empty() ? to.named : federated::find_algorithm(to.named->alias_of);
+  to.rule = federated::find_rule(rule_word(text, to));
+  auto keys = schema_keys(to.source, to.kind, to.algorithm, to.rule);
+  if (to.algorithm != nullptr) replace_defaults(keys, *to.algorithm);
+  const auto idle = idle_keys(to.algorithm, to.rule);
   std::vector<std::string> known;
   for (const auto& spec : keys) known.push_back(spec.option.name);
   for (const auto& spec : schema_records()) known.push_back(spec.name);
+  for (const auto& spec : idle) known.push_back(spec.name);
 
   for (const auto& written : text.tables) to.remember(written);
   for (const auto& written : text.values) to.remember(written);
@@ -116,7 +168,10 @@ void read_values(const source_text& text, draft& to) {
       continue;
     const auto spec = std::ranges::find_if(keys, [&](const key_spec& k) { return k.option.name == entry.key; });
     if (spec == keys.end()) {
-      report_unknown(written, known, to);
+      if (const auto other = std::ranges::find(idle, entry.key, &option_spec::name); other != idle.end())
+        read_idle(written, *other, to);
+      else
+        report_unknown(written, known, to);
       continue;
     }
     auto read = read_value(spec->option, entry.value);

@@ -84,7 +84,7 @@ std::string scenario_reference_markdown() {
       "written "
       "as `[algorithm.client]` or inline, `client = {...}` in `[algorithm]`. `--set KEY=VALUE` takes dotted keys, "
       "`--set algorithm.client.lr=0.5`. Unknown keys are errors.\n\n";
-  const auto keys = schema_keys(nullptr, nullptr);
+  const auto keys = schema_keys(nullptr, nullptr, nullptr, nullptr);
   for (const auto& table : schema_tables()) {
     std::vector<option_spec> options;
     for (const auto& key : keys)
@@ -102,6 +102,16 @@ std::string scenario_reference_markdown() {
       for (const auto& entry : models::registered_models()) {
         text += "### kind = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
         add_rows(text, "", entry.options);
+      }
+    if (table.name == "algorithm")
+      for (const auto& entry : federated::registered_algorithms()) {
+        text += "### kind = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
+        if (!entry.options.empty()) add_rows(text, "algorithm." + entry.kind, algorithm_keys(entry));
+      }
+    if (table.name == "algorithm.aggregation")
+      for (const auto& entry : federated::registered_rules()) {
+        text += "### rule = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
+        if (!entry.options.empty()) add_rows(text, "algorithm.aggregation", rule_keys(entry));
       }
   }
   text.pop_back();

@@ -74,7 +74,9 @@ std::string identifying_text(const scenario& of, const key_spec& key, const mode
 }
 
 std::vector<key_spec> keys_of(const scenario& of) {
-  return schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind));
+  return schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind),
+                     federated::find_algorithm(of.settings.algorithm.kind),
+                     federated::find_rule(of.settings.aggregation.rule.kind));
 }
 
 std::string write(const scenario& of, bool identity_only) {

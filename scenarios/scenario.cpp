@@ -20,15 +20,6 @@ models::option_values under(const models::option_values& values, const std::stri
   return own;
 }
 
-federated::algorithm_kind algorithm_of(std::string_view word) {
-  using federated::algorithm_kind;
-  if (word == "fedsgd") return algorithm_kind::fedsgd;
-  if (word == "furl") return algorithm_kind::furl;
-  if (word == "fedrecon") return algorithm_kind::fedrecon;
-  if (word == "centralized") return algorithm_kind::centralized;
-  return algorithm_kind::fedavg;
-}
-
 scenario finish(draft&& from, const std::string& file) {
   const auto& values = from.values;
   scenario made;
@@ -38,14 +29,18 @@ scenario finish(draft&& from, const std::string& file) {
   made.data = under(values, "data.", from.source->options);
   made.model_kind = values.text("model.kind");
   made.model = under(values, "model.", from.kind->options);
-  for (const auto& spec : schema_keys(from.source, from.kind))
+  for (const auto& spec : schema_keys(from.source, from.kind, from.algorithm, nullptr))
     if (spec.apply && values.has(spec.option.name))
       spec.apply(made.settings, values.all().find(spec.option.name)->second);
   for (const auto& spec : schema_records())
     if (const auto at = from.records.find(spec.name); at != from.records.end()) spec.apply(made.settings, at->second);
-  const auto& algorithm = values.text("algorithm.kind");
-  made.settings.algorithm = algorithm_of(algorithm);
-  if (keeps_private(algorithm)) made.private_tensors = values.list("model.private");
+  const auto& kind = from.algorithm->kind;
+  made.settings.algorithm =
+      federated::chosen_algorithm(kind, under(values, "algorithm." + kind + ".", from.algorithm->options));
+  const auto* rule = federated::find_rule(values.text("algorithm.aggregation.rule"));
+  made.settings.aggregation.rule =
+      federated::chosen_rule(rule->kind, under(values, "algorithm.aggregation.", rule->options));
+  made.private_tensors = private_tensors(from);
   made.settings.evaluation.reconstruct = values.list("evaluation.reconstruct");
   made.places = from.places();
   made.notes = std::move(from.notes);
@@ -88,8 +83,7 @@ void add_smoke_problems(const toml_document& document, const std::string& file, 
 result<setting_override> parse_override(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return fail(error::kind::usage, "--set " + text, "is not KEY=VALUE",
-                "write --set algorithm.kind=furl, for example");
+    return fail(error::kind::usage, "--set " + text, "is not KEY=VALUE", "write --set scenario.rounds=10, for example");
   if (!is_utf8(text)) return fail(error::kind::usage, "--set " + shown(text), "is not UTF-8", "write it in UTF-8");
   const auto trim = [](std::string part) {
     const auto begin = part.find_first_not_of(" \t");

@@ -56,7 +56,7 @@ struct scenario {
   models::option_values data;  ///< options of the source, their names without "data."
   std::string model_kind;
   models::option_values model;  ///< options of the model, their names without "model."
-  /// Tensors that stay on the client: `model.private` under furl and fedrecon, else none.
+  /// Tensors that stay on the client: `model.private`, where the algorithm has private tensors.
   std::vector<std::string> private_tensors;
   /// [expect]; in the smoke variant [smoke.expect], or none. No part of the run: neither of its id nor of its settings.
   std::vector<expectation> expectations;

@@ -26,8 +26,7 @@ void add_scenario(std::vector<key_spec>& keys) {
     keys.push_back(may_change(
         plain({.name = name, .type = option_type::integer, .doc = doc, .at_least = 1, .at_most = 4294967295.0})));
   };
-  length("scenario.rounds",
-         "Rounds to train (asynchronous: versions; centralized: epochs). Either this, epochs or until.");
+  length("scenario.rounds", "Rounds to train (asynchronous: versions). Either this, epochs or until.");
   length("scenario.epochs", "As many rounds as ask all training clients this often. Either this, rounds or until.");
   length("scenario.until.rounds", "After so many rounds.");
   keys.push_back(may_change(optional(key("scenario.until.virtual_seconds", FURLONG_AT(until.virtual_seconds),
@@ -53,19 +52,15 @@ void add_data_and_model(std::vector<key_spec>& keys) {
       plain({.name = "model.private",
              .type = option_type::text_list,
              .fallback = std::vector<std::string>{},
-             .doc = "Tensors that never leave the client under furl and fedrecon; the other algorithms share "
-                    "everything and ignore it."}));
+             .doc = "Tensors that never leave the client, under algorithms that have private tensors; the others share "
+                    "all and ignore it."}));
 }
 
 void add_algorithm(std::vector<key_spec>& keys) {
   using namespace federated;
   keys.push_back(
-      plain({.name = "algorithm.kind",
-             .type = option_type::choice,
-             .doc = "furl keeps private tensors from round to round, fedrecon rebuilds them; fedatt is fedavg with "
-                    "that aggregation rule.",
-             .choices = {"fedsgd", "fedavg", "furl", "fedrecon", "centralized", "fedatt"},
-             .required = true}));
+      plain({.name = "algorithm.kind", .type = option_type::choice, .doc = "The algorithm.", .required = true}));
+  for (const auto& entry : registered_algorithms()) keys.back().option.choices.push_back(entry.kind);
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("algorithm.client.lr", FURLONG_AT(client.lr), "Step size of local SGD.", above_zero));
   add(key("algorithm.client.schedule", FURLONG_AT(client.schedule),
@@ -75,6 +70,17 @@ void add_algorithm(std::vector<key_spec>& keys) {
           "Momentum of local SGD, zero at the start of a task.", below_one));
   add(key("algorithm.client.proximal", FURLONG_AT(client.proximal),
           "FedProx: mu, where mu/2 ||w - w_0||^2 is added to the loss."));
+  add(key("algorithm.client.optimizer", FURLONG_AT(client.optimizer),
+          words<models::local_optimizer>{{"sgd", models::local_optimizer::sgd},
+                                         {"adam", models::local_optimizer::adam},
+                                         {"adamw", models::local_optimizer::adamw}},
+          "The local optimizer; its moments are zero at the start of a task."));
+  add(key("algorithm.client.beta1", FURLONG_AT(client.beta1), "Decay of the first moment (adam, adamw).", below_one));
+  add(key("algorithm.client.beta2", FURLONG_AT(client.beta2), "Decay of the second moment (adam, adamw).", below_one));
+  add(key("algorithm.client.eps", FURLONG_AT(client.eps), "Added to the root of the second moment.", above_zero));
+  add(key("algorithm.client.weight_decay", FURLONG_AT(client.weight_decay),
+          "adam: times the weights, added to the gradient; adamw: times the learning rate, the share that weights lose "
+          "in a step. Of tables only the rows that a client's examples name."));
   add(key("algorithm.client.epochs", FURLONG_AT(client.epochs), "Local passes over the client's examples.",
           at_least_one));
   add(key("algorithm.client.batch_size", FURLONG_AT(client.batch_size), "Examples in a batch; 0: all."));
@@ -102,10 +108,10 @@ void add_reconstruction(std::vector<key_spec>& keys) {
   add(key("algorithm.reconstruction.ridge_per_example", FURLONG_AT(reconstruction.ridge_per_example),
           "Multiply ridge by the number of support examples."));
   add(key("algorithm.reconstruction.split", FURLONG_AT(reconstruction.split),
-          "fedrecon, in training: even batches reconstruct and odd ones update; else all batches do both. For "
-          "evaluation see evaluation.split."));
+          "Algorithms that reconstruct in every task: even batches reconstruct and odd ones update; else all batches "
+          "do both. For evaluation see evaluation.split."));
   add(key("algorithm.reconstruction.joint", FURLONG_AT(reconstruction.joint),
-          "The update phase of fedrecon moves private tensors too."));
+          "The same: the update phase moves private tensors too."));
 }
 
 void add_server(std::vector<key_spec>& keys) {
@@ -126,10 +132,11 @@ void add_server(std::vector<key_spec>& keys) {
           "First value of the second moment."));
   add(key("algorithm.server.bias_correction", FURLONG_AT(server.bias_correction),
           "Correct the moments of adam and yogi for their start."));
-  add(key("algorithm.aggregation.rule", FURLONG_AT(aggregation.rule),
-          words<rule_kind>{
-              {"mean", rule_kind::mean}, {"uniform-mean", rule_kind::uniform_mean}, {"fedatt", rule_kind::fedatt}},
-          "How updates become one: mean weighted by examples, plain mean, or attention by distance."));
+  add(plain({.name = "algorithm.aggregation.rule",
+             .type = option_type::choice,
+             .fallback = registered_rules().front().kind,
+             .doc = "How updates become one."}));
+  for (const auto& entry : registered_rules()) keys.back().option.choices.push_back(entry.kind);
   add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation.max_norm),
           "Largest L2 norm of one tensor of an update; larger updates are rejected.", {0x1p-20, 0x1p20}));
   add(key("algorithm.aggregation.norm_bound", FURLONG_AT(aggregation.adaptive_bound),
@@ -139,11 +146,6 @@ void add_server(std::vector<key_spec>& keys) {
           "max_weight alone."));
   add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation.max_weight),
           "Most examples that one update may count for.", {1.0, 0x1p24}));
-  add(key("algorithm.aggregation.eps", FURLONG_AT(aggregation.eps), "fedatt: step size.", above_zero));
-  add(key("algorithm.aggregation.norm", FURLONG_AT(aggregation.norm),
-          words<fedatt_norm>{{"frobenius", fedatt_norm::frobenius}, {"spectral", fedatt_norm::spectral}},
-          "fedatt: how far a matrix moved: root of the squared elements, or largest singular value (the paper's code). "
-          "Vectors have their L2 norm."));
   add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation.noise),
           "Standard deviation of normal noise on every element of an update."));
   add(key("algorithm.aggregation.noise_at", FURLONG_AT(aggregation.noise_at),
@@ -169,18 +171,36 @@ std::vector<key_spec> common_keys() {
 
 }  // namespace
 
-std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind) {
+namespace {
+
+std::vector<option_spec> prefixed(const std::string& prefix, std::vector<option_spec> options) {
+  for (auto& option : options) option.name = prefix + option.name;
+  return options;
+}
+
+}  // namespace
+
+std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& of) {
+  return prefixed("algorithm." + of.kind + ".", of.options);
+}
+
+std::vector<option_spec> rule_keys(const federated::rule_entry& of) {
+  return prefixed("algorithm.aggregation.", of.options);
+}
+
+std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind,
+                                  const federated::algorithm_entry* algorithm, const federated::rule_entry* rule) {
   std::vector<key_spec> keys;
-  const auto insert = [&](std::string_view prefix, const std::vector<option_spec>& options) {
-    for (auto option : options) {
-      option.name = std::string(prefix) + option.name;
-      keys.push_back(plain(std::move(option)));
-    }
+  const auto insert = [&](const std::vector<option_spec>& options) {
+    for (const auto& option : options) keys.push_back(plain(option));
   };
   for (const auto& spec : common_keys()) {
+    const auto& name = spec.option.name;
     keys.push_back(spec);
-    if (spec.option.name == "data.source" && source != nullptr) insert("data.", source->options);
-    if (spec.option.name == "model.private" && kind != nullptr) insert("model.", kind->options);
+    if (name == "data.source" && source != nullptr) insert(prefixed("data.", source->options));
+    if (name == "model.private" && kind != nullptr) insert(prefixed("model.", kind->options));
+    if (name == "algorithm.kind" && algorithm != nullptr) insert(algorithm_keys(*algorithm));
+    if (name == "algorithm.aggregation.rule" && rule != nullptr) insert(rule_keys(*rule));
   }
   return keys;
 }

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/settings.hpp"
 #include "models/model.hpp"
 #include "models/options.hpp"
@@ -37,8 +39,15 @@ struct key_spec {
 /// All tables, in the order of the documentation.
 [[nodiscard]] const std::vector<table_spec>& schema_tables();
 /// The keys that every scenario has, table by table, with the options of a dataset as "data.NAME" and of a model as
-/// "model.NAME" in their tables; either may be null.
-[[nodiscard]] std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind);
+/// "model.NAME" in their tables, of an algorithm as "algorithm.KIND.NAME", and of an aggregation rule as
+/// "algorithm.aggregation.NAME"; each may be null.
+[[nodiscard]] std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind,
+                                                const federated::algorithm_entry* algorithm = nullptr,
+                                                const federated::rule_entry* rule = nullptr);
+/// The keys of one algorithm's own table, "algorithm.KIND.NAME".
+[[nodiscard]] std::vector<models::option_spec> algorithm_keys(const federated::algorithm_entry& of);
+/// The keys of one rule, "algorithm.aggregation.NAME".
+[[nodiscard]] std::vector<models::option_spec> rule_keys(const federated::rule_entry& of);
 
 /// A value by the schema, or what is wrong with it.
 struct reading {

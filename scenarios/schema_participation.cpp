@@ -68,13 +68,14 @@ void add_asynchronous(std::vector<key_spec>& keys) {
 
 void add_private_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("private.cold_start", FURLONG_AT(own.cold_start),
-          words<cold_start_kind>{{"default", cold_start_kind::initial}, {"reconstruct", cold_start_kind::reconstruct}},
-          "furl, client without stored values: start from the model's initial ones, or reconstruct them."));
+  add(key(
+      "private.cold_start", FURLONG_AT(own.cold_start),
+      words<cold_start_kind>{{"default", cold_start_kind::initial}, {"reconstruct", cold_start_kind::reconstruct}},
+      "Where private values are kept, a client that has none yet: start from the initial ones, or reconstruct them."));
   add(key("private.commit", FURLONG_AT(own.commit),
           words<commit_kind>{{"after-training", commit_kind::after_training}, {"after-ack", commit_kind::after_ack}},
-          "furl: when a client keeps the values that it trained: at the end of training, or once the server has taken "
-          "its update into a new model."));
+          "When a client keeps the private values that it trained: at the end of training, or once the server has "
+          "aggregated its update into a new model."));
   add(may_change(
       key("private.layout", FURLONG_AT(own.layout),
           words<layout_kind>{{"per-client", layout_kind::per_client}, {"bucketed", layout_kind::bucketed}},

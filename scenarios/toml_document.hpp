@@ -54,7 +54,7 @@ struct toml_syntax_error {
 /// Reads a whole TOML text (UTF-8). Stops at the first error of syntax.
 [[nodiscard]] tl::expected<toml_document, toml_syntax_error> parse_toml(std::string_view text);
 
-/// Reads what stands right of the = in `--set key=value`: a TOML value, else the text itself ("furl" needs no quotes).
+/// Reads what stands right of the = in `--set key=value`: a TOML value, else the text itself ("mean" needs no quotes).
 /// The document's keys start with `key`; an inline table gives several.
 [[nodiscard]] toml_document parse_setting(std::string_view key, std::string_view value);
 

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "federated/inference.hpp"
+#include "federated/client/inference.hpp"
 #include "scenarios/own_ratings.hpp"
 #include "tools/commands.hpp"
 #include "tools/dashboard/plain_text.hpp"

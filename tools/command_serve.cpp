@@ -142,8 +142,9 @@ int serve_command(const serve_options& options) {
   if (options.run.seed) overrides.push_back({"scenario.seed", std::to_string(*options.run.seed)});
   auto scenario = scenarios::parse_scenario(options.run.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
-  if (scenario->settings.algorithm == federated::algorithm_kind::centralized)
-    return report_failure({error::kind::usage, "algorithm.kind", "is centralized, and has no clients", "use run"});
+  if (const auto& algorithm = scenario->settings.algorithm; !algorithm.traits.sends)
+    return report_failure({error::kind::usage, "algorithm.kind",
+                           "is " + algorithm.kind + ", which sends nothing to clients", "use furlong run"});
   run_directory folder(options.run.out.empty() ? std::filesystem::path("runs") /
                                                      (scenario->name + "-" + std::to_string(scenario->settings.seed))
                                                : options.run.out);

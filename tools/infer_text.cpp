@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "federated/inference.hpp"
+#include "federated/client/inference.hpp"
 #include "scenarios/mapped_file.hpp"
 #include "scenarios/text_reader.hpp"
 #include "tools/dashboard/plain_text.hpp"

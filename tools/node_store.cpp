@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <spdlog/spdlog.h>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/node_record.hpp"
@@ -118,7 +118,7 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
                                                               const federated::protocol::welcome& got,
                                                               const node_place& place, bool same_start) {
   const bool there = storage::rocks_store::is_in(place.folder);
-  if (!federated::is_stateful(e.settings.algorithm)) {
+  if (!e.settings.algorithm.traits.keeps_state) {
     if (there)
       return fail(error::kind::usage, place.folder.string(),
                   "has a private store, and this run keeps no private values", "name another --store");
@@ -166,7 +166,7 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   const auto before = read_node_record(place.folder);
   if (!before) return tl::unexpected(before.error());
   if (auto fit = check_folder(place.folder, before->has_value()); !fit) return tl::unexpected(fit.error());
-  const bool stateful = federated::is_stateful(e.settings.algorithm);
+  const bool stateful = e.settings.algorithm.traits.keeps_state;
   const bool same_start = *before && (*before)->start_id == got.start_id;
   if (same_start)
     if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());

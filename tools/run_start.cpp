@@ -45,7 +45,7 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
                                                                      const federated::run_history& history,
                                                                      std::uint32_t expected_clients, bool same_life,
                                                                      const federated::store_save& save) {
-  if (!federated::is_stateful(e.settings.algorithm))
+  if (!e.settings.algorithm.traits.keeps_state)
     return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
   storage::store_options options;
   options.run = e.run;
@@ -122,7 +122,7 @@ error other_run(const session& of, const run_directory& folder, const std::strin
 result<void> check_store(const session& of, const run_directory& folder, store_holder holder,
                          const federated::protocol::server_state& from) {
   const auto& settings = of.experiment.settings;
-  if (holder == store_holder::nodes || !federated::is_stateful(settings.algorithm)) return {};
+  if (holder == store_holder::nodes || !settings.algorithm.traits.keeps_state) return {};
   if (storage::rocks_store::is_in(folder.private_store())) {
     const auto store =
         storage::rocks_store::inspect(folder.private_store(), storage::store_access::read, settings.own.key_file);

@@ -63,7 +63,7 @@ serve_board::serve_board(const session& of) : last_round_ended_(unix_now()) {
   const auto& e = of.experiment;
   fixed_.scenario = of.scenario.name;
   fixed_.run = fmt::format("{:016x}", e.run);
-  fixed_.algorithm = to_string(e.settings.algorithm);
+  fixed_.algorithm = e.settings.algorithm.kind;
   fixed_.model = of.scenario.model_kind;
   fixed_.version = version;
   fixed_.asynchronous = e.settings.participation.mode == federated::participation_mode::async;

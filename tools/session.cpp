@@ -22,7 +22,7 @@ namespace {
 
 /// Counts what would cross the network, in every mode of running.
 void meter_traffic(federated::experiment& e) {
-  if (e.settings.algorithm == federated::algorithm_kind::centralized) return;  // nothing is sent
+  if (!e.settings.algorithm.traits.sends) return;
   const auto format = wire::format_of(e.settings.network);
   const auto how = wire::packing_of(e.settings.network);
   e.upload_bytes = [format, how](const federated::client_update& update) {
@@ -154,11 +154,7 @@ result<session> open_session(scenarios::scenario from, clients_are where,
   e.clients = made.data.clients;
   e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
   e.participants = e.clients;
-  if (e.settings.algorithm == federated::algorithm_kind::centralized) {
-    e.participants = federated::pool_clients(e.clients);
-    e.settings.participation.per_round = 1;
-    e.settings.aggregation.rule = federated::rule_kind::uniform_mean;  // of one
-  }
+  if (!e.settings.algorithm.traits.sends) e.participants = federated::pool_clients(e.clients);
   explain_size(e);
   meter_traffic(e);
   if (where == clients_are::on_nodes) {

@@ -40,11 +40,15 @@ std::uint64_t total(const std::array<std::uint64_t, Count>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-/// "fedatt" is a name of its own for fedavg with that rule.
-std::string_view algorithm_word(const federated::run_settings& settings) {
-  const bool attends = settings.algorithm == federated::algorithm_kind::fedavg &&
-                       settings.aggregation.rule == federated::rule_kind::fedatt;
-  return attends ? "fedatt" : federated::to_string(settings.algorithm);
+/// An alias, where all values that it stands for hold; else the algorithm itself.
+std::string algorithm_word(const scenarios::scenario& of) {
+  const auto& kind = of.settings.algorithm.kind;
+  for (const auto& entry : federated::registered_algorithms())
+    if (entry.alias_of == kind && std::ranges::all_of(entry.fixed, [&](const auto& one) {
+          return of.values.has(one.key) && of.values.text(one.key) == one.value;
+        }))
+      return entry.kind;
+  return kind;
 }
 
 /// What became of the tasks.
@@ -148,7 +152,7 @@ json identity_json(const session& of, const federated::protocol::server_state& s
   json out = {{"furlong", version},
               {"scenario", of.scenario.name},
               {"seed", of.experiment.settings.seed},
-              {"algorithm", algorithm_word(of.experiment.settings)},
+              {"algorithm", algorithm_word(of.scenario)},
               {"model", of.experiment.model->kind()},
               {"kernel_level", models::kernels().level},
               {"kernel_levels", levels},
@@ -192,11 +196,12 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   add_outcomes(state, out);
   out["wasted"] = wasted_json(counts);
   out["peak_rss_bytes"] = peak_rss_bytes();
+  out["private_state"] = of.experiment.settings.algorithm.traits.keeps_state;
   out["private_clients"] = own.clients;
   out["state_lost"] = state.stores.lost();
   add_private_staleness(state, own, out);
   const auto& settings = of.experiment.settings;
-  if (state.ledger && settings.algorithm != federated::algorithm_kind::centralized)
+  if (state.ledger && settings.algorithm.traits.sends)
     out["participation"] = participation_json(*state.ledger, of.experiment.participants->training());
   add_target(settings.evaluation.target, state, out);
   add_best(state, out);

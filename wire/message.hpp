@@ -48,8 +48,9 @@ struct packing {
 /// receiving it. The others likewise; control messages have largest_control().
 [[nodiscard]] std::size_t largest_update(const models::layout& shared);
 [[nodiscard]] std::size_t largest_broadcast(const models::layout& shared);
+/// @param words of the rule's sums
 /// @param tasks how many tasks an aggregator can have had in one share: it lists a member for each
-[[nodiscard]] std::size_t largest_partial(const models::layout& shared, std::size_t tasks);
+[[nodiscard]] std::size_t largest_partial(std::size_t words, std::size_t tasks);
 
 /// Constants of an aggregation rule that a broadcast may carry.
 [[nodiscard]] std::size_t longest_reference(const models::layout& shared);

@@ -73,10 +73,8 @@ std::size_t largest_broadcast(const models::layout& shared) {
   return broadcast_words(values, longest_reference(shared)) * word_bytes + room_to_grow;
 }
 
-std::size_t largest_partial(const models::layout& shared, std::size_t tasks) {
-  // At most two words for each parameter and some for each tensor: rules of federated/aggregation/ keep no more.
-  const std::size_t sums = 2 * shared.size() + 4 * shared.count();
-  return partial_words(tasks, tasks, sums) * word_bytes + room_to_grow;
+std::size_t largest_partial(std::size_t words, std::size_t tasks) {
+  return partial_words(tasks, tasks, words) * word_bytes + room_to_grow;
 }
 
 std::size_t longest_reference(const models::layout& shared) { return 4 * shared.count() + 4; }

@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 
 namespace furlong::actors::federation {
 
@@ -26,7 +26,7 @@ std::optional<std::string> unlike_kernels(const federation_context& run, const s
 std::optional<std::string> unlike_store(const federated::experiment& e, const protocol::server_state& state,
                                         const protocol::known_stores& stores, const protocol::client_range& clients,
                                         const protocol::store_claim& claim) {
-  if (claim.accepts_loss || !federated::is_stateful(e.settings.algorithm)) return std::nullopt;
+  if (claim.accepts_loss || !e.settings.algorithm.traits.keeps_state) return std::nullopt;
   return stores.mismatch(clients, claim, *state.ledger, are_complete(e));
 }
 
@@ -41,7 +41,7 @@ std::optional<protocol::displaced> refusal_of(const federated::experiment& e, co
 
 std::optional<federated::run_event> take_store(const federated::experiment& e, const protocol::server_state& state,
                                                protocol::known_stores& stores, const protocol::attached& node) {
-  if (!federated::is_stateful(e.settings.algorithm)) return std::nullopt;
+  if (!e.settings.algorithm.traits.keeps_state) return std::nullopt;
   const auto lost = stores.take(node.clients, node.claim, *state.ledger, are_complete(e), state.version, node.node);
   if (lost == 0) return std::nullopt;
   const auto what = std::to_string(lost) + " clients go on without their values, or with older ones";

@@ -105,7 +105,10 @@ result<void> check_max_message(const federated::experiment& e, std::size_t clien
                          {"an update", bytes_of_update(e)},
                          {"a list of all clients", wire::largest_control(longest_list_of(e, clients))}};
   if (scored > 0) all.push_back({"a message of scores", bytes_of_scores(std::max(scored, predictions_per_message))});
-  if (aggregators) all.push_back({"a partial aggregate", wire::largest_partial(*e.parts.shared, largest_share(e))});
+  if (aggregators) {
+    const auto words = federated::accumulated_words(e.settings.aggregation, e.parts.shared);
+    all.push_back({"a partial aggregate", wire::largest_partial(words, largest_share(e))});
+  }
   const auto longest = *std::ranges::max_element(all, {}, &sized::bytes);
   const auto bound = e.settings.network.max_message;
   if (longest.bytes <= bound) return {};

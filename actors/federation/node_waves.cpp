@@ -52,7 +52,7 @@ void end_wave(node_pointer self) {
   for (const auto& one : done)
     if (one.what->store_failed) return finish(self, "its store failed", *one.what->failure);
   const auto served = served_by(done);
-  if (federated::is_stateful(state.run->e.settings.algorithm)) save(self, served);
+  if (state.run->e.settings.algorithm.traits.keeps_state) save(self, served);
   note_served(self, served);
   if (state.over) return;
   protocol::node_effects effects;

@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/client.hpp"
-#include "federated/client_scorer.hpp"
+#include "federated/client/client_scorer.hpp"
 
 namespace furlong::actors::federation {
 

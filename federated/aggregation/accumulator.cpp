@@ -7,8 +7,38 @@
 
 namespace furlong::federated {
 
-accumulator::accumulator(std::size_t words, std::uint64_t max_count, std::uint64_t max_total_weight)
-    : words_(words, 0), max_count_(max_count), max_total_weight_(max_total_weight) {}
+namespace {
+
+constexpr double loss_unit = 0x1p-20;
+
+}  // namespace
+
+accumulator::accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
+                         const std::vector<double>& reference)
+    : rule_(make_rule(settings, shared, reference)),
+      words_(header_words + rule_->words(), 0),
+      max_count_(std::min<std::uint64_t>(settings.max_updates, settings.rule.traits.most_updates)),
+      max_total_weight_(settings.rule.traits.weighs_examples ? std::uint64_t{settings.max_weight} * settings.max_updates
+                                                             : UINT64_MAX >> 1) {}
+
+std::optional<rejection> accumulator::fold(const client_update& update, double freshness) {
+  if (update.weight == 0) return std::nullopt;  // the client had nothing to say
+  if (!has_room(update.weight)) return rejection::weight_bound;
+  if (auto refused = rule_->encode(update.change, {update.id, update.weight, freshness}, sum())) return refused;
+  count_update(update);
+  return std::nullopt;
+}
+
+aggregate accumulator::report() {
+  aggregate out;
+  out.count = count();
+  out.weight = weight();
+  out.loss =
+      out.weight == 0 ? 0.0 : static_cast<double>(words_[loss_word]) * loss_unit / static_cast<double>(out.weight);
+  std::fill_n(words_.begin(), header_words, 0);
+  rule_->report(sum(), out);
+  return out;
+}
 
 result<void> accumulator::check_fit(const accumulator_state& other) const {
   if (other.words.size() != words_.size())
@@ -58,12 +88,13 @@ void accumulator::count_update(const client_update& update) {
   words_[loss_word] += std::llround(bounded / loss_unit);
 }
 
-void accumulator::report_header(aggregate& out) {
-  out.count = count();
-  out.weight = weight();
-  out.loss =
-      out.weight == 0 ? 0.0 : static_cast<double>(words_[loss_word]) * loss_unit / static_cast<double>(out.weight);
-  std::fill_n(words_.begin(), header_words, 0);
+std::size_t accumulated_words(const aggregation_settings& settings, const models::layout_ptr& shared) {
+  return accumulator(settings, shared, {}).save().words.size();
+}
+
+std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
+                                              const std::vector<double>& reference) {
+  return std::make_unique<accumulator>(settings, shared, reference);
 }
 
 }  // namespace furlong::federated

@@ -18,6 +18,11 @@ namespace {
 
 constexpr double largest_exponent = 30.0;
 constexpr std::uint64_t most_updates = 4096;  // what 62 bits leave beside exponent and grid
+
+/// What FedAtt calls the distance of a matrix: the root of its squared elements, or its largest singular value. Tensors
+/// of one row or one column are vectors, with their L2 norm.
+bool is_spectral(const aggregation_settings& settings) { return settings.rule.options.text("norm") == "spectral"; }
+
 // c stays this far below the expected distance: room for a cohort that suddenly moves less.
 constexpr double reference_margin = 10.0;
 // exp(30) < 2^43.3; with |v| <= max_norm the coarse word of one update stays below 2^50, 4096 of them below 2^62.
@@ -29,14 +34,13 @@ constexpr double least_attention = 0x1p-24;
 /// The c of a round in which clients move by about this much.
 double reference_for(double distance) { return std::max(0.0, distance - reference_margin); }
 
-class fedatt_accumulator final : public accumulator {
+class fedatt_rule final : public aggregation_rule {
  public:
-  fedatt_accumulator(const aggregation_settings& settings, models::layout_ptr shared, std::vector<double> reference)
-      : accumulator(header_words + 3 * shared->count() + 2 * shared->size(), most_updates, UINT64_MAX >> 1),
-        shared_(std::move(shared)),
+  fedatt_rule(const aggregation_settings& settings, models::layout_ptr shared, std::vector<double> reference)
+      : shared_(std::move(shared)),
         reference_(std::move(reference)),
-        eps_(settings.eps),
-        norm_(settings.norm),
+        eps_(settings.rule.options.number("eps")),
+        spectral_(is_spectral(settings)),
         scale_(std::ldexp(
             1.0, 50 - exponent_bits - static_cast<int>(std::ceil(std::log2(std::max(settings.max_norm, 1.0)))))) {
     reference_.resize(shared_->count(), 0.0);
@@ -44,46 +48,47 @@ class fedatt_accumulator final : public accumulator {
     distance_.resize(shared_->count());
   }
 
-  std::optional<rejection> fold(const client_update& update, double freshness) override {
-    if (update.weight == 0) return std::nullopt;  // the client had nothing to say
-    if (!has_room(update.weight)) return rejection::weight_bound;
+  [[nodiscard]] std::size_t words() const override { return 3 * shared_->count() + 2 * shared_->size(); }
+
+  std::optional<rejection> encode(const models::delta& change, const fold_context& of,
+                                  std::span<std::int64_t> sum) override {
     for (std::size_t t = 0; t < shared_->count(); ++t) {
-      distance_[t] = distance_of(t, update.change);
+      distance_[t] = distance_of(t, change);
       const double exponent = distance_[t] - reference_[t];
       if (std::abs(exponent) > largest_exponent) return rejection::attention_range;
       // To 24 bits, so that the products below are exact whichever kernels fold them.
       attention_[t] = static_cast<float>(std::exp(exponent));
     }
-    for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, update.change, freshness);
-    count_update(update);
+    for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, change, of.freshness, sum);
     return std::nullopt;
   }
 
-  std::span<const double> distances() const override { return distance_; }
+  [[nodiscard]] std::span<const double> distances() const override { return distance_; }
 
-  aggregate report() override {
-    aggregate out;
-    report_header(out);
+  void report(std::span<std::int64_t> sum, aggregate& out) override {
     out.change = models::shared_parameters(shared_);
     out.usable = out.count > 0;
-    for (std::size_t t = 0; t < shared_->count(); ++t) report_tensor(t, out);
+    for (std::size_t t = 0; t < shared_->count(); ++t) report_tensor(t, sum, out);
     // The words of values have been drained, unless a tensor was of no use.
-    const auto left = out.usable ? header_words + 3 * shared_->count() : words_.size();
-    std::fill_n(words_.begin(), left, 0);
-    return out;
+    const auto left = out.usable ? 3 * shared_->count() : sum.size();
+    std::fill_n(sum.begin(), left, 0);
   }
 
  private:
-  std::int64_t* attention_words(std::size_t t) { return words_.data() + header_words + 3 * t; }
-  std::int64_t* coarse(std::size_t t) {
-    return words_.data() + header_words + 3 * shared_->count() + shared_->offset(t);
+  // Of each tensor the sum of attention in two words and of distances in one; then the coarse and the fine words of all
+  // values.
+  static std::int64_t* attention_words(std::span<std::int64_t> sum, std::size_t t) { return sum.data() + 3 * t; }
+  [[nodiscard]] std::int64_t* coarse(std::span<std::int64_t> sum, std::size_t at) const {
+    return sum.data() + 3 * shared_->count() + at;
   }
-  std::int64_t* fine(std::size_t t) { return coarse(t) + shared_->size(); }
+  [[nodiscard]] std::int64_t* fine(std::span<std::int64_t> sum, std::size_t at) const {
+    return coarse(sum, at) + shared_->size();
+  }
 
   double distance_of(std::size_t t, const models::delta& change) {
     const std::size_t cols = (*shared_)[t].cols;
     const auto values = rows_in_order(t, change);
-    if (norm_ == fedatt_norm::spectral) return spectral_norm(values, cols);
+    if (spectral_) return spectral_norm(values, cols);
     const auto& norm_squared = models::kernels().norm_squared;
     if ((*shared_)[t].index == models::row_index::none) return std::sqrt(norm_squared(values.data(), values.size()));
     // Row by row: rows of zeros, which only dense updates have, add nothing.
@@ -109,51 +114,45 @@ class fedatt_accumulator final : public accumulator {
     return sorted_;
   }
 
-  void fold_tensor(std::size_t t, const models::delta& change, double freshness) {
+  void fold_tensor(std::size_t t, const models::delta& change, double freshness, std::span<std::int64_t> sum) {
     const auto& fold_wide = models::kernels().fold_wide;
     const float one = 1.0F;
-    fold_wide(attention_words(t), attention_words(t) + 1, &one, 1, attention_[t] * scale_);
+    auto* const own = attention_words(sum, t);
+    fold_wide(own, own + 1, &one, 1, attention_[t] * scale_);
     // Again to 24 bits, for the same reason.
     const double scale = static_cast<float>(attention_[t] * freshness) * scale_;
-    attention_words(t)[2] += std::llround(distance_[t] / distance_unit);
-    const auto values = change.values_of(t);
-    if (!change.pieces[t].by_rows) {
-      fold_wide(coarse(t), fine(t), values.data(), values.size(), scale);
-      return;
-    }
-    const std::size_t cols = (*shared_)[t].cols;
-    const float* from = values.data();
-    for (const auto row : change.rows_of(t)) {
-      fold_wide(coarse(t) + row * cols, fine(t) + row * cols, from, cols, scale);
-      from += cols;
-    }
+    own[2] += std::llround(distance_[t] / distance_unit);
+    for_each_run(*shared_, t, change, [&](std::size_t at, std::span<const float> values) {
+      fold_wide(coarse(sum, at), fine(sum, at), values.data(), values.size(), scale);
+    });
   }
 
   static double wide(std::int64_t coarse_word, std::int64_t fine_word) {
     return static_cast<double>(coarse_word) + static_cast<double>(fine_word) * 0x1p-48;
   }
 
-  void report_tensor(std::size_t t, aggregate& out) {
+  void report_tensor(std::size_t t, std::span<std::int64_t> sum, aggregate& out) {
     if (out.count == 0) {  // nothing to learn a constant from: one that is too low would refuse the next round whole
       out.reference.push_back(reference_[t]);
       return;
     }
     const auto count = static_cast<double>(out.count);
-    const double mean_distance = static_cast<double>(attention_words(t)[2]) * distance_unit / count;
+    const double mean_distance = static_cast<double>(attention_words(sum, t)[2]) * distance_unit / count;
     out.reference.push_back(reference_for(mean_distance));
-    const double total = wide(attention_words(t)[0], attention_words(t)[1]);
+    const double total = wide(attention_words(sum, t)[0], attention_words(sum, t)[1]);
     if (total < least_attention * scale_ * count) {
       out.usable = false;
       return;
     }
     const auto values = out.change.tensor(t);
-    models::kernels().drain_wide(values.data(), coarse(t), fine(t), values.size(), eps_ / total);
+    const auto at = shared_->offset(t);
+    models::kernels().drain_wide(values.data(), coarse(sum, at), fine(sum, at), values.size(), eps_ / total);
   }
 
   models::layout_ptr shared_;
   std::vector<double> reference_;
   double eps_;
-  fedatt_norm norm_;
+  bool spectral_;
   double scale_;
   std::vector<double> attention_;
   std::vector<double> distance_;
@@ -168,21 +167,53 @@ double distance_of_noise(const aggregation_settings& settings, const models::ten
   if (settings.noise_at != noise_place::client) return 0.0;
   const bool vector = spec.rows == 1 || spec.cols == 1;
   const auto root = [](std::size_t n) { return std::sqrt(static_cast<double>(n)); };
-  if (settings.norm == fedatt_norm::frobenius || vector) return settings.noise * root(spec.size());
+  if (!is_spectral(settings) || vector) return settings.noise * root(spec.size());
   return settings.noise * (root(spec.rows) + root(spec.cols));
 }
 
-}  // namespace
-
-std::vector<double> first_fedatt_reference(const aggregation_settings& settings, const models::layout& shared) {
+std::vector<double> first_reference_of(const aggregation_settings& settings, const models::layout& shared) {
   std::vector<double> reference;
   for (const auto& spec : shared.tensors()) reference.push_back(reference_for(distance_of_noise(settings, spec)));
   return reference;
 }
 
-std::unique_ptr<accumulator> make_fedatt(const aggregation_settings& settings, const models::layout_ptr& shared,
-                                         const std::vector<double>& reference) {
-  return std::make_unique<fedatt_accumulator>(settings, shared, reference);
+/// FedAsync goes towards a client's model, which is its start plus all of its change.
+void check(scenario_view& of) {
+  const std::string eps = "algorithm.aggregation.eps";
+  const auto is = [&](const char* key, const char* word) { return of.is_good(key) && of.given().text(key) == word; };
+  if (is("participation.mode", "async") && is("participation.update", "model") && of.is_good(eps) &&
+      of.given().number(eps) != 1.0)
+    of.report(
+        eps,
+        "is not 1, so that fedatt takes another step than to the client's model, and update = \"model\" goes there",
+        "write eps = 1, or choose the rule mean or update = \"change\"");
+}
+
+}  // namespace
+
+rule_entry attention_entry() {
+  using models::option_type;
+  return {.kind = "fedatt",
+          .doc = "Per tensor, updates weigh by the softmax of how far they moved it (Ji et al. 2019).",
+          .options = {{.name = "eps",
+                       .type = option_type::number,
+                       .fallback = 1.0,
+                       .doc = "Step size.",
+                       .at_least = 0.0,
+                       .above = true},
+                      {.name = "norm",
+                       .type = option_type::choice,
+                       .fallback = std::string("frobenius"),
+                       .doc = "How far a matrix moved: root of the squared elements, or largest singular value (the "
+                              "paper's code). Vectors have their L2 norm.",
+                       .choices = {"frobenius", "spectral"}}},
+          .traits = {.measures_distance = true, .most_updates = most_updates},
+          .build = [](const aggregation_settings& settings, const models::layout_ptr& shared,
+                      const std::vector<double>& reference) -> std::unique_ptr<aggregation_rule> {
+            return std::make_unique<fedatt_rule>(settings, shared, reference);
+          },
+          .first_reference = first_reference_of,
+          .check = check};
 }
 
 }  // namespace furlong::federated

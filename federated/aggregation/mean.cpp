@@ -1,3 +1,5 @@
+// sum_k n_k d_k / sum_k n_k, n_k the examples of client k's update d_k (FedAvg; McMahan et al. 2017), or with every n_k
+// = 1.
 #include <cmath>
 
 #include "federated/aggregation/rules.hpp"
@@ -9,14 +11,10 @@ namespace {
 
 int bits_for(double bound) { return static_cast<int>(std::ceil(std::log2(bound))); }
 
-class mean_accumulator final : public accumulator {
+class mean_rule final : public aggregation_rule {
  public:
-  mean_accumulator(const aggregation_settings& settings, models::layout_ptr shared)
-      : accumulator(header_words + shared->size(), settings.max_updates,
-                    settings.rule == rule_kind::mean ? std::uint64_t{settings.max_weight} * settings.max_updates
-                                                     : UINT64_MAX >> 1),
-        shared_(std::move(shared)),
-        weighted_(settings.rule == rule_kind::mean) {
+  mean_rule(const aggregation_settings& settings, models::layout_ptr shared)
+      : shared_(std::move(shared)), weighted_(settings.rule.traits.weighs_examples) {
     const int norm_bits = bits_for(settings.max_norm);
     const int one_weight = weighted_ ? bits_for(settings.max_weight) : 0;
     const int all_weights = one_weight + bits_for(settings.max_updates);
@@ -24,40 +22,26 @@ class mean_accumulator final : public accumulator {
     scale_ = std::ldexp(1.0, std::min(50 - one_weight, 62 - all_weights) - norm_bits);
   }
 
-  std::optional<rejection> fold(const client_update& update, double freshness) override {
-    if (update.weight == 0) return std::nullopt;  // the client had nothing to say
-    if (!has_room(update.weight)) return rejection::weight_bound;
+  [[nodiscard]] std::size_t words() const override { return shared_->size(); }
+
+  std::optional<rejection> encode(const models::delta& change, const fold_context& of,
+                                  std::span<std::int64_t> sum) override {
     // To 24 bits, so that the products below are exact: the same sums whichever kernels fold them.
-    const double scale = static_cast<float>((weighted_ ? update.weight : 1.0) * freshness) * scale_;
-    std::int64_t* const sums = words_.data() + header_words;
+    const double scale = static_cast<float>((weighted_ ? of.weight : 1.0) * of.freshness) * scale_;
     const auto& fold_fixed = models::kernels().fold_fixed;
-    for (std::size_t t = 0; t < shared_->count(); ++t) {
-      const auto values = update.change.values_of(t);
-      std::int64_t* const to = sums + shared_->offset(t);
-      if (!update.change.pieces[t].by_rows) {
-        fold_fixed(to, values.data(), values.size(), scale);
-        continue;
-      }
-      const std::size_t cols = (*shared_)[t].cols;
-      const float* from = values.data();
-      for (const auto row : update.change.rows_of(t)) {
-        fold_fixed(to + row * cols, from, cols, scale);
-        from += cols;
-      }
-    }
-    count_update(update);
+    for (std::size_t t = 0; t < shared_->count(); ++t)
+      for_each_run(*shared_, t, change, [&](std::size_t at, std::span<const float> values) {
+        fold_fixed(sum.data() + at, values.data(), values.size(), scale);
+      });
     return std::nullopt;
   }
 
-  aggregate report() override {
-    aggregate out;
-    report_header(out);
+  void report(std::span<std::int64_t> sum, aggregate& out) override {
     out.change = models::shared_parameters(shared_);
     const auto divisor = static_cast<double>(weighted_ ? out.weight : out.count);
     out.usable = divisor > 0;
-    models::kernels().drain_fixed(out.change.values().data(), words_.data() + header_words, shared_->size(),
+    models::kernels().drain_fixed(out.change.values().data(), sum.data(), shared_->size(),
                                   out.usable ? 1.0 / (scale_ * divisor) : 0.0);
-    return out;
   }
 
  private:
@@ -66,11 +50,25 @@ class mean_accumulator final : public accumulator {
   double scale_ = 1.0;
 };
 
+std::unique_ptr<aggregation_rule> build(const aggregation_settings& settings, const models::layout_ptr& shared,
+                                        const std::vector<double>&) {
+  return std::make_unique<mean_rule>(settings, shared);
+}
+
 }  // namespace
 
-std::unique_ptr<accumulator> make_mean(const aggregation_settings& settings, const models::layout_ptr& shared,
-                                       const std::vector<double>&) {
-  return std::make_unique<mean_accumulator>(settings, shared);
+rule_entry mean_entry() {
+  return {.kind = "mean",
+          .doc = "The mean of the updates, weighted by their examples (McMahan et al. 2017).",
+          .traits = {.weighs_examples = true},
+          .build = build};
+}
+
+rule_entry uniform_mean_entry() {
+  return {.kind = "uniform-mean",
+          .doc = "The mean of the updates, which all count alike.",
+          .traits = {.counts_alike = true},
+          .build = build};
 }
 
 }  // namespace furlong::federated

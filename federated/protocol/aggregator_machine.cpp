@@ -84,7 +84,7 @@ aggregator_machine::known_task* aggregator_machine::find(const task_id& id, reje
 update_bounds aggregator_machine::bounds_of(std::uint32_t client, const update_limits& limits) const {
   update_bounds bounds{.longest = longest_, .limits = limits};
   if (const auto examples = examples_of_ ? examples_of_(client) : std::nullopt)
-    bounds.most_weight = most_weight(e_.settings, *examples);
+    bounds.most_weight = e_.settings.algorithm.does->most_weight(e_.settings, *examples);
   return bounds;
 }
 

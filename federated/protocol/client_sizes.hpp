@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/client_score.hpp"
+#include "federated/client/client_score.hpp"
 #include "federated/experiment.hpp"
 #include "federated/protocol/store_claim.hpp"
 

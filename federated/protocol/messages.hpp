@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "federated/client_score.hpp"
+#include "federated/client/client_score.hpp"
 #include "federated/protocol/client_sizes.hpp"
 #include "federated/run_history.hpp"
 #include "federated/update.hpp"

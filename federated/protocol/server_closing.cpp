@@ -106,7 +106,7 @@ std::optional<attention_weights> server_machine::weigh_updates() const {
 
 /// Whether clients want to know at once that a model has their updates: they keep no private values before.
 bool server_machine::clients_wait() const {
-  return routed_ && is_stateful(e_.settings.algorithm) && e_.settings.own.commit == commit_kind::after_ack;
+  return routed_ && e_.settings.algorithm.traits.keeps_state && e_.settings.own.commit == commit_kind::after_ack;
 }
 
 /// Ends the round with what was merged.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/staleness.hpp"

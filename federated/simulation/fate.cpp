@@ -14,30 +14,6 @@ namespace {
 /// Uniform in (0, 1), 32 bits of resolution.
 double uniform(models::random_stream& stream) { return (static_cast<double>(stream()) + 0.5) * 0x1p-32; }
 
-/// Examples that run_batches() processes over `count` examples in batches of `batch_size` (0: one batch).
-std::uint64_t examples_in(std::uint64_t count, std::uint64_t batch_size, std::uint64_t epochs, std::uint64_t steps) {
-  if (count == 0) return 0;
-  const std::uint64_t size = batch_size == 0 ? count : batch_size;
-  const std::uint64_t batches = (count + size - 1) / size;
-  if (steps == 0 || steps >= epochs * batches) return epochs * count;
-  return steps / batches * count + std::min(steps % batches * size, count);
-}
-
-std::uint64_t reconstructed(const run_settings& settings, std::uint64_t support) {
-  const auto& how = settings.reconstruction;
-  if (how.solver == solver_kind::least_squares) return support;
-  const auto size = how.batch_size == 0 ? settings.client.batch_size : how.batch_size;
-  return examples_in(support, size, how.epochs, how.max_steps);
-}
-
-/// Examples in the odd batches, the query's.
-std::uint64_t dealt_to_query(std::uint64_t count, std::uint64_t batch_size) {
-  const std::uint64_t size = batch_size == 0 ? std::max<std::uint64_t>(count, 1) : batch_size;
-  const std::uint64_t batches = (count + size - 1) / size;
-  // An even number of batches: the last one is the query's, and may be smaller.
-  return batches % 2 == 0 ? count - batches / 2 * size : batches / 2 * size;
-}
-
 /// A task's way through its stages: the clock, and how long the client stays available.
 class course {
  public:
@@ -110,13 +86,12 @@ virtual_time transfer(const device_settings& settings, const device& of, std::ui
   return from_seconds(seconds);
 }
 
-/// How long each stage takes without interruptions. Whether a client of FURL has private values is not known here: a
-/// fate may not depend on the store. Its cold start is taken to cost nothing.
+/// How long each stage takes without interruptions.
 std::array<virtual_time, drop_stage_count> stages_of(const experiment& e, const task_id& task, double factor) {
   const auto& settings = e.settings.devices;
   const auto own = e.around->devices.of(task.client);
   const auto count = e.participants->count(task.client, part::train);
-  const auto examples = planned_examples(e.settings, task.version, count, true);
+  const auto examples = e.settings.algorithm.does->plan(e.settings, count);
   const auto upload = e.planned_upload_bytes ? e.planned_upload_bytes(task.client) : 0;
   return {transfer(settings, own, e.download_bytes),
           from_seconds(static_cast<double>(examples) * own.seconds_per_example * factor),
@@ -124,28 +99,6 @@ std::array<virtual_time, drop_stage_count> stages_of(const experiment& e, const 
 }
 
 }  // namespace
-
-std::uint64_t planned_examples(const run_settings& settings, std::uint64_t /*version*/, std::uint64_t count,
-                               bool stored) {
-  const auto& client = settings.client;
-  const auto local = [&](std::uint64_t of) {
-    return examples_in(of, client.batch_size, client.epochs, client.max_steps);
-  };
-  switch (settings.algorithm) {
-    case algorithm_kind::fedsgd: return count;
-    case algorithm_kind::fedavg:
-    case algorithm_kind::centralized: break;
-    case algorithm_kind::furl:
-      if (stored || settings.own.cold_start == cold_start_kind::initial) break;
-      return reconstructed(settings, count) + local(count);
-    case algorithm_kind::fedrecon: {
-      if (!settings.reconstruction.split) return reconstructed(settings, count) + local(count);
-      const auto query = dealt_to_query(count, client.batch_size);
-      return reconstructed(settings, count - query) + local(query);
-    }
-  }
-  return local(count);
-}
 
 // A client that is interrupted with policy abort, or is not available at an instant at which it has work left, drops
 // out there. With policy pause it rests; one that would rest for ever drops out when the rest begins. A stage that ends

@@ -35,7 +35,7 @@ std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
 }  // namespace
 
 void perform(const experiment& e, private_store& store, training_job& job, workspace& use) {
-  client_machine machine(job.id, is_stateful(e.settings.algorithm), e.settings.own.commit);
+  client_machine machine(job.id, e.settings.algorithm.traits.keeps_state, e.settings.own.commit);
   auto step = machine.on_task();
   if (step == client_step::load) {
     if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
@@ -54,7 +54,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
     : e_(e),
       store_(store),
       observer_(observer),
-      stateful_(is_stateful(e.settings.algorithm)),
+      stateful_(e.settings.algorithm.traits.keeps_state),
       for_itself_(trains_for_itself(e.settings)),
       server_(e, start, this),
       members_(e.settings, client_count(e)),

@@ -33,13 +33,8 @@ struct fate {
 };
 
 /// Keyed by (seed, version, client, attempt): download, training and upload one after the other at the speed of the
-/// client's device, with the interruptions of [dropout] and of the client's availability. FURL's reconstruction at a
-/// cold start is taken to cost no time.
+/// client's device, with the interruptions of [dropout] and of the client's availability. The algorithm says how much
+/// work training is (algorithm::plan).
 [[nodiscard]] fate draw_fate(const experiment& e, const task_id& task, virtual_time start);
-
-/// Examples that client_work() processes in all phases for a client with `count` training examples, when its weights
-/// stay finite; `stored`: the client has private values already.
-[[nodiscard]] std::uint64_t planned_examples(const run_settings& settings, std::uint64_t version, std::uint64_t count,
-                                             bool stored);
 
 }  // namespace furlong::federated

@@ -69,10 +69,10 @@ class watched_store final : public storage::memory_store {
   std::atomic<bool> fails_{false};
 };
 
-federated::experiment make(federated::algorithm_kind kind) {
+federated::experiment make(std::string_view kind) {
   federated::run_settings settings;
   settings.rounds = 5;
-  settings.algorithm = kind;
+  settings.algorithm = federated::chosen_algorithm(kind);
   settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
   settings.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
   settings.own.commit = federated::commit_kind::after_ack;
@@ -87,7 +87,7 @@ class node_at_work {
   std::shared_ptr<listening_channel> channel;
   std::function<void()> on_prepare = [] {};
 
-  explicit node_at_work(federated::algorithm_kind kind = federated::algorithm_kind::furl)
+  explicit node_at_work(std::string_view kind = "furl")
       : e(make(kind)), store(std::make_shared<watched_store>(e.parts.private_)) {
     static_cast<void>(configure_system(config_, 3, {}, false, 1.0, 4.0));
     system_.emplace(config_);
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(an_exception_while_values_are_kept_ends_it) {
 
 /// What comes of a node whose preparations are these, beside a server that lets it in.
 result<std::string> run_node_that(const std::function<void()>& prepares) {
-  const auto e = make(federated::algorithm_kind::furl);
+  const auto e = make("furl");
   server_setup setup;
   setup.listen = {"127.0.0.1", 0};
   setup.scenario = "name = \"test\"\n";

@@ -32,29 +32,28 @@ struct scenario {
 
 /// One scenario per algorithm and rule.
 [[nodiscard]] inline std::vector<scenario> scenarios() {
-  using federated::algorithm_kind;
-  const auto base = [](algorithm_kind kind) {
+  const auto base = [](std::string_view kind) {
     federated::run_settings settings;
     settings.seed = 6;
     settings.rounds = 6;
     settings.participation.per_round = 7;
-    settings.algorithm = kind;
+    settings.algorithm = federated::chosen_algorithm(kind);
     settings.client = {.lr = 0.1F, .momentum = 0.5F, .epochs = 2, .batch_size = 3, .shuffle = true};
     settings.reconstruction = {.lr = 0.2F, .epochs = 2, .max_steps = 5};
     settings.evaluation = {.every = 2, .reconstruct = {"user"}};
     return settings;
   };
   std::vector<scenario> all = {
-      {"fedsgd", base(algorithm_kind::fedsgd), {}, {}, false},
-      {"fedavg", base(algorithm_kind::fedavg), {{"user_table", true}, {"user_bias", true}}, {}},
-      {"furl", base(algorithm_kind::furl), {{"item_bias", true}}, {"user"}},
-      {"furl, cold start", base(algorithm_kind::furl), {{"mean", true}}, {"user"}},
-      {"fedrecon", base(algorithm_kind::fedrecon), {}, {"user"}},
-      {"fedrecon, least squares", base(algorithm_kind::fedrecon), {{"user_bias", true}}, {"user", "user_bias"}},
-      {"fedatt", base(algorithm_kind::fedavg), {}, {}},
-      {"fedatt, spectral", base(algorithm_kind::fedavg), {}, {}},
-      {"best", base(algorithm_kind::fedavg), {}, {}},
-      {"centralized", base(algorithm_kind::centralized), {{"user_table", true}}, {}},
+      {"fedsgd", base("fedsgd"), {}, {}, false},
+      {"fedavg", base("fedavg"), {{"user_table", true}, {"user_bias", true}}, {}},
+      {"furl", base("furl"), {{"item_bias", true}}, {"user"}},
+      {"furl, cold start", base("furl"), {{"mean", true}}, {"user"}},
+      {"fedrecon", base("fedrecon"), {}, {"user"}},
+      {"fedrecon, least squares", base("fedrecon"), {{"user_bias", true}}, {"user", "user_bias"}},
+      {"fedatt", base("fedavg"), {}, {}},
+      {"fedatt, spectral", base("fedavg"), {}, {}},
+      {"best", base("fedavg"), {}, {}},
+      {"centralized", base("centralized"), {{"user_table", true}}, {}},
   };
   all[0].settings.evaluation.reconstruct.clear();
   all[1].settings.server.optimizer = federated::optimizer_kind::adam;
@@ -63,10 +62,10 @@ struct scenario {
   all[3].settings.own.cold_start = federated::cold_start_kind::reconstruct;
   all[4].settings.server.momentum = 0.9;
   all[5].settings.reconstruction.solver = federated::solver_kind::least_squares;
-  all[6].settings.aggregation.rule = federated::rule_kind::fedatt;
+  all[6].settings.aggregation.rule = federated::chosen_rule("fedatt");
   all[6].settings.aggregation.noise = 0.001;
-  all[7].settings.aggregation.rule = federated::rule_kind::fedatt;
-  all[7].settings.aggregation.norm = federated::fedatt_norm::spectral;
+  all[7].settings.aggregation.rule = federated::chosen_rule("fedatt");
+  all[7].settings.aggregation.rule.options.set("norm", std::string("spectral"));
   all[7].settings.evaluation.attention = true;
   all[8].settings.client.lr = 0.6F;  // too long steps: the last model is not the best
   all[8].settings.evaluation.keep_best = true;

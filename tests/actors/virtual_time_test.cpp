@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, run_settings>> stormy() {
   run_settings s;
   s.seed = 12;
   s.rounds = 12;
-  s.algorithm = algorithm_kind::furl;
+  s.algorithm = federated::chosen_algorithm("furl");
   s.client = {.lr = 0.1F, .epochs = 2, .batch_size = 4, .shuffle = true};
   s.evaluation = {.every = 4, .reconstruct = {"user"}};
   s.participation.per_round = 6;
@@ -74,10 +74,10 @@ std::vector<std::pair<std::string, run_settings>> stormy() {
   s.participation.buffer = 3;
   s.participation.concurrency = 8;
   s.participation.retry = 1;
-  s.aggregation.rule = rule_kind::fedatt;
+  s.aggregation.rule = federated::chosen_rule("fedatt");
   all.emplace_back("fedbuff with fedatt", s);
-  s.algorithm = algorithm_kind::fedrecon;
-  s.aggregation.rule = rule_kind::mean;
+  s.algorithm = federated::chosen_algorithm("fedrecon");
+  s.aggregation.rule = federated::chosen_rule("mean");
   s.participation.buffer = 1;
   s.participation.async = async_kind::model;
   all.emplace_back("fedasync with fedrecon", s);

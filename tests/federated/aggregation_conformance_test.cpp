@@ -9,7 +9,6 @@
 
 using namespace furlong;
 using federated::accumulator;
-using federated::rule_kind;
 using tests::same_bits;
 
 namespace {
@@ -17,17 +16,15 @@ namespace {
 /// As updates of an asynchronous run: some started from older versions.
 double freshness_of(const federated::client_update& update) { return 1.0 / std::sqrt(1.0 + update.id.client % 4); }
 
-constexpr rule_kind rules[] = {rule_kind::mean, rule_kind::uniform_mean, rule_kind::fedatt};
-
 struct bench {
   federated::aggregation_settings settings;
   models::layout_ptr shape = tests::mixed_layout();
   std::vector<double> reference;
   std::vector<federated::client_update> updates = tests::random_updates(5, 40, shape);
 
-  explicit bench(rule_kind rule, federated::fedatt_norm norm = federated::fedatt_norm::frobenius) {
-    settings.rule = rule;
-    settings.norm = norm;
+  explicit bench(std::string_view rule, const char* norm = "frobenius") {
+    settings.rule = federated::chosen_rule(rule);
+    if (settings.rule.options.has("norm")) settings.rule.options.set("norm", std::string(norm));
     settings.max_norm = 64.0;
     reference = federated::first_reference(settings, shape);
     for (auto& constant : reference) constant += 0.37;
@@ -44,12 +41,10 @@ struct bench {
 
 template <class Work>
 void for_every_rule(const Work& work) {
-  for (const auto rule : rules) BOOST_TEST_CONTEXT("rule " << static_cast<int>(rule)) {
-      work(bench(rule));
+  for (const auto& entry : federated::registered_rules()) BOOST_TEST_CONTEXT("rule " << entry.kind) {
+      work(bench(entry.kind));
     }
-  BOOST_TEST_CONTEXT("fedatt by the spectral norm") {
-    work(bench(rule_kind::fedatt, federated::fedatt_norm::spectral));
-  }
+  BOOST_TEST_CONTEXT("fedatt by the spectral norm") { work(bench("fedatt", "spectral")); }
 }
 
 /// Folds updates[first, last) along a random binary tree; each leaf saves and restores in mid-stream.
@@ -111,8 +106,8 @@ BOOST_AUTO_TEST_CASE(distances_are_those_of_the_dense_copy) {
   using models::row_index;
   const auto shape = std::make_shared<models::layout>(std::vector<models::tensor_spec>{
       {"item", 60, 10, row_index::by_feature}, {"item_bias", 200, 1, row_index::by_feature}});
-  for (const auto norm : {federated::fedatt_norm::frobenius, federated::fedatt_norm::spectral}) {
-    bench b(rule_kind::fedatt, norm);
+  for (const auto* norm : {"frobenius", "spectral"}) {
+    bench b("fedatt", norm);
     b.shape = shape;
     b.reference = federated::first_reference(b.settings, shape);
     for (auto update : tests::random_updates(8, 300, shape)) {

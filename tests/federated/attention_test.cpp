@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(the_spectral_norm_of_what_is_known) {
 
 BOOST_AUTO_TEST_CASE(with_the_spectral_norm_the_rule_weighs_by_it) {
   federated::aggregation_settings settings;
-  settings.rule = federated::rule_kind::fedatt;
-  settings.norm = federated::fedatt_norm::spectral;
+  settings.rule = federated::chosen_rule("fedatt");
+  settings.rule.options.set("norm", std::string("spectral"));
   const auto shape = std::make_shared<models::layout>(std::vector<models::tensor_spec>{{"w", 2, 2}});
   federated::client_update wide, long_one;
   wide.weight = long_one.weight = 1;
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(rounds_report_it_when_asked) {
   settings.rounds = 2;
   settings.client = {.lr = 0.5F, .batch_size = 3};
   settings.participation.per_round = 4;
-  settings.aggregation.rule = federated::rule_kind::fedatt;
+  settings.aggregation.rule = federated::chosen_rule("fedatt");
   for (const bool asked : {false, true}) {
     settings.evaluation.attention = asked;
     const auto e = tests::class_experiment(settings, tests::make_sentences(9));

@@ -148,7 +148,7 @@ federated::client_update update_of(const federated::experiment& e, std::uint64_t
 
 BOOST_AUTO_TEST_CASE(what_is_dropped_follows_from_seed_version_and_client) {
   auto settings = settings_of(3);
-  settings.algorithm = federated::algorithm_kind::fedavg;
+  settings.algorithm = federated::chosen_algorithm("fedavg");
   settings.client.epochs = 2;
   auto clients = tests::make_sentences(5);
   clients->tables[1].train = clients->tables[0].train;  // so that only the client's number differs
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(what_is_dropped_follows_from_seed_version_and_client) {
 
 BOOST_AUTO_TEST_CASE(nothing_is_dropped_in_reconstruction_and_evaluation) {
   auto settings = settings_of(1);  // 7 sentences: 4 batches of support, 3 of query
-  settings.algorithm = federated::algorithm_kind::fedrecon;
+  settings.algorithm = federated::chosen_algorithm("fedrecon");
   settings.evaluation.reconstruct = {"bias"};
   const auto e = tests::class_experiment(settings, tests::make_sentences(5), {"bias"}, true);
   const auto& model = dynamic_cast<const tests::class_table&>(*e.model);

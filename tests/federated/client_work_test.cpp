@@ -1,4 +1,4 @@
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -10,7 +10,6 @@
 #include "tests/support/ratings_population.hpp"
 
 using namespace furlong;
-using federated::algorithm_kind;
 using tests::same_bits;
 
 namespace {
@@ -31,9 +30,9 @@ struct outcome {
   }
 };
 
-federated::run_settings plain(algorithm_kind kind) {
+federated::run_settings plain(std::string_view kind) {
   federated::run_settings settings;
-  settings.algorithm = kind;
+  settings.algorithm = federated::chosen_algorithm(kind);
   settings.client = {.lr = 0.2F, .epochs = 2, .batch_size = 3};
   return settings;
 }
@@ -53,7 +52,7 @@ double norm(const models::delta& change) {
 BOOST_AUTO_TEST_SUITE(client_works)
 
 BOOST_AUTO_TEST_CASE(one_client_one_full_batch_and_one_epoch_is_a_centralised_step) {
-  auto settings = plain(algorithm_kind::fedavg);
+  auto settings = plain("fedavg");
   settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 0};
   const auto e = tests::make_experiment(settings, clients, {}, {});
   const auto model = federated::initial_model(e);
@@ -72,8 +71,8 @@ BOOST_AUTO_TEST_CASE(one_client_one_full_batch_and_one_epoch_is_a_centralised_st
 }
 
 BOOST_AUTO_TEST_CASE(fedsgd_is_fedavg_of_one_full_batch_whatever_else_is_set) {
-  const outcome fedsgd(tests::make_experiment(plain(algorithm_kind::fedsgd), clients, {}, {}), 9);
-  auto settings = plain(algorithm_kind::fedavg);
+  const outcome fedsgd(tests::make_experiment(plain("fedsgd"), clients, {}, {}), 9);
+  auto settings = plain("fedavg");
   settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 0};
   const outcome fedavg(tests::make_experiment(settings, clients, {}, {}), 9);
   BOOST_TEST(same_bits(fedsgd.update.change.values, fedavg.update.change.values));
@@ -82,7 +81,7 @@ BOOST_AUTO_TEST_CASE(fedsgd_is_fedavg_of_one_full_batch_whatever_else_is_set) {
 
 BOOST_AUTO_TEST_CASE(epochs_and_the_step_cap_count_the_examples_processed) {
   for (const bool shuffle : {false, true}) {
-    auto settings = plain(algorithm_kind::fedavg);
+    auto settings = plain("fedavg");
     settings.client.shuffle = shuffle;
     settings.client.epochs = 3;
     BOOST_TEST(outcome(tests::make_experiment(settings, clients, {}, {}), 9).update.weight == 3 * examples_of(9));
@@ -97,7 +96,7 @@ BOOST_AUTO_TEST_CASE(epochs_and_the_step_cap_count_the_examples_processed) {
 }
 
 BOOST_AUTO_TEST_CASE(a_linear_schedule_shrinks_the_step_with_the_rounds) {
-  for (const auto kind : {algorithm_kind::fedsgd, algorithm_kind::fedavg, algorithm_kind::furl}) {
+  for (const std::string_view kind : {"fedsgd", "fedavg", "furl"}) {
     auto settings = plain(kind);
     settings.rounds = 8;
     settings.client.lr = 0.25F;
@@ -114,8 +113,7 @@ BOOST_AUTO_TEST_CASE(a_linear_schedule_shrinks_the_step_with_the_rounds) {
 }
 
 BOOST_AUTO_TEST_CASE(a_client_without_examples_reports_nothing_and_stores_nothing) {
-  for (const auto kind :
-       {algorithm_kind::fedavg, algorithm_kind::fedsgd, algorithm_kind::furl, algorithm_kind::fedrecon})
+  for (const std::string_view kind : {"fedavg", "fedsgd", "furl", "fedrecon"})
     for (const auto solver : {federated::solver_kind::sgd, federated::solver_kind::least_squares}) {
       auto settings = plain(kind);
       settings.reconstruction.solver = solver;
@@ -128,14 +126,14 @@ BOOST_AUTO_TEST_CASE(a_client_without_examples_reports_nothing_and_stores_nothin
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_cease_to_be_finite_leave_no_trace) {
-  for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::furl, algorithm_kind::fedrecon}) {
+  for (const std::string_view kind : {"fedavg", "furl", "fedrecon"}) {
     auto settings = plain(kind);
     settings.client.lr = 1e30F;
     settings.client.epochs = 30;
     const auto e = tests::make_experiment(settings, clients, {{"mean", true}}, {"user"});
     models::private_parameters before(e.parts.private_);
     for (auto& value : before.values()) value = 0.125F;
-    const bool stateful = federated::is_stateful(kind);
+    const bool stateful = settings.algorithm.traits.keeps_state;
     const outcome diverged(e, 9, 0, stateful ? &before : nullptr);
     BOOST_TEST(!diverged.to_store);
     BOOST_TEST(diverged.update.weight == 0U);
@@ -147,7 +145,7 @@ BOOST_AUTO_TEST_CASE(weights_that_cease_to_be_finite_leave_no_trace) {
 }
 
 BOOST_AUTO_TEST_CASE(furl_starts_from_what_is_stored_or_from_the_clients_own_draw) {
-  const auto e = tests::make_experiment(plain(algorithm_kind::furl), clients, {}, {"user"});
+  const auto e = tests::make_experiment(plain("furl"), clients, {}, {"user"});
   models::private_parameters drawn(e.parts.private_);
   federated::initial_private(e, 0, 9, drawn);
   const outcome first(e, 9, 7);  // whatever the round
@@ -162,7 +160,7 @@ BOOST_AUTO_TEST_CASE(furl_starts_from_what_is_stored_or_from_the_clients_own_dra
 }
 
 BOOST_AUTO_TEST_CASE(furl_can_reconstruct_a_cold_client_first) {
-  auto settings = plain(algorithm_kind::furl);
+  auto settings = plain("furl");
   settings.own.cold_start = federated::cold_start_kind::reconstruct;
   settings.reconstruction = {.lr = 0.3F, .epochs = 4};
   const auto e = tests::make_experiment(settings, clients, {}, {"user"});
@@ -177,7 +175,7 @@ BOOST_AUTO_TEST_CASE(furl_can_reconstruct_a_cold_client_first) {
                          use.solver);
   use.weights.copy_private(use.own);
   auto warm = e;
-  warm.settings = plain(algorithm_kind::furl);
+  warm.settings = plain("furl");
   const outcome expected(warm, 9, 0, &use.own);
   const outcome cold(e, 9);
   BOOST_TEST(same_bits(cold.use.own.values(), expected.use.own.values()));
@@ -189,8 +187,7 @@ BOOST_AUTO_TEST_CASE(furl_can_reconstruct_a_cold_client_first) {
 }
 
 BOOST_AUTO_TEST_CASE(a_private_tensor_by_feature_keeps_the_rows_that_are_not_named) {
-  const auto e =
-      tests::make_experiment(plain(algorithm_kind::furl), clients, {{"item_bias", true}}, {"user", "item_bias"});
+  const auto e = tests::make_experiment(plain("furl"), clients, {{"item_bias", true}}, {"user", "item_bias"});
   models::private_parameters before(e.parts.private_);
   for (std::size_t i = 0; i < before.values().size(); ++i) before.values()[i] = 0.01F * static_cast<float>(i);
   const outcome trained(e, 9, 0, &before);
@@ -205,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_private_tensor_by_feature_keeps_the_rows_that_are_not_nam
 BOOST_AUTO_TEST_CASE(a_proximal_term_pulls_towards_the_start) {
   double last = 1e300;
   for (const float mu : {0.0F, 0.5F, 2.0F, 4.0F}) {
-    auto settings = plain(algorithm_kind::fedavg);
+    auto settings = plain("fedavg");
     settings.client.epochs = 10;
     settings.client.proximal = mu;
     const double moved = norm(outcome(tests::make_experiment(settings, clients, {}, {}), 9).update.change);
@@ -215,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_proximal_term_pulls_towards_the_start) {
 }
 
 BOOST_AUTO_TEST_CASE(clipping_scales_the_whole_update_to_its_bound_and_leaves_smaller_ones) {
-  auto settings = plain(algorithm_kind::fedavg);
+  auto settings = plain("fedavg");
   const outcome free(tests::make_experiment(settings, clients, {}, {}), 9);
   const double size = norm(free.update.change);
   settings.privacy.clip = size / 3;
@@ -232,7 +229,7 @@ BOOST_AUTO_TEST_CASE(clipping_scales_the_whole_update_to_its_bound_and_leaves_sm
 BOOST_AUTO_TEST_CASE(a_clipped_update_is_within_the_servers_bound_and_a_longer_one_is_not) {
   models::random_stream stream(1, models::purpose::test);
   for (std::uint32_t trial = 0; trial < 60; ++trial) {
-    auto settings = plain(trial % 2 == 0 ? algorithm_kind::fedavg : algorithm_kind::fedsgd);
+    auto settings = plain(trial % 2 == 0 ? "fedavg" : "fedsgd");
     settings.seed = trial;
     settings.privacy.clip = std::pow(10.0, static_cast<double>(stream.uniform(-9.0F, -2.0F)));
     const auto e = tests::make_experiment(settings, clients, {}, {});
@@ -248,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_clipped_update_is_within_the_servers_bound_and_a_longer_o
 }
 
 BOOST_AUTO_TEST_CASE(what_clients_add_after_clipping_is_not_bounded_by_it) {
-  auto settings = plain(algorithm_kind::fedavg);
+  auto settings = plain("fedavg");
   settings.privacy.clip = 0.01;
   settings.aggregation.noise = 1.0;
   const auto verdict = [&] {
@@ -262,12 +259,12 @@ BOOST_AUTO_TEST_CASE(what_clients_add_after_clipping_is_not_bounded_by_it) {
   BOOST_TEST(std::isfinite(federated::longest_update(settings)));
 }
 
-void check_noise(federated::rule_kind rule) {
+void check_noise(std::string_view rule) {
   auto shape = tests::ratings_shape{};
   shape.items = 4000;
   const auto many = tests::make_ratings(9, shape);
-  auto settings = plain(algorithm_kind::fedavg);
-  settings.aggregation.rule = rule;
+  auto settings = plain("fedavg");
+  settings.aggregation.rule = federated::chosen_rule(rule);
   const outcome quiet(tests::make_experiment(settings, many, {}, {}), 9, 2);
   settings.aggregation.noise = 0.01;
   const auto e = tests::make_experiment(settings, many, {}, {});
@@ -292,13 +289,13 @@ void check_noise(federated::rule_kind rule) {
 }
 
 BOOST_AUTO_TEST_CASE(noise_is_normal_on_every_element_and_keyed) {
-  check_noise(federated::rule_kind::mean);
-  check_noise(federated::rule_kind::fedatt);
+  check_noise("mean");
+  check_noise("fedatt");
 }
 
 // Equal noise would not average out, and a client that knows its own would know everybody's.
 BOOST_AUTO_TEST_CASE(every_client_draws_its_own_noise) {
-  auto settings = plain(algorithm_kind::fedavg);
+  auto settings = plain("fedavg");
   settings.client.lr = 0.0F;  // nothing but noise
   settings.aggregation.noise = 0.5;
   const auto e = tests::make_experiment(settings, clients, {}, {});
@@ -315,7 +312,7 @@ BOOST_AUTO_TEST_CASE(every_client_draws_its_own_noise) {
 
 // The noise is as strong as it says whatever the bound: nothing of it is clipped away.
 BOOST_AUTO_TEST_CASE(noise_is_added_after_clipping) {
-  auto settings = plain(algorithm_kind::fedavg);
+  auto settings = plain("fedavg");
   const outcome as_trained(tests::make_experiment(settings, clients, {}, {}), 9);
   const double size = norm(as_trained.update.change);
   settings.aggregation.noise = size;
@@ -365,7 +362,7 @@ void check_server_noise(const federated::run_settings& settings, double deviatio
 }
 
 BOOST_AUTO_TEST_CASE(server_noise_has_the_deviation_that_the_settings_state) {
-  auto settings = plain(algorithm_kind::fedavg);
+  auto settings = plain("fedavg");
   settings.privacy = {.clip = 0.5, .noise = 1.2};
   check_server_noise(settings, 1.2 * 0.5 / 8);
   settings.aggregation.noise = 0.1;

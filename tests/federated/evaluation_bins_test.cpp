@@ -6,7 +6,6 @@
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
-using federated::algorithm_kind;
 using tests::crowd;
 using tests::experiment_of;
 using tests::report_of;
@@ -39,7 +38,7 @@ BOOST_AUTO_TEST_SUITE(evaluation_bins)
 
 // 12 clients. Four never trained; eight others, fewer than the nine parts left, so each count has its own bin.
 BOOST_AUTO_TEST_CASE(bins_of_a_few_clients_are_their_counts) {
-  const auto e = experiment_of(algorithm_kind::fedavg, {}, tests::make_ratings(5, {.clients = 19}));
+  const auto e = experiment_of("fedavg", {}, tests::make_ratings(5, {.clients = 19}));
   std::vector<std::uint32_t> folded = {0, 7, 0, 2, 2, 0, 9, 1, 0, 2, 30, 1};
   folded.resize(19, 99);  // unseen clients do not matter
   const std::vector<range> expected = {{0, 0, 4}, {1, 1, 2}, {2, 2, 3}, {7, 7, 1}, {9, 9, 1}, {30, 30, 1}};
@@ -50,7 +49,7 @@ BOOST_AUTO_TEST_CASE(bins_of_a_few_clients_are_their_counts) {
 
 // 260 clients with different counts make ten bins of 26; with a tie at a border the bin before takes all of it.
 BOOST_AUTO_TEST_CASE(bins_are_deciles_and_do_not_split_equal_counts) {
-  const auto e = experiment_of(algorithm_kind::fedavg, {}, tests::make_ratings(5, crowd));
+  const auto e = experiment_of("fedavg", {}, tests::make_ratings(5, crowd));
   std::vector<std::uint32_t> folded(crowd.clients);
   for (std::uint32_t client = 0; client < crowd.clients; ++client) folded[client] = 1 + (client * 37) % 260;
   auto got = ranges_of(report_with(e, folded));
@@ -69,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_bin_has_the_figures_of_its_clients) {
   for (std::uint64_t trial = 0; trial < 6; ++trial) {
     const auto clients = trial % 2 == 0 ? tests::make_ratings(trial, crowd) : tests::make_classes(trial, crowd);
     clients->tables[3].test = {};  // nothing to score
-    auto e = experiment_of(algorithm_kind::fedavg, {}, clients);
+    auto e = experiment_of("fedavg", {}, clients);
     e.settings.evaluation.clients = trial < 3 ? 0 : 90;
     models::random_stream stream(trial, models::purpose::test, 3);
     std::vector<std::uint32_t> folded(crowd.clients);

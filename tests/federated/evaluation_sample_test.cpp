@@ -6,7 +6,6 @@
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
-using federated::algorithm_kind;
 using tests::crowd;
 using tests::experiment_of;
 using tests::report_of;
@@ -52,7 +51,7 @@ BOOST_AUTO_TEST_SUITE(evaluation_samples)
 
 BOOST_AUTO_TEST_CASE(a_sample_of_each_group_is_scored_the_same_in_every_evaluation) {
   const auto clients = std::make_shared<watched>(tests::make_ratings(5, crowd));
-  auto e = experiment_of(algorithm_kind::fedavg, {}, clients);
+  auto e = experiment_of("fedavg", {}, clients);
   e.settings.evaluation.clients = 25;
   const auto model = federated::initial_model(e);
   (void)clients->take_loaded();
@@ -80,7 +79,7 @@ BOOST_AUTO_TEST_CASE(seen_clients_validation_parts_have_a_sample_of_their_own) {
   auto table = tests::make_ratings(5, crowd);
   table->held_out_validation.clear();
   const auto clients = std::make_shared<watched>(table);
-  auto e = experiment_of(algorithm_kind::fedavg, {}, clients);
+  auto e = experiment_of("fedavg", {}, clients);
   e.settings.evaluation.clients = 25;
   const auto model = federated::initial_model(e);
   (void)clients->take_loaded();
@@ -92,7 +91,7 @@ BOOST_AUTO_TEST_CASE(seen_clients_validation_parts_have_a_sample_of_their_own) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sample_as_large_as_the_group_is_the_group) {
-  auto e = experiment_of(algorithm_kind::fedavg, {}, tests::make_ratings(5, crowd));
+  auto e = experiment_of("fedavg", {}, tests::make_ratings(5, crowd));
   const auto model = federated::initial_model(e);
   const auto all = report_of(e, model);
   e.settings.evaluation.clients = 60;

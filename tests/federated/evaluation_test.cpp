@@ -9,7 +9,6 @@
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
-using federated::algorithm_kind;
 using tests::experiment_of;
 using tests::report_of;
 
@@ -82,7 +81,7 @@ double ridge(const std::vector<std::pair<int, double>>& support) {
 BOOST_AUTO_TEST_SUITE(evaluations)
 
 BOOST_AUTO_TEST_CASE(the_shared_model_is_scored_as_it_is_on_seen_clients_test_parts) {
-  const auto e = experiment_of(algorithm_kind::fedavg, {}, tiny());
+  const auto e = experiment_of("fedavg", {}, tiny());
   const auto got = report_of(e, model_of(e));
   BOOST_TEST(got.version == 7U);
   check(got.seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
@@ -92,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_shared_model_is_scored_as_it_is_on_seen_clients_test_pa
 }
 
 BOOST_AUTO_TEST_CASE(unseen_clients_are_reconstructed_on_support_and_scored_on_query) {
-  for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::fedrecon}) {
+  for (const std::string_view kind : {"fedavg", "fedrecon"}) {
     const auto e = experiment_of(kind, {"user"}, tiny());
     const auto got = report_of(e, model_of(e));
     const double user = ridge({{3, 5}, {1, 3}, {1, 1}});
@@ -109,7 +108,7 @@ BOOST_AUTO_TEST_CASE(shared_tensors_are_fine_tuned_from_the_models_values) {
   for (const auto& [tensors, guess] : {std::pair(std::vector<std::string>{"user"}, (0.5 - step * 2) * 2),
                                        {{"item"}, 0.5 * (2 - step * 0.5)},
                                        {{"user", "item"}, (0.5 - step * 2) * (2 - step * 0.5)}}) {
-    auto e = experiment_of(algorithm_kind::fedavg, tensors, clients);
+    auto e = experiment_of("fedavg", tensors, clients);
     e.settings.reconstruction = {.lr = 0.1F, .epochs = 0};
     check(report_of(e, model_of(e)).unseen, 1, {{1.0, 4}});  // as it is
     e.settings.reconstruction.epochs = 1;
@@ -120,14 +119,14 @@ BOOST_AUTO_TEST_CASE(shared_tensors_are_fine_tuned_from_the_models_values) {
 // The same for clients that train: a step for each of their training examples, one after the other. Client 0 rated item
 // 0 with 3 (user 0.5 -> 1), then item 1 with 4 (user -> 1.8, item 2 -> 2.4); client 1 item 2 with 5 (user -> 2.6).
 BOOST_AUTO_TEST_CASE(seen_clients_are_fine_tuned_on_their_train_part) {
-  auto e = experiment_of(algorithm_kind::fedavg, {"user", "item"}, tiny());
+  auto e = experiment_of("fedavg", {"user", "item"}, tiny());
   e.settings.reconstruction = {.lr = 0.1F, .epochs = 1};
   check(report_of(e, model_of(e)).seen, 2, {{1.8 * 2.4, 4}, {1.8 * 4, 1}, {2.6, 2}});
 }
 
 // What is the client's own is tuned, too, from the stored values; alone it is left as it is.
 BOOST_AUTO_TEST_CASE(stored_values_are_where_fine_tuning_starts) {
-  auto e = experiment_of(algorithm_kind::furl, {"user", "item"}, tiny());
+  auto e = experiment_of("furl", {"user", "item"}, tiny());
   e.settings.own.cold_start = federated::cold_start_kind::reconstruct;
   e.settings.reconstruction = {.lr = 0.1F, .epochs = 1};
   storage::memory_store store(e.parts.private_);
@@ -144,20 +143,20 @@ BOOST_AUTO_TEST_CASE(stored_values_are_where_fine_tuning_starts) {
 }
 
 BOOST_AUTO_TEST_CASE(batches_of_evaluation_can_have_a_size_of_their_own) {
-  auto e = experiment_of(algorithm_kind::fedrecon, {"user"}, tiny());
+  auto e = experiment_of("fedrecon", {"user"}, tiny());
   e.settings.evaluation.batch_size = 2;  // of five: 0, 1 and 4 support, 2 and 3 query
   const double user = ridge({{3, 5}, {2, 4}, {1, 1}});
   check(report_of(e, model_of(e)).unseen, 1, {{2 * user, 3}, {user, 2}});
 }
 
 BOOST_AUTO_TEST_CASE(fedrecon_reconstructs_seen_clients_on_their_whole_train_part) {
-  const auto e = experiment_of(algorithm_kind::fedrecon, {"user"}, tiny());
+  const auto e = experiment_of("fedrecon", {"user"}, tiny());
   const double first = ridge({{0, 3}, {1, 4}});
   check(report_of(e, model_of(e)).seen, 2, {{2 * first, 4}, {4 * first, 1}, {ridge({{2, 5}}), 2}});
 }
 
 BOOST_AUTO_TEST_CASE(furl_scores_seen_clients_with_what_they_stored) {
-  auto e = experiment_of(algorithm_kind::furl, {"user"}, tiny());
+  auto e = experiment_of("furl", {"user"}, tiny());
   storage::memory_store store(e.parts.private_);
   models::private_parameters own(e.parts.private_);
   own.values()[0] = 1.5F;
@@ -179,12 +178,12 @@ BOOST_AUTO_TEST_CASE(furl_scores_seen_clients_with_what_they_stored) {
 BOOST_AUTO_TEST_CASE(without_unseen_validation_clients_the_seen_ones_validation_parts_count) {
   auto clients = tiny();
   clients->held_out_validation.clear();
-  const auto e = experiment_of(algorithm_kind::fedavg, {}, clients);
+  const auto e = experiment_of("fedavg", {}, clients);
   check(report_of(e, model_of(e)).validation, 1, {{1.5, 2}});
 }
 
 BOOST_AUTO_TEST_CASE(predictions_are_clipped_only_when_asked) {
-  auto e = experiment_of(algorithm_kind::fedavg, {}, tiny());
+  auto e = experiment_of("fedavg", {}, tiny());
   auto model = model_of(e);
   for (auto& value : model.tensor(e.parts.shared->find("user").value())) value = 2.0F;
   check(report_of(e, model).seen, 2, {{4.0, 4}, {8.0, 1}, {2.0, 2}});
@@ -195,7 +194,7 @@ BOOST_AUTO_TEST_CASE(predictions_are_clipped_only_when_asked) {
 }
 
 BOOST_AUTO_TEST_CASE(the_order_of_scoring_does_not_matter) {
-  for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::fedrecon}) {
+  for (const std::string_view kind : {"fedavg", "fedrecon"}) {
     auto e = experiment_of(kind, {"user"}, tests::make_ratings(3));
     e.settings.reconstruction.solver = federated::solver_kind::sgd;
     const auto model = federated::initial_model(e);
@@ -223,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_fails_is_told) {
       return {};
     }
   } store;
-  const auto e = experiment_of(algorithm_kind::furl, {}, tiny());
+  const auto e = experiment_of("furl", {}, tiny());
   const auto model = model_of(e);
   federated::evaluation scores(e, model, &store, 0);
   federated::workspace use;

@@ -13,16 +13,15 @@
 namespace furlong::tests {
 
 /// `reconstruct`: the tensors of unseen clients that are reconstructed.
-[[nodiscard]] inline federated::experiment experiment_of(federated::algorithm_kind kind,
+[[nodiscard]] inline federated::experiment experiment_of(std::string_view kind,
                                                          const std::vector<std::string>& reconstruct,
                                                          const std::shared_ptr<const federated::population>& clients) {
   federated::run_settings settings;
-  settings.algorithm = kind;
+  settings.algorithm = federated::chosen_algorithm(kind);
   settings.client.batch_size = 1;
   settings.reconstruction = {.solver = federated::solver_kind::least_squares, .ridge = 0.5F};
   settings.evaluation.reconstruct = reconstruct;
-  const std::vector<std::string> own =
-      kind == federated::algorithm_kind::fedavg ? std::vector<std::string>{} : std::vector<std::string>{"user"};
+  const std::vector<std::string> own = kind == "fedavg" ? std::vector<std::string>{} : std::vector<std::string>{"user"};
   return make_experiment(settings, clients, {{"rank", std::int64_t{1}}}, own);
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 federated::aggregation_settings fedatt(double eps = 1.0) {
   federated::aggregation_settings settings;
-  settings.rule = federated::rule_kind::fedatt;
-  settings.eps = eps;
+  settings.rule = federated::chosen_rule("fedatt");
+  settings.rule.options.set("eps", eps);
   settings.max_norm = 64.0;
   return settings;
 }
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(equal_distances_give_the_uniform_mean) {
   }
   const auto round = report_of(fedatt(), updates, {0.0});
   federated::aggregation_settings uniform;
-  uniform.rule = federated::rule_kind::uniform_mean;
+  uniform.rule = federated::chosen_rule("uniform-mean");
   const auto mean = report_of(uniform, updates, {});
   for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(std::abs(round.change.values()[i] - mean.change.values()[i]) < 1e-6F);
 }
@@ -187,8 +187,8 @@ BOOST_AUTO_TEST_CASE(noise_of_any_scale_is_within_the_range_of_the_first_round) 
   const auto shape = std::make_shared<models::layout>(std::vector<models::tensor_spec>{{"matrix", 800, 500}});
   auto settings = fedatt();
   settings.noise = 0.08;  // moves the matrix by 50 in all, and by 4 in its widest direction
-  for (const auto norm : {federated::fedatt_norm::frobenius, federated::fedatt_norm::spectral}) {
-    settings.norm = norm;
+  for (const std::string norm : {"frobenius", "spectral"}) {
+    settings.rule.options.set("norm", norm);
     const auto first = federated::first_reference(settings, shape);
     const auto sum = federated::make_accumulator(settings, shape, first);
     for (std::uint32_t client = 0; client < 3; ++client) BOOST_TEST(!sum->fold(of_noise(shape, 0.08F, client)));

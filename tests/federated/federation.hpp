@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/round.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -31,7 +31,7 @@ std::shared_ptr<tests::table_population> one_item_each(std::uint32_t count) {
 
 federated::run_settings recon(const federated::reconstruction_settings& how = {}) {
   federated::run_settings settings;
-  settings.algorithm = federated::algorithm_kind::fedrecon;
+  settings.algorithm = federated::chosen_algorithm("fedrecon");
   settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 2};
   settings.reconstruction = how;
   return settings;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/round.hpp"
 #include "tests/support/experiments.hpp"
@@ -21,11 +21,11 @@ struct setting {
   federated::optimizer_kind optimizer;
 };
 
-federated::run_settings settings_of(const setting& s, federated::algorithm_kind algorithm) {
+federated::run_settings settings_of(const setting& s, std::string_view algorithm) {
   federated::run_settings out;
   out.seed = 5;
   out.participation.per_round = 6;
-  out.algorithm = algorithm;
+  out.algorithm = federated::chosen_algorithm(algorithm);
   out.client = {.lr = 0.1F, .momentum = s.momentum, .epochs = 2, .batch_size = 4, .shuffle = s.shuffle};
   out.server.optimizer = s.optimizer;
   out.server.lr = s.optimizer == federated::optimizer_kind::sgd ? 1.0 : 0.1;
@@ -47,8 +47,7 @@ struct on_clients {
   federated::workspace use;
 
   on_clients(const setting& s, const std::shared_ptr<const federated::population>& clients)
-      : e(tests::make_experiment(settings_of(s, federated::algorithm_kind::furl), clients, options(false),
-                                 {"user", "user_bias"})),
+      : e(tests::make_experiment(settings_of(s, "furl"), clients, options(false), {"user", "user_bias"})),
         state(federated::initial_state(e)),
         optimizer(e.settings.server, e.parts.shared) {}
 
@@ -78,7 +77,7 @@ struct on_server {
   double largest_z_error = 0.0;
 
   on_server(const setting& s, const std::shared_ptr<const federated::population>& clients)
-      : e(tests::make_experiment(settings_of(s, federated::algorithm_kind::fedavg), clients, options(true), {})),
+      : e(tests::make_experiment(settings_of(s, "fedavg"), clients, options(true), {})),
         state(federated::initial_state(e)),
         optimizer(e.settings.server, e.parts.shared) {}
 
@@ -183,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_value_kept_on_the_client_is_the_servers_row_bit_for_bit) 
 BOOST_AUTO_TEST_CASE(one_round_is_the_centralised_step_that_eqs_5_and_7_predict) {
   const auto clients = tests::make_ratings(7);
   federated::run_settings settings;
-  settings.algorithm = federated::algorithm_kind::furl;
+  settings.algorithm = federated::chosen_algorithm("furl");
   settings.client = {.lr = 0.25F, .epochs = 1, .batch_size = 0};
   const auto e = tests::make_experiment(settings, clients, {{"item_bias", true}}, {"user"});
   const auto start = federated::initial_state(e);

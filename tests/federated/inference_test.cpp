@@ -1,4 +1,4 @@
-#include "federated/inference.hpp"
+#include "federated/client/inference.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -8,16 +8,15 @@
 #include "tests/support/ratings_population.hpp"
 
 using namespace furlong;
-using federated::algorithm_kind;
 using federated::personal_source;
 
 namespace {
 
 const auto ratings = tests::make_ratings(17);
 
-federated::experiment experiment_of(algorithm_kind kind, std::vector<std::string> reconstruct) {
+federated::experiment experiment_of(std::string_view kind, std::vector<std::string> reconstruct) {
   federated::run_settings settings;
-  settings.algorithm = kind;
+  settings.algorithm = federated::chosen_algorithm(kind);
   settings.client.batch_size = 3;
   settings.reconstruction = {.lr = 0.3F, .epochs = 2};
   settings.evaluation.reconstruct = std::move(reconstruct);
@@ -49,7 +48,7 @@ void check(const federated::inference& got, personal_source source, const std::v
 BOOST_AUTO_TEST_SUITE(inferences)
 
 BOOST_AUTO_TEST_CASE(a_seen_client_is_served_from_the_store) {
-  const auto e = experiment_of(algorithm_kind::furl, {"user"});
+  const auto e = experiment_of("furl", {"user"});
   const auto model = federated::initial_model(e);
   storage::memory_store store(e.parts.private_);
   models::private_parameters own(e.parts.private_);
@@ -63,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_seen_client_is_served_from_the_store) {
 
 // Of nobody stored: what evaluation scores such a client with, seen or not.
 BOOST_AUTO_TEST_CASE(a_client_without_stored_values_is_served_as_it_is_scored) {
-  auto e = experiment_of(algorithm_kind::furl, {"user"});
+  auto e = experiment_of("furl", {"user"});
   const auto model = federated::initial_model(e);
   storage::memory_store store(e.parts.private_);
   const auto source_of = [&](std::uint32_t client) {
@@ -87,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_client_without_stored_values_is_served_as_it_is_scored) {
 }
 
 BOOST_AUTO_TEST_CASE(somebody_new_is_reconstructed_from_all_their_examples) {
-  for (const auto kind : {algorithm_kind::furl, algorithm_kind::fedrecon}) {
+  for (const std::string_view kind : {"furl", "fedrecon"}) {
     const auto e = experiment_of(kind, {"user"});
     const auto model = federated::initial_model(e);
     const auto& data = ratings->tables[6].train;
@@ -106,7 +105,7 @@ BOOST_AUTO_TEST_CASE(somebody_new_is_reconstructed_from_all_their_examples) {
 
 // What it is rebuilt from is cut as the evaluation cuts it, which may be otherwise than in training.
 BOOST_AUTO_TEST_CASE(a_client_that_never_trains_is_rebuilt_in_the_batches_of_the_evaluation) {
-  auto e = experiment_of(algorithm_kind::fedrecon, {"user"});
+  auto e = experiment_of("fedrecon", {"user"});
   const auto model = federated::initial_model(e);
   const auto predicted = [&](std::uint32_t client) {
     return predict_all_features(e, model, nullptr, client, ratings->tables[client].train.view()).value().predictions;
@@ -122,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_never_trains_is_rebuilt_in_the_batches_of_the
 }
 
 BOOST_AUTO_TEST_CASE(without_examples_the_values_before_training_serve) {
-  const auto e = experiment_of(algorithm_kind::fedrecon, {"user"});
+  const auto e = experiment_of("fedrecon", {"user"});
   const auto model = federated::initial_model(e);
   models::private_parameters own(e.parts.private_);
   federated::initial_private(e, 0, 0, own);

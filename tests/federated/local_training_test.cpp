@@ -1,4 +1,4 @@
-#include "federated/local_training.hpp"
+#include "federated/client/local_training.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -16,14 +16,14 @@ using tests::federation;
 
 namespace {
 
-federated::run_settings settings_of(std::uint32_t aggregators, federated::rule_kind rule) {
+federated::run_settings settings_of(std::uint32_t aggregators, std::string_view rule) {
   federated::run_settings settings;
   settings.seed = 3;
   settings.rounds = 7;
   settings.participation.per_round = 9;
   settings.aggregators = aggregators;
   settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
-  settings.aggregation.rule = rule;
+  settings.aggregation.rule = federated::chosen_rule(rule);
   settings.server.optimizer = federated::optimizer_kind::yogi;
   settings.server.lr = 0.1;
   return settings;
@@ -48,8 +48,7 @@ federated::protocol::server_state reference(const federated::experiment& e) {
   return federated::run_reference(e, store, quiet).value().state;
 }
 
-constexpr federated::rule_kind rules[] = {federated::rule_kind::mean, federated::rule_kind::uniform_mean,
-                                          federated::rule_kind::fedatt};
+constexpr std::string_view rules[] = {"mean", "uniform-mean", "fedatt"};
 
 }  // namespace
 
@@ -100,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_with_a_checkpoint_from_which_the_run_goes_on_as
 }
 
 BOOST_AUTO_TEST_CASE(a_finished_run_only_evaluates) {
-  const auto e = experiment_of(settings_of(1, federated::rule_kind::mean));
+  const auto e = experiment_of(settings_of(1, "mean"));
   const auto done = reference(e);
   federation again(e, done, 1, 1);
   again.run();
@@ -110,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_finished_run_only_evaluates) {
 }
 
 BOOST_AUTO_TEST_CASE(evaluations_and_checkpoints_come_when_due) {
-  auto settings = settings_of(2, federated::rule_kind::mean);
+  auto settings = settings_of(2, "mean");
   settings.evaluation.every = 2;  // after 2, 4, 6, and 7 as the last
   settings.checkpoint_every = 3;  // after 3, 6 and 7
   const auto e = experiment_of(settings);
@@ -154,7 +153,7 @@ BOOST_AUTO_TEST_CASE(the_accounts_balance_under_faults) {
 
 // A client that is refused counts for nothing: the round is that of the others.
 BOOST_AUTO_TEST_CASE(a_round_in_which_all_fail_leaves_the_model) {
-  auto settings = settings_of(2, federated::rule_kind::mean);
+  auto settings = settings_of(2, "mean");
   settings.aggregation.max_norm = 1e-12;
   const auto e = experiment_of(settings);
   federation all(e, federated::initial_state(e), 4, 1);

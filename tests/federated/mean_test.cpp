@@ -5,7 +5,6 @@
 #include "tests/support/updates.hpp"
 
 using namespace furlong;
-using federated::rule_kind;
 
 namespace {
 
@@ -33,7 +32,7 @@ BOOST_AUTO_TEST_CASE(the_mean_is_exact_to_the_stated_bound) {
   for (const bool weighted : {true, false})
     for (const double bound : {8.0, 1024.0, 0x1p20}) {
       federated::aggregation_settings settings;
-      settings.rule = weighted ? rule_kind::mean : rule_kind::uniform_mean;
+      settings.rule = federated::chosen_rule(weighted ? "mean" : "uniform-mean");
       settings.max_norm = bound;
       settings.max_weight = 1U << 12;
       const auto updates = tests::random_updates(9, 60, tests::mixed_layout());
@@ -82,9 +81,9 @@ BOOST_AUTO_TEST_CASE(count_and_total_weight_are_capped) {
 
 // A uniform mean of the largest values and the most updates that validation lets through is still exact.
 BOOST_AUTO_TEST_CASE(the_largest_sums_do_not_overflow) {
-  for (const auto rule : {rule_kind::mean, rule_kind::uniform_mean}) {
+  for (const auto rule : {"mean", "uniform-mean"}) {
     federated::aggregation_settings settings;
-    settings.rule = rule;
+    settings.rule = federated::chosen_rule(rule);
     settings.max_norm = 1000.0;  // not a power of two
     settings.max_weight = 1000;
     const auto shape = std::make_shared<models::layout>(std::vector<models::tensor_spec>{{"w", 1, 2}});

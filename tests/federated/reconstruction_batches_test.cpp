@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "federated/inference.hpp"
+#include "federated/client/inference.hpp"
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
@@ -26,7 +26,7 @@ federated::experiment one_of_each() {
   clients->tables.resize(2);
   clients->tables[0] = {{{0, 1, 3}, {}, {}, {3, 4, 1}, {}}, {}, {{2}, {}, {}, {2}, {}}};
   clients->tables[1] = {{{3, 2, 1, 0, 1}, {}, {}, {5, 4, 3, 2, 1}, {}}, {}, {}};
-  auto e = tests::experiment_of(federated::algorithm_kind::fedavg, {"user"}, clients);
+  auto e = tests::experiment_of("fedavg", {"user"}, clients);
   e.settings.client.batch_size = 1;
   e.settings.reconstruction = {.lr = rate, .epochs = 1, .batch_size = 2};
   return e;

@@ -4,14 +4,13 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/compression.hpp"
 #include "federated/round.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
 using namespace furlong;
-using federated::algorithm_kind;
 using federated::number_format;
 using tests::same_bits;
 
@@ -20,9 +19,9 @@ namespace {
 const auto clients = tests::make_ratings(8);
 constexpr std::uint32_t client = 9;
 
-federated::run_settings settings_of(algorithm_kind kind, number_format numbers, bool sparse = false) {
+federated::run_settings settings_of(std::string_view kind, number_format numbers, bool sparse = false) {
   federated::run_settings settings;
-  settings.algorithm = kind;
+  settings.algorithm = federated::chosen_algorithm(kind);
   settings.client = {.lr = 0.2F, .epochs = 2, .batch_size = 3};
   settings.network.compression.numbers = numbers;
   settings.network.sparse_upload = sparse;
@@ -30,7 +29,7 @@ federated::run_settings settings_of(algorithm_kind kind, number_format numbers, 
 }
 
 federated::experiment experiment_of(const federated::run_settings& settings) {
-  const bool keeps = federated::is_stateful(settings.algorithm);
+  const bool keeps = settings.algorithm.traits.keeps_state;
   auto e = tests::make_experiment(settings, clients, {},
                                   keeps ? std::vector<std::string>{"user"} : std::vector<std::string>{});
   if (federated::carries_errors(settings)) federated::add_unsent(e.parts);
@@ -84,7 +83,7 @@ constexpr kinds_of_upload uploads[] = {{number_format::float16, false},
 BOOST_AUTO_TEST_SUITE(rounding_of_a_run)
 
 BOOST_AUTO_TEST_CASE(without_compression_nothing_is_rounded_or_kept) {
-  const auto settings = settings_of(algorithm_kind::furl, number_format::float32);
+  const auto settings = settings_of("furl", number_format::float32);
   BOOST_TEST(!federated::rounds_numbers(settings));
   BOOST_TEST(!federated::carries_errors(settings));
   const auto e = experiment_of(settings);
@@ -95,7 +94,7 @@ BOOST_AUTO_TEST_CASE(without_compression_nothing_is_rounded_or_kept) {
 
 BOOST_AUTO_TEST_CASE(the_broadcast_is_rounded_once_and_the_same_for_all) {
   for (const auto numbers : {number_format::float16, number_format::int8}) {
-    const auto e = experiment_of(settings_of(algorithm_kind::furl, numbers));
+    const auto e = experiment_of(settings_of("furl", numbers));
     auto state = federated::initial_state(e);
     const auto before = state.model;
     const auto first = federated::make_broadcast(e, state);
@@ -114,8 +113,8 @@ BOOST_AUTO_TEST_CASE(the_broadcast_is_rounded_once_and_the_same_for_all) {
 // Over the rounds: what was sent and what is still unsent add up to what was trained, and the residual stays bounded.
 BOOST_AUTO_TEST_CASE(what_a_client_sends_and_keeps_adds_up_to_what_it_trained) {
   for (const auto& [numbers, sparse] : uploads) {
-    history plain(settings_of(algorithm_kind::furl, number_format::float32));
-    history rounded(settings_of(algorithm_kind::furl, numbers, sparse));
+    history plain(settings_of("furl", number_format::float32));
+    history rounded(settings_of("furl", numbers, sparse));
     std::vector<double> trained(plain.e.parts.shared->size(), 0.0);
     std::vector<double> sent(trained.size(), 0.0);
     bool any = false;
@@ -146,8 +145,8 @@ BOOST_AUTO_TEST_CASE(what_a_client_sends_and_keeps_adds_up_to_what_it_trained) {
 BOOST_AUTO_TEST_CASE(without_private_values_rounding_has_no_bias) {
   constexpr int times = 1500;
   for (const auto numbers : {number_format::float16, number_format::int8}) {
-    history plain(settings_of(algorithm_kind::fedavg, number_format::float32));
-    history rounded(settings_of(algorithm_kind::fedavg, numbers));
+    history plain(settings_of("fedavg", number_format::float32));
+    history rounded(settings_of("fedavg", numbers));
     BOOST_TEST(rounded.e.parts.private_->count() == 0U);
     BOOST_TEST(!plain.work(0));
     const auto meant = models::to_dense(plain.update.change);
@@ -172,7 +171,7 @@ BOOST_AUTO_TEST_CASE(without_private_values_rounding_has_no_bias) {
 }
 
 BOOST_AUTO_TEST_CASE(a_rounding_depends_on_seed_version_and_client_alone) {
-  const auto settings = settings_of(algorithm_kind::fedavg, number_format::int8);
+  const auto settings = settings_of("fedavg", number_format::int8);
   history first(settings);
   history second(settings);
   static_cast<void>(second.work(3));  // what was done before does not matter
@@ -185,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_rounding_depends_on_seed_version_and_client_alone) {
 
 // Draws in common would not average out over a round.
 BOOST_AUTO_TEST_CASE(clients_round_by_draws_of_their_own) {
-  const auto e = experiment_of(settings_of(algorithm_kind::fedavg, number_format::int8));
+  const auto e = experiment_of(settings_of("fedavg", number_format::int8));
   const auto rounded = [&](std::uint32_t of) {
     models::random_stream draws(3, models::purpose::test);  // the same change for every client
     models::delta change{e.parts.shared, {}, {}, {}};
@@ -202,7 +201,7 @@ BOOST_AUTO_TEST_CASE(clients_round_by_draws_of_their_own) {
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_rounded_is_not_sent_and_changes_nothing_kept) {
-  const auto e = experiment_of(settings_of(algorithm_kind::furl, number_format::int8));
+  const auto e = experiment_of(settings_of("furl", number_format::int8));
   models::private_parameters own(e.parts.private_);
   federated::initial_private(e, 0, client, own);
   const auto before = own;
@@ -213,7 +212,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_rounded_is_not_sent_and_changes_nothing_kept
 }
 
 BOOST_AUTO_TEST_CASE(the_first_task_of_a_client_finds_nothing_unsent) {
-  const auto e = experiment_of(settings_of(algorithm_kind::furl, number_format::int8));
+  const auto e = experiment_of(settings_of("furl", number_format::int8));
   models::private_parameters own(e.parts.private_);
   for (auto& value : own.values()) value = 7.0F;  // of whoever was here before
   federated::initial_private(e, 0, client, own);

@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_run_without_checkpoints_makes_one_before_nodes_hold_too_m
 
 BOOST_AUTO_TEST_CASE(clients_that_wait_for_it_hear_at_once_that_a_model_has_their_updates) {
   auto settings = settings_of_two();
-  settings.algorithm = federated::algorithm_kind::furl;
+  settings.algorithm = federated::chosen_algorithm("furl");
   BOOST_TEST(all<taken>(routed(settings).finish_round()).empty());
   settings.own.commit = federated::commit_kind::after_ack;
   routed world(settings);

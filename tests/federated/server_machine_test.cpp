@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_settlement_of_another_task_of_the_client_changes_nothing)
 // Clients that move by more than 30 would all be refused in the next round, and in all after it.
 BOOST_AUTO_TEST_CASE(fedatts_constants_of_the_next_round_follow_this_one) {
   federated::aggregation_settings rule;
-  rule.rule = federated::rule_kind::fedatt;
+  rule.rule = federated::chosen_rule("fedatt");
   rule.max_norm = 1024.0;
   open_round round(rule);
   const auto given = round.next(3.0F);

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 

@@ -1,8 +1,9 @@
 // What a world is built of, and the work that it foresees.
 #include <boost/test/unit_test.hpp>
+#include <map>
 #include <sstream>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -15,7 +16,8 @@ namespace {
 /// Settings in which every number that decides how much a client works is drawn.
 run_settings draw_settings(models::random_stream& stream) {
   run_settings settings;
-  settings.algorithm = static_cast<algorithm_kind>(stream.below(5));
+  constexpr std::string_view kinds[] = {"fedsgd", "fedavg", "furl", "fedrecon", "centralized"};
+  settings.algorithm = chosen_algorithm(kinds[stream.below(5)]);
   settings.rounds = 10;
   settings.client.lr = 0.01F;
   settings.client.epochs = stream.below(4);
@@ -37,10 +39,10 @@ run_settings draw_settings(models::random_stream& stream) {
 std::string describe(const run_settings& of, std::size_t count, bool stored) {
   const auto& how = of.reconstruction;
   std::ostringstream text;
-  text << to_string(of.algorithm) << ", epochs " << of.client.epochs << ", batches of " << of.client.batch_size
-       << ", steps " << of.client.max_steps << ", shuffle " << of.client.shuffle << "; solver "
-       << static_cast<int>(how.solver) << ", epochs " << how.epochs << ", steps " << how.max_steps << ", batches of "
-       << how.batch_size << ", split " << how.split << "; stored " << stored << ", " << count << " examples";
+  text << of.algorithm.kind << ", epochs " << of.client.epochs << ", batches of " << of.client.batch_size << ", steps "
+       << of.client.max_steps << ", shuffle " << of.client.shuffle << "; solver " << static_cast<int>(how.solver)
+       << ", epochs " << how.epochs << ", steps " << how.max_steps << ", batches of " << how.batch_size << ", split "
+       << how.split << "; stored " << stored << ", " << count << " examples";
   return text.str();
 }
 
@@ -54,43 +56,45 @@ BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
   shape.most = 21;
   const auto population = tests::make_ratings(8, shape);
   models::random_stream stream(4, models::purpose::test);
-  std::array<std::size_t, 5> worked{};
+  std::map<std::string, std::size_t> worked;
   for (int run = 0; run < 600; ++run) {
     const auto settings = draw_settings(stream);
     const auto e = tests::make_experiment(settings, population, {}, {"user"});
     const broadcast from{e.run, 3, initial_model(e), {}};
     workspace use;
     client_update update;
-    const bool pooled = settings.algorithm == algorithm_kind::centralized;
+    const bool pooled = !settings.algorithm.traits.sends;
     for (const std::uint32_t client : {0U, 1 + stream.below(16)}) {  // client 0 has no examples
       const std::uint32_t who = pooled ? 0 : client;
-      const bool stored = is_stateful(settings.algorithm) && stream.below(2) == 0;
+      // A cold start is planned as if it cost nothing.
+      const bool cold = settings.own.cold_start == cold_start_kind::reconstruct;
+      const bool stored = settings.algorithm.traits.keeps_state && (cold || stream.below(2) == 0);
       use.own = models::private_parameters(e.parts.private_);
       client_work(e, from, {e.run, 3, who, 0}, stored, use, update);
       const auto count = e.participants->count(who, part::train);
-      BOOST_TEST(planned_examples(settings, 3, count, stored) == update.examples, describe(settings, count, stored));
-      if (update.examples > 0) ++worked[static_cast<std::size_t>(settings.algorithm)];
+      BOOST_TEST(settings.algorithm.does->plan(settings, count) == update.examples, describe(settings, count, stored));
+      if (update.examples > 0) ++worked[settings.algorithm.kind];
     }
   }
-  for (const auto count : worked) BOOST_TEST(count > 40U);
+  BOOST_TEST(worked.size() == 5U);
+  for (const auto& [kind, count] : worked) BOOST_TEST(count > 40U, kind);
 }
 
 BOOST_AUTO_TEST_CASE(planned_examples_of_known_cases) {
   run_settings settings;
   settings.client = {.epochs = 3, .batch_size = 4};
-  BOOST_TEST(planned_examples(settings, 0, 10, true) == 30U);
+  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 30U);
   settings.client.max_steps = 5;  // 4 4 2, 4 4
-  BOOST_TEST(planned_examples(settings, 0, 10, true) == 18U);
-  settings.algorithm = algorithm_kind::fedsgd;
-  BOOST_TEST(planned_examples(settings, 0, 10, true) == 10U);
-  settings.algorithm = algorithm_kind::fedrecon;
+  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 18U);
+  settings.algorithm = federated::chosen_algorithm("fedsgd");
+  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 10U);
+  settings.algorithm = federated::chosen_algorithm("fedrecon");
   settings.client.max_steps = 0;
   settings.reconstruction = {.epochs = 2};  // support 4 2, query 4
-  BOOST_TEST(planned_examples(settings, 0, 10, false) == 12U + 12U);
-  settings.algorithm = algorithm_kind::furl;
+  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 12U + 12U);
+  settings.algorithm = federated::chosen_algorithm("furl");
   settings.own.cold_start = cold_start_kind::reconstruct;
-  BOOST_TEST(planned_examples(settings, 0, 10, false) == 20U + 30U);
-  BOOST_TEST(planned_examples(settings, 0, 10, true) == 30U);
+  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 30U);
 }
 
 BOOST_AUTO_TEST_CASE(a_world_has_the_availability_of_its_settings) {

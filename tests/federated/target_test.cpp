@@ -30,7 +30,7 @@ run_settings evaluated_often() {
   auto settings = tests::plain_settings();
   settings.rounds = 8;
   settings.evaluation.every = 1;
-  settings.algorithm = algorithm_kind::fedavg;
+  settings.algorithm = federated::chosen_algorithm("fedavg");
   settings.client = {.lr = 0.1F, .epochs = 4, .batch_size = 4};
   return settings;
 }

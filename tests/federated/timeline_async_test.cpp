@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(one_client_at_a_time_is_never_stale) {
 // FedAsync by its definition: w <- (1 - a) w + a w_i with a = alpha s(tau).
 BOOST_AUTO_TEST_CASE(fedasync_is_its_definition) {
   auto settings = plain_settings();
-  settings.algorithm = algorithm_kind::fedavg;
+  settings.algorithm = federated::chosen_algorithm("fedavg");
   settings.rounds = 25;
   settings.participation.mode = participation_mode::async;
   settings.participation.async = async_kind::model;
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(fedasync_is_its_definition) {
 // A client's change enters by alpha s(tau), and the noise that hides it with it.
 BOOST_AUTO_TEST_CASE(fedasync_mixes_the_noise_in_with_the_change) {
   auto settings = plain_settings();
-  settings.algorithm = algorithm_kind::fedavg;
+  settings.algorithm = federated::chosen_algorithm("fedavg");
   settings.client.lr = 0.0F;  // nothing but noise
   settings.privacy = {.clip = 0.5, .noise = 1.2};
   settings.rounds = 1;

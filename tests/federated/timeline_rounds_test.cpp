@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(ties_favour_nobody) {
   shape.clients = 107;
   shape.empty = 0;
   auto settings = plain_settings();
-  settings.algorithm = algorithm_kind::fedavg;
+  settings.algorithm = federated::chosen_algorithm("fedavg");
   settings.rounds = 300;
   settings.participation.per_round = 10;
   settings.participation.over_selection = 1.3;

@@ -115,11 +115,11 @@ recorder run_in_lives(const experiment& e) { return run_in_lives(e, e.settings.a
 BOOST_AUTO_TEST_SUITE(timelines)
 
 BOOST_AUTO_TEST_CASE(without_deadlines_virtual_time_changes_no_bit) {
-  for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::furl, algorithm_kind::fedrecon})
+  for (const std::string_view kind : {"fedavg", "furl", "fedrecon"})
     for (const auto policy : {policy_kind::uniform, policy_kind::weight, policy_kind::round_robin,
                               policy_kind::least_recent, policy_kind::power_of_choice}) {
       auto settings = tests::plain_settings();
-      settings.algorithm = kind;
+      settings.algorithm = federated::chosen_algorithm(kind);
       settings.participation.policy = policy;
       settings.aggregators = 2;
       const auto e = simulated(settings);
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(the_picture_of_a_round_does_not_depend_on_lives) {
     auto settings = tests::plain_settings();
     settings.seed = seed;
     settings.rounds = 2;
-    settings.algorithm = algorithm_kind::fedavg;
+    settings.algorithm = federated::chosen_algorithm("fedavg");
     settings.participation.per_round = 60;
     settings.participation.over_selection = 4.0;
     const auto e = tests::in_a_world(tests::make_experiment(settings, tests::make_ratings(41, shape), {}, {}));
@@ -247,9 +247,9 @@ BOOST_AUTO_TEST_CASE(the_picture_of_a_round_does_not_depend_on_lives) {
 // Stragglers keep no model alive that nobody trains from any more.
 BOOST_AUTO_TEST_CASE(a_checkpoint_holds_the_models_that_are_trained_from) {
   for (const auto commit : {commit_kind::after_ack, commit_kind::after_training})
-    for (const auto kind : {algorithm_kind::fedavg, algorithm_kind::furl}) {
+    for (const std::string_view kind : {"fedavg", "furl"}) {
       auto settings = tests::plain_settings();
-      settings.algorithm = kind;
+      settings.algorithm = federated::chosen_algorithm(kind);
       settings.own.commit = commit;
       settings.rounds = 50;
       settings.participation.per_round = 5;
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_holds_the_models_that_are_trained_from) {
       std::set<std::uint64_t> started_from;
       for (const auto& task : state.open) started_from.insert(task.id.version);
       BOOST_TEST(started_from.size() > 2U);
-      const bool trains_on = kind == algorithm_kind::furl && commit == commit_kind::after_training;
+      const bool trains_on = kind == "furl" && commit == commit_kind::after_training;
       BOOST_TEST(state.started_from.size() == (trains_on ? started_from.size() : 0U));
       tests::check_same(run_in_lives(e).trace, whole.trace);
     }

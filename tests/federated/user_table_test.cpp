@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "federated/inference.hpp"
+#include "federated/client/inference.hpp"
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;

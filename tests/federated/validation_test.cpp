@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "federated/algorithm.hpp"
 #include "tests/support/updates.hpp"
 
 using namespace furlong;
@@ -106,9 +107,9 @@ BOOST_AUTO_TEST_CASE(bounds_hold_per_tensor_and_include_their_limit) {
 BOOST_AUTO_TEST_CASE(weights_bound_only_the_rule_that_they_weigh_in) {
   auto update = good_update();
   update.weight = UINT32_MAX;
-  for (const auto rule : {federated::rule_kind::uniform_mean, federated::rule_kind::fedatt}) {
+  for (const auto rule : {"uniform-mean", "fedatt"}) {
     federated::aggregation_settings bounds;
-    bounds.rule = rule;
+    bounds.rule = federated::chosen_rule(rule);
     BOOST_TEST(!federated::validate(update, *shape, bounds));
   }
 }
@@ -164,13 +165,13 @@ BOOST_AUTO_TEST_CASE(a_weight_is_bounded_by_the_examples_that_the_client_has) {
   federated::run_settings settings;
   settings.client.epochs = 3;
   settings.client.batch_size = 4;
-  BOOST_TEST(federated::most_weight(settings, 10) == 30U);
+  BOOST_TEST(settings.algorithm.does->most_weight(settings, 10) == 30U);
   settings.client.max_steps = 2;
-  BOOST_TEST(federated::most_weight(settings, 10) == 8U);
+  BOOST_TEST(settings.algorithm.does->most_weight(settings, 10) == 8U);
   settings.client.batch_size = 0;
-  BOOST_TEST(federated::most_weight(settings, 10) == 20U);
-  settings.algorithm = federated::algorithm_kind::fedsgd;
-  BOOST_TEST(federated::most_weight(settings, 10) == 10U);
+  BOOST_TEST(settings.algorithm.does->most_weight(settings, 10) == 20U);
+  settings.algorithm = federated::chosen_algorithm("fedsgd");
+  BOOST_TEST(settings.algorithm.does->most_weight(settings, 10) == 10U);
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_that_no_training_has_is_refused) {

@@ -1,4 +1,5 @@
-# Installs FURLONG_BUILD under WORK, builds the project in SOURCE against what was installed, and trains its model.
+# Installs FURLONG_BUILD under WORK, builds the projects in SOURCE against what was installed, trains the model of the
+# one, and gives the algorithm of the other to every command.
 
 # run(WHAT command...): stops with all output when the command fails.
 function(run what)
@@ -32,12 +33,15 @@ if(users)
   message(FATAL_ERROR "nothing reads ${users}")
 endif()
 
-run("configure" "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" -G "${GENERATOR}"
-    "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
-    "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
-run("build" "${CMAKE_COMMAND}" --build "${WORK}/build")
+foreach(project item_bias fedalt)
+  run("configure ${project}" "${CMAKE_COMMAND}" -S "${SOURCE}/${project}" -B "${WORK}/${project}" -G "${GENERATOR}"
+      "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
+      "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
+  run("build ${project}" "${CMAKE_COMMAND}" --build "${WORK}/${project}")
+endforeach()
 run("installed command" "${prefix}/bin/furlong" --version)
-run("run" "${WORK}/build/furlong-item-bias" run "${SOURCE}/item-bias.toml" --out "${WORK}/out")
+run("fedalt" "${PYTHON}" "${SOURCE}/use_fedalt.py" "${WORK}/fedalt/furlong-fedalt" "${SOURCE}/fedalt/fedalt.toml")
+run("run" "${WORK}/item_bias/furlong-item-bias" run "${SOURCE}/item_bias/item-bias.toml" --out "${WORK}/out")
 
 file(READ "${WORK}/out/summary.json" summary)
 string(JSON model GET "${summary}" model)

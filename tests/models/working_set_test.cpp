@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "models/kernels/kernels.hpp"
@@ -180,6 +182,50 @@ BOOST_AUTO_TEST_CASE(private_tensors_train_alike_and_come_back_whole) {
     train_both(make_world(false, false, {"user", "user_bias"}), compact, how);
     // Rows of a private tensor that the examples do not name stay as they were.
     train_both(make_world(false, false, {"item_bias", "user"}), compact, how);
+  }
+}
+
+// The equations of sgd_options in double precision. The gradient is what a step of SGD at rate 1 moves.
+BOOST_AUTO_TEST_CASE(adam_and_adamw_keep_to_their_equations) {
+  const auto w = make_world(true, false, {});
+  const auto start = [&](models::working_set& on) {
+    on.gather(*w.model, w.parts, w.shared, w.own, w.data.view(), 5);
+    on.train_only(w.parts.all_tensors);
+  };
+  for (const auto kind : {models::local_optimizer::adam, models::local_optimizer::adamw}) {
+    const bool decoupled = kind == models::local_optimizer::adamw;
+    const models::sgd_options how{
+        .rate = 0.05F, .optimizer = kind, .beta1 = 0.8F, .beta2 = 0.9F, .eps = 1e-3F, .weight_decay = 0.1F};
+    models::working_set moved;
+    models::working_set probe;
+    start(moved);
+    for (int life = 0; life < 2; ++life) {  // train_only() forgets the moments
+      moved.train_only(w.parts.all_tensors);
+      std::map<const float*, std::pair<double, double>> moments;
+      for (int step = 1; step <= 4; ++step) {
+        const auto batch = [&](models::working_set& on) { return on.data().slice(4 * (step - 1), 4 * step); };
+        start(probe);
+        for (std::size_t t = 0; t < moved.weights().size(); ++t)
+          std::copy_n(moved.weights()[t].data, moved.weights()[t].size(), probe.weights()[t].data);
+        probe.step(batch(probe), {.rate = 1.0F});
+        std::vector<double> expected;
+        for (std::size_t t = 0; t < moved.weights().size(); ++t)
+          for (std::size_t i = 0; i < moved.weights()[t].size(); ++i) {
+            const float* at = moved.weights()[t].data + i;
+            const double before = *at;
+            const double gradient = before - probe.weights()[t].data[i] + (decoupled ? 0.0 : 0.1 * before);
+            auto& [m, v] = moments[at];
+            m = 0.8 * m + 0.2 * gradient;
+            v = 0.9 * v + 0.1 * gradient * gradient;
+            const double step_of = m / (1 - std::pow(0.8, step)) / (std::sqrt(v / (1 - std::pow(0.9, step))) + 1e-3);
+            expected.push_back((decoupled ? before - 0.05 * 0.1 * before : before) - 0.05 * step_of);
+          }
+        moved.step(batch(moved), how);
+        std::size_t next = 0;
+        for (const auto& view : moved.weights())
+          for (std::size_t i = 0; i < view.size(); ++i) BOOST_TEST(std::abs(view.data[i] - expected[next++]) < 2e-5);
+      }
+    }
   }
 }
 

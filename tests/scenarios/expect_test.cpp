@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(the_cap_of_attention_holds_for_all_that_are_asked) {
   BOOST_REQUIRE(!fitted.has_value());
   BOOST_TEST(fitted.error().text() ==
              "--set participation.per_round: participation.per_round: asks 4200 clients a round, more than the exact "
-             "sums of fedatt hold; ask at most 4096");
+             "sums of the rule fedatt hold; ask at most 4096");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(reconstruction_where_nothing_is_rebuilt) {
   const setting_override split{table + ".split", "false"};
   BOOST_TEST(notes_of(valid_scenario(), {split, {"algorithm.kind", "fedrecon"}}) == "");
   BOOST_TEST(notes_of(valid_scenario(), {cold, split}) ==
-             table + ".split has no effect: only fedrecon rebuilds in every task\n");
+             table + ".split has no effect: furl does not reconstruct in every task\n");
   BOOST_TEST(notes_of(valid_scenario(), {cold, {table + ".ridge", "2"}}) ==
              table + ".ridge has no effect: reconstruction.solver is \"sgd\"\n");
   const setting_override exact{table + ".solver", "least-squares"};
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(noise_on_updates) {
   const auto pooled = parse_scenario_text(words, "t.toml", {{"algorithm.kind", "centralized"}, {noise, "0.1"}});
   BOOST_TEST(testing::text_of(pooled) ==
              "--set " + noise + ": " + noise +
-                 ": has no meaning in centralized training: there are no clients' updates; remove it, or choose "
+                 ": has no meaning under kind = \"centralized\": there are no clients' updates; remove it, or choose "
                  "another algorithm");
 }
 

@@ -38,8 +38,7 @@ using option_list = std::vector<std::pair<std::string, models::option_value>>;
   if (!parts) throw std::invalid_argument(parts.error().text());
   e.parts = *parts;
   e.clients = clients;
-  e.participants =
-      settings.algorithm == federated::algorithm_kind::centralized ? federated::pool_clients(clients) : clients;
+  e.participants = settings.algorithm.traits.sends ? clients : federated::pool_clients(clients);
   e.upload_bytes = [](const federated::client_update& update) { return 4 * update.change.values.size(); };
   e.download_bytes = 4 * e.parts.shared->size();
   return e;

@@ -165,7 +165,7 @@ class world_under_fire {
         if (!open.contains(id) && !nodes_were_killed_)
           in_.checks.wrong(text_of(id) + " was decided, and its node holds it still");
     }
-    if (!all_stopped || nodes_were_killed_ || !federated::is_stateful(in_.e.settings.algorithm)) return;
+    if (!all_stopped || nodes_were_killed_ || !in_.e.settings.algorithm.traits.keeps_state) return;
     std::map<std::uint32_t, federated::task_id> last;  // by client
     for (const auto& id : in_.checks.folded()) last[id.client] = id;
     for (const auto& [client, id] : last)
@@ -186,9 +186,7 @@ class world_under_fire {
 }  // namespace
 
 federated::experiment experiment_of(const plan& what) {
-  using federated::algorithm_kind;
-  const auto kind = what.settings.algorithm;
-  const bool own = kind == algorithm_kind::furl || kind == algorithm_kind::fedrecon;
+  const bool own = what.settings.algorithm.traits.private_tensors == federated::private_use::required;
   const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
   return make_experiment(what.settings, make_ratings(41), {}, names);
 }

@@ -155,7 +155,7 @@ node_process::result_of_work node_process::outcome_of(const protocol::train& wha
   made.life = disk_.store.life();
   if (use_.own.shape() != in_.e.parts.private_) use_.own = models::private_parameters(in_.e.parts.private_);
   bool has_own = false;
-  if (federated::is_stateful(in_.e.settings.algorithm)) {
+  if (in_.e.settings.algorithm.traits.keeps_state) {
     bool faithful = true;
     has_own = disk_.store.load(what.task.client, use_.own, faithful);
     if (!faithful) in_.checks.wrong(text_of(what.task) + " starts from private values that the history does not have");

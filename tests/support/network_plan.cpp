@@ -19,10 +19,10 @@ class drawing {
     auto& s = made.settings;
     s.seed = seed;
     s.rounds = 3 + below(8);
-    s.algorithm = chance(2) ? federated::algorithm_kind::furl : federated::algorithm_kind::fedrecon;
+    s.algorithm = federated::chosen_algorithm(chance(2) ? "furl" : "fedrecon");
     s.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
     s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
-    if (chance(4)) s.aggregation.rule = federated::rule_kind::fedatt;
+    if (chance(4)) s.aggregation.rule = federated::chosen_rule("fedatt");
     if (chance(5)) s.aggregation.max_norm = 0.05;
     s.own.commit = chance(2) ? federated::commit_kind::after_ack : federated::commit_kind::after_training;
     s.checkpoint_every = 1 + below(5);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/protocol/directory.hpp"
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/node_machine.hpp"

@@ -26,8 +26,7 @@ namespace furlong::tests {
 
 /// A small federation of ratings in virtual time, FURL or FedRecon or whatever the settings say.
 [[nodiscard]] inline federated::experiment simulated(federated::run_settings settings, std::uint64_t data_seed = 41) {
-  using federated::algorithm_kind;
-  const bool own = settings.algorithm == algorithm_kind::furl || settings.algorithm == algorithm_kind::fedrecon;
+  const bool own = settings.algorithm.traits.private_tensors == federated::private_use::required;
   const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
   return in_a_world(make_experiment(settings, make_ratings(data_seed), {}, names));
 }
@@ -143,7 +142,7 @@ inline void check_same(const trace_of_run& a, const trace_of_run& b) {
   federated::run_settings s;
   s.seed = 5;
   s.rounds = 5;
-  s.algorithm = federated::algorithm_kind::furl;
+  s.algorithm = federated::chosen_algorithm("furl");
   s.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
   s.participation.per_round = 8;
   return s;
@@ -161,11 +160,11 @@ inline void check_same(const trace_of_run& a, const trace_of_run& b) {
   run_settings s;
   s.seed = seed;
   s.rounds = 1 + stream.below(6);
-  constexpr algorithm_kind kinds[] = {algorithm_kind::fedavg, algorithm_kind::furl, algorithm_kind::fedrecon};
-  s.algorithm = kinds[stream.below(3)];
+  constexpr std::string_view kinds[] = {"fedavg", "furl", "fedrecon"};
+  s.algorithm = federated::chosen_algorithm(kinds[stream.below(3)]);
   s.client = {.lr = 0.1F, .epochs = 1 + stream.below(2), .batch_size = 4};
   s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
-  s.aggregation.rule = chance(3) ? rule_kind::fedatt : rule_kind::mean;
+  s.aggregation.rule = federated::chosen_rule(chance(3) ? "fedatt" : "mean");
   if (chance(3)) s.aggregation.max_norm = 0.05;  // many are rejected
   s.aggregators = 1 + stream.below(3);
   s.own.commit = chance(2) ? commit_kind::after_ack : commit_kind::after_training;

@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(another_start_of_the_run_may_have_other_data) {
 }
 
 BOOST_AUTO_TEST_CASE(a_run_without_private_values_remembers_its_data_too) {
-  e().settings.algorithm = federated::algorithm_kind::fedrecon;
+  e().settings.algorithm = federated::chosen_algorithm("fedrecon");
   BOOST_REQUIRE(open({}).has_value());
   data.sha256 = "4711";
   BOOST_TEST(!open({}).has_value());
@@ -273,9 +273,9 @@ BOOST_AUTO_TEST_CASE(a_run_without_private_values_remembers_its_data_too) {
 
 BOOST_AUTO_TEST_CASE(a_run_without_private_values_leaves_a_store_alone) {
   put({}, 1, 6);
-  e().settings.algorithm = federated::algorithm_kind::fedrecon;
+  e().settings.algorithm = federated::chosen_algorithm("fedrecon");
   BOOST_TEST(!open({}, first_start + 1).has_value());
-  e().settings.algorithm = federated::algorithm_kind::furl;
+  e().settings.algorithm = federated::chosen_algorithm("furl");
   BOOST_TEST(has({}, 1));
 }
 

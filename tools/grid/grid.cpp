@@ -75,7 +75,7 @@ grid_axis parse_axis(const std::string& text, std::vector<error>& problems) {
   const auto setting = scenarios::parse_override(text);
   if (!setting) {
     problems.push_back(
-        wrong(text, "is not KEY=VALUE,VALUE,...", "write --grid algorithm.kind=furl,fedrecon, for example"));
+        wrong(text, "is not KEY=VALUE,VALUE,...", "write --grid algorithm.client.lr=0.1,0.3, for example"));
     return {};
   }
   grid_axis axis{setting->key, std::string(scenarios::leaf_of(setting->key)), {}};

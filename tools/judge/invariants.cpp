@@ -101,9 +101,9 @@ bool has_files(const std::filesystem::path& folder) {
 
 finding judge_private(const std::filesystem::path& run, const json& summary) {
   const auto clients = count_of(summary, "private_clients");
-  const auto algorithm = summary.value("algorithm", "");
-  const auto what = fmt::format("private values: {} clients have some under {}", clients, algorithm);
-  if (algorithm == "furl") return {true, what};
+  const auto what =
+      fmt::format("private values: {} clients have some under {}", clients, summary.value("algorithm", ""));
+  if (summary.value("private_state", false)) return {true, what};
   if (has_files(run / "private")) return {false, what + ", and private/ holds files"};
   return {clients == 0, what};
 }

@@ -1,31 +1,24 @@
 // How good the model is for one client.
 //
-// Seen clients are scored on their own test part: with the private values they have stored (FURL), with values
-// reconstructed from their train part (FedRecon), or with the shared model as it is. Unseen clients are scored on their
-// query batches (odd ones) after reconstruction on their support batches (even ones), as in training; where the
-// algorithm reconstructs nothing, with the initial values. With evaluation.split = false all their examples are scored,
-// with the initial values.
+// Seen clients are scored on their own test part, after the algorithm has personalized the model for them: with the
+// private values that they have stored, with values reconstructed from their train part, or with the shared model as it
+// is. Unseen clients are scored on their query batches (odd ones) after personalization on their support batches (even
+// ones). With evaluation.split = false all their examples are scored, with the initial values.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "federated/client_score.hpp"
-#include "federated/client_work.hpp"
+#include "federated/client/client_score.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/private_store.hpp"
 
 namespace furlong::federated {
 
-/// Where reconstruction starts: a client's own tensors (private ones, its row of a table over clients) are drawn
-/// afresh; shared ones keep the model's values, so that rebuilding them is fine-tuning.
-void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
-                     models::working_set& weights);
-
 /// Scores the clients of an experiment on one model. Thread-safe, each thread with a workspace of its own.
 class client_scorer {
  public:
-  /// `store` may be null where the algorithm is stateless. The arguments must outlive the scorer.
+  /// `store` may be null where the algorithm keeps no state. The arguments must outlive the scorer.
   client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store);
 
   /// These clients are scored as if they had no private values. To be called before any is scored.
@@ -37,7 +30,6 @@ class client_scorer {
   [[nodiscard]] result<bool> load_private(std::uint32_t client, workspace& use) const;
   [[nodiscard]] result<void> score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const;
   void score_unseen(std::uint32_t client, workspace& use, client_score& out) const;
-  void rebuild(std::uint32_t client, std::span<const std::size_t> tensors, workspace& use) const;
   void add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const;
   void add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const;
   [[nodiscard]] std::uint32_t batch_size() const;
@@ -46,8 +38,6 @@ class client_scorer {
   const models::shared_parameters& model_;
   private_store* store_;
   bool validation_is_unseen_;
-  std::vector<std::size_t> rebuilt_;     ///< tensors reconstructed for unseen clients
-  bool tunes_ = false;                   ///< shared ones are among them, and are fine-tuned for seen clients too
   std::vector<std::uint32_t> left_out_;  ///< ascending
 };
 

@@ -1,10 +1,49 @@
-#include "federated/local_training.hpp"
+#include "federated/client/local_training.hpp"
 
 #include <algorithm>
 
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
+
+local_loop client_loop(const run_settings& settings) {
+  const auto& client = settings.client;
+  return {client.epochs,
+          client.max_steps,
+          client.batch_size,
+          client.shuffle,
+          {.rate = client.lr,
+           .momentum = client.momentum,
+           .proximal = client.proximal,
+           .optimizer = client.optimizer,
+           .beta1 = client.beta1,
+           .beta2 = client.beta2,
+           .eps = client.eps,
+           .weight_decay = client.weight_decay}};
+}
+
+std::uint64_t examples_in(std::uint64_t count, const local_loop& loop) {
+  if (count == 0) return 0;
+  const std::uint64_t size = loop.batch_size == 0 ? count : loop.batch_size;
+  const std::uint64_t batches = (count + size - 1) / size;
+  const std::uint64_t steps = loop.max_steps;
+  if (steps == 0 || steps >= loop.epochs * batches) return loop.epochs * count;
+  return steps / batches * count + std::min(steps % batches * size, count);
+}
+
+std::uint64_t reconstruction_examples(std::uint64_t support, const run_settings& settings) {
+  const auto& how = settings.reconstruction;
+  if (how.solver == solver_kind::least_squares) return support;
+  const auto size = how.batch_size == 0 ? settings.client.batch_size : how.batch_size;
+  return examples_in(support, {how.epochs, how.max_steps, size});
+}
+
+std::uint64_t query_examples(std::uint64_t count, std::uint64_t batch_size) {
+  const std::uint64_t size = batch_size == 0 ? std::max<std::uint64_t>(count, 1) : batch_size;
+  const std::uint64_t batches = (count + size - 1) / size;
+  // An even number of batches: the last one is the query's, and may be smaller.
+  return batches % 2 == 0 ? count - batches / 2 * size : batches / 2 * size;
+}
 
 void cut_batches(std::uint32_t first, std::uint32_t last, std::uint32_t batch_size, std::vector<batch_range>& out) {
   out.clear();

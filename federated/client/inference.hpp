@@ -4,20 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "federated/client_work.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/private_store.hpp"
 
 namespace furlong::federated {
-
-/// Where the personal parameters of a prediction came from.
-enum class personal_source : std::uint8_t {
-  stored,         ///< the client's private store
-  reconstructed,  ///< rebuilt from the examples given
-  model,          ///< the shared model has all there is
-  initial,        ///< none stored, none rebuilt: the values before any training
-  tuned,          ///< the model's, stored or rebuilt ones, trained further on the examples given
-};
-[[nodiscard]] std::string_view to_string(personal_source source);
 
 struct inference {
   std::vector<float> predictions;  ///< one per question, as models::model::predict() says it

@@ -1,26 +1,15 @@
-#include "federated/client_scorer.hpp"
+#include "federated/client/client_scorer.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "federated/preparation.hpp"
+#include "federated/client/personalization.hpp"
 #include "models/logistic.hpp"
 
 namespace furlong::federated {
 
-void redraw_personal(const experiment& e, std::span<const std::size_t> tensors, std::uint32_t client,
-                     models::working_set& weights) {
-  for (const auto t : tensors)
-    if (is_personal(e, t)) weights.reinitialize(t, e.settings.seed, client);
-}
-
 client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
-    : e_(e),
-      model_(model),
-      store_(store),
-      validation_is_unseen_(!e.clients->unseen_validation().empty()),
-      rebuilt_(prepare_unseen(e).rebuilt),
-      tunes_(!prepare_seen(e, true).tuned.empty()) {}
+    : e_(e), model_(model), store_(store), validation_is_unseen_(!e.clients->unseen_validation().empty()) {}
 
 void client_scorer::leave_out(std::vector<std::uint32_t> clients) {
   left_out_ = std::move(clients);
@@ -29,18 +18,13 @@ void client_scorer::leave_out(std::vector<std::uint32_t> clients) {
 
 result<bool> client_scorer::load_private(std::uint32_t client, workspace& use) const {
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
-  const bool may_have = store_ != nullptr && is_stateful(e_.settings.algorithm);
+  const bool may_have = store_ != nullptr && e_.settings.algorithm.traits.keeps_state;
   if (may_have && !std::ranges::binary_search(left_out_, client)) {
     auto found = store_->load(client, use.own);
     if (!found || *found) return found;
   }
   initial_private(e_, 0, client, use.own);
   return false;
-}
-
-void client_scorer::rebuild(std::uint32_t client, std::span<const std::size_t> tensors, workspace& use) const {
-  redraw_personal(e_, tensors, client, use.weights);
-  reconstruct(*e_.model, use.weights, tensors, use.support, e_.settings.reconstruction, use.solver);
 }
 
 std::uint32_t client_scorer::batch_size() const {
@@ -100,9 +84,10 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   auto stored = load_private(client, use);
   if (!stored) return tl::unexpected(stored.error());
   const auto& settings = e_.settings;
-  const bool rebuilds = rebuilds_seen(settings, *stored);
+  const auto& algorithm = *settings.algorithm.does;
+  const client_kind who{.trains = true, .has_state = *stored};
   const auto tested = static_cast<std::uint32_t>(test.size());
-  if (!rebuilds && !tunes_) {
+  if (!algorithm.personalizes_from_examples(e_, who)) {
     use.weights.gather(*e_.model, e_.parts, model_, use.own, test, client);
     add_scores(0, tested, use, out);
     return {};
@@ -116,8 +101,8 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   const auto own_batches =
       settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
   cut_batches(0, trained, own_batches, use.support);
-  if (rebuilds) rebuild(client, e_.parts.private_tensors, use);
-  if (tunes_) reconstruct(*e_.model, use.weights, rebuilt_, use.support, settings.reconstruction, use.solver);
+  personal_task task(e_, client, use);
+  static_cast<void>(algorithm.personalize(task, who));
   add_scores(trained, trained + tested, use, out);
   return {};
 }
@@ -130,7 +115,8 @@ void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_sc
   use.weights.gather(*e_.model, e_.parts, model_, use.own, data, client);
   if (!e_.settings.evaluation.split) return add_scores(0, static_cast<std::uint32_t>(data.size()), use, out);
   deal_batches(use, batch_size(), true, e_.settings.reconstruction);
-  rebuild(client, rebuilt_, use);
+  personal_task task(e_, client, use);
+  static_cast<void>(e_.settings.algorithm.does->personalize(task, {.trains = false}));
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
 }
 

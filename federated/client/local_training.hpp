@@ -16,6 +16,24 @@ struct batch_range {
   std::uint32_t last = 0;
 };
 
+/// How a phase of local SGD goes over a client's examples.
+struct local_loop {
+  std::uint32_t epochs = 1;
+  std::uint32_t max_steps = 0;   ///< 0: no limit
+  std::uint32_t batch_size = 0;  ///< 0: all examples in one batch
+  bool shuffle = false;          ///< a new order in every epoch
+  models::sgd_options step = {};
+};
+/// [algorithm] client; the learning rate is that of the first round.
+[[nodiscard]] local_loop client_loop(const run_settings& settings);
+
+/// Examples that a loop over `count` examples processes, counting repeats.
+[[nodiscard]] std::uint64_t examples_in(std::uint64_t count, const local_loop& loop);
+/// The same of a reconstruction on `support` examples.
+[[nodiscard]] std::uint64_t reconstruction_examples(std::uint64_t support, const run_settings& settings);
+/// Of `count` examples those in odd batches.
+[[nodiscard]] std::uint64_t query_examples(std::uint64_t count, std::uint64_t batch_size);
+
 /// What a phase of training processed.
 struct phase_result {
   std::uint64_t examples = 0;  ///< counting repeats

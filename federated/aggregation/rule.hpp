@@ -1,0 +1,100 @@
+// The slot for aggregation rules: a rule is one source file, federated/aggregation/KIND.cpp, and one line of the table
+// in rules.cpp; a program of its own adds one with register_rule().
+//
+// A rule is three functions on a vector of 64-bit words. encode() adds the integers of one update to the words; words
+// of several updates add up, anywhere and blindly, modulo 2^64; report() makes the aggregate of the sum. So folding in
+// any order, along any tree, with saving and restoring in between, gives the same bits.
+//
+// Fixed point: a value v of weight w is added as round(v * w * 2^k). A rule chooses the power k from the norm bound and
+// the weight bound (updates beyond them are rejected before), so that no sum can overflow; the rounding error is at
+// most 2^-(k+1) per update.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "federated/aggregation/aggregate.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/settings.hpp"
+#include "federated/update.hpp"
+
+namespace furlong::federated {
+
+/// One update, beside its values.
+struct fold_context {
+  task_id id;
+  std::uint32_t weight = 0;  ///< examples; above 0
+  double freshness = 1.0;    ///< in (0, 1]: scales the step, and leaves the update's share as it is
+};
+
+/// One instance serves one accumulator, one thread at a time. It keeps no sums: they are the accumulator's words.
+class aggregation_rule {
+ public:
+  virtual ~aggregation_rule() = default;
+
+  /// Words that the rule needs; any number: a rule may keep several sums.
+  [[nodiscard]] virtual std::size_t words() const = 0;
+  /// Adds the integers of an update that validate() has passed to `sum` (words() of them); or says why the rule cannot,
+  /// and leaves them as they are.
+  [[nodiscard]] virtual std::optional<rejection> encode(const models::delta& change, const fold_context& of,
+                                                        std::span<std::int64_t> sum) = 0;
+  /// After encode(): how far the update moved each tensor, where the rule measures that; else empty.
+  [[nodiscard]] virtual std::span<const double> distances() const { return {}; }
+  /// Makes the aggregate of the sum: `out` has its count, weight and loss. Sets change, usable and reference. Clears
+  /// the sum.
+  virtual void report(std::span<std::int64_t> sum, aggregate& out) = 0;
+};
+
+/// Calls visit(offset, values) for each contiguous run of an update's values, `offset` being their place in the layout.
+template <class Visit>
+void for_each_run(const models::layout& shared, std::size_t tensor, const models::delta& change, const Visit& visit) {
+  const auto values = change.values_of(tensor);
+  const auto begin = shared.offset(tensor);
+  if (!change.pieces[tensor].by_rows) return visit(begin, values);
+  const std::size_t cols = shared[tensor].cols;
+  std::size_t at = 0;
+  for (const auto row : change.rows_of(tensor)) {
+    visit(begin + row * cols, values.subspan(at, cols));
+    at += cols;
+  }
+}
+
+/// One line of the table: how scenarios name, configure and build a rule.
+struct rule_entry {
+  std::string kind;
+  std::string doc;
+  std::vector<models::option_spec> options = {};  ///< keys algorithm.aggregation.NAME
+  rule_traits traits = {};
+  /// @param reference the broadcast's constants, or empty
+  std::function<std::unique_ptr<aggregation_rule>(const aggregation_settings&, const models::layout_ptr& shared,
+                                                  const std::vector<double>& reference)>
+      build = {};
+  /// The constants of the first round; empty: none.
+  std::function<std::vector<double>(const aggregation_settings&, const models::layout& shared)> first_reference = {};
+  /// Combinations of keys that make no sense; empty: none.
+  std::function<void(scenario_view&)> check = {};
+};
+
+/// All rules: the built-in ones and those registered since, in that order. Not to be called while others register.
+[[nodiscard]] const std::vector<rule_entry>& registered_rules();
+/// Adds a rule of another library; a kind that is taken is replaced. Call before scenarios are read, from one thread,
+/// in every process of a federation.
+void register_rule(rule_entry entry);
+/// The entry of a kind, or null.
+[[nodiscard]] const rule_entry* find_rule(std::string_view kind);
+
+/// The rule of the settings for one round.
+[[nodiscard]] std::unique_ptr<aggregation_rule> make_rule(const aggregation_settings& settings,
+                                                          const models::layout_ptr& shared,
+                                                          const std::vector<double>& reference);
+/// The constants of the first round.
+[[nodiscard]] std::vector<double> first_reference(const aggregation_settings& settings,
+                                                  const models::layout_ptr& shared);
+
+}  // namespace furlong::federated

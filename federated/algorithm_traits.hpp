@@ -1,0 +1,49 @@
+// What the rest of the project must know of an algorithm, as plain data; and the algorithm that a run has chosen.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/options.hpp"
+
+namespace furlong::federated {
+
+class algorithm;
+
+/// What model.private means: all tensors are shared whatever it says, or it must name some.
+enum class private_use : std::uint8_t { ignored, required };
+/// What keys the first draw of private values: the client alone, or the client and the model version of the task.
+enum class private_start : std::uint8_t { per_client, per_task };
+
+struct algorithm_traits {
+  private_use private_tensors = private_use::ignored;
+  private_start start = private_start::per_client;
+  bool keeps_state = false;     ///< private values are loaded before a task and stored after it
+  bool rebuilds = false;        ///< private values are reconstructed in every task, and for every client that is scored
+  bool splits_support = false;  ///< of a task's batches even ones are the support, odd ones the query
+  bool sends = true;            ///< false: one participant with all clients' data, and nothing crosses a network
+  bool async = true;            ///< participation.mode may be "async"
+  /// Values that algorithm.aggregation.rule may have; empty: all.
+  std::vector<std::string> rules = {};
+  /// What keys of other tables are unless the scenario says otherwise: {"private.commit", "after-ack"}.
+  std::vector<std::pair<std::string, models::option_value>> defaults = {};
+};
+
+/// The algorithm of a run. Copies share the algorithm itself, which is immutable.
+struct chosen_algorithm {
+  /// The first of the table.
+  chosen_algorithm();
+  /// @param options values of algorithm.KIND.*; those that are missing have their fallbacks
+  /// Throws std::invalid_argument when no such kind is registered, it is an alias, or the options do not fit.
+  explicit chosen_algorithm(std::string_view kind, const models::option_values& options = {});
+
+  std::string kind;
+  algorithm_traits traits;
+  std::shared_ptr<const algorithm> does;  ///< never null
+};
+
+}  // namespace furlong::federated

@@ -1,0 +1,51 @@
+// FedRecon. Singhal, Sidahmed, Garrett, Wu, Rush, Prakash: Federated reconstruction: partially local federated
+// learning, NeurIPS 2021, algorithm 1.
+//
+// Private ("local") tensors are not kept: a client reconstructs them whenever it needs them.
+//
+//   client k, from the model g:
+//     split its batches into a support set (even ones) and a query set (odd ones)
+//     R: l_k <- initial values; SGD steps (or exact least squares) on l_k over the support set, g frozen
+//     U: SGD on g over the query set, l_k frozen (with reconstruction.joint: moving too)
+//   client k sends g_k - g, weighted by its query examples; the server does as FedAvg
+//
+// Dropout applies in U alone. A client that is evaluated reconstructs in the same way.
+#include "federated/algorithms/entries.hpp"
+#include "federated/client/local_task.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+class fedrecon final : public algorithm {
+ public:
+  [[nodiscard]] std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
+    const auto update = client_loop(settings);
+    if (!settings.reconstruction.split) return reconstruction_examples(count, settings) + examples_in(count, update);
+    const auto query = query_examples(count, settings.client.batch_size);
+    return reconstruction_examples(count - query, settings) + examples_in(query, update);
+  }
+  void train(local_task& task) const override {
+    const auto& how = task.settings().reconstruction;
+    if (task.settings().client.shuffle) task.shuffle();
+    task.deal(how.split);
+    task.count_unweighted(task.reconstruct(task.parts().private_tensors));
+    task.count(task.sgd_on_query(how.joint ? task.parts().all_tensors : task.parts().shared_tensors));
+  }
+};
+
+}  // namespace
+
+algorithm_entry fedrecon_entry() {
+  return {.kind = "fedrecon",
+          .doc =
+              "Private tensors are reconstructed from a client's support batches in every task, then the shared ones "
+              "trained on its query batches; no client keeps anything (Singhal et al. 2021).",
+          .traits = {.private_tensors = private_use::required,
+                     .start = private_start::per_task,
+                     .rebuilds = true,
+                     .splits_support = true},
+          .build = build_as<fedrecon>};
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,113 @@
+#include "federated/client/client_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "federated/client/local_task.hpp"
+#include "federated/rounding.hpp"
+#include "federated/validation.hpp"
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+/// The whole update, every tensor together, scaled to an L2 norm of at most `bound`.
+void clip(models::delta& change, double bound) {
+  const double norm = std::sqrt(models::kernels().norm_squared(change.values.data(), change.values.size()));
+  if (norm <= bound) return;
+  const auto factor = static_cast<float>(bound / norm);
+  for (auto& value : change.values) value *= factor;
+}
+
+/// FedAtt eq. 6: beta N(0, 1) on every element, so that the update becomes dense.
+void add_client_noise(const run_settings& settings, const task_id& id, models::delta& change) {
+  change = models::to_dense(change);
+  models::random_stream stream(settings.seed, models::purpose::client_noise, static_cast<std::uint32_t>(id.version),
+                               id.client);
+  const auto scale = static_cast<float>(settings.aggregation.noise);
+  for (auto& value : change.values) value += scale * stream.normal();
+}
+
+/// @param loss not finite: the update is to be refused
+void no_change(const experiment& e, double loss, client_update& out) {
+  out.weight = 0;
+  out.loss_sum = loss;
+  out.change = {e.parts.shared, {}, {}, {}};
+  for (const auto& spec : e.parts.shared->tensors()) {
+    out.change.pieces.push_back({spec.index != models::row_index::none, 0, 0, out.change.values.size()});
+    if (spec.index == models::row_index::none) out.change.values.resize(out.change.values.size() + spec.size(), 0.0F);
+  }
+}
+
+bool is_beyond(const experiment& e, const client_update& update, const update_limits& limits) {
+  const update_bounds bounds{.limits = limits};
+  return validate(update, *e.parts.shared, e.settings.aggregation, bounds).has_value();
+}
+
+}  // namespace
+
+void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how) {
+  const auto n = static_cast<std::uint32_t>(use.weights.data().size());
+  cut_batches(0, n, batch_size, use.batches);
+  if (split) {
+    split_batches(use.batches, use.support, use.query);
+  } else {
+    use.support = use.batches;
+    use.query = use.batches;
+  }
+  if (how.batch_size == 0) return;
+  std::uint32_t supported = n;
+  if (split) {
+    use.order.clear();
+    const auto list = [&](std::span<const batch_range> batches) {
+      for (const auto& batch : batches)
+        for (auto i = batch.first; i < batch.last; ++i) use.order.push_back(i);
+    };
+    list(use.support);
+    supported = static_cast<std::uint32_t>(use.order.size());
+    list(use.query);
+    use.weights.reorder(use.order);
+    cut_batches(supported, n, batch_size, use.query);
+  }
+  cut_batches(0, supported, how.batch_size, use.support);
+}
+
+bool client_work(const experiment& e, const broadcast& model, const task_id& id, bool has_own, workspace& use,
+                 client_update& out) {
+  const auto& [kind, traits, algorithm] = e.settings.algorithm;
+  out.id = id;
+  out.weight = 0;
+  out.examples = 0;
+  out.loss_sum = 0.0;
+  if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
+  has_own = has_own && traits.keeps_state;
+  const auto drawn_at = traits.start == private_start::per_task ? static_cast<std::uint32_t>(id.version) : 0U;
+  if (!has_own) initial_private(e, drawn_at, id.client, use.own);
+
+  const auto data = e.participants->load(id.client, part::train, use.data);
+  use.weights.gather(*e.model, e.parts, model.model, use.own, data, id.client);
+  local_task task(e, use, out, has_own);
+  if (data.size() > 0) algorithm->train(task);
+  constexpr double diverged = std::numeric_limits<double>::quiet_NaN();
+  if (out.weight == 0 || !use.weights.finite()) {
+    no_change(e, out.weight == 0 ? 0.0 : diverged, out);
+    return false;
+  }
+  use.weights.difference(model.model, out.change);
+  if (e.settings.privacy.clip > 0) clip(out.change, e.settings.privacy.clip);
+  const auto& rule = e.settings.aggregation;
+  if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(e.settings, id, out.change);
+  if (!round_update(e, id, use.own, out.change)) {
+    no_change(e, diverged, out);
+    return false;
+  }
+  // An update that is sure to be refused comes of a training that went wrong: what it did to private values is not
+  // kept.
+  if (!traits.keeps_state || is_beyond(e, out, model.limits)) return false;
+  use.weights.copy_private(use.own);
+  return true;
+}
+
+}  // namespace furlong::federated

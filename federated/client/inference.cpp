@@ -1,0 +1,71 @@
+#include "federated/client/inference.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "federated/client/personalization.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+/// One example per feature that asks for its prediction, with the columns that `like` has.
+models::examples all_features(std::uint32_t features, const models::examples_view& like) {
+  models::examples all;
+  all.features.resize(features);
+  std::iota(all.features.begin(), all.features.end(), 0U);
+  all.labels.resize(features, 0.0F);
+  if (!like.values.empty()) all.values.resize(features, 1.0F);
+  if (!like.offsets.empty()) {
+    all.offsets.resize(features + 1);
+    std::iota(all.offsets.begin(), all.offsets.end(), 0U);
+  }
+  return all;
+}
+
+}  // namespace
+
+result<inference> predict_examples(const experiment& e, const models::shared_parameters& model, private_store* store,
+                                   std::optional<std::uint32_t> client, const models::examples_view& known,
+                                   const models::examples_view& questions) {
+  const auto id = client.value_or(0);
+  workspace use;
+  use.own = models::private_parameters(e.parts.private_);
+  initial_private(e, 0, id, use.own);
+  client_kind who;
+  who.known = client.has_value();
+  who.trains = client && std::ranges::binary_search(e.clients->training(), *client);
+  if (client && store != nullptr && e.settings.algorithm.traits.keeps_state) {
+    auto found = store->load(*client, use.own);
+    if (!found) return tl::unexpected(found.error());
+    who.has_state = *found;
+  }
+  models::examples table;
+  table.append(known);
+  table.append(questions);
+  const auto asked = static_cast<std::uint32_t>(known.size());
+  use.weights.gather(*e.model, e.parts, model, use.own, table.view(), id);
+  if (!client)  // somebody new has no row in a table over clients: theirs is as it was before any training
+    for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
+      if ((*e.parts.model)[t].index == models::row_index::by_client) use.weights.reinitialize(t, e.settings.seed, id);
+  const auto& settings = e.settings;
+  const auto batch_size = settings.reconstruction.batch_size > 0              ? settings.reconstruction.batch_size
+                          : !who.trains && settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size
+                                                                              : settings.client.batch_size;
+  cut_batches(0, asked, batch_size, use.support);
+  personal_task task(e, id, use);
+  inference out;
+  out.source = settings.algorithm.does->personalize(task, who);
+  out.predictions.resize(questions.size());
+  e.model->predict(use.weights.weights(), use.weights.data().slice(asked, asked + questions.size()), out.predictions);
+  return out;
+}
+
+result<inference> predict_all_features(const experiment& e, const models::shared_parameters& model,
+                                       private_store* store, std::optional<std::uint32_t> client,
+                                       const models::examples_view& known) {
+  const auto questions = all_features(e.clients->facts().features, known);
+  return predict_examples(e, model, store, client, known, questions.view());
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,106 @@
+#include "federated/client/personalization.hpp"
+
+#include <algorithm>
+
+namespace furlong::federated {
+
+namespace {
+
+/// What the traits say is done: `rebuilt` are reset and reconstructed, then `tuned` trained further.
+struct steps {
+  std::vector<std::size_t> rebuilt;
+  std::vector<std::size_t> tuned;
+};
+
+bool starts_cold(const experiment& e, bool has_state) {
+  const auto& settings = e.settings;
+  return settings.algorithm.traits.keeps_state && !has_state && settings.own.cold_start == cold_start_kind::reconstruct;
+}
+
+/// A client that never trained has no values of its own; one that could have had them starts as in training.
+std::vector<std::size_t> rebuilt_unseen(const experiment& e) {
+  const bool as_it_is = e.settings.algorithm.traits.keeps_state && !starts_cold(e, false);
+  return as_it_is ? std::vector<std::size_t>() : reconstructed_tensors(e);
+}
+
+steps steps_for(const experiment& e, const client_kind& who) {
+  // Somebody new is known by the examples given alone: they serve to find what only training could give.
+  if (!who.known) return {reconstructed_tensors(e), {}};
+  if (!who.trains) return {rebuilt_unseen(e), {}};
+  const auto& traits = e.settings.algorithm.traits;
+  steps made;
+  if (traits.rebuilds || starts_cold(e, who.has_state)) made.rebuilt = e.parts.private_tensors;
+  if (traits.rebuilds) return made;
+  auto named = rebuilt_unseen(e);
+  // Where a shared tensor is among them, the client's own go on from their values, too.
+  if (std::ranges::any_of(named, [&](auto tensor) { return !is_personal(e, tensor); })) made.tuned = std::move(named);
+  return made;
+}
+
+/// Whether there are tensors that a client without stored values has from no training: private ones, or the row of a
+/// client that never trains it.
+bool has_untrained(const experiment& e, const client_kind& who) {
+  const auto tensors = e.parts.model->tensors();
+  return !e.parts.private_tensors.empty() || (!who.trains && std::ranges::any_of(tensors, [](const auto& one) {
+    return one.index == models::row_index::by_client;
+  }));
+}
+
+}  // namespace
+
+bool is_personal(const experiment& e, std::size_t tensor) {
+  return e.parts.slots[tensor].is_private || (*e.parts.model)[tensor].index == models::row_index::by_client;
+}
+
+std::vector<std::size_t> reconstructed_tensors(const experiment& e) {
+  std::vector<std::size_t> tensors;
+  for (const auto& name : e.settings.evaluation.reconstruct)
+    if (const auto tensor = e.parts.model->find(name)) tensors.push_back(*tensor);
+  std::ranges::sort(tensors);
+  return tensors;
+}
+
+void personal_task::reset(std::span<const std::size_t> tensors) {
+  for (const auto t : tensors)
+    if (is_personal(e_, t)) use_.weights.reinitialize(t, e_.settings.seed, client_);
+}
+
+void personal_task::reconstruct(std::span<const std::size_t> tensors) {
+  federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, e_.settings.reconstruction, use_.solver);
+}
+
+std::string_view to_string(personal_source source) {
+  switch (source) {
+    case personal_source::stored: return "stored";
+    case personal_source::reconstructed: return "reconstructed";
+    case personal_source::model: return "model";
+    case personal_source::initial: return "initial";
+    case personal_source::tuned: return "fine-tuned";
+  }
+  return "unknown";
+}
+
+std::uint64_t algorithm::most_weight(const run_settings& settings, std::uint64_t count) const {
+  const auto& client = settings.client;
+  const auto all = count * client.epochs;
+  const std::uint64_t batch = client.batch_size == 0 ? count : client.batch_size;
+  return client.max_steps == 0 ? all : std::min(all, batch * client.max_steps);
+}
+
+bool algorithm::personalizes_from_examples(const experiment& e, const client_kind& who) const {
+  const auto [rebuilt, tuned] = steps_for(e, who);
+  return !rebuilt.empty() || !tuned.empty();
+}
+
+personal_source algorithm::personalize(personal_task& task, const client_kind& who) const {
+  const auto [rebuilt, tuned] = steps_for(task.of(), who);
+  task.reset(rebuilt);
+  task.reconstruct(rebuilt);
+  task.reconstruct(tuned);
+  if (task.has_examples() && !tuned.empty()) return personal_source::tuned;
+  if (task.has_examples() && !rebuilt.empty()) return personal_source::reconstructed;
+  if (who.has_state) return personal_source::stored;
+  return has_untrained(task.of(), who) ? personal_source::initial : personal_source::model;
+}
+
+}  // namespace furlong::federated

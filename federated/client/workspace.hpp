@@ -1,0 +1,30 @@
+// Buffers that one thread uses for one client after another.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "federated/client/local_training.hpp"
+#include "models/parameters.hpp"
+#include "models/working_set.hpp"
+
+namespace furlong::federated {
+
+struct workspace {
+  models::working_set weights;
+  models::examples data;
+  models::private_parameters own;
+  std::vector<batch_range> batches;
+  std::vector<batch_range> support;
+  std::vector<batch_range> query;
+  std::vector<std::uint32_t> order;
+  std::vector<float> predictions;
+  solver_scratch solver;
+};
+
+/// Cuts the examples of `use.weights` into batches of `batch_size` and assigns even ones to `use.support`, odd ones to
+/// `use.query`; without `split` all to both. With how.batch_size the support is cut again into batches of that size
+/// (its examples are moved to the front for that).
+void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how);
+
+}  // namespace furlong::federated

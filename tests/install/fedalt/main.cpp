@@ -1,0 +1,11 @@
+// The furlong command with one more algorithm and one more aggregation rule.
+#include "tools/main.hpp"
+
+#include "fedalt.hpp"
+#include "sign_majority.hpp"
+
+int main(int argc, char** argv) {
+  furlong::federated::register_algorithm(fedalt::entry());
+  furlong::federated::register_rule(sign_majority::entry());
+  return furlong::tools::main(argc, argv);
+}
