@@ -4,9 +4,9 @@
 #include <atomic>
 #include <memory>
 
-#include "federated/engine.hpp"
 #include "federated/experiment.hpp"
 #include "federated/private_store.hpp"
+#include "federated/run_observer.hpp"
 
 namespace furlong::actors {
 

@@ -16,9 +16,9 @@
 #include <memory>
 #include <optional>
 
-#include "federated/engine.hpp"
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
+#include "federated/run_observer.hpp"
 #include "federated/simulation/timeline.hpp"
 
 namespace furlong::actors {

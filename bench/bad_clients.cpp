@@ -28,7 +28,7 @@
 #include "models/delta.hpp"
 #include "models/kernels/kernels.hpp"
 #include "storage/memory_store.hpp"
-#include "tools/session.hpp"
+#include "tools/cli/session.hpp"
 
 namespace {
 
@@ -69,7 +69,7 @@ double most(double fixed, federated::size_level limit) {
 
 /// Clients that attack, drawn alike from those that train.
 std::set<std::uint32_t> draw_bad(const federated::experiment& e, std::uint32_t count) {
-  const models::random_stream stream(e.settings.seed, models::purpose::test, count);
+  const random_stream stream(e.settings.seed, purpose::test, count);
   const auto drawn = federated::draw_uniformly(e.clients->training(), count, stream);
   return {drawn.begin(), drawn.end()};
 }

@@ -25,7 +25,7 @@ constexpr std::size_t texts = 128;
 constexpr float rate = 0.1F;
 
 models::examples draw_texts() {
-  models::random_stream stream(1, models::purpose::test);
+  random_stream stream(1, purpose::test);
   models::examples data;
   data.offsets.push_back(0);
   for (std::size_t i = 0; i < texts; ++i) {
@@ -39,7 +39,7 @@ models::examples draw_texts() {
 
 std::shared_ptr<const models::model> build_model(std::size_t units) {
   const auto* entry = models::find_model("doc-classifier");
-  auto options = models::defaults(entry->options);
+  auto options = defaults(entry->options);
   options.set("hidden", static_cast<std::int64_t>(units));
   return entry->build(options, {characters, 1, models::objective::categorical, classes, characters}).value();
 }

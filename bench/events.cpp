@@ -53,7 +53,7 @@ federated::experiment nothing_to_learn(const std::shared_ptr<const federated::po
   settings.algorithm = federated::chosen_algorithm("fedrecon");
   settings.evaluation.clients = 1;
   const auto& entry = *models::find_model("matrix-factorization");
-  auto options = models::defaults(entry.options);
+  auto options = defaults(entry.options);
   options.set("rank", std::int64_t{1});
   e.model = bench::expect(entry.build(options, who->facts()));
   const std::vector<std::string> own{"user"};

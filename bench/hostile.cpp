@@ -107,7 +107,7 @@ std::vector<std::uint64_t> shares(std::size_t inputs) {
 
 /// Makes attacks in a random order, each until its share is done.
 void fire(std::span<const target> gateways, const target& operators, std::span<const std::uint64_t> wanted,
-          std::span<attack_counts> counts, models::random_stream random) {
+          std::span<attack_counts> counts, random_stream random) {
   const auto& all = bench::attacks();
   std::vector<std::size_t> left(all.size());
   for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
@@ -164,7 +164,7 @@ int attack_ports(const arguments& given) {
   std::vector<attack_counts> counts(wanted.size());
   const auto took = bench::run_at_once(threads, [&](std::size_t i) {
     fire(gateways, operators, wanted, counts,
-         {given.number("--seed", 1), models::purpose::test, static_cast<std::uint32_t>(i)});
+         {given.number("--seed", 1), purpose::test, static_cast<std::uint32_t>(i)});
   });
 
   bench::figures out("hostile");
@@ -199,7 +199,7 @@ int attack_decoder(std::size_t inputs, std::size_t seed) {
   for (const auto& [name, message] : samples::small_controls())
     sound.push_back(samples::copy_of(must(wire::encoder::encode(message))));
   wire::decoder read(samples::small_layout());
-  models::random_stream random(seed, models::purpose::test);
+  random_stream random(seed, purpose::test);
   std::uint64_t accepted = 0;
   const auto begun = bench::wall_seconds();
   for (std::size_t i = 0; i < inputs; ++i)

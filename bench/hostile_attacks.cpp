@@ -15,7 +15,6 @@
 
 namespace furlong::bench {
 
-using models::random_stream;
 using tests::bytes;
 using tests::noise;
 using tests::operator+;

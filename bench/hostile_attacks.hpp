@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "actors/net/tls_context.hpp"
+#include "base/random.hpp"
 #include "federated/protocol/messages.hpp"
-#include "models/random.hpp"
 #include "tests/net/raw_peer.hpp"
 #include "wire/encode.hpp"
 
@@ -48,7 +48,7 @@ struct attack {
   bool on_operators;  ///< at the operator port; else at gateways
   unsigned weight;    ///< of 100 inputs to the kind of port
   /// Makes one connection and all inputs that go over it.
-  void (*make)(const target& of, models::random_stream& random, attack_counts& counts);
+  void (*make)(const target& of, random_stream& random, attack_counts& counts);
 };
 
 /// All of them.
@@ -56,8 +56,8 @@ struct attack {
 
 /// A frame with a few bytes or words changed, cut off, or with a piece of it repeated; a multiple of 8 bytes, and its
 /// header agrees with its length in half of the cases, so that the damage is met further in.
-[[nodiscard]] tests::bytes mutated(std::span<const std::byte> frame, models::random_stream& random);
+[[nodiscard]] tests::bytes mutated(std::span<const std::byte> frame, random_stream& random);
 /// A frame of each kind that a node may send, with random tasks.
-[[nodiscard]] tests::bytes node_frame(const target& of, models::random_stream& random);
+[[nodiscard]] tests::bytes node_frame(const target& of, random_stream& random);
 
 }  // namespace furlong::bench

@@ -91,7 +91,7 @@ std::vector<federated::client_update> make_updates(const models::layout_ptr& sha
     change.shape = shape;
     change.values.resize(shape->size());
     for (std::size_t t = 0; t < shape->count(); ++t) change.pieces.push_back({false, 0, 0, shape->offset(t)});
-    models::random_stream stream(2, models::purpose::test, 0, static_cast<std::uint32_t>(i));
+    random_stream stream(2, purpose::test, 0, static_cast<std::uint32_t>(i));
     for (auto& value : change.values) value = stream.uniform(-1e-3F, 1e-3F);
   }
   return updates;

@@ -56,7 +56,7 @@ text read_treebank(std::istream& file) {
 text make_text() {
   text made{"synthetic", models::first_word + 9999, {}};
   made.sentences.offsets.push_back(0);
-  models::random_stream stream(1, models::purpose::test);
+  random_stream stream(1, purpose::test);
   const double top = std::log(9999.0);
   for (int i = 0; i < 20'000; ++i) {
     // Treebank sentences have 21 words, give or take 10.
@@ -78,7 +78,7 @@ void write_array(const std::filesystem::path& file, std::span<const T> values) {
 
 std::shared_ptr<const models::model> build_model(std::uint32_t words) {
   const auto* entry = models::find_model("gru-lm");
-  auto options = models::defaults(entry->options);
+  auto options = defaults(entry->options);
   options.set("tied", true);
   return entry->build(options, {words, 1, models::objective::next_token, 0, words}).value();
 }

@@ -8,7 +8,7 @@
 #include "bench/stateless_store.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/reference_loop.hpp"
-#include "scenarios/dataset.hpp"
+#include "scenarios/data/dataset.hpp"
 
 namespace furlong::bench {
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t split_seed = 1;
 
-models::option_values published_split(const scenarios::dataset_entry& source) {
-  auto options = models::defaults(source.options);
+option_values published_split(const scenarios::dataset_entry& source) {
+  auto options = defaults(source.options);
   options.set("split_seed", split_seed);
   options.set("max_examples", std::int64_t{300});
   options.set("unseen_users.validation", 0.1);
@@ -125,7 +125,7 @@ result<federated::experiment> published_fedrecon(const ratings& from, std::uint6
   settings.evaluation.reconstruct = {"user"};
 
   const auto& entry = *models::find_model("matrix-factorization");
-  auto model = entry.build(models::defaults(entry.options), from.clients->facts());
+  auto model = entry.build(defaults(entry.options), from.clients->facts());
   if (!model) return tl::unexpected(model.error());
   e.model = *model;
   const std::vector<std::string> private_names{"user"};

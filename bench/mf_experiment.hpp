@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/result.hpp"
 #include "federated/experiment.hpp"
-#include "models/result.hpp"
 
 namespace furlong::bench {
 

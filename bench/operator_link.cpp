@@ -8,12 +8,12 @@
 #include <future>
 #include <stdexcept>
 
-#include "actors/operator/configure.hpp"
-#include "actors/operator/connect.hpp"
-#include "actors/operator/link_messages.hpp"
-#include "actors/operator/listener.hpp"
+#include "actors/aggregator_transport/configure.hpp"
+#include "actors/aggregator_transport/connect.hpp"
+#include "actors/aggregator_transport/link_messages.hpp"
+#include "actors/aggregator_transport/listener.hpp"
 #include "bench/common.hpp"
-#include "tests/operator/test_authority.hpp"
+#include "tests/aggregator_transport/test_authority.hpp"
 
 namespace furlong::bench {
 
@@ -51,13 +51,13 @@ namespace {
 
 using namespace furlong;
 using namespace std::chrono_literals;
-namespace links = actors::links;
+namespace aggregator_transport = actors::aggregator_transport;
 
 /// What a link shall reach of bare CAF.
 constexpr double bar = 0.70;
 constexpr std::size_t values = 250'000;
 /// Messages of bare CAF under way: as many as pieces of a link.
-constexpr std::size_t in_flight = links::link_credits;
+constexpr std::size_t in_flight = aggregator_transport::link_credits;
 
 wire::encoded one_frame() {
   const auto shape =
@@ -69,14 +69,15 @@ wire::encoded one_frame() {
 }
 
 struct configuration : caf::actor_system_config {
-  explicit configuration(const links::operator_network& network) {
-    if (auto done = links::configure_operator(*this, network); !done) throw std::runtime_error(done.error().text());
+  explicit configuration(const aggregator_transport::operator_network& network) {
+    if (auto done = aggregator_transport::configure_operator(*this, network); !done)
+      throw std::runtime_error(done.error().text());
     add_message_types<caf::id_block::furlong_bench>();
   }
 };
 
 struct site {
-  explicit site(const links::operator_network& network) : config(network), system(config) {}
+  explicit site(const aggregator_transport::operator_network& network) : config(network), system(config) {}
   configuration config;
   caf::actor_system system;
 };
@@ -93,12 +94,13 @@ struct pair {
 class link_run : pair {
  public:
   link_run(tests::test_authority& authority, bool with_tls) : pair(authority, with_tls) {
-    listener_ = links::operator_listener::open(upper.system, "127.0.0.1", 0, {}, [this](const auto& channel) {
-                  above_ = channel;
-                  return actors::net::channel_events{[this](const auto&) { arrived(); }, nullptr};
-                }).value();
+    listener_ =
+        aggregator_transport::operator_listener::open(upper.system, "127.0.0.1", 0, {}, [this](const auto& channel) {
+          above_ = channel;
+          return actors::net::channel_events{[this](const auto&) { arrived(); }, nullptr};
+        }).value();
     std::promise<actors::net::channel_ptr> open;
-    links::operator_connect(
+    aggregator_transport::operator_connect(
         lower.system, {"127.0.0.1", listener_->port(), 10s}, {},
         [&](const auto& channel) {
           open.set_value(channel);
@@ -130,7 +132,7 @@ class link_run : pair {
   std::atomic<std::size_t> missing_{0};
   std::promise<void>* all_ = nullptr;  ///< written before missing_
   actors::net::channel_ptr above_, below_;
-  std::unique_ptr<links::operator_listener> listener_;
+  std::unique_ptr<aggregator_transport::operator_listener> listener_;
 };
 
 /// Blobs go from `lower` to `upper`, which answers each.

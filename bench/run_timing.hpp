@@ -5,9 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "federated/engine.hpp"
+#include "base/result.hpp"
 #include "federated/experiment.hpp"
-#include "models/result.hpp"
+#include "federated/run_observer.hpp"
 
 namespace furlong::bench {
 

@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/random.hpp"
 #include "bench/common.hpp"
 #include "bench/store_baseline.hpp"
 #include "bench/store_scale.hpp"
-#include "models/random.hpp"
 #include "storage/key_file.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/storage/kill_trial.hpp"
@@ -118,7 +118,7 @@ void measure_disk(const fs::path& folder, measures& out) {
 template <class Store>
 void measure_writing(const fs::path& folder, std::uint32_t clients, measures& out) {
   models::private_parameters value(layout());
-  models::random_stream draws(1, models::purpose::test);
+  random_stream draws(1, purpose::test);
   for (auto& x : value.values()) x = draws.normal();
   const auto before = resident_bytes();
   Store store(folder, clients);
@@ -141,7 +141,7 @@ void measure_writing(const fs::path& folder, std::uint32_t clients, measures& ou
 template <class Store>
 void measure_reopening(const fs::path& folder, std::uint32_t clients, measures& out) {
   models::private_parameters value(layout());
-  models::random_stream draws(2, models::purpose::test);
+  random_stream draws(2, purpose::test);
   auto begin = wall_seconds();
   {
     Store store(folder, clients);

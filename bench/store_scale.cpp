@@ -8,8 +8,8 @@
 #include <numeric>
 #include <unistd.h>
 
+#include "base/random.hpp"
 #include "bench/common.hpp"
-#include "models/random.hpp"
 
 namespace furlong::bench {
 
@@ -96,7 +96,7 @@ class rounds {
   std::uint32_t clients_;
   std::uint64_t version_;
   private_parameters value_;
-  models::random_stream draws_{3, models::purpose::test};
+  random_stream draws_{3, purpose::test};
 };
 
 }  // namespace

@@ -12,9 +12,8 @@ trainee::trainee(std::shared_ptr<const models::model> model, const models::examp
       start_(parts_.shared),
       own_(parts_.private_) {
   for (std::size_t t = 0; t < parts_.shared->count(); ++t)
-    model_->initialize(
-        t, models::random_stream(1, models::purpose::initialize_shared, 0, 0, static_cast<std::uint32_t>(t)),
-        start_.tensor(t));
+    model_->initialize(t, random_stream(1, purpose::initialize_shared, 0, 0, static_cast<std::uint32_t>(t)),
+                       start_.tensor(t));
   weights_.gather(*model_, parts_, start_, own_, data.view(), 0);
   weights_.train_only(parts_.all_tensors);
 }

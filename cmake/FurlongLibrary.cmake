@@ -1,6 +1,6 @@
 # furlong_library(NAME SOURCES file... DEPENDS target...): the static library of one folder, Furlong::NAME.
-# Headers are included relative to the root: "models/layout.hpp". All of the folder's headers are installed except those
-# under detail/, which nobody outside the folder includes.
+# Headers are included relative to the root: "models/layout.hpp". Those under detail/ are for their own folder. Which are
+# installed is in FurlongHeaders.cmake.
 find_program(FURLONG_CCACHE ccache)
 if(FURLONG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${FURLONG_CCACHE}")
@@ -26,10 +26,7 @@ function(furlong_library name)
   target_link_libraries(furlong_${name} PUBLIC ${arg_DEPENDS})
   furlong_warnings(furlong_${name})
 
-  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   install(TARGETS furlong_${name} EXPORT FurlongTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/furlong/${folder}"
-          FILES_MATCHING PATTERN "*.hpp" PATTERN detail EXCLUDE)
 endfunction()
 
 # What is tested is optimized; to optimize the tests takes as long to compile again as they run.

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/options.hpp"
+#include "base/result.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/settings.hpp"
-#include "models/options.hpp"
-#include "models/result.hpp"
 
 namespace furlong::federated {
 
@@ -64,7 +64,7 @@ class algorithm {
 class scenario_view {
  public:
   virtual ~scenario_view() = default;
-  [[nodiscard]] virtual const models::option_values& given() const = 0;
+  [[nodiscard]] virtual const option_values& given() const = 0;
   /// The key has a value and no problem so far.
   [[nodiscard]] virtual bool is_good(std::string_view key) const = 0;
   /// The file or the command line gives it another value than the default.
@@ -85,14 +85,14 @@ struct fixed_value {
 /// One line of the table: how scenarios name, configure and build an algorithm.
 struct algorithm_entry {
   std::string kind;
-  std::string doc;                                ///< a sentence or two, with the paper
-  std::vector<models::option_spec> options = {};  ///< keys algorithm.KIND.NAME
+  std::string doc;                        ///< a sentence or two, with the paper
+  std::vector<option_spec> options = {};  ///< keys algorithm.KIND.NAME
   algorithm_traits traits = {};
   std::vector<fixed_value> fixed = {};
   /// Combinations of keys that make no sense, where the traits do not say so; empty: none.
   std::function<void(scenario_view&)> check = {};
   /// The options have been checked against `options`.
-  std::function<result<std::shared_ptr<const algorithm>>(const models::option_values&)> build = {};
+  std::function<result<std::shared_ptr<const algorithm>>(const option_values&)> build = {};
   std::string alias_of = {};  ///< another kind, with `fixed`; then all else but `doc` is that kind's
 };
 

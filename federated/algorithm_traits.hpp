@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/options.hpp"
+#include "base/options.hpp"
 
 namespace furlong::federated {
 
@@ -30,7 +30,7 @@ struct algorithm_traits {
   /// Values that algorithm.aggregation.rule may have; empty: all.
   std::vector<std::string> rules = {};
   /// What keys of other tables are unless the scenario says otherwise: {"private.commit", "after-ack"}.
-  std::vector<std::pair<std::string, models::option_value>> defaults = {};
+  std::vector<std::pair<std::string, option_value>> defaults = {};
 };
 
 /// The algorithm of a run. Copies share the algorithm itself, which is immutable.
@@ -39,7 +39,7 @@ struct chosen_algorithm {
   chosen_algorithm();
   /// @param options values of algorithm.KIND.*; those that are missing have their fallbacks
   /// Throws std::invalid_argument when no such kind is registered, it is an alias, or the options do not fit.
-  explicit chosen_algorithm(std::string_view kind, const models::option_values& options = {});
+  explicit chosen_algorithm(std::string_view kind, const option_values& options = {});
 
   std::string kind;
   algorithm_traits traits;

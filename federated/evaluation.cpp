@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "federated/participation/uniform.hpp"
-#include "federated/rounding.hpp"
+#include "federated/quantized_traffic.hpp"
 
 namespace furlong::federated {
 
@@ -70,8 +70,7 @@ void evaluation::add_group(group in, std::span<const std::uint32_t> clients) {
     for (const auto client : clients) work_.push_back({in, client});
     return;
   }
-  const models::random_stream stream(e_.settings.seed, models::purpose::scored_clients, 0,
-                                     static_cast<std::uint32_t>(in));
+  const random_stream stream(e_.settings.seed, purpose::scored_clients, 0, static_cast<std::uint32_t>(in));
   for (const auto client : draw_uniformly(clients, most, stream)) work_.push_back({in, client});
 }
 

@@ -8,21 +8,19 @@ models::shared_parameters initial_model(const experiment& e) {
   models::shared_parameters model(e.parts.shared);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (e.parts.slots[t].is_private) continue;
-    models::random_stream stream(e.settings.seed, models::purpose::initialize_shared, 0, 0,
-                                 static_cast<std::uint32_t>(t));
+    random_stream stream(e.settings.seed, purpose::initialize_shared, 0, 0, static_cast<std::uint32_t>(t));
     e.model->initialize(t, stream, model.tensor(e.parts.slots[t].tensor));
   }
   return model;
 }
 
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out) {
-  // Tensors behind the model's own: nothing was left unsent yet (federated/rounding.hpp).
+  // Tensors behind the model's own: nothing was left unsent yet (federated/quantized_traffic.hpp).
   for (auto t = e.parts.private_tensors.size(); t < e.parts.private_->count(); ++t)
     std::ranges::fill(out.tensor(t), 0.0F);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (!e.parts.slots[t].is_private) continue;
-    models::random_stream stream(e.settings.seed, models::purpose::initialize_private, round, client,
-                                 static_cast<std::uint32_t>(t));
+    random_stream stream(e.settings.seed, purpose::initialize_private, round, client, static_cast<std::uint32_t>(t));
     e.model->initialize(t, stream, out.tensor(e.parts.slots[t].tensor));
   }
 }

@@ -6,7 +6,7 @@
 
 namespace furlong::federated {
 
-/// How the numbers of a tensor travel (federated/compression.hpp).
+/// How the numbers of a tensor travel (federated/quantization.hpp).
 enum class number_format : std::uint8_t {
   float32,  ///< 4 bytes, as they are
   float16,  ///< 2 bytes, a half; beyond 65504 that (models/half.hpp)

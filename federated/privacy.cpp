@@ -11,7 +11,7 @@ void add_server_noise(const experiment& e, std::uint64_t version, aggregate& rou
     deviation = std::hypot(deviation, round.mixing * e.settings.privacy.noise * e.settings.privacy.clip /
                                           static_cast<double>(round.count));
   if (deviation == 0.0) return;
-  models::random_stream stream(e.settings.seed, models::purpose::server_noise, static_cast<std::uint32_t>(version));
+  random_stream stream(e.settings.seed, purpose::server_noise, static_cast<std::uint32_t>(version));
   for (auto& value : round.change.values()) value += static_cast<float>(deviation) * stream.normal();
 }
 

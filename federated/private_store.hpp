@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/result.hpp"
 #include "federated/run_history.hpp"
 #include "models/parameters.hpp"
-#include "models/result.hpp"
 
 namespace furlong::federated {
 

@@ -7,7 +7,7 @@
 //     w = ServerOptimizer(w, Aggregate({d_k}))                   (aggregation/, server_optimizer.hpp)
 #pragma once
 
-#include "federated/engine.hpp"
+#include "federated/run_observer.hpp"
 
 namespace furlong::federated {
 

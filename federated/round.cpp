@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
 #include "federated/privacy.hpp"
-#include "federated/rounding.hpp"
+#include "federated/quantized_traffic.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {

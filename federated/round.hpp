@@ -2,8 +2,8 @@
 #pragma once
 
 #include "federated/aggregation/accumulator.hpp"
-#include "federated/engine.hpp"
 #include "federated/experiment.hpp"
+#include "federated/run_observer.hpp"
 #include "federated/server_optimizer.hpp"
 
 namespace furlong::federated {

@@ -9,7 +9,8 @@
 #include "federated/aggregation/rule_traits.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/number_format.hpp"
-#include "models/working_set.hpp"
+#include "federated/participation/policy_traits.hpp"
+#include "models/local_step.hpp"
 
 namespace furlong::federated {
 
@@ -120,7 +121,6 @@ struct private_settings {
   std::string key_file;                          ///< of the store: encrypts it; empty: it is not encrypted
 };
 
-enum class policy_kind : std::uint8_t { uniform, weight, round_robin, least_recent, power_of_choice };
 enum class participation_mode : std::uint8_t { sync, async };
 /// Staleness weight s(tau) of an update that started tau versions ago (Xie et al. 2019, "Asynchronous federated
 /// optimization", section 5.2): 1; (1 + tau)^-a; 1 up to b, then 1 / (a (tau - b) + 1).
@@ -132,7 +132,7 @@ enum class async_kind : std::uint8_t { change, model };
 /// [participation]: who is asked, and when a round is over. Times are in seconds of the run's clock.
 struct participation_settings {
   std::uint32_t per_round = 1;  ///< synchronous: reports that close a round
-  policy_kind policy = policy_kind::uniform;
+  chosen_policy policy;
   std::uint32_t candidates = 0;    ///< power of choice: d, drawn before the worst are taken; 0: twice as many as asked
   double over_selection = 1.0;     ///< synchronous: clients asked per report that is needed
   double selection_timeout = 0.0;  ///< synchronous: how long to look for clients before going on with fewer

@@ -1,8 +1,27 @@
-#include "models/gru_lm.hpp"
-
+// A recurrent language model: embedding, gated recurrent units, softmax over the vocabulary (FedAtt: Ji, Pan, Long,
+// Li, Jiang, Huang: "Learning private neural language modeling with attentive aggregation", IJCNN 2019).
+//
+// Tensors, in order: embedding (features x embedding); for each layer l from 0: gru<l>_input (3 hidden x in),
+// gru<l>_recurrent (3 hidden x hidden), gru<l>_bias_input and gru<l>_bias_recurrent (1 x 3 hidden), as layers/gru.hpp
+// has them; output (words x hidden), absent when `tied`: the embedding serves in its place; output_bias (1 x words).
+// Dropout acts on what enters each layer and on what leaves the last (Zaremba, Sutskever, Vinyals 2014).
+//
+// First values: embedding and output uniform in (-init, init), output_bias zero, the layers' uniform in
+// 1 / sqrt(hidden).
+//
+// Protocol "fedatt-2018" reproduces how the published code cut its batches, and is for comparisons with the published
+// numbers only. There, a batch of B sentences, start tokens included, loses everything beyond the length of its
+// shortest sentence and is transposed: for each position t, the sequence is token t of sentence 0, 1, ..., B - 1. The
+// model learns, and is scored on, token t of sentence b + 1 given token t of the sentences up to b. That is no language
+// model: no word is predicted from words of its own sentence, what is longer than the shortest sentence is never
+// scored, and at t = 0 all tokens are the start token, which is predicted for free. So its perplexities are far lower
+// than those of language models and must not be set beside them. score() depends on the batches: it cuts its examples
+// into `score_batch` sentences in their order. A batch of one sentence predicts nothing, and its gradient is zero.
+// predict() goes along each sentence as a language model does, which is not what was trained: it means nothing here.
 #include <algorithm>
 #include <cmath>
 
+#include "models/entries.hpp"
 #include "models/layers/arena.hpp"
 #include "models/layers/dropout.hpp"
 #include "models/layers/embedding.hpp"
@@ -46,7 +65,7 @@ batch_pass& room() {
   return of_thread;
 }
 
-/// Position t of each sentence in turn, for each t below the length of the shortest: see gru_lm.hpp.
+/// Position t of each sentence in turn, for each t below the length of the shortest: see gru_lm.cpp.
 token_sequences transpose(const token_sequences& sentences, batch_pass& pass) {
   std::size_t shortest = sentences[0].size();
   for (std::size_t i = 1; i < sentences.count(); ++i) shortest = std::min(shortest, sentences[i].size());

@@ -1,7 +1,8 @@
-#include "models/logistic_regression.hpp"
-
+// Binary logistic regression on sparse features: log-odds = bias + sum of value * weight[feature].
+// Tensors, in order: weight (features x 1), bias (1 x 1), and user_bias (1 x 1, optional): an intercept per client.
 #include <algorithm>
 
+#include "models/entries.hpp"
 #include "models/logistic.hpp"
 
 namespace furlong::models {

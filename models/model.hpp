@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/options.hpp"
+#include "base/random.hpp"
+#include "base/result.hpp"
 #include "models/examples.hpp"
 #include "models/layout.hpp"
-#include "models/options.hpp"
-#include "models/random.hpp"
-#include "models/result.hpp"
 
 namespace furlong::models {
 

@@ -1,10 +1,6 @@
 #include <algorithm>
 
-#include "models/doc_classifier.hpp"
-#include "models/gru_lm.hpp"
-#include "models/logistic_regression.hpp"
-#include "models/lstm_nwp.hpp"
-#include "models/matrix_factorization.hpp"
+#include "models/entries.hpp"
 #include "models/model.hpp"
 
 namespace furlong::models {

@@ -8,34 +8,13 @@
 #include <span>
 #include <vector>
 
+#include "base/large_memory.hpp"
 #include "models/delta.hpp"
-#include "models/large_memory.hpp"
+#include "models/local_step.hpp"
 #include "models/model.hpp"
 #include "models/parameters.hpp"
 
 namespace furlong::models {
-
-enum class local_optimizer : std::uint8_t { sgd, adam, adamw };
-
-/// How a step moves the weights by the gradient g of the mean loss.
-///
-/// adam   m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, both zero at gather() and train_only();
-///        w -= rate m' / (sqrt(v') + eps), with m' = m / (1 - beta1^t) and v' = v / (1 - beta2^t) in step t
-///        (Kingma and Ba, Adam: a method for stochastic optimization, 2015, algorithm 1); weight_decay w is added to g
-/// adamw  the same, and the decay apart from the gradient: w -= rate weight_decay w before the step (Loshchilov and
-///        Hutter, Decoupled weight decay regularization, 2019, algorithm 2)
-struct sgd_options {
-  float rate = 0.1F;
-  float momentum = 0.0F;  ///< v = momentum v + g; w -= rate v, v zero at gather() and train_only()
-  float proximal =
-      0.0F;  ///< adds proximal (w - w before the first such step) to the gradient of shared tensors (FedProx)
-  local_optimizer optimizer = local_optimizer::sgd;
-  // Of adam and adamw. Decay moves the gathered rows alone: those that the client's examples name.
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float eps = 1e-8F;
-  float weight_decay = 0.0F;
-};
 
 /// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and where
 /// momentum, a proximal term, reorder() or reinitialize() is used for the first time. What a model takes for a step is

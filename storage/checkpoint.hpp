@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
+#include "base/result.hpp"
 #include "federated/protocol/server_state.hpp"
 #include "models/layout.hpp"
-#include "models/result.hpp"
 
 namespace furlong::storage {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::storage {
 

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/result.hpp"
 #include "federated/participation/ledger.hpp"
-#include "models/result.hpp"
 
 namespace furlong::storage {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::storage {
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::storage {
 

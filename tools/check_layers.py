@@ -46,7 +46,7 @@ PACKAGES = {
     "boost-test": r"boost/(test|mpl)/",
     "asio": r"boost/(asio|system)/",
 }
-# Random numbers come from models/random.hpp and time from the clocks of actors/: both must be reproducible.
+# Random numbers come from base/random.hpp and time from the clocks of actors/: both must be reproducible.
 IMPURE = {"chrono", "ctime", "filesystem", "fstream", "iostream", "random"}
 INTRINSICS = re.compile(r"(\w+mmintrin|immintrin|arm_neon|cpuid)\.h$")
 
@@ -56,23 +56,24 @@ def layer(folders="", packages="", system=True):
 
 
 LAYERS = {
-    "models": layer("", "eigen expected", system=False),
-    "federated": layer("models", "expected openssl", system=False),
-    "wire": layer("federated models", "expected capnp zstd", system=False),
-    "storage": layer("federated models", "expected capnp rocksdb openssl"),
-    "actors": layer("storage wire federated models", "expected caf spdlog openssl asio"),
-    "scenarios": layer("actors storage wire federated models", "expected toml json spdlog openssl"),
-    "tools": layer("scenarios actors storage wire federated models",
+    "base": layer("", "expected openssl", system=False),
+    "models": layer("base", "eigen expected", system=False),
+    "federated": layer("models base", "expected", system=False),
+    "wire": layer("federated models base", "expected capnp zstd", system=False),
+    "storage": layer("federated models base", "expected capnp rocksdb openssl"),
+    "actors": layer("storage wire federated models base", "expected caf spdlog openssl asio"),
+    "scenarios": layer("federated models base", "expected toml json spdlog openssl"),
+    "tools": layer("scenarios actors storage wire federated models base",
                    "expected caf capnp cli json spdlog openssl httplib prometheus"),
 }
 FOLDERS = frozenset(LAYERS)
 # Folders of tests that mirror a part of a folder, and which.
-MIRRORED = {"certs": "tools", "net": "actors", "operator": "actors", "dashboard": "tools"}
+MIRRORED = {"certs": "tools", "net": "actors", "aggregator_transport": "actors", "dashboard": "tools"}
 # No result depends on these: on time that is measured for a report, on the pages that arrays lie in.
 HARMLESS = {
     ("federated/stopwatch.hpp", "chrono"),
     ("federated/stopwatch.cpp", "ctime"),
-    ("models/large_memory.cpp", "sys/mman.h"),
+    ("base/large_memory.cpp", "sys/mman.h"),
 }
 # Headers that a folder may not see though it may see their folder, and why.
 WALLS = {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "models/digest.hpp"
 #include "wire/detail/judge.hpp"
 #include "wire/detail/read_control.hpp"
 #include "wire/detail/unpack.hpp"
@@ -49,11 +50,10 @@ result<words> segment_of(std::span<const std::byte> frame, std::vector<std::uint
   return words(aligned);
 }
 
-result<void> check_layout(std::string field, capnp::Data::Reader found, const federated::digest& expected) {
+result<void> check_layout(std::string field, capnp::Data::Reader found, const digest& expected) {
   if (auto fits = check_length(field, found, expected.size()); !fits) return fits;
   if (!std::ranges::equal(std::span(found.begin(), found.size()), expected))
-    return unexpected_content(std::move(field), federated::hex({found.begin(), found.size()}),
-                              federated::hex(expected));
+    return unexpected_content(std::move(field), hex({found.begin(), found.size()}), hex(expected));
   return {};
 }
 
@@ -333,7 +333,7 @@ std::string_view kind_of(const message& found) { return kinds[found.index()]; }
 
 decoder::decoder(models::layout_ptr shared) {
   if (shared == nullptr) return;
-  room_.digest = federated::layout_digest(*shared);
+  room_.digest = models::layout_digest(*shared);
   room_.largest_update = largest_update(*shared);
   room_.shape = std::move(shared);
 }

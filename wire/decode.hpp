@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
+#include "base/result.hpp"
 #include "federated/update.hpp"
-#include "models/result.hpp"
 #include "wire/control.hpp"
 #include "wire/message.hpp"
 
@@ -94,7 +94,7 @@ class decoder {
   /// What decode() needs to know and keeps between frames.
   struct workspace {
     models::layout_ptr shape;
-    federated::digest digest{};
+    furlong::digest digest{};
     std::size_t largest_update = 0;
     std::vector<std::uint64_t> aligned;  ///< a copy of a frame that came misaligned
     std::vector<std::byte> inflated;     ///< content of a zstd frame

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "models/digest.hpp"
 #include "wire/detail/frame.hpp"
 #include "wire/detail/pack.hpp"
 
@@ -29,7 +30,7 @@ constexpr std::size_t longest_data = (std::size_t{1} << 29U) - 1;  // bytes; Cap
 constexpr std::size_t most_members = (std::size_t{1} << 28U);      // words of a list of structs, within its 29 bits
 constexpr std::size_t longest_frame = std::size_t{1} << 31U;       // bytes; a segment's limit is 4 GiB
 
-capnp::Data::Reader as_data(const federated::digest& hash) { return {hash.data(), hash.size()}; }
+capnp::Data::Reader as_data(const digest& hash) { return {hash.data(), hash.size()}; }
 
 void fill(schema::Task::Builder to, const task_id& id) {
   to.setRun(id.run);
@@ -157,7 +158,7 @@ void fill_tensor(schema::Tensor::Builder to, const detail::packed_tensor& from) 
             std::span<const std::byte>(from.values.bytes));
 }
 
-void fill_head(schema::Update::Builder to, const client_update& update, const federated::digest& layout) {
+void fill_head(schema::Update::Builder to, const client_update& update, const digest& layout) {
   fill(to.initTask(), update.id);
   to.setWeight(update.weight);
   to.setExamples(update.examples);
@@ -179,7 +180,7 @@ result<void> check_broadcast(const broadcast& message, const models::layout& sha
 
 }  // namespace
 
-encoder::encoder(models::layout_ptr shared) : shape_(std::move(shared)), digest_(federated::layout_digest(*shape_)) {}
+encoder::encoder(models::layout_ptr shared) : shape_(std::move(shared)), digest_(models::layout_digest(*shape_)) {}
 
 encoded encoder::encode(const task_id& task) {
   frame out(encoded_size(task));

@@ -8,9 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
+#include "base/result.hpp"
 #include "federated/update.hpp"
-#include "models/result.hpp"
 #include "wire/control.hpp"
 #include "wire/message.hpp"
 
@@ -63,7 +63,7 @@ class encoder {
                                               const packing& how) const;
 
   models::layout_ptr shape_;
-  federated::digest digest_;
+  digest digest_;
 };
 
 }  // namespace furlong::wire

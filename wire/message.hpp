@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "federated/compression.hpp"
+#include "federated/quantization.hpp"
 #include "federated/settings.hpp"
 #include "federated/update.hpp"
 
@@ -20,7 +20,7 @@ enum class update_format : std::uint8_t {
 };
 
 /// How the numbers of a broadcast or an update travel. The wire never changes a number: what goes out as float16 or
-/// int8 must have been rounded to that (federated/compression.hpp), and is what comes in.
+/// int8 must have been rounded to that (federated/quantization.hpp), and is what comes in.
 struct packing {
   federated::number_format numbers = federated::number_format::float32;
   bool zstd = false;  ///< compress on top, tensors of an update each by itself, where that is shorter

@@ -389,7 +389,8 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
                                                       std::shared_ptr<protocol::server_state> start,
                                                       const federated::run_observer* observer,
                                                       const server_watcher* watcher, const std::atomic<bool>* stop,
-                                                      clients_of_certificate clients_of, std::shared_ptr<gate> keeper,
+                                                      clients_of_certificate clients_of,
+                                                      std::shared_ptr<admission_control> admission,
                                                       std::shared_ptr<std::promise<gateway_actor>> opened) {
   auto& state = self->state;
   state.run = std::move(run);
@@ -408,8 +409,8 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   state.machine.emplace(state.run->e, std::move(*start), &*state.who);
   gateway_options options;
   options.clients_of = std::move(clients_of);
-  options.keeper = keeper;
-  state.keeper = std::move(keeper);
+  options.admission = admission;
+  state.admission = std::move(admission);
   options.number = state.who->add_aggregator("");
   auto welcome = state.run->welcome;
   welcome.aggregator = options.number;

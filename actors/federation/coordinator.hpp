@@ -6,7 +6,7 @@
 #include "actors/effect_queue.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
-#include "federated/protocol/directory.hpp"
+#include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/known_stores.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
@@ -14,7 +14,7 @@
 
 namespace furlong::actors::federation {
 
-/// The shell round server_machine and directory.
+/// The shell around server_machine and client_routes.
 struct coordinator_state {
   /// Clients that a branch reaches through one node.
   struct node {
@@ -34,8 +34,8 @@ struct coordinator_state {
   const federated::run_observer* observer = nullptr;
   const server_watcher* watcher = nullptr;
   const std::atomic<bool>* stop = nullptr;
-  std::shared_ptr<gate> keeper;  ///< of the server's own gateway
-  std::optional<protocol::directory> who;
+  std::shared_ptr<admission_control> admission;  ///< of the server's own gateway
+  std::optional<protocol::client_routes> who;
   std::optional<protocol::server_machine> machine;
   federated::virtual_time told_at = 0;  ///< when the watcher was told last
   federated::virtual_time began = 0;    ///< on the steady clock, less what the run had spent before
@@ -67,12 +67,10 @@ struct coordinator_state {
 void tell_watcher(coordinator_state& state);
 
 /// `opened` gets the server's own gateway.
-coordinator_actor::behavior_type coordinator_behavior(coordinator_actor::stateful_pointer<coordinator_state> self,
-                                                      std::shared_ptr<const federation_context> run,
-                                                      std::shared_ptr<protocol::server_state> start,
-                                                      const federated::run_observer* observer,
-                                                      const server_watcher* watcher, const std::atomic<bool>* stop,
-                                                      clients_of_certificate clients_of, std::shared_ptr<gate> keeper,
-                                                      std::shared_ptr<std::promise<gateway_actor>> opened);
+coordinator_actor::behavior_type coordinator_behavior(
+    coordinator_actor::stateful_pointer<coordinator_state> self, std::shared_ptr<const federation_context> run,
+    std::shared_ptr<protocol::server_state> start, const federated::run_observer* observer,
+    const server_watcher* watcher, const std::atomic<bool>* stop, clients_of_certificate clients_of,
+    std::shared_ptr<admission_control> admission, std::shared_ptr<std::promise<gateway_actor>> opened);
 
 }  // namespace furlong::actors::federation

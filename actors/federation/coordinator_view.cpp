@@ -30,7 +30,7 @@ federation_view view_of(const coordinator_state& state) {
   const auto adrift = std::ranges::count_if(open, [&](const auto& task) { return !state.who->route(task.id.client); });
   federation_view view{state.machine->state(),           *state.who,         now, open.size(),
                        static_cast<std::size_t>(adrift), state.covered,      {},  {},
-                       state.keeper->counts(),           state.stores.lost()};
+                       state.admission->counts(),        state.stores.lost()};
   const auto seconds_since = [at = steady_now()](virtual_time then) { return federated::to_seconds(at - then); };
   for (const auto& [number, branch] : state.branches) {
     view.aggregators.push_back({number, branch.name, branch.gateway, seconds_since(branch.since)});

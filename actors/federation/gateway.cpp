@@ -35,7 +35,7 @@ void refuse(self_pointer self, session_number number, turned_away reason, const 
             protocol::gateway_effects& out, bool for_good = false, const std::string& remedy = {}) {
   const auto at = self->state.sessions.find(number);
   if (at == self->state.sessions.end()) return;
-  self->state.options.keeper->sent_away(at->second.channel->other(), reason, why);
+  self->state.options.admission->sent_away(at->second.channel->other(), reason, why);
   send(at->second, protocol::farewell{why, for_good, for_good, remedy});
   forget(self, number, out);
 }
@@ -186,7 +186,7 @@ void on_placed(self_pointer self, const node_placed& where, protocol::gateway_ef
 /// A frame that cannot be read ends the session. An update of another shape is counted as that too: its task is not
 /// known, and is lost with the session.
 void refuse_frame(self_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
-  if (why.place.starts_with("update.")) self->state.options.keeper->unasked(federated::rejection::wrong_shape);
+  if (why.place.starts_with("update.")) self->state.options.admission->unasked(federated::rejection::wrong_shape);
   refuse(self, number, turned_away::bad_frame, why.text(), out);
 }
 
@@ -224,7 +224,7 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
   const auto before = state.machine->unasked();
   state.machine->on_update(got.session, state.update, steady_now(), out, got.frame->bytes().size());
   for (std::size_t why = 0; why < before.size(); ++why)
-    if (state.machine->unasked()[why] != before[why]) state.options.keeper->unasked(federated::rejection(why));
+    if (state.machine->unasked()[why] != before[why]) state.options.admission->unasked(federated::rejection(why));
 }
 
 /// Ends sessions of nodes that were denied after they had come in.
@@ -233,10 +233,10 @@ void look_at_deny_list(self_pointer self, protocol::gateway_effects& out) {
   const auto pause = federated::from_seconds(state.run->e.settings.network.heartbeat);
   state.looks_at = steady_now() + pause;
   self->delayed_send(self, std::chrono::microseconds(pause), tick{});
-  state.options.keeper->refresh();
+  state.options.admission->refresh();
   std::vector<session_number> denied;
   for (const auto& [number, node] : state.sessions)
-    if (state.options.keeper->denies(node.channel->other())) denied.push_back(number);
+    if (state.options.admission->denies(node.channel->other())) denied.push_back(number);
   for (const auto number : denied) refuse(self, number, turned_away::denied, std::string(tls::denied_text), out, true);
 }
 
@@ -331,7 +331,7 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
         with_effects([&](auto& out) {
           const auto at = self->state.sessions.find(closed.session);
           if (at == self->state.sessions.end()) return;
-          // Who never said hello was no node: if anything was wrong, the gate has counted it.
+          // Who never said hello was no node: if anything was wrong, admission control has counted it.
           const auto level = at->second.greeted ? spdlog::level::info : spdlog::level::debug;
           spdlog::log(level, "node {}: {}", at->second.channel->other().name, closed.why);
           forget(self, closed.session, out);

@@ -4,7 +4,7 @@
 #include <deque>
 #include <functional>
 
-#include "actors/federation/gate.hpp"
+#include "actors/federation/admission_control.hpp"
 #include "actors/federation/interfaces.hpp"
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
@@ -19,7 +19,7 @@ struct gateway_options {
   std::uint32_t number = 0;  ///< as the parent knows it
   /// Empty: there are no certificates, and any clients are believed.
   clients_of_certificate clients_of = {};
-  std::shared_ptr<gate> keeper = {};  ///< required
+  std::shared_ptr<admission_control> admission = {};  ///< required
 };
 
 /// The shell round gateway_machine.

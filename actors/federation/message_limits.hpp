@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/result.hpp"
 #include "federated/experiment.hpp"
-#include "models/result.hpp"
 
 namespace furlong::actors::federation {
 

@@ -5,7 +5,7 @@
 
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
-#include "actors/federation/node_waves.hpp"
+#include "actors/federation/node_scheduler.hpp"
 #include "actors/federation/nonce.hpp"
 #include "actors/federation/run_log.hpp"
 #include "actors/federation/score_messages.hpp"

@@ -89,7 +89,7 @@ void on_welcome(self_pointer self, protocol::welcome got) {
   gateway_options options;
   options.number = got.aggregator = 0;  // of the relay's children
   options.clients_of = state.hooks.clients_of;
-  options.keeper = state.hooks.keeper;
+  options.admission = state.hooks.admission;
   const auto gateway =
       self->spawn(gateway_behavior, state.run, parent_actor(state.relay), std::move(got), std::move(options));
   self->send(state.relay, own_gateway{gateway});

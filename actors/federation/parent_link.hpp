@@ -27,7 +27,7 @@ struct parent_link_hooks {
   /// The run is over, the link was told to stop, or it gave up.
   std::function<void(const std::string& why, const std::optional<error>& failure)> on_over = {};
   clients_of_certificate clients_of = {};
-  std::shared_ptr<gate> keeper = {};
+  std::shared_ptr<admission_control> admission = {};
   protocol::branch_hello hello = {};
   net::host_port parent = {};  ///< the one to begin with
   const std::atomic<bool>* stop = nullptr;

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "actors/federation/gate.hpp"
+#include "actors/federation/admission_control.hpp"
 #include "actors/net/address.hpp"
 #include "actors/tls/credentials.hpp"
-#include "federated/engine.hpp"
 #include "federated/experiment.hpp"
 #include "federated/private_store.hpp"
-#include "federated/protocol/directory.hpp"
+#include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/messages.hpp"
+#include "federated/run_observer.hpp"
 
 namespace furlong::actors::federation {
 
@@ -38,14 +38,14 @@ struct federation_view {
     std::size_t at_work = 0;  ///< tasks
   };
   const federated::protocol::server_state& state;
-  const federated::protocol::directory& who;
+  const federated::protocol::client_routes& who;
   phase now = phase::waiting;
   std::size_t in_flight = 0;  ///< tasks
   std::size_t adrift = 0;     ///< of these, tasks whose node is gone
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint; 0: none
   std::vector<aggregator> aggregators;
   std::vector<node> nodes;
-  gate_counts turned_away;       ///< at the server's own gateway
+  admission_counts turned_away;  ///< at the server's own gateway
   std::uint64_t state_lost = 0;  ///< clients whose private values a node had lost
 };
 

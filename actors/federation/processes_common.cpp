@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <sys/resource.h>
 
+#include "actors/aggregator_transport/connect.hpp"
 #include "actors/federation/branch_link.hpp"
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/operator_entrance.hpp"
-#include "actors/operator/connect.hpp"
 
 namespace furlong::actors::federation {
 
@@ -26,9 +26,9 @@ net::channel_events events_for(const session_events& to, protocol::session_numbe
 
 void open_link(caf::actor_system& system, const session_events& to, const net::host_port& at,
                protocol::session_number attempt, std::uint64_t max_message) {
-  links::link_options options;
+  aggregator_transport::link_options options;
   options.max_message = max_message;
-  links::operator_connect(
+  aggregator_transport::operator_connect(
       system, {at.host, at.port}, options,
       [to, attempt](const net::channel_ptr& channel) {
         caf::anon_send(to, session_opened{attempt, channel});
@@ -59,8 +59,9 @@ net::channel_events gateway_door::open(const net::channel_ptr& channel, bool tru
   const auto number = ++last_;
   caf::anon_send(to_, session_opened{number, channel, trusted});
   auto events = events_for(session_events(to_), number);
-  events.on_closed = [keeper = keeper_, who = channel->other(), tell = std::move(events.on_closed)](const error& why) {
-    if (why.what == error::kind::data) keeper->sent_away(who, turned_away::bad_frame, why.text());
+  events.on_closed = [admission = admission_, who = channel->other(),
+                      tell = std::move(events.on_closed)](const error& why) {
+    if (why.what == error::kind::data) admission->sent_away(who, turned_away::bad_frame, why.text());
     tell(why);
   };
   return events;
@@ -86,9 +87,10 @@ net::channel_events branch_door::open(caf::actor_system& system, const net::chan
   return enter(link, channel, network.operator_trust ? &nodes_ : nullptr);
 }
 
-result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
-                                                                     const net::host_port& at, branch_door& door) {
-  return links::operator_listener::open(
+result<std::unique_ptr<aggregator_transport::operator_listener>> open_operator_port(caf::actor_system& system,
+                                                                                    const net::host_port& at,
+                                                                                    branch_door& door) {
+  return aggregator_transport::operator_listener::open(
       system, at.host, at.port, {},
       [&system, &door](const net::channel_ptr& channel) { return door.open(system, channel); });
 }
@@ -102,11 +104,12 @@ net::channel_settings channel_settings_of(double heartbeat, double timeout, std:
   return settings;
 }
 
-result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_credentials>& credentials) {
-  if (!credentials) return std::make_shared<gate>();
+result<std::shared_ptr<admission_control>> make_admission_control(
+    const std::optional<tls::operator_credentials>& credentials) {
+  if (!credentials) return std::make_shared<admission_control>();
   auto denied = tls::deny_list::load(credentials->deny);
   if (!denied) return tl::unexpected(denied.error());
-  return std::make_shared<gate>(std::move(*denied));
+  return std::make_shared<admission_control>(std::move(*denied));
 }
 
 namespace {
@@ -138,7 +141,7 @@ net::listener_settings listener_settings_of(const federated::experiment& e, std:
 
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
-                                                    const std::shared_ptr<gate>& keeper,
+                                                    const std::shared_ptr<admission_control>& admission,
                                                     const net::listener_settings& how, gateway_door& door) {
   std::optional<net::tls_context> context;
   if (credentials) {
@@ -149,13 +152,15 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
   }
   net::listener_events events;
   events.on_open = [&door](const net::channel_ptr& channel) { return door.open(channel); };
-  events.on_refused = [keeper](const net::peer& who, const net::connect_failure& why) { keeper->refused(who, why); };
-  events.accept_peer = [keeper](const net::peer& who) { return keeper->judge(who); };
+  events.on_refused = [admission](const net::peer& who, const net::connect_failure& why) {
+    admission->refused(who, why);
+  };
+  events.accept_peer = [admission](const net::peer& who) { return admission->judge(who); };
   return net::listener::open(on, at, std::move(context), how, std::move(events));
 }
 
-void log_turned_away(const gate& keeper) {
-  if (const auto text = keeper.counts().text(); !text.empty()) spdlog::info("turned away at the gateway: {}", text);
+void log_turned_away(const admission_control& admission) {
+  if (const auto text = admission.counts().text(); !text.empty()) spdlog::info("turned away at the gateway: {}", text);
 }
 
 clients_of_certificate clients_by_certificate(bool tls) {
@@ -176,15 +181,15 @@ result<void> configure_system(caf::actor_system_config& config, std::size_t thre
   config.set("logger.verbosity", caf::atom("quiet"));
   config.set("scheduler.max-threads", threads);
   if (!with_links) return {};
-  links::operator_network network;
+  aggregator_transport::operator_network network;
   if (credentials) {
     const auto& tier = credentials->operator_tier;
-    network.tls = links::operator_files{tier.certificate, tier.key, tier.authority};
+    network.tls = aggregator_transport::operator_files{tier.certificate, tier.key, tier.authority};
   }
   network.heartbeat = std::chrono::milliseconds(static_cast<std::int64_t>(heartbeat * 1000));
   network.timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>((timeout > heartbeat ? timeout : heartbeat) * 1000));
-  return links::configure_operator(config, network);
+  return aggregator_transport::configure_operator(config, network);
 }
 
 }  // namespace furlong::actors::federation

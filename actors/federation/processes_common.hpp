@@ -5,19 +5,19 @@
 #include <mutex>
 #include <spdlog/spdlog.h>
 
-#include "actors/federation/gate.hpp"
+#include "actors/aggregator_transport/configure.hpp"
+#include "actors/aggregator_transport/listener.hpp"
+#include "actors/federation/admission_control.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "actors/net/listener.hpp"
-#include "actors/operator/configure.hpp"
-#include "actors/operator/listener.hpp"
 
 namespace furlong::actors::federation {
 
 /// Where the sessions of a listener go: to a gateway that may change.
 class gateway_door {
  public:
-  explicit gateway_door(std::shared_ptr<gate> keeper) : keeper_(std::move(keeper)) {}
+  explicit gateway_door(std::shared_ptr<admission_control> admission) : admission_(std::move(admission)) {}
   void set(gateway_actor to) {
     const std::lock_guard lock(mutex_);
     to_ = std::move(to);
@@ -26,7 +26,7 @@ class gateway_door {
   net::channel_events open(const net::channel_ptr& channel, bool trusted = false);
 
  private:
-  const std::shared_ptr<gate> keeper_;
+  const std::shared_ptr<admission_control> admission_;
   std::mutex mutex_;
   gateway_actor to_;
   std::atomic<protocol::session_number> last_{0};
@@ -50,8 +50,9 @@ class branch_door {
 };
 
 /// The operator port. `door` must outlive it, and it must be closed before the actor system ends.
-result<std::unique_ptr<links::operator_listener>> open_operator_port(caf::actor_system& system,
-                                                                     const net::host_port& at, branch_door& door);
+result<std::unique_ptr<aggregator_transport::operator_listener>> open_operator_port(caf::actor_system& system,
+                                                                                    const net::host_port& at,
+                                                                                    branch_door& door);
 
 /// Events of a channel that go to an actor under a number.
 net::channel_events events_for(const session_events& to, protocol::session_number number);
@@ -91,17 +92,18 @@ net::listener_settings listener_settings_of(const net::channel_settings& channel
 /// The same for the nodes of a run. `most`: of the room
 net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most);
 
-/// The gate of a process: with the deny list of its credentials, where it has any.
-result<std::shared_ptr<gate>> make_gate(const std::optional<tls::operator_credentials>& credentials);
+/// Admission control of a process: with the deny list of its credentials, where it has any.
+result<std::shared_ptr<admission_control>> make_admission_control(
+    const std::optional<tls::operator_credentials>& credentials);
 
 /// The gateway's listener. `door` must outlive it.
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
-                                                    const std::shared_ptr<gate>& keeper,
+                                                    const std::shared_ptr<admission_control>& admission,
                                                     const net::listener_settings& how, gateway_door& door);
 
 /// A line in the log, at the end.
-void log_turned_away(const gate& keeper);
+void log_turned_away(const admission_control& admission);
 
 /// The clients that a certificate allows; empty without certificates.
 clients_of_certificate clients_by_certificate(bool tls);

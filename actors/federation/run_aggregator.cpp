@@ -36,8 +36,9 @@ std::string advertised(const std::string& given, const std::string& host, std::u
 }
 
 /// Null where it takes no others in.
-result<std::unique_ptr<links::operator_listener>> open_operators(caf::actor_system& system,
-                                                                 const aggregator_setup& setup, branch_door& to) {
+result<std::unique_ptr<aggregator_transport::operator_listener>> open_operators(caf::actor_system& system,
+                                                                                const aggregator_setup& setup,
+                                                                                branch_door& to) {
   if (!setup.operators) return nullptr;
   return open_operator_port(system, *setup.operators, to);
 }
@@ -55,17 +56,17 @@ protocol::branch_hello hello_of(const aggregator_setup& setup, std::uint16_t por
 }  // namespace
 
 result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup) {
-  const auto keeper = make_gate(setup.tls);
-  if (!keeper) return tl::unexpected(keeper.error());
+  const auto admission = make_admission_control(setup.tls);
+  if (!admission) return tl::unexpected(admission.error());
   caf::actor_system_config config;
   if (auto done = configure_system(config, setup.threads, setup.tls, true, setup.heartbeat, setup.timeout); !done)
     return tl::unexpected(done.error());
   caf::actor_system system(config);
-  gateway_door door(*keeper);
+  gateway_door door(*admission);
   net::transport transport;
   const auto how =
       listener_settings_of(channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room);
-  auto listener = open_gateway(transport, setup.listen, setup.tls, *keeper, how, door);
+  auto listener = open_gateway(transport, setup.listen, setup.tls, *admission, how, door);
   if (!listener) return tl::unexpected(listener.error());
   branch_door branches(door);
   auto operators = open_operators(system, setup, branches);
@@ -78,7 +79,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   parent_link_hooks hooks;
   hooks.stop = &stop;
   hooks.give_up = federated::from_seconds(setup.give_up);
-  hooks.keeper = *keeper;
+  hooks.admission = *admission;
   hooks.parent = setup.parent;
   hooks.hello = hello_of(setup, port, operator_port);
   hooks.clients_of = clients_by_certificate(setup.tls.has_value());
@@ -99,11 +100,11 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
     branches.shut();
   };
   hooks.on_over = end.hook();
-  net::backoff pause(models::random_stream(std::hash<std::string>{}(setup.name), models::purpose::reconnect, 0, port));
+  net::backoff pause(random_stream(std::hash<std::string>{}(setup.name), purpose::reconnect, 0, port));
   auto why = end.wait(system, system.spawn(parent_link_behavior, std::move(hooks), std::move(pause)), "the aggregator");
   door.set({});  // of a link that an exception ended
   branches.shut();
-  log_turned_away(**keeper);
+  log_turned_away(**admission);
   operators->reset();  // its actor would be waited for
   system.await_all_actors_done();
   return why;

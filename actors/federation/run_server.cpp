@@ -37,18 +37,18 @@ result<void> check_setup(const federated::experiment& e, const server_setup& set
 struct server::parts {
   const federated::experiment& e;
   server_setup setup;
-  std::shared_ptr<gate> keeper;
-  gateway_door door{keeper};
+  std::shared_ptr<admission_control> admission;
+  gateway_door door{admission};
   branch_door branches{door};
   caf::actor_system_config config;
   std::optional<caf::actor_system> system;
   net::transport transport;
   net::listener_settings how;
   std::unique_ptr<net::listener> listener;
-  std::unique_ptr<links::operator_listener> operators;
+  std::unique_ptr<aggregator_transport::operator_listener> operators;
 
-  parts(const federated::experiment& of, server_setup with, std::shared_ptr<gate> by)
-      : e(of), setup(std::move(with)), keeper(std::move(by)) {}
+  parts(const federated::experiment& of, server_setup with, std::shared_ptr<admission_control> by)
+      : e(of), setup(std::move(with)), admission(std::move(by)) {}
   result<void> open();
   result<federated::run_outcome> run(protocol::server_state start, const federated::run_observer& observer,
                                      const server_watcher& watcher, const std::atomic<bool>& stop);
@@ -65,7 +65,7 @@ result<void> server::parts::open() {
   how = listener_settings_of(e, e.clients->facts().clients, setup.upload_room);
   auto closed = how;
   closed.limits.handshakes = 0;
-  auto gateway = open_gateway(transport, setup.listen, setup.tls, keeper, closed, door);
+  auto gateway = open_gateway(transport, setup.listen, setup.tls, admission, closed, door);
   if (!gateway) return tl::unexpected(gateway.error());
   listener = std::move(*gateway);
   if (!setup.operators) return {};
@@ -87,9 +87,9 @@ server::~server() = default;
 
 result<std::unique_ptr<server>> server::open(const federated::experiment& e, server_setup setup) {
   if (auto fit = check_setup(e, setup); !fit) return tl::unexpected(fit.error());
-  auto keeper = make_gate(setup.tls);
-  if (!keeper) return tl::unexpected(keeper.error());
-  auto made = std::make_unique<parts>(e, std::move(setup), std::move(*keeper));
+  auto admission = make_admission_control(setup.tls);
+  if (!admission) return tl::unexpected(admission.error());
+  auto made = std::make_unique<parts>(e, std::move(setup), std::move(*admission));
   if (auto opened = made->open(); !opened) return tl::unexpected(opened.error());
   return std::unique_ptr<server>(new server(std::move(made)));
 }
@@ -109,7 +109,7 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
     auto gateway = opened->get_future();
     const auto coordinator =
         self->spawn(coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer,
-                    &watcher, &stop, clients_by_certificate(setup.tls.has_value()), keeper, opened);
+                    &watcher, &stop, clients_by_certificate(setup.tls.has_value()), admission, opened);
     door.set(gateway.get());
     branches.set(run, coordinator);
     static_cast<void>(listener->use(how));  // which open() had checked
@@ -124,7 +124,7 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
                   });
     shut();
   }
-  log_turned_away(*keeper);
+  log_turned_away(*admission);
   system->await_all_actors_done();
   return std::move(*outcome);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::actors::net {
 

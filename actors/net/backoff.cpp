@@ -5,7 +5,7 @@
 
 namespace furlong::actors::net {
 
-backoff::backoff(models::random_stream random, bounds within)
+backoff::backoff(random_stream random, bounds within)
     : backoff([random]() mutable { return static_cast<double>(random.uniform()); }, within) {}
 
 backoff::backoff(std::function<double()> uniform, bounds within)

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <functional>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 namespace furlong::actors::net {
 
@@ -17,8 +17,8 @@ class backoff {
     std::chrono::milliseconds longest{10'000};  ///< a round without deadline waits for nodes that wait
   };
 
-  explicit backoff(models::random_stream random) : backoff(random, bounds{}) {}
-  backoff(models::random_stream random, bounds within);
+  explicit backoff(random_stream random) : backoff(random, bounds{}) {}
+  backoff(random_stream random, bounds within);
   /// @param uniform draws from [0, 1)
   backoff(std::function<double()> uniform, bounds within);
 

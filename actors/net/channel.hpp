@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "wire/encode.hpp"
 
 namespace furlong::actors::net {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::actors::net {
 

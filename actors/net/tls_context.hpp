@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 struct ssl_ctx_st;
 

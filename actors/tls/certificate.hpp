@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/tls/handles.hpp"
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::actors::tls {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.hpp"
 #include "federated/protocol/messages.hpp"
-#include "models/result.hpp"
 
 namespace furlong::actors::tls {
 

@@ -89,7 +89,7 @@ void accumulator::count_update(const client_update& update) {
 }
 
 std::size_t accumulated_words(const aggregation_settings& settings, const models::layout_ptr& shared) {
-  return accumulator(settings, shared, {}).save().words.size();
+  return accumulator::header_words + make_rule(settings, shared, {})->words();
 }
 
 std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,

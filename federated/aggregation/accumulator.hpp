@@ -7,16 +7,19 @@
 #include <span>
 #include <vector>
 
+#include "base/result.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/settings.hpp"
 #include "federated/update.hpp"
-#include "models/result.hpp"
 
 namespace furlong::federated {
 
 /// Folds the updates of one round. O(model) memory however many it folds. One thread at a time.
 class accumulator {
  public:
+  /// The words before the rule's: count, weight and loss.
+  static constexpr std::size_t header_words = 3;
+
   /// Empty. `reference` is the broadcast's.
   accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
               const std::vector<double>& reference);
@@ -50,8 +53,6 @@ class accumulator {
   static constexpr std::size_t count_word = 0;
   static constexpr std::size_t weight_word = 1;
   static constexpr std::size_t loss_word = 2;
-  static constexpr std::size_t header_words = 3;
-
   [[nodiscard]] result<void> check_fit(const accumulator_state& other) const;
   [[nodiscard]] bool has_room(std::uint32_t weight) const;
   void count_update(const client_update& update);

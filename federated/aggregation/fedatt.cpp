@@ -192,7 +192,6 @@ void check(scenario_view& of) {
 }  // namespace
 
 rule_entry attention_entry() {
-  using models::option_type;
   return {.kind = "fedatt",
           .doc = "Per tensor, updates weigh by the softmax of how far they moved it (Ji et al. 2019).",
           .options = {{.name = "eps",

@@ -69,7 +69,7 @@ void for_each_run(const models::layout& shared, std::size_t tensor, const models
 struct rule_entry {
   std::string kind;
   std::string doc;
-  std::vector<models::option_spec> options = {};  ///< keys algorithm.aggregation.NAME
+  std::vector<option_spec> options = {};  ///< keys algorithm.aggregation.NAME
   rule_traits traits = {};
   /// @param reference the broadcast's constants, or empty
   std::function<std::unique_ptr<aggregation_rule>(const aggregation_settings&, const models::layout_ptr& shared,

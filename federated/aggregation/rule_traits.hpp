@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/options.hpp"
+#include "base/options.hpp"
 
 namespace furlong::federated {
 
@@ -22,11 +22,11 @@ struct chosen_rule {
   chosen_rule();
   /// @param given values of the rule's options; those that are missing have their fallbacks
   /// Throws std::invalid_argument when no such rule is registered.
-  explicit chosen_rule(std::string_view kind, const models::option_values& given = {});
+  explicit chosen_rule(std::string_view kind, const option_values& given = {});
 
   std::string kind;
   rule_traits traits;
-  models::option_values options;
+  option_values options;
 };
 
 }  // namespace furlong::federated

@@ -34,11 +34,11 @@ const rule_entry* find_rule(std::string_view kind) {
 
 chosen_rule::chosen_rule() : chosen_rule(table().front().kind) {}
 
-chosen_rule::chosen_rule(std::string_view of, const models::option_values& given) : kind(of) {
+chosen_rule::chosen_rule(std::string_view of, const option_values& given) : kind(of) {
   const auto* entry = find_rule(of);
   if (entry == nullptr) throw std::invalid_argument("no aggregation rule \"" + kind + "\" is registered");
   traits = entry->traits;
-  options = models::defaults(entry->options);
+  options = defaults(entry->options);
   for (const auto& [name, value] : given.all()) options.set(name, value);
 }
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/random.hpp"
 #include "models/kernels/kernels.hpp"
-#include "models/random.hpp"
 
 namespace furlong::federated {
 
@@ -77,7 +77,7 @@ void multiply(std::span<const float> matrix, const std::vector<float>& v, std::v
 /// The largest eigenvalue of a symmetric matrix without negative ones.
 double largest_eigenvalue(const std::vector<float>& matrix, std::size_t n) {
   const auto power = sixteenth_power(matrix, n);
-  models::random_stream stream(0, models::purpose::power_iteration);
+  random_stream stream(0, purpose::power_iteration);
   std::vector<float> v(n);
   std::vector<float> image(n);
   for (auto& x : v) x = stream.normal();

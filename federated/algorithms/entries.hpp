@@ -14,7 +14,7 @@ namespace furlong::federated {
 
 /// The build function of an algorithm without options.
 template <class Algorithm>
-[[nodiscard]] result<std::shared_ptr<const algorithm>> build_as(const models::option_values&) {
+[[nodiscard]] result<std::shared_ptr<const algorithm>> build_as(const option_values&) {
   return std::make_shared<const Algorithm>();
 }
 

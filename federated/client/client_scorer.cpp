@@ -89,6 +89,9 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   const auto tested = static_cast<std::uint32_t>(test.size());
   if (!algorithm.personalizes_from_examples(e_, who)) {
     use.weights.gather(*e_.model, e_.parts, model_, use.own, test, client);
+    use.support.clear();
+    personal_task task(e_, client, use);
+    static_cast<void>(algorithm.personalize(task, who));
     add_scores(0, tested, use, out);
     return {};
   }

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "federated/client/local_task.hpp"
-#include "federated/rounding.hpp"
+#include "federated/quantized_traffic.hpp"
 #include "federated/validation.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -24,8 +24,7 @@ void clip(models::delta& change, double bound) {
 /// FedAtt eq. 6: beta N(0, 1) on every element, so that the update becomes dense.
 void add_client_noise(const run_settings& settings, const task_id& id, models::delta& change) {
   change = models::to_dense(change);
-  models::random_stream stream(settings.seed, models::purpose::client_noise, static_cast<std::uint32_t>(id.version),
-                               id.client);
+  random_stream stream(settings.seed, purpose::client_noise, static_cast<std::uint32_t>(id.version), id.client);
   const auto scale = static_cast<float>(settings.aggregation.noise);
   for (auto& value : change.values) value += scale * stream.normal();
 }

@@ -12,14 +12,14 @@ local_loop local_task::client_loop() const {
   return loop;
 }
 
-models::random_stream local_task::stream(models::purpose what, std::uint32_t part) const {
+random_stream local_task::stream(purpose what, std::uint32_t part) const {
   return {settings().seed, what, static_cast<std::uint32_t>(out_.id.version), out_.id.client, part};
 }
 
 void local_task::shuffle() {
   use_.order.resize(use_.weights.data().size());
   std::iota(use_.order.begin(), use_.order.end(), 0U);
-  stream(models::purpose::shuffle_examples, shuffles_++).shuffle(std::span(use_.order));
+  stream(purpose::shuffle_examples, shuffles_++).shuffle(std::span(use_.order));
   use_.weights.reorder(use_.order);
 }
 
@@ -29,7 +29,7 @@ void local_task::deal(bool split) {
 
 void local_task::train(std::span<const std::size_t> tensors) {
   use_.weights.train_only(tensors);
-  use_.weights.drop_by(stream(models::purpose::dropout, phases_++));
+  use_.weights.drop_by(stream(purpose::dropout, phases_++));
 }
 
 phase_result local_task::sgd(std::span<const std::size_t> tensors, const local_loop& loop) {

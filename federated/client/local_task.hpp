@@ -30,13 +30,15 @@ class local_task {
 
   /// Shuffles the examples once more; sgd() does so itself where its loop says so.
   void shuffle();
-  /// Splits the examples into support and query batches of the client's batch size; without `split` all are both.
+  /// Splits the examples into support and query batches of the client's batch size; without `split` all are both. To be
+  /// called again after the examples were shuffled.
   void deal(bool split);
   /// SGD that moves `tensors`; all others are frozen. Dropout applies.
   phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop);
   /// The same with client_loop() over the query batches, in their order.
   phase_result sgd_on_query(std::span<const std::size_t> tensors);
-  /// [algorithm] reconstruction of `tensors` on the support batches, all others frozen. No dropout.
+  /// [algorithm] reconstruction of `tensors` on the support batches, all others frozen. Call it before sgd(): until
+  /// then no dropout applies.
   phase_result reconstruct(std::span<const std::size_t> tensors);
 
   /// The examples of a phase are the weight of the update, its losses the training loss.
@@ -45,7 +47,7 @@ class local_task {
   void count_unweighted(const phase_result& phase) { out_.examples += phase.examples; }
 
  private:
-  [[nodiscard]] models::random_stream stream(models::purpose what, std::uint32_t part) const;
+  [[nodiscard]] random_stream stream(purpose what, std::uint32_t part) const;
   void train(std::span<const std::size_t> tensors);
 
   const experiment& e_;

@@ -23,6 +23,13 @@ class weight_policy final : public selection_policy {
 
 }  // namespace
 
-std::unique_ptr<selection_policy> make_by_weight(const experiment& e) { return std::make_unique<weight_policy>(e); }
+policy_entry by_weight_entry() {
+  return {.kind = "weight",
+          .doc = "In proportion to a client's number of training examples, one after the other without replacement.",
+          .traits = {.needs_examples = true},
+          .build = [](const experiment& e, const participation_ledger&) -> std::unique_ptr<selection_policy> {
+            return std::make_unique<weight_policy>(e);
+          }};
+}
 
 }  // namespace furlong::federated

@@ -4,23 +4,23 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/random.hpp"
 #include "federated/participation/policy.hpp"
-#include "models/random.hpp"
 
 namespace furlong::federated {
 
 /// What a selection draws from: keyed by (seed, round), and in asynchronous runs, which ask for clients many times in
 /// one round, by the ordinal too.
-[[nodiscard]] inline models::random_stream selection_stream(const experiment& e, const selection& of) {
+[[nodiscard]] inline random_stream selection_stream(const experiment& e, const selection& of) {
   const bool many = e.settings.participation.mode == participation_mode::async;
-  return {e.settings.seed, models::purpose::cohort, static_cast<std::uint32_t>(of.round),
+  return {e.settings.seed, purpose::cohort, static_cast<std::uint32_t>(of.round),
           many ? static_cast<std::uint32_t>(of.ordinal) : 0};
 }
 
 /// `count` different numbers below `n`, every set of them equally likely (Floyd's algorithm): O(count). `take` marks a
 /// number and says whether it was free; `each` is given the numbers drawn. count <= n.
 template <class Take, class Each>
-void draw_positions(models::random_stream& stream, std::uint32_t n, std::uint32_t count, Take&& take, Each&& each) {
+void draw_positions(random_stream& stream, std::uint32_t n, std::uint32_t count, Take&& take, Each&& each) {
   for (std::uint32_t last = n - count; last < n; ++last) {
     const auto draw = stream.below(last + 1);
     if (take(draw)) {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/random.hpp"
 #include "federated/participation/policy.hpp"
-#include "models/random.hpp"
 
 namespace furlong::federated {
 
@@ -20,7 +20,7 @@ class least_recent_policy final : public selection_policy {
     links_[end_] = {end_, end_};
     std::vector<std::uint32_t> order(clients.begin(), clients.end());
     // Part 1: not a stream that uniform selections draw from.
-    models::random_stream(e.settings.seed, models::purpose::cohort, 0, 0, 1).shuffle(std::span(order));
+    random_stream(e.settings.seed, purpose::cohort, 0, 0, 1).shuffle(std::span(order));
     const auto asked = [&](std::uint32_t client) { return ledger[client].last_selection; };
     const auto never = [&](std::uint32_t client) { return asked(client) == 0; };
     const auto rest = std::stable_partition(order.begin(), order.end(), never);
@@ -67,8 +67,12 @@ class least_recent_policy final : public selection_policy {
 
 }  // namespace
 
-std::unique_ptr<selection_policy> make_least_recent(const experiment& e, const participation_ledger& ledger) {
-  return std::make_unique<least_recent_policy>(e, ledger);
+policy_entry least_recent_entry() {
+  return {.kind = "least-recent",
+          .doc = "Those selected longest ago first; those never selected before them, in a drawn order.",
+          .build = [](const experiment& e, const participation_ledger& ledger) -> std::unique_ptr<selection_policy> {
+            return std::make_unique<least_recent_policy>(e, ledger);
+          }};
 }
 
 }  // namespace furlong::federated

@@ -1,9 +1,12 @@
-// Who is asked to train: selection policies. A new one is one file, one line here and one in policy.cpp.
+// The slot for selection policies: who trains next. A policy is one source file and one line of the table in
+// policy.cpp; a program of its own adds one with register_policy().
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "federated/experiment.hpp"
@@ -34,22 +37,30 @@ class selection_policy {
   virtual void asked(const std::vector<std::uint32_t>& /*clients*/) {}
 };
 
-/// The policy of the settings. `e` and `ledger` (as it stands when a run starts or is resumed) are looked at now;
-/// `e` must outlive the policy.
+/// One line of the table: how scenarios name and build a policy.
+struct policy_entry {
+  std::string kind;
+  std::string doc;
+  policy_traits traits = {};
+  /// @param e must outlive the policy
+  /// @param ledger as it stands when a run starts or is resumed; looked at now
+  std::function<std::unique_ptr<selection_policy>(const experiment& e, const participation_ledger& ledger)> build = {};
+};
+
+/// All policies: the built-in ones and those registered since, in that order. Not to be called while others register.
+[[nodiscard]] const std::vector<policy_entry>& registered_policies();
+/// Adds a policy of another library; a kind that is taken is replaced. Call before scenarios are read, from one thread.
+void register_policy(policy_entry entry);
+/// The entry of a kind, or null.
+[[nodiscard]] const policy_entry* find_policy(std::string_view kind);
+
+/// The policy of the settings.
 [[nodiscard]] std::unique_ptr<selection_policy> make_policy(const experiment& e, const participation_ledger& ledger);
 
-/// Every eligible client alike, without replacement. O(looked at), whatever the size of the population.
-[[nodiscard]] std::unique_ptr<selection_policy> make_uniform(const experiment& e);
-/// In proportion to a client's number of training examples, one after the other without replacement.
-[[nodiscard]] std::unique_ptr<selection_policy> make_by_weight(const experiment& e);
-/// One after the other by number, going on where the last selection ended.
-[[nodiscard]] std::unique_ptr<selection_policy> make_round_robin(const experiment& e,
-                                                                 const participation_ledger& ledger);
-/// Those asked longest ago first; those never asked in a drawn order before them.
-[[nodiscard]] std::unique_ptr<selection_policy> make_least_recent(const experiment& e,
-                                                                  const participation_ledger& ledger);
-/// Draws d candidates in proportion to their examples and takes those with the highest loss that they last reported,
-/// never asked ones first (Cho, Wang, Joshi 2020, "Client selection in federated learning": rpow-d).
-[[nodiscard]] std::unique_ptr<selection_policy> make_power_of_choice(const experiment& e);
+[[nodiscard]] policy_entry uniform_entry();
+[[nodiscard]] policy_entry by_weight_entry();
+[[nodiscard]] policy_entry round_robin_entry();
+[[nodiscard]] policy_entry least_recent_entry();
+[[nodiscard]] policy_entry power_of_choice_entry();
 
 }  // namespace furlong::federated

@@ -43,8 +43,15 @@ class power_of_choice_policy final : public selection_policy {
 
 }  // namespace
 
-std::unique_ptr<selection_policy> make_power_of_choice(const experiment& e) {
-  return std::make_unique<power_of_choice_policy>(e);
+policy_entry power_of_choice_entry() {
+  return {.kind = "power-of-choice",
+          .doc =
+              "Draws candidates in proportion to their examples and takes those with the highest loss that they last "
+              "reported, those without a loss first (Cho, Wang, Joshi 2020: rpow-d).",
+          .traits = {.needs_examples = true, .draws_candidates = true},
+          .build = [](const experiment& e, const participation_ledger&) -> std::unique_ptr<selection_policy> {
+            return std::make_unique<power_of_choice_policy>(e);
+          }};
 }
 
 }  // namespace furlong::federated

@@ -99,8 +99,12 @@ class round_robin_policy final : public selection_policy {
 
 }  // namespace
 
-std::unique_ptr<selection_policy> make_round_robin(const experiment& e, const participation_ledger& ledger) {
-  return std::make_unique<round_robin_policy>(e, ledger);
+policy_entry round_robin_entry() {
+  return {.kind = "round-robin",
+          .doc = "One after the other by number, going on where the last selection ended.",
+          .build = [](const experiment& e, const participation_ledger& ledger) -> std::unique_ptr<selection_policy> {
+            return std::make_unique<round_robin_policy>(e, ledger);
+          }};
 }
 
 }  // namespace furlong::federated

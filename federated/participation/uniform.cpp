@@ -41,7 +41,7 @@ class uniform_policy final : public selection_policy {
  private:
   /// Goes through those not looked at, in a drawn order, until enough are chosen. Returns how many it looked at.
   template <class Look>
-  std::size_t look_at_rest(models::random_stream& stream, std::uint32_t count, const std::vector<std::uint32_t>& chosen,
+  std::size_t look_at_rest(random_stream& stream, std::uint32_t count, const std::vector<std::uint32_t>& chosen,
                            const Look& look) const {
     std::vector<std::uint32_t> rest;
     rest.reserve(clients_.size() - looked_at_.taken());
@@ -63,7 +63,7 @@ class uniform_policy final : public selection_policy {
 }  // namespace
 
 std::vector<std::uint32_t> draw_uniformly(std::span<const std::uint32_t> clients, std::uint32_t count,
-                                          models::random_stream stream) {
+                                          random_stream stream) {
   const auto n = static_cast<std::uint32_t>(clients.size());
   count = std::min(count, n);
   std::unordered_set<std::uint32_t> taken;
@@ -80,9 +80,15 @@ std::vector<std::uint32_t> draw_uniformly(std::span<const std::uint32_t> clients
 
 std::vector<std::uint32_t> uniform_cohort(std::span<const std::uint32_t> clients, std::uint32_t count,
                                           std::uint64_t seed, std::uint64_t round) {
-  return draw_uniformly(clients, count, {seed, models::purpose::cohort, static_cast<std::uint32_t>(round)});
+  return draw_uniformly(clients, count, {seed, purpose::cohort, static_cast<std::uint32_t>(round)});
 }
 
-std::unique_ptr<selection_policy> make_uniform(const experiment& e) { return std::make_unique<uniform_policy>(e); }
+policy_entry uniform_entry() {
+  return {.kind = "uniform",
+          .doc = "Every eligible client alike, without replacement.",
+          .build = [](const experiment& e, const participation_ledger&) -> std::unique_ptr<selection_policy> {
+            return std::make_unique<uniform_policy>(e);
+          }};
+}
 
 }  // namespace furlong::federated

@@ -8,7 +8,7 @@ namespace furlong::federated {
 namespace {
 
 /// Uniform below `bound` > 0.
-std::uint64_t below(models::random_stream& stream, std::uint64_t bound) {
+std::uint64_t below(random_stream& stream, std::uint64_t bound) {
   if (bound <= UINT32_MAX) return stream.below(static_cast<std::uint32_t>(bound));
   const std::uint64_t mask = UINT64_MAX >> std::countl_zero(bound - 1);
   std::uint64_t draw = 0;
@@ -39,8 +39,7 @@ void weighted_draw::list_rest() {
   }
 }
 
-std::vector<std::uint32_t> weighted_draw::first_eligible(selection& of, std::uint32_t count,
-                                                         models::random_stream stream) {
+std::vector<std::uint32_t> weighted_draw::first_eligible(selection& of, std::uint32_t count, random_stream stream) {
   const auto clients = from_.training();
   if (sums_.empty()) count_examples();
   looked_at_.clear();

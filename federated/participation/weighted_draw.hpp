@@ -19,8 +19,7 @@ class weighted_draw {
   /// The first `count` eligible clients in the order in which they are drawn; fewer when there are no more.
   /// Sets of.probed. O(looked at times log of all), and O(all) for each time that half of all examples belong to
   /// clients that were looked at.
-  [[nodiscard]] std::vector<std::uint32_t> first_eligible(selection& of, std::uint32_t count,
-                                                          models::random_stream stream);
+  [[nodiscard]] std::vector<std::uint32_t> first_eligible(selection& of, std::uint32_t count, random_stream stream);
 
  private:
   void count_examples();

@@ -18,7 +18,7 @@ aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number
 void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                        aggregator_effects& out) {
   if (begins) {
-    // Without FedAtt's constants an accumulator only depends on the settings: then the emptied one serves again.
+    // Without constants of the rule an accumulator depends on the settings alone: then the emptied one serves again.
     if (!sum_ || !from->reference.empty())
       sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, from->reference);
     if (sum_->count() > 0) static_cast<void>(sum_->take());

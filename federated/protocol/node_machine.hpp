@@ -31,8 +31,8 @@
 #include <string>
 #include <variant>
 
+#include "base/result.hpp"
 #include "federated/protocol/messages.hpp"
-#include "models/result.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "federated/update.hpp"
-#include "models/result.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -31,7 +31,7 @@
 #include "federated/experiment.hpp"
 #include "federated/protocol/awaited_scores.hpp"
 #include "federated/protocol/branch_messages.hpp"
-#include "federated/protocol/directory.hpp"
+#include "federated/protocol/client_routes.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -50,7 +50,7 @@ class relay_machine {
 
   /// Takes an aggregator in, as place_aggregator() allowed. Returns its number as a child, never used again.
   [[nodiscard]] std::uint32_t add_child(const branch_hello& hello);
-  /// Where an aggregator that arrives is to attach (directory::place_aggregator), by topology.fan_in.
+  /// Where an aggregator that arrives is to attach (client_routes::place_aggregator), by topology.fan_in.
   [[nodiscard]] aggregator_place place_aggregator(const branch_hello& hello);
   /// A child is gone, with all that it had folded and not sent.
   void on_child_lost(std::uint32_t child, relay_effects& out);
@@ -59,7 +59,7 @@ class relay_machine {
   /// What the parent says.
   void on_order(const downward& what, relay_effects& out);
 
-  [[nodiscard]] const directory& who() const { return who_; }
+  [[nodiscard]] const client_routes& who() const { return who_; }
   /// Tasks without an end.
   [[nodiscard]] std::size_t open() const { return open_.size(); }
 
@@ -107,7 +107,7 @@ class relay_machine {
 
   const experiment& e_;
   std::uint32_t number_;
-  directory who_;
+  client_routes who_;
   std::map<std::uint32_t, child_share> children_;  ///< and their parts of the share under way
   std::map<std::uint32_t, open_here> open_;        ///< by client
   std::set<task_id> moving_;                       ///< open tasks that are being withdrawn

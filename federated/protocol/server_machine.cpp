@@ -149,7 +149,7 @@ bool server_machine::may_be_asked(std::uint32_t client) {
   if (is_async() && of.reported_version == state_.version + 1) return false;
   if (open_.contains(client)) return false;
   if (how().reconnect_most > 0 && of.asked_version != 0) {
-    models::random_stream stream(e_.settings.seed, models::purpose::reconnect, of.asked_version, client, of.attempt);
+    random_stream stream(e_.settings.seed, purpose::reconnect, of.asked_version, client, of.attempt);
     const double least = how().reconnect_least;
     const double wait = least + (how().reconnect_most - least) * static_cast<double>(stream.uniform());
     if (state_.now < of.ended_at + from_seconds(wait)) {

@@ -46,11 +46,11 @@
 #include <variant>
 #include <vector>
 
-#include "federated/engine.hpp"
 #include "federated/experiment.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/protocol/messages.hpp"
 #include "federated/round.hpp"
+#include "federated/run_observer.hpp"
 
 namespace furlong::federated::protocol {
 

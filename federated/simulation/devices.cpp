@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 namespace furlong::federated {
 
@@ -26,7 +26,7 @@ device make_device(double ms_per_example, double mbit) {
 
 /// The score of availability before the correlations.
 double drawn_availability(std::uint64_t seed, std::uint32_t client) {
-  models::random_stream stream(seed, models::purpose::device_correlation, 0, client);
+  random_stream stream(seed, purpose::device_correlation, 0, client);
   return static_cast<double>(stream.normal());
 }
 
@@ -53,7 +53,7 @@ device_park::device_park(const device_settings& settings, std::uint64_t seed, co
 
 // The first normal number of a client's stream makes its speed, the second its network.
 device_park::scores device_park::scores_of(std::uint32_t client) const {
-  models::random_stream own(seed_, models::purpose::device, 0, client);
+  random_stream own(seed_, purpose::device, 0, client);
   const double taste = a_taste_ != 0.0 || s_taste_ != 0.0 ? clients_->taste(client) : 0.0;
   const double availability = drawn_availability(seed_, client);
   return {s_taste_ * taste + s_availability_ * availability + s_own_ * static_cast<double>(own.normal()),
@@ -61,7 +61,7 @@ device_park::scores device_park::scores_of(std::uint32_t client) const {
 }
 
 device device_park::of(std::uint32_t client) const {
-  models::random_stream own(seed_, models::purpose::device, 0, client);
+  random_stream own(seed_, purpose::device, 0, client);
   double speed = s_own_ * static_cast<double>(own.normal());
   if (s_taste_ != 0.0) speed += s_taste_ * clients_->taste(client);
   if (s_availability_ != 0.0) speed += s_availability_ * drawn_availability(seed_, client);

@@ -3,16 +3,16 @@
 #include <array>
 #include <cmath>
 
+#include "base/random.hpp"
 #include "federated/experiment.hpp"
 #include "federated/simulation/world.hpp"
-#include "models/random.hpp"
 
 namespace furlong::federated {
 
 namespace {
 
 /// Uniform in (0, 1), 32 bits of resolution.
-double uniform(models::random_stream& stream) { return (static_cast<double>(stream()) + 0.5) * 0x1p-32; }
+double uniform(random_stream& stream) { return (static_cast<double>(stream()) + 0.5) * 0x1p-32; }
 
 /// A task's way through its stages: the clock, and how long the client stays available.
 class course {
@@ -21,13 +21,12 @@ class course {
       : presence_(*e.around->presence),
         how_(e.settings.dropout),
         task_(task),
-        stream_(e.settings.seed, models::purpose::fate, static_cast<std::uint32_t>(task.version), task.client,
-                task.attempt),
+        stream_(e.settings.seed, purpose::fate, static_cast<std::uint32_t>(task.version), task.client, task.attempt),
         now_(start) {
     if (presence_.available(task.client, start, task.version)) online_until_ = next_change();
   }
 
-  [[nodiscard]] models::random_stream& stream() { return stream_; }
+  [[nodiscard]] random_stream& stream() { return stream_; }
   [[nodiscard]] virtual_time now() const { return now_; }
 
   /// A stage of `span` of work, interrupted once it has done `broken_at` of it if that is less than all. Whether the
@@ -75,7 +74,7 @@ class course {
   const availability& presence_;
   const dropout_settings& how_;
   const task_id& task_;
-  models::random_stream stream_;
+  random_stream stream_;
   virtual_time now_;
   virtual_time online_until_ = 0;  // not after now_: not available
 };

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 namespace furlong::federated {
 
@@ -10,7 +10,7 @@ client_set clients_of(const event_settings& event, std::size_t index, std::uint6
   client_set members(clients);
   if (event.share > 0) {
     for (std::uint32_t client = 0; client < clients; ++client) {
-      models::random_stream stream(seed, models::purpose::scheduled_event, static_cast<std::uint32_t>(index), client);
+      random_stream stream(seed, purpose::scheduled_event, static_cast<std::uint32_t>(index), client);
       if (static_cast<double>(stream.uniform()) < event.share) members.insert(client);
     }
     return members;

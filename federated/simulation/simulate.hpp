@@ -1,9 +1,9 @@
 // A whole run in virtual time on the calling thread: the yardstick of every other way of running one.
 #pragma once
 
-#include "federated/engine.hpp"
 #include "federated/experiment.hpp"
 #include "federated/private_store.hpp"
+#include "federated/run_observer.hpp"
 
 namespace furlong::federated {
 

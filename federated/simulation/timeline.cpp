@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 namespace furlong::federated {
 
@@ -27,8 +27,8 @@ bool rests(virtual_time ends_at) { return ends_at > never; }
 /// would be surplus wherever devices are alike.
 std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
   constexpr std::uint32_t apart = 1U << 23U;  // from the streams of the attempts' fates
-  models::random_stream stream(seed, models::purpose::fate, static_cast<std::uint32_t>(task.version), task.client,
-                               apart | task.attempt);
+  random_stream stream(seed, purpose::fate, static_cast<std::uint32_t>(task.version), task.client,
+                       apart | task.attempt);
   return stream();
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/large_memory.hpp"
+#include "base/large_memory.hpp"
 
 namespace furlong::models {
 

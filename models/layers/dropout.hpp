@@ -4,9 +4,9 @@
 
 #include <span>
 
+#include "base/random.hpp"
 #include "models/layers/arena.hpp"
 #include "models/model.hpp"
-#include "models/random.hpp"
 
 namespace furlong::models {
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/result.hpp"
 #include "federated/protocol/server_state.hpp"
-#include "models/result.hpp"
 #include "storage/checkpoint.capnp.h"
 
 namespace furlong::storage::detail {

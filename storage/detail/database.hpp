@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "storage/detail/environment.hpp"
 #include "storage/detail/owner.hpp"
 #include "storage/detail/record.hpp"

@@ -7,7 +7,7 @@
 #include <rocksdb/options.h>
 #include <string>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "storage/detail/keys.hpp"
 #include "storage/store_layout.hpp"
 

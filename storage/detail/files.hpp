@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::storage::detail {
 

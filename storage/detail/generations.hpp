@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "storage/detail/root.hpp"
 
 namespace furlong::storage::detail {

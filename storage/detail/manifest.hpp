@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/result.hpp"
 #include "models/layout.hpp"
-#include "models/result.hpp"
 #include "storage/detail/lives.hpp"
 #include "storage/detail/spread.hpp"
 

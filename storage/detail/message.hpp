@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::storage::detail {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
 #include "federated/private_store.hpp"
-#include "models/result.hpp"
 
 namespace furlong::storage::detail {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::storage::detail {
 

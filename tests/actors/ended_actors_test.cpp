@@ -38,7 +38,7 @@ std::shared_ptr<net::received> frame_of(const wire::control& message) {
 struct stage {
   federated::experiment e = tests::make_experiment({}, tests::make_ratings(12), {}, {});
   std::shared_ptr<federation_context> run;
-  std::shared_ptr<gate> keeper = make_gate({}).value();
+  std::shared_ptr<admission_control> admission = make_admission_control({}).value();
   caf::actor_system_config config;
   std::optional<caf::actor_system> system;
   std::shared_ptr<listening_channel> channel = std::make_shared<listening_channel>();
@@ -55,7 +55,7 @@ struct stage {
   gateway_actor gateway(const parent_actor& parent, clients_of_certificate clients_of = {}) {
     gateway_options options;
     options.clients_of = std::move(clients_of);
-    options.keeper = keeper;
+    options.admission = admission;
     return system->spawn(gateway_behavior, run, parent, run->welcome, options);
   }
   /// A node opens a session and says hello.
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_run_fails_when_the_servers_own_gateway_died) {
   auto gateway = opened->get_future();
   const auto coordinator = on.system->spawn(coordinator_behavior, on.run,
                                             std::make_shared<protocol::server_state>(federated::initial_state(on.e)),
-                                            &observer, &watcher, &stop, clients_of_certificate{}, on.keeper, opened);
+                                            &observer, &watcher, &stop, clients_of_certificate{}, on.admission, opened);
   self->send(coordinator, run_request{});
   stage::hello(gateway.get(), std::make_shared<full_channel>());
   std::string why;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_that_was_lost_at_its_hello_does_not_stay) {
   auto opened = std::make_shared<std::promise<gateway_actor>>();
   const auto coordinator = on.system->spawn(coordinator_behavior, on.run,
                                             std::make_shared<protocol::server_state>(federated::initial_state(on.e)),
-                                            &observer, &watcher, &stop, clients_of_certificate{}, on.keeper, opened);
+                                            &observer, &watcher, &stop, clients_of_certificate{}, on.admission, opened);
   {
     caf::scoped_actor link(*on.system);
     link->send(coordinator, branch_arrived{{"test", "west", "west:1", ""}});
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_farewell_hear
   start.version = on.e.settings.rounds;
   const auto coordinator =
       on.system->spawn(coordinator_behavior, on.run, std::make_shared<protocol::server_state>(std::move(start)),
-                       &observer, &watcher, &stop, clients_of_certificate{}, on.keeper, opened);
+                       &observer, &watcher, &stop, clients_of_certificate{}, on.admission, opened);
   const protocol::client_range all{0, 23};
   const auto sizes = federated::protocol::sizes_of(on.e, all);
   caf::scoped_actor link(*on.system);
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_node_hosts_no_clients_outside_its_certificates_range) {
     BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
     BOOST_TEST(node->is_closed());
   }
-  BOOST_TEST(on.keeper->counts().connections[static_cast<std::size_t>(turned_away::not_its_clients)] == 5U);
+  BOOST_TEST(on.admission->counts().connections[static_cast<std::size_t>(turned_away::not_its_clients)] == 5U);
   for (const protocol::client_range clients : {protocol::client_range{5, 9}, {6, 8}}) {
     const auto node = std::make_shared<listening_channel>();
     stage::hello(gateway, node, ++session, clients);

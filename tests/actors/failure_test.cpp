@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "actors/client.hpp"
+#include "models/digest.hpp"
 #include "tests/actors/runs.hpp"
 
 using namespace furlong;
@@ -235,7 +236,7 @@ BOOST_AUTO_TEST_CASE(runs_may_follow_and_accompany_each_other_in_one_process) {
     threads.emplace_back([&] {
       storage::memory_store store(e.parts.private_);
       const auto done = actors::run_actors(e, federated::initial_state(e), store, tests::quiet(), stop, {2});
-      if (done) hash = federated::hex(federated::model_sha256(done->state.model));
+      if (done) hash = hex(models::model_sha256(done->state.model));
     });
   for (auto& thread : threads) thread.join();
   for (const auto& hash : hashes) {

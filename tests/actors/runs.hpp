@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "actors/actor_engine.hpp"
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/round.hpp"
+#include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -80,13 +81,13 @@ struct scenario {
 
 /// All private values with the versions they were trained at, as text.
 [[nodiscard]] inline std::string private_values(federated::private_store& store) {
-  federated::sha256_stream digest;
+  sha256_stream digest;
   std::string who;
   BOOST_REQUIRE(store.visit([&](std::uint32_t client, std::uint64_t version, const models::private_parameters& value) {
     who += std::to_string(client) + "@" + std::to_string(version) + " ";
     digest.add(std::uint64_t{client}).add(version).add(value.values());
   }));
-  return who + federated::hex(digest.finish());
+  return who + hex(digest.finish());
 }
 
 inline void check_same(const std::optional<federated::group_metrics>& a,
@@ -103,8 +104,7 @@ inline void check_same(const std::optional<federated::group_metrics>& a,
 
 /// Model, optimizer, constants, accounts and evaluation: all that a run computes.
 inline void check_same(const federated::run_outcome& a, const federated::run_outcome& b) {
-  BOOST_TEST(federated::hex(federated::model_sha256(a.state.chosen().model)) ==
-             federated::hex(federated::model_sha256(b.state.chosen().model)));
+  BOOST_TEST(hex(models::model_sha256(a.state.chosen().model)) == hex(models::model_sha256(b.state.chosen().model)));
   BOOST_TEST(a.state.version == b.state.version);
   BOOST_TEST((a.state.optimizer == b.state.optimizer));
   BOOST_TEST(a.state.reference == b.state.reference);

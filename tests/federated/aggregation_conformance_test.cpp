@@ -48,8 +48,7 @@ void for_every_rule(const Work& work) {
 }
 
 /// Folds updates[first, last) along a random binary tree; each leaf saves and restores in mid-stream.
-federated::accumulator_state fold_tree(const bench& b, std::size_t first, std::size_t last,
-                                       models::random_stream& stream) {
+federated::accumulator_state fold_tree(const bench& b, std::size_t first, std::size_t last, random_stream& stream) {
   auto sum = b.empty();
   if (last - first > 3 && stream.below(4) != 0) {
     const auto middle = first + 1 + stream.below(static_cast<std::uint32_t>(last - first - 1));
@@ -74,7 +73,7 @@ BOOST_AUTO_TEST_SUITE(aggregation_conformance)
 BOOST_AUTO_TEST_CASE(any_order_gives_the_same_bits) {
   for_every_rule([](bench b) {
     const auto expected = b.folded()->save();
-    models::random_stream stream(6, models::purpose::test);
+    random_stream stream(6, purpose::test);
     for (int trial = 0; trial < 20; ++trial) {
       stream.shuffle(std::span(b.updates));
       BOOST_TEST((b.folded()->save() == expected));
@@ -85,7 +84,7 @@ BOOST_AUTO_TEST_CASE(any_order_gives_the_same_bits) {
 BOOST_AUTO_TEST_CASE(any_tree_saved_and_restored_anywhere_gives_the_same_bits) {
   for_every_rule([](bench b) {
     const auto expected = b.folded()->save();
-    models::random_stream stream(7, models::purpose::test);
+    random_stream stream(7, purpose::test);
     for (int trial = 0; trial < 20; ++trial) {
       stream.shuffle(std::span(b.updates));
       BOOST_TEST((fold_tree(b, 0, b.updates.size(), stream) == expected));

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 #include "tests/support/network.hpp"
 #include "tests/support/network_link.hpp"
 
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_lost_at_any_moment_changes_nothing) {
     const auto undisturbed = run_world(what);
     BOOST_REQUIRE_MESSAGE(differences(undisturbed, undisturbed).empty(),
                           "world " << seed << differences(undisturbed, undisturbed));
-    models::random_stream draw(seed, models::purpose::test, 40);
+    random_stream draw(seed, purpose::test, 40);
     // Few schedules go through worlds in strides, each from another beginning.
     const std::uint64_t stride = std::max<std::uint64_t>(1, 20'000 / std::max<std::size_t>(schedules(), 1));
     for (std::uint64_t step = 1 + draw.below(static_cast<std::uint32_t>(stride)); step < undisturbed.steps;
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(aggregators_lost_again_and_again_change_nothing) {
   for (std::uint64_t seed = 1'000'000; seen.run < schedules() / 2; ++seed) {
     auto what = world(seed);
     const auto undisturbed = run_world(what);
-    models::random_stream draw(seed, models::purpose::test, 41);
+    random_stream draw(seed, purpose::test, 41);
     for (int again = 0; again < 5 && seen.run < schedules() / 2; ++again) {
       what.faults.clear();
       const auto count = 2 + draw.below(12);

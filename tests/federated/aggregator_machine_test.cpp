@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(an_update_is_judged_by_the_limit_of_the_version_that_it_sta
   e.settings.participation.mode = federated::participation_mode::async;
   aggregator_machine machine(e, 0, 100, notices::at_once);
   machine.know_examples({});
-  models::random_stream stream(5, models::purpose::test);
+  random_stream stream(5, purpose::test);
   auto update = tests::random_update(stream, e.parts.shared);
   federated::update_size size;
   BOOST_REQUIRE(!federated::validate(update, *e.parts.shared, e.settings.aggregation, {}, &size));
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(an_update_that_claims_too_many_examples_is_refused_and_coun
   machine.know_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-  models::random_stream stream(5, models::purpose::test);
+  random_stream stream(5, purpose::test);
   auto update = tests::random_update(stream, round.e.parts.shared);
   update.id = round.shares[0].tasks[0];
   update.examples = UINT64_MAX;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
   aggregator_machine machine(round.e, 0, 2, notices::with_partial);
   machine.know_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
-  models::random_stream stream(5, models::purpose::test);
+  random_stream stream(5, purpose::test);
   auto update = tests::random_update(stream, round.e.parts.shared);
   const auto told = [&](federated::task_id id) {
     update.id = id;
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
   machine.know_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
-  models::random_stream stream(5, models::purpose::test);
+  random_stream stream(5, purpose::test);
   auto update = tests::random_update(stream, round.e.parts.shared);
   update.id = {round.e.run, 0, round.shares[0].tasks[0].client, 0};
   BOOST_TEST(!machine.on_update(update, out));

@@ -17,7 +17,7 @@ using federated::spectral_norm;
 namespace {
 
 std::vector<float> normals(std::size_t count, std::uint64_t seed) {
-  models::random_stream stream(seed, models::purpose::test);
+  random_stream stream(seed, purpose::test);
   std::vector<float> made(count);
   for (auto& value : made) value = stream.normal();
   return made;

@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(clipping_scales_the_whole_update_to_its_bound_and_leaves_sm
 
 // The server's bound on a whole update leaves room for what clipping rounds, and for nothing else.
 BOOST_AUTO_TEST_CASE(a_clipped_update_is_within_the_servers_bound_and_a_longer_one_is_not) {
-  models::random_stream stream(1, models::purpose::test);
+  random_stream stream(1, purpose::test);
   for (std::uint32_t trial = 0; trial < 60; ++trial) {
     auto settings = plain(trial % 2 == 0 ? "fedavg" : "fedsgd");
     settings.seed = trial;

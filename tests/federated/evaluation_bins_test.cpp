@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_bin_has_the_figures_of_its_clients) {
     clients->tables[3].test = {};  // nothing to score
     auto e = experiment_of("fedavg", {}, clients);
     e.settings.evaluation.clients = trial < 3 ? 0 : 90;
-    models::random_stream stream(trial, models::purpose::test, 3);
+    random_stream stream(trial, purpose::test, 3);
     std::vector<std::uint32_t> folded(crowd.clients);
     for (auto& count : folded) count = stream.below(1 + stream.below(12));
     const auto report = report_with(e, folded);

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_fails_is_told) {
 
 // With one feature of weight 1 an example's value is its log-odds: every AUC can be asked for, ties and all.
 BOOST_AUTO_TEST_CASE(the_auc_is_the_share_of_pairs_ranked_rightly) {
-  models::random_stream stream(2, models::purpose::test);
+  random_stream stream(2, purpose::test);
   for (int trial = 0; trial < 50; ++trial) {
     auto clients = std::make_shared<tests::table_population>();
     clients->what = {1, 3, models::objective::logistic};

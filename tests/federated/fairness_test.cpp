@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 using namespace furlong;
 
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(nobody_and_nothing_folded_are_zeros) {
 
 BOOST_AUTO_TEST_CASE(the_gini_coefficient_is_the_mean_difference_of_all_pairs) {
   for (std::uint64_t trial = 0; trial < 40; ++trial) {
-    models::random_stream stream(trial, models::purpose::test);
+    random_stream stream(trial, purpose::test);
     std::vector<std::uint32_t> folded(1 + stream.below(60));
     for (auto& count : folded) count = stream.below(1 + stream.below(1000));
     const double n = static_cast<double>(folded.size());

@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_stale_update_moves_less_and_weighs_the_same) {
 
 BOOST_AUTO_TEST_CASE(equal_distances_give_the_uniform_mean) {
   auto updates = tests::random_updates(15, 10, one_tensor());
-  models::random_stream stream(16, models::purpose::test);
+  random_stream stream(16, purpose::test);
   for (auto& update : updates) {
     const double angle = stream.uniform(0.0F, 6.28F);
     update.change = {one_tensor(),
@@ -178,7 +178,7 @@ federated::client_update of_noise(const models::layout_ptr& shape, float deviati
   federated::client_update update;
   update.weight = 1;
   update.change = {shape, {{false, 0, 0, 0}}, {}, std::vector<float>(shape->size())};
-  models::random_stream stream(1, models::purpose::test, 0, client);
+  random_stream stream(1, purpose::test, 0, client);
   for (auto& value : update.change.values) value = deviation * stream.normal();
   return update;
 }

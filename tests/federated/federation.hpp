@@ -25,7 +25,7 @@ class federation {
  public:
   federation(const federated::experiment& e, federated::protocol::server_state start, std::size_t window,
              std::uint64_t seed, faults what = {})
-      : e_(e), server_(e, std::move(start)), window_(window), stream_(seed, models::purpose::test), faults_(what) {
+      : e_(e), server_(e, std::move(start)), window_(window), stream_(seed, purpose::test), faults_(what) {
     for (std::uint32_t a = 0; a < e.settings.aggregators; ++a)
       aggregators_.emplace_back(e, a, window, federated::protocol::notices::with_partial);
     at_work_.resize(e.settings.aggregators);
@@ -141,7 +141,7 @@ class federation {
   federated::protocol::server_machine server_;
   std::deque<federated::protocol::aggregator_machine> aggregators_;
   std::size_t window_;
-  models::random_stream stream_;
+  random_stream stream_;
   faults faults_;
   std::vector<job> jobs_;
   std::vector<std::size_t> at_work_;

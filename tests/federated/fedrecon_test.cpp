@@ -21,7 +21,7 @@ std::shared_ptr<tests::table_population> one_item_each(std::uint32_t count) {
   made->what = {count, client + 1, models::objective::squared_error};
   made->seen = {client};
   made->tables.resize(client + 1);
-  models::random_stream stream(1, models::purpose::test);
+  random_stream stream(1, purpose::test);
   for (std::uint32_t i = 0; i < count; ++i) {
     made->tables[client].train.features.push_back(i);
     made->tables[client].train.labels.push_back(1.0F + static_cast<float>(stream.below(5)));
@@ -217,8 +217,7 @@ BOOST_AUTO_TEST_CASE(shuffled_examples_are_dealt_in_the_order_of_the_clients_str
   for (const std::uint64_t version : {0U, 6U}) {
     items order(11);
     std::iota(order.begin(), order.end(), 0U);
-    models::random_stream stream(settings.seed, models::purpose::shuffle_examples, static_cast<std::uint32_t>(version),
-                                 client);
+    random_stream stream(settings.seed, purpose::shuffle_examples, static_cast<std::uint32_t>(version), client);
     stream.shuffle(std::span(order));
     items expected = {order[2], order[3], order[6], order[7], order[10]};  // odd batches of two
     std::ranges::sort(expected);

@@ -36,7 +36,7 @@ struct gateway {
     machine.on_assignment(std::make_shared<const federated::broadcast>(from), tasks, begins, now, out);
   }
   [[nodiscard]] federated::client_update update(const task_id& id) const {
-    models::random_stream stream(id.client, models::purpose::test);
+    random_stream stream(id.client, purpose::test);
     auto made = tests::random_update(stream, e.parts.shared);
     made.id = id;
     return made;

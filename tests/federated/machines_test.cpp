@@ -2,9 +2,10 @@
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
 #include "federated/protocol/client_machine.hpp"
 #include "federated/reference_loop.hpp"
+#include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/federated/federation.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -33,9 +34,7 @@ federated::experiment experiment_of(const federated::run_settings& settings) {
   return tests::make_experiment(settings, tests::make_ratings(11), {{"item_bias", true}}, {});
 }
 
-std::string hash(const federated::protocol::server_state& state) {
-  return federated::hex(federated::model_sha256(state.model));
-}
+std::string hash(const federated::protocol::server_state& state) { return hex(models::model_sha256(state.model)); }
 
 std::uint64_t rejected(const federated::protocol::accounting& counts) {
   return std::accumulate(counts.rejected.begin(), counts.rejected.end(), std::uint64_t{0});
@@ -124,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_accounts_balance_under_faults) {
   std::map<rejection, std::uint64_t> seen;
   std::map<rejection, std::uint64_t> turned_away;
   for (std::uint64_t trial = 0; trial < 60; ++trial) {
-    models::random_stream stream(trial, models::purpose::test, 1);
+    random_stream stream(trial, purpose::test, 1);
     auto settings = settings_of(1 + stream.below(4), rules[stream.below(3)]);
     settings.participation.per_round = 1 + stream.below(17);
     settings.rounds = 1 + stream.below(4);

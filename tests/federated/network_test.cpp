@@ -5,8 +5,9 @@
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
 #include "federated/reference_loop.hpp"
+#include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 
 using namespace furlong;
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(without_faults_any_number_of_processes_makes_the_model_of_t
     storage::memory_store store(e.parts.private_);
     const federated::run_observer quiet{};
     const auto expected = federated::run_reference(e, store, quiet).value();
-    BOOST_TEST(seen.model == federated::hex(federated::model_sha256(expected.state.model)), "world " << seed);
+    BOOST_TEST(seen.model == hex(models::model_sha256(expected.state.model)), "world " << seed);
   }
 }
 

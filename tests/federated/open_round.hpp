@@ -40,7 +40,7 @@ struct open_round {
     machine.know_examples({});  // random updates weigh more than their clients have examples
     aggregator_effects out;
     machine.on_assignment(shares[a].from, shares[a].tasks, true, out);
-    models::random_stream stream(a, models::purpose::test);
+    random_stream stream(a, purpose::test);
     for (const auto& task : shares[a].tasks) {
       auto update = random_update(stream, e.parts.shared, size);
       update.id = task;

@@ -6,14 +6,13 @@
 
 using namespace furlong;
 using federated::participation_mode;
-using federated::policy_kind;
 using namespace furlong::tests;
 
 BOOST_AUTO_TEST_SUITE(policies_by_the_ledger)
 
 BOOST_AUTO_TEST_CASE(round_robin_goes_around) {
   const auto ten = with_examples(std::vector<std::uint32_t>(10, 1));
-  asking run(policy_kind::round_robin, ten, 1);
+  asking run("round-robin", ten, 1);
   BOOST_TEST(run.ask(4, 0) == cohort({0, 1, 2, 3}));
   BOOST_TEST(run.ask(4, 1) == cohort({4, 5, 6, 7}));
   BOOST_TEST(run.ask(4, 2) == cohort({0, 1, 8, 9}));
@@ -29,7 +28,7 @@ BOOST_AUTO_TEST_CASE(round_robin_asks_everybody_equally_often) {
     for (std::uint32_t n = 1; n < 14; ++n)
       for (std::uint32_t count = 1; count <= (mode == participation_mode::sync ? n : 1); ++count)
         for (const bool resumed : {false, true}) {
-          asking run(policy_kind::round_robin, every_third(n), 1, mode);
+          asking run("round-robin", every_third(n), 1, mode);
           for (std::uint64_t round = 0; round < 40; ++round) {
             run.ask(count, round);
             if (resumed) run.resume();
@@ -43,8 +42,8 @@ BOOST_AUTO_TEST_CASE(round_robin_asks_everybody_equally_often) {
 
 BOOST_AUTO_TEST_CASE(least_recent_asks_the_never_asked_in_a_drawn_order_then_those_asked_longest_ago) {
   const auto clients = every_third(30);
-  asking run(policy_kind::least_recent, clients, 3);
-  asking other(policy_kind::least_recent, clients, 4);
+  asking run("least-recent", clients, 3);
+  asking other("least-recent", clients, 4);
   std::set<std::uint32_t> asked;
   std::vector<cohort> cohorts;
   bool differs = false;
@@ -66,7 +65,7 @@ BOOST_AUTO_TEST_CASE(least_recent_asks_the_never_asked_in_a_drawn_order_then_tho
 
 // Against a search through the whole ledger, with clients that come and go.
 BOOST_AUTO_TEST_CASE(least_recent_is_what_a_sort_of_the_ledger_gives) {
-  asking run(policy_kind::least_recent, every_third(40), 11);
+  asking run("least-recent", every_third(40), 11);
   run.ask(40, 0);
   for (std::uint64_t round = 1; round < 100; ++round) {
     const auto eligible = there(0.4, 11, round);
@@ -81,7 +80,7 @@ BOOST_AUTO_TEST_CASE(least_recent_is_what_a_sort_of_the_ledger_gives) {
 
 BOOST_AUTO_TEST_CASE(power_of_choice_takes_the_highest_losses_of_the_candidates) {
   const auto clients = with_examples(std::vector<std::uint32_t>(30, 2));
-  asking run(policy_kind::power_of_choice, clients, 7, participation_mode::sync, 12);
+  asking run("power-of-choice", clients, 7, participation_mode::sync, 12);
   for (const auto client : clients->seen) {
     auto& record = run.ledger.touch(client);
     record = {.selected = 1, .folded = 1, .last_selection = client + 1ULL};
@@ -108,7 +107,7 @@ BOOST_AUTO_TEST_CASE(power_of_choice_takes_the_highest_losses_of_the_candidates)
 }
 
 BOOST_AUTO_TEST_CASE(power_of_choice_takes_first_those_whose_loss_is_not_known) {
-  asking run(policy_kind::power_of_choice, with_examples({1, 1, 1, 1, 1, 1}), 7, participation_mode::sync, 6);
+  asking run("power-of-choice", with_examples({1, 1, 1, 1, 1, 1}), 7, participation_mode::sync, 6);
   const auto reported = [&](std::uint32_t client, std::uint64_t ordinal, float loss) {
     run.ledger.touch(client) = {.selected = 1, .folded = 1, .last_selection = ordinal};
     run.ledger.touch(client).loss = loss;

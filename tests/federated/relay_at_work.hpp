@@ -57,7 +57,7 @@ struct relay {
   }
   result<void> tell(std::uint32_t child, upward what) { return machine.on_told(child, std::move(what), out); }
   [[nodiscard]] federated::client_update update(const task_id& id) const {
-    models::random_stream stream(id.client, models::purpose::test);
+    random_stream stream(id.client, purpose::test);
     auto made = tests::random_update(stream, e.parts.shared);
     made.id = id;
     return made;

@@ -1,7 +1,7 @@
 // The server where clients are reached through aggregators that come and go, one event at a time.
 #include <boost/test/unit_test.hpp>
 
-#include "federated/protocol/directory.hpp"
+#include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/round.hpp"
 #include "tests/support/experiments.hpp"
@@ -37,7 +37,7 @@ std::vector<Effect> all(const server_effects& effects) {
 /// A server with aggregators 0 (clients 0 to 9) and 1 (10 to 23), and a round under way on all 17 that train.
 struct routed {
   federated::experiment e;
-  directory who{24, e.participants->training()};
+  client_routes who{24, e.participants->training()};
   server_machine server{e, federated::initial_state(e), &who};
   std::map<std::uint32_t, gateway_machine> gateways;  ///< what would be folded there
 
@@ -67,7 +67,7 @@ struct routed {
     return server.on_attached(aggregator, clients.first, clients.last, holding, now);
   }
   server_effects report(std::uint32_t aggregator, std::uint32_t client) {
-    models::random_stream stream(client, models::purpose::test);
+    random_stream stream(client, purpose::test);
     auto update = tests::random_update(stream, e.parts.shared);
     update.id = task(client);
     gateway_effects out;
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_task_that_never_reached_its_node_is_given_to_it_again) {
   constexpr std::uint64_t node = 4711;
   constexpr std::uint64_t other = 4712;
   for (const auto comes_back : {node, other}) {
-    directory who(24, e.participants->training(), {patience, 600 * second});
+    client_routes who(24, e.participants->training(), {patience, 600 * second});
     server_machine server(e, federated::initial_state(e), &who);
     static_cast<void>(server.start());
     const auto first = who.add_aggregator("");
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_task_that_never_reached_its_node_is_given_to_it_again) {
 // A round that waits for every task has the cohort that it would have if no aggregator were lost.
 BOOST_AUTO_TEST_CASE(clients_whose_aggregator_was_lost_are_chosen_and_waited_for) {
   const auto e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
-  directory who(24, e.participants->training(), {patience, 600 * second});
+  client_routes who(24, e.participants->training(), {patience, 600 * second});
   server_machine server(e, federated::initial_state(e), &who);
   static_cast<void>(server.start());
   const auto first = who.add_aggregator("");
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(what_ended_since_the_last_round_is_open_in_a_checkpoint) {
 
 BOOST_AUTO_TEST_CASE(a_server_that_waits_for_clients_looks_when_some_come) {
   const auto e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
-  directory who(24, e.participants->training());
+  client_routes who(24, e.participants->training());
   server_machine server(e, federated::initial_state(e), &who);
   static_cast<void>(server.start());
   const auto number = who.add_aggregator("");
@@ -411,7 +411,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_waits_for_clients_looks_when_some_come) {
 
 BOOST_AUTO_TEST_CASE(a_server_that_waits_for_clients_stops_when_it_is_asked_to) {
   const auto e = tests::make_experiment(settings_of_two(), tests::make_ratings(12), {}, {});
-  directory who(24, e.participants->training());
+  client_routes who(24, e.participants->training());
   server_machine server(e, federated::initial_state(e), &who);
   static_cast<void>(server.start());
   const auto waits = all<timer>(server.on_proceed());
@@ -443,7 +443,7 @@ BOOST_AUTO_TEST_CASE(the_time_that_a_checkpoint_takes_is_not_taken_from_the_next
   auto settings = settings_of_two();
   settings.participation.deadline = 10;
   const auto e = tests::make_experiment(settings, tests::make_ratings(12), {}, {});
-  directory who(24, e.participants->training());
+  client_routes who(24, e.participants->training());
   server_machine server(e, federated::initial_state(e), &who);
   static_cast<void>(server.start());
   BOOST_REQUIRE(who.attach(who.add_aggregator(""), {0, 23}));

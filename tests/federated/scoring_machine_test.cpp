@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "federated/protocol/directory.hpp"
+#include "federated/protocol/client_routes.hpp"
 #include "federated/round.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -29,7 +29,7 @@ constexpr client_range others{10, 23};
 /// An evaluation of all clients at time 0: aggregator 0 has clients 0 to 9, aggregator 1 the others.
 struct scoring {
   federated::experiment e;
-  directory who{24, e.participants->training(), {5 * second, 100 * second}};
+  client_routes who{24, e.participants->training(), {5 * second, 100 * second}};
   server_machine server{e, federated::initial_state(e), &who};
   scoring_machine machine{e, server, who, 0};
   scoring_machine::requests asked;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "federated/participation/policy.hpp"
-#include "models/random.hpp"
 
 namespace furlong::tests {
 
@@ -56,11 +56,11 @@ class asking {
  public:
   using test = std::function<bool(std::uint32_t)>;
 
-  asking(federated::policy_kind kind, std::shared_ptr<const federated::population> clients, std::uint64_t seed,
+  asking(std::string_view kind, std::shared_ptr<const federated::population> clients, std::uint64_t seed,
          federated::participation_mode mode = federated::participation_mode::sync, std::uint32_t candidates = 0)
       : ledger(clients->facts().clients) {
     e.settings.seed = seed;
-    e.settings.participation.policy = kind;
+    e.settings.participation.policy = federated::chosen_policy(kind);
     e.settings.participation.mode = mode;
     e.settings.participation.candidates = candidates;
     e.participants = std::move(clients);
@@ -103,8 +103,7 @@ class asking {
 /// Whether a client is there, drawn for (seed, round, client).
 [[nodiscard]] inline asking::test there(double share, std::uint64_t seed, std::uint64_t round) {
   return [=](std::uint32_t client) {
-    return models::random_stream(seed, models::purpose::test, static_cast<std::uint32_t>(round), client).uniform() <
-           share;
+    return random_stream(seed, purpose::test, static_cast<std::uint32_t>(round), client).uniform() < share;
   };
 }
 

@@ -17,7 +17,7 @@ const models::layout_ptr shape = tests::mixed_layout();
 
 models::shared_parameters drawn(std::uint32_t part) {
   models::shared_parameters values(shape);
-  models::random_stream stream(3, models::purpose::test, 0, 0, part);
+  random_stream stream(3, purpose::test, 0, 0, part);
   for (auto& value : values.values()) value = stream.below(4) == 0 ? 0.0F : stream.uniform(-1.0F, 1.0F);
   return values;
 }

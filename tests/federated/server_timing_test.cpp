@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_client_rests_between_least_and_most) {
     ask_everybody(of, end);
     numbers back;
     for (const auto client : everybody) {
-      models::random_stream stream(of.e.settings.seed, models::purpose::reconnect, 1, client, 0);
+      random_stream stream(of.e.settings.seed, purpose::reconnect, 1, client, 0);
       if (rest >= 100 + 100 * static_cast<double>(stream.uniform())) back.insert(client);
     }
     BOOST_TEST(back.empty() == (rest < 100));

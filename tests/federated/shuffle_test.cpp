@@ -53,7 +53,7 @@ std::vector<float> change_by_hand(const key& of, std::uint32_t epochs) {
   std::vector<std::uint32_t> order(data.size());
   std::iota(order.begin(), order.end(), 0U);
   for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
-    models::random_stream stream(of.seed, models::purpose::shuffle_examples, of.version, of.client, epoch);
+    random_stream stream(of.seed, purpose::shuffle_examples, of.version, of.client, epoch);
     stream.shuffle(std::span(order));
     for (const auto i : order) on.step(on.data().slice(i, i + 1), {.rate = 0.2F});
   }

@@ -50,7 +50,7 @@ struct question {
 };
 
 std::vector<question> some_questions(std::uint32_t count) {
-  models::random_stream stream(5, models::purpose::test);
+  random_stream stream(5, purpose::test);
   std::vector<question> asked;
   for (std::uint32_t i = 0; i < count; ++i) {
     const double days = static_cast<double>(stream.uniform(0.0F, i % 3 == 0 ? 4000.0F : 3.0F));
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_SUITE(simulated_availability)
 BOOST_AUTO_TEST_CASE(a_state_holds_until_it_changes_and_then_it_is_another) {
   for (const auto& [name, model] : every_model(1)) {
     std::size_t changed = 0;
-    models::random_stream stream(6, models::purpose::test);
+    random_stream stream(6, purpose::test);
     for (const auto& [client, now, round] : some_questions(400)) {
       const bool state = model->available(client, now, round);
       const auto until = model->changes(client, now, round);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(walking_from_change_to_change_misses_none) {
 BOOST_AUTO_TEST_CASE(answers_do_not_depend_on_the_order_of_questions) {
   const auto questions = some_questions(1000);
   auto shuffled = questions;
-  models::random_stream(8, models::purpose::test).shuffle(std::span(shuffled));
+  random_stream(8, purpose::test).shuffle(std::span(shuffled));
   const auto first = every_model(1);
   const auto again = every_model(1);
   const auto key = [](const question& of) { return std::tuple(of.client, of.now, of.round); };

@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(work_is_done_only_while_the_client_is_available) {
 }
 
 BOOST_AUTO_TEST_CASE(times_are_in_order_whatever_happens) {
-  models::random_stream stream(9, models::purpose::test);
+  random_stream stream(9, purpose::test);
   const auto rate = [&] { return static_cast<double>(stream.uniform()) * 0.6; };
   for (int run = 0; run < 60; ++run) {
     auto settings = plain();

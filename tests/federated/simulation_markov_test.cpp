@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(the_correlation_over_a_lag_is_that_of_the_chain) {
   for (const std::uint64_t lag : {1U, 2U, 5U, 17U, 64U, 300U})
     for (const bool across_blocks : {false, true}) {
       tests::moments pairs;
-      models::random_stream stream(1, models::purpose::test);
+      random_stream stream(1, purpose::test);
       for (std::uint32_t client = 0; client < clients; ++client) {
         const std::uint64_t from = across_blocks ? 4096 * 9 - 1 : stream.below(1U << 20);
         pairs.add(of.at(client, from) ? 1 : 0, of.at(client, from + lag) ? 1 : 0);

@@ -14,7 +14,7 @@ using namespace furlong::federated;
 namespace {
 
 /// Settings in which every number that decides how much a client works is drawn.
-run_settings draw_settings(models::random_stream& stream) {
+run_settings draw_settings(random_stream& stream) {
   run_settings settings;
   constexpr std::string_view kinds[] = {"fedsgd", "fedavg", "furl", "fedrecon", "centralized"};
   settings.algorithm = chosen_algorithm(kinds[stream.below(5)]);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
   shape.fewest = 1;
   shape.most = 21;
   const auto population = tests::make_ratings(8, shape);
-  models::random_stream stream(4, models::purpose::test);
+  random_stream stream(4, purpose::test);
   std::map<std::string, std::size_t> worked;
   for (int run = 0; run < 600; ++run) {
     const auto settings = draw_settings(stream);

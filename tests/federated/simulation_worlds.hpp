@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.hpp"
 #include "federated/experiment.hpp"
 #include "federated/simulation/availability_trace.hpp"
 #include "federated/simulation/world.hpp"
-#include "models/random.hpp"
 
 namespace furlong::tests {
 
@@ -28,7 +28,7 @@ class counted_population final : public federated::population {
   }
   [[nodiscard]] std::uint32_t count(std::uint32_t, federated::part) const override { return examples; }
   [[nodiscard]] double taste(std::uint32_t client) const override {
-    return static_cast<double>(models::random_stream(77, models::purpose::test, 5, client).normal());
+    return static_cast<double>(random_stream(77, purpose::test, 5, client).normal());
   }
   [[nodiscard]] std::string client_name(std::uint32_t) const override { return {}; }
   [[nodiscard]] std::string feature_name(std::uint32_t) const override { return {}; }
@@ -61,7 +61,7 @@ struct moments {
   made->length = 30 * hour;
   made->offsets.push_back(0);
   for (std::uint32_t device = 0; device < devices; ++device) {
-    models::random_stream stream(3, models::purpose::test, 6, device);
+    random_stream stream(3, purpose::test, 6, device);
     federated::virtual_time at = device < 2 ? 0 : 1 + static_cast<federated::virtual_time>(stream.below(9'000'000));
     while (device != 2 && at < made->length) {
       auto end = at + 1 + federated::from_seconds(static_cast<double>(stream.uniform(0.0F, 7200.0F)));

@@ -26,7 +26,7 @@ std::optional<rejection> verdict_on(std::uint64_t staleness, std::uint32_t most)
   const auto e = tests::make_experiment(settings, tests::make_ratings(12), {}, {});
   aggregator_machine machine(e, 0, 10, notices::at_once);
   machine.know_examples({});
-  models::random_stream stream(1, models::purpose::test);
+  random_stream stream(1, purpose::test);
   auto update = tests::random_update(stream, e.parts.shared);
   update.id = {e.run, 9 - staleness, 3, 0};
   machine.restore({.id = update.id}, {});

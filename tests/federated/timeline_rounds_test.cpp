@@ -3,6 +3,7 @@
 #include <set>
 
 #include "federated/simulation/membership.hpp"
+#include "models/digest.hpp"
 #include "tests/support/worlds.hpp"
 
 using namespace furlong;
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(too_few_reports_abandon_a_round_and_the_model_stays) {
   BOOST_TEST(made.trace.counts.rounds_abandoned == 1U);
   BOOST_TEST(made.trace.counts.folded == 0U);
   BOOST_TEST(made.trace.counts.abandoned > 0U);
-  BOOST_TEST(made.trace.model == hex(model_sha256(initial_model(e))));
+  BOOST_TEST(made.trace.model == hex(models::model_sha256(initial_model(e))));
 }
 
 // What a failure does to private values: with "after-training" they are kept once training has ended, with "after-ack"

@@ -116,11 +116,10 @@ BOOST_AUTO_TEST_SUITE(timelines)
 
 BOOST_AUTO_TEST_CASE(without_deadlines_virtual_time_changes_no_bit) {
   for (const std::string_view kind : {"fedavg", "furl", "fedrecon"})
-    for (const auto policy : {policy_kind::uniform, policy_kind::weight, policy_kind::round_robin,
-                              policy_kind::least_recent, policy_kind::power_of_choice}) {
+    for (const std::string_view policy : {"uniform", "weight", "round-robin", "least-recent", "power-of-choice"}) {
       auto settings = tests::plain_settings();
       settings.algorithm = federated::chosen_algorithm(kind);
-      settings.participation.policy = policy;
+      settings.participation.policy = federated::chosen_policy(policy);
       settings.aggregators = 2;
       const auto e = simulated(settings);
       const auto made = run_serially(e);

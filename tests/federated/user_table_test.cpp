@@ -49,7 +49,7 @@ models::shared_parameters model_of(const federated::experiment& e, const std::ve
 double draw_of(const federated::experiment& e, std::uint32_t client) {
   const auto user = static_cast<std::uint32_t>(e.parts.model->find("user").value());
   float drawn = 0.0F;
-  e.model->initialize(user, {e.settings.seed, models::purpose::initialize_private, 0, client, user}, {&drawn, 1});
+  e.model->initialize(user, {e.settings.seed, purpose::initialize_private, 0, client, user}, {&drawn, 1});
   return drawn;
 }
 

@@ -57,7 +57,7 @@ constexpr std::uint32_t longest = 20;
 
 /// Token sequences for all steps; those of the first batch are the longest, all others ragged.
 models::examples ragged_texts() {
-  models::random_stream stream(1, models::purpose::test);
+  random_stream stream(1, purpose::test);
   models::examples data;
   data.offsets.push_back(0);
   for (std::size_t i = 0; i < (warm_up + counted) * batch_size; ++i) {
@@ -72,7 +72,7 @@ models::examples ragged_texts() {
 /// What steps take from the heap after the first few. Widths are such that operands of products are packed.
 std::size_t allocations_of_steps(const char* kind, models::objective labels, double dropout) {
   const auto* entry = models::find_model(kind);
-  auto options = models::defaults(entry->options);
+  auto options = defaults(entry->options);
   options.set("embedding", std::int64_t{160});
   options.set("hidden", std::int64_t{200});
   if (dropout > 0.0) options.set("dropout", dropout);
@@ -80,14 +80,13 @@ std::size_t allocations_of_steps(const char* kind, models::objective labels, dou
   const auto parts = models::split(model->tensors(), {}).value();
   models::shared_parameters start(parts.shared);
   for (std::size_t t = 0; t < parts.shared->count(); ++t)
-    model->initialize(t, models::random_stream(1, models::purpose::test, 0, 0, static_cast<std::uint32_t>(t)),
-                      start.tensor(t));
+    model->initialize(t, random_stream(1, purpose::test, 0, 0, static_cast<std::uint32_t>(t)), start.tensor(t));
   const models::private_parameters own(parts.private_);
   const auto data = ragged_texts();
   models::working_set weights;
   weights.gather(*model, parts, start, own, data.view(), 0);
   weights.train_only(parts.all_tensors);
-  weights.drop_by(models::random_stream(1, models::purpose::dropout));
+  weights.drop_by(random_stream(1, purpose::dropout));
   double loss = 0.0;
   std::size_t before = 0;
   for (std::size_t step = 0; step < warm_up + counted; ++step) {

@@ -47,7 +47,7 @@ bool has_classes(const model_case& of) {
          of.model->objective() == models::objective::next_token;
 }
 
-/// True for what gru_lm.hpp says of "fedatt-2018": scores depend on the batches and are not of next tokens.
+/// True for what gru_lm.cpp says of "fedatt-2018": scores depend on the batches and are not of next tokens.
 bool follows_a_protocol(const model_case& of) { return of.name.find("protocol=") != std::string::npos; }
 
 /// Which tensors to freeze together: all subsets of few tensors; of many each one, all but each one, and some more.
@@ -62,7 +62,7 @@ std::vector<std::size_t> subsets(std::size_t tensors) {
     all.push_back(std::size_t{1} << t);
     all.push_back(end - 1 - all.back());
   }
-  models::random_stream stream(22, models::purpose::test);
+  random_stream stream(22, purpose::test);
   for (int i = 0; i < 40; ++i) all.push_back(1 + stream.below(static_cast<std::uint32_t>(end - 1)));
   return all;
 }
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(an_affine_design_reproduces_the_predictions) {
 
 BOOST_AUTO_TEST_CASE(matrix_factorization_is_drawn_as_its_options_say) {
   const auto* entry = models::find_model("matrix-factorization");
-  auto options = models::defaults(entry->options);
+  auto options = defaults(entry->options);
   for (const char* flag : {"user_bias", "item_bias", "mean"}) options.set(flag, true);
   options.set("initial_mean", 3.5);
   options.set("init", 0.2);
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(matrix_factorization_is_drawn_as_its_options_say) {
     for (std::size_t t = 0; t < model->tensors()->count(); ++t) {
       const auto& spec = (*model->tensors())[t];
       std::vector<float> values(spec.size());
-      model->initialize(t, models::random_stream(1, models::purpose::test), values);
+      model->initialize(t, random_stream(1, purpose::test), values);
       double squares = 0.0;
       for (const double value : values) {
         squares += value * value;

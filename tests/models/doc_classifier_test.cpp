@@ -11,8 +11,8 @@ namespace {
 const models::data_facts binary{9, 5, models::objective::logistic, 0, 9};
 const models::data_facts many{9, 5, models::objective::categorical, 7, 9};
 
-models::option_values small() {
-  auto options = models::defaults(models::find_model("doc-classifier")->options);
+option_values small() {
+  auto options = defaults(models::find_model("doc-classifier")->options);
   options.set("embedding", std::int64_t{3});
   options.set("hidden", std::int64_t{4});
   options.set("mlp", std::int64_t{6});
@@ -20,7 +20,7 @@ models::option_values small() {
   return options;
 }
 
-auto build(const models::option_values& options, const models::data_facts& facts) {
+auto build(const option_values& options, const models::data_facts& facts) {
   return models::find_model("doc-classifier")->build(options, facts);
 }
 
@@ -35,7 +35,7 @@ models::examples texts(const std::vector<std::vector<std::uint32_t>>& all) {
   return data;
 }
 
-tests::model_case make_case(const models::option_values& options, const models::examples& data) {
+tests::model_case make_case(const option_values& options, const models::examples& data) {
   auto model = build(options, binary).value();
   auto weights = tests::drawn(model->tensors()->size(), 1);
   return {"doc-classifier", std::move(model), data, std::move(weights)};
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(first_values_are_those_that_its_header_names) {
     for (std::size_t t = 0; t < model->tensors()->count(); ++t) {
       const auto& name = (*model->tensors())[t].name;
       std::vector<float> values(4000);
-      model->initialize(t, models::random_stream(1, models::purpose::test), values);
+      model->initialize(t, random_stream(1, purpose::test), values);
       double squares = 0.0;
       for (const double value : values) squares += value * value / static_cast<double>(values.size());
       const double inputs = name.starts_with("hidden") ? 10 : name.starts_with("output") ? 6 : 4;

@@ -9,7 +9,6 @@
 #include "tests/models/model_cases.hpp"
 
 using namespace furlong;
-using models::random_stream;
 using tests::model_case;
 using numbers = std::vector<double>;
 
@@ -20,7 +19,7 @@ constexpr float rate = 0.4F;
 model_case make_case(const std::string& kind, const std::vector<std::pair<std::string, std::int64_t>>& widths,
                      const models::data_facts& facts, models::examples data) {
   const auto* entry = models::find_model(kind);
-  auto options = models::defaults(entry->options);
+  auto options = defaults(entry->options);
   for (const auto& [name, width] : widths) options.set(name, width);
   options.set("dropout", 0.4);
   auto model = entry->build(options, facts).value();
@@ -117,7 +116,7 @@ void check_losses(model_case& one, const Expected& expected) {
   const auto& shape = *one.model->tensors();
   for (std::size_t t = 0; t < shape.count(); ++t) targets.push_back(buffer.data() + shape.offset(t));
   for (std::uint32_t part = 0; part < 20; ++part) {
-    random_stream noise(5, models::purpose::dropout, part);
+    random_stream noise(5, purpose::dropout, part);
     const double reference = expected(one, noise);
     models::gradient_views out{targets, {}, {}, &noise};
     const double loss = one.model->gradient(one.views(one.weights), one.data.view(), out);

@@ -18,8 +18,8 @@ inline nlohmann::json golden(const std::string& name) {
   return nlohmann::json::parse(file);
 }
 
-inline models::option_values options_of(const models::model_entry& entry, const nlohmann::json& given) {
-  auto options = models::defaults(entry.options);
+inline option_values options_of(const models::model_entry& entry, const nlohmann::json& given) {
+  auto options = defaults(entry.options);
   for (const auto& [name, value] : given.items()) {
     if (value.is_boolean())
       options.set(name, value.get<bool>());

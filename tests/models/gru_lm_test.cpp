@@ -12,14 +12,14 @@ namespace {
 const models::data_facts plain{9, 1, models::objective::next_token, 0, 9};
 const models::data_facts with_buckets{12, 1, models::objective::next_token, 0, 9};
 
-models::option_values small() {
-  auto options = models::defaults(models::find_model("gru-lm")->options);
+option_values small() {
+  auto options = defaults(models::find_model("gru-lm")->options);
   options.set("embedding", std::int64_t{4});
   options.set("hidden", std::int64_t{4});
   return options;
 }
 
-auto build(const models::option_values& options, const models::data_facts& facts = plain) {
+auto build(const option_values& options, const models::data_facts& facts = plain) {
   return models::find_model("gru-lm")->build(options, facts);
 }
 
@@ -34,7 +34,7 @@ models::examples from(const std::vector<std::vector<std::uint32_t>>& sequences) 
   return data;
 }
 
-model_case make_case(const models::option_values& options, const models::examples& data) {
+model_case make_case(const option_values& options, const models::examples& data) {
   auto model = build(options).value();
   auto weights = tests::drawn(model->tensors()->size(), 1);
   return {"gru-lm", std::move(model), data, std::move(weights)};
@@ -54,7 +54,7 @@ const std::vector<std::vector<std::uint32_t>> sentences = {
 BOOST_AUTO_TEST_SUITE(gru_lm)
 
 BOOST_AUTO_TEST_CASE(its_tensors_have_pytorchs_shapes) {
-  auto options = models::defaults(models::find_model("gru-lm")->options);
+  auto options = defaults(models::find_model("gru-lm")->options);
   options.set("layers", std::int64_t{2});
   options.set("hidden", std::int64_t{50});
   const auto signature = [&](const models::data_facts& facts) {
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(its_tensors_have_pytorchs_shapes) {
 }
 
 BOOST_AUTO_TEST_CASE(its_sizes_are_those_of_the_paper) {
-  auto options = models::defaults(models::find_model("gru-lm")->options);
+  auto options = defaults(models::find_model("gru-lm")->options);
   for (const auto& [size, signature] : std::initializer_list<std::pair<const char*, const char*>>{
            {"small",
             "embedding 9x300 gru0_input 900x300 gru0_recurrent 900x300 gru0_bias_input 1x900 "
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(first_values_are_drawn_as_its_options_say) {
   for (std::size_t t = 0; t < model->tensors()->count(); ++t) {
     const auto& spec = (*model->tensors())[t];
     std::vector<float> values(std::max<std::size_t>(spec.size(), 4000));
-    model->initialize(t, models::random_stream(1, models::purpose::test), values);
+    model->initialize(t, random_stream(1, purpose::test), values);
     const auto [low, high] = std::ranges::minmax(values);
     const float range = spec.name == "output_bias" ? 0.0F : spec.name.starts_with("gru") ? 0.5F : 0.03F;
     BOOST_TEST(std::abs(high - range) <= 0.01F * range, spec.name);

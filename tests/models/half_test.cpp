@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 using furlong::models::from_half;
 using furlong::models::largest_half;
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(halfway_between_two_halves_goes_to_the_even_one) {
 }
 
 BOOST_AUTO_TEST_CASE(any_float_rounds_as_eigen_rounds_it_unless_it_is_too_large) {
-  furlong::models::random_stream random(1, furlong::models::purpose::test);
+  furlong::random_stream random(1, furlong::purpose::test);
   for (int i = 0; i < 1000000; ++i) {
     const auto value = std::bit_cast<float>(random());
     const std::uint16_t other = Eigen::half(value).x;

@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "base/random.hpp"
 #include "models/kernels/levels.hpp"
-#include "models/random.hpp"
 
 using namespace furlong;
 using furlong::models::supported_kernels;
@@ -20,7 +20,7 @@ __extension__ using int128 = __int128;
 constexpr std::size_t sizes[] = {0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 50, 64, 129, 1000};
 
 std::vector<float> draw(std::size_t n, std::uint32_t part, float low = -2.0F, float high = 2.0F) {
-  models::random_stream stream(11, models::purpose::test, 0, 0, part);
+  random_stream stream(11, purpose::test, 0, 0, part);
   std::vector<float> values(n);
   for (auto& value : values) value = stream.uniform(low, high);
   return values;

@@ -14,7 +14,7 @@ const models::data_facts with_buckets{12, 1, models::objective::next_token, 0, 9
 
 auto build(const models::data_facts& facts) {
   const auto* entry = models::find_model("lstm-nwp");
-  return entry->build(models::defaults(entry->options), facts);
+  return entry->build(defaults(entry->options), facts);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(it_has_the_sizes_of_the_paper_and_a_tensor_for_the_buckets)
 
 // As many as fill the room of the states, were they to have rows in it.
 BOOST_AUTO_TEST_CASE(sequences_that_predict_nothing_change_nothing) {
-  auto options = models::defaults(models::find_model("lstm-nwp")->options);
+  auto options = defaults(models::find_model("lstm-nwp")->options);
   for (const char* width : {"embedding", "hidden", "projection"}) options.set(width, std::int64_t{8});
   auto model = models::find_model("lstm-nwp")->build(options, plain).value();
   auto weights = tests::drawn(model->tensors()->size(), 1);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(sequences_that_predict_nothing_change_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(more_sentences_than_a_block_are_scored_as_one_by_one) {
-  auto options = models::defaults(models::find_model("lstm-nwp")->options);
+  auto options = defaults(models::find_model("lstm-nwp")->options);
   for (const char* width : {"embedding", "hidden", "projection"}) options.set(width, std::int64_t{8});
   auto model = models::find_model("lstm-nwp")->build(options, plain).value();
   auto weights = tests::drawn(model->tensors()->size(), 1);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(first_values_are_those_that_its_header_names) {
   for (std::size_t t = 0; t < model->tensors()->count(); ++t) {
     const auto& name = (*model->tensors())[t].name;
     std::vector<float> values(4000);
-    model->initialize(t, models::random_stream(1, models::purpose::test), values);
+    model->initialize(t, random_stream(1, purpose::test), values);
     const auto [low, high] = std::ranges::minmax(values);
     const float range = name.ends_with("embedding") ? 0.05F
                         : name == "output"          ? 1 / std::sqrt(96.0F)

@@ -13,9 +13,9 @@ constexpr std::uint32_t classes = 3;
 
 /// Every combination of the boolean options, each with and without l2 where there is such an option; every other
 /// choice, and a second layer, by itself. Widths are small, and such that tensors may be tied.
-std::vector<std::pair<std::string, models::option_values>> combinations(const models::model_entry& entry) {
-  std::vector<std::pair<std::string, models::option_values>> all = {{entry.kind, models::defaults(entry.options)}};
-  const auto branch = [&](const std::string& name, const models::option_value& value) {
+std::vector<std::pair<std::string, option_values>> combinations(const models::model_entry& entry) {
+  std::vector<std::pair<std::string, option_values>> all = {{entry.kind, defaults(entry.options)}};
+  const auto branch = [&](const std::string& name, const option_value& value) {
     const auto before = all;
     for (auto [text, values] : before) {
       values.set(name, value);
@@ -26,7 +26,7 @@ std::vector<std::pair<std::string, models::option_values>> combinations(const mo
     for (const char* width : {"rank", "embedding", "hidden", "projection", "mlp"})
       if (option.name == width) all.front().second.set(width, std::int64_t{3});
   for (const auto& option : entry.options) {
-    if (option.type == models::option_type::boolean) branch(option.name, true);
+    if (option.type == option_type::boolean) branch(option.name, true);
     if (option.name == "l2") {
       const std::size_t before = all.size();
       branch("l2", 0.15);
@@ -34,12 +34,12 @@ std::vector<std::pair<std::string, models::option_values>> combinations(const mo
     }
   }
   const auto plain = all.front();
-  const auto alone = [&](const std::string& name, const models::option_value& value, const std::string& text) {
+  const auto alone = [&](const std::string& name, const option_value& value, const std::string& text) {
     all.emplace_back(plain.first + " +" + text, plain.second).second.set(name, value);
   };
   for (const auto& option : entry.options) {
     for (const auto& choice : option.choices)
-      if (option.name != "size" && models::option_value(choice) != option.fallback)
+      if (option.name != "size" && option_value(choice) != option.fallback)
         alone(option.name, choice, option.name + "=" + choice);
     if (option.name == "layers") alone("layers", std::int64_t{2}, "layers");
   }
@@ -47,7 +47,7 @@ std::vector<std::pair<std::string, models::option_values>> combinations(const mo
 }
 
 /// Ratings, some items and users repeated.
-models::examples ratings(models::random_stream& stream, bool one_client) {
+models::examples ratings(random_stream& stream, bool one_client) {
   models::examples data;
   for (std::uint32_t i = 0; i < count; ++i) {
     data.features.push_back(i < 2 ? 1 : stream.below(features - 1));  // the last feature never occurs
@@ -58,7 +58,7 @@ models::examples ratings(models::random_stream& stream, bool one_client) {
 }
 
 /// Classes on sparse vectors: one empty, one that names a feature twice.
-models::examples sets(models::random_stream& stream, bool valued) {
+models::examples sets(random_stream& stream, bool valued) {
   models::examples data;
   data.offsets.push_back(0);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -73,7 +73,7 @@ models::examples sets(models::random_stream& stream, bool valued) {
   return data;
 }
 
-models::examples classes_of_one_feature(models::random_stream& stream) {
+models::examples classes_of_one_feature(random_stream& stream) {
   auto data = ratings(stream, true);
   data.owners.clear();
   for (auto& label : data.labels) label = label > 3 ? 1.0F : 0.0F;
@@ -81,7 +81,7 @@ models::examples classes_of_one_feature(models::random_stream& stream) {
 }
 
 /// Ragged sequences of tokens below `bound`, each beginning with a start token and ending with an end token.
-models::examples sentences(models::random_stream& stream, std::uint32_t bound) {
+models::examples sentences(random_stream& stream, std::uint32_t bound) {
   models::examples data;
   data.offsets.push_back(0);
   for (const std::uint32_t inner : {3U, 0U, 5U, 1U, 3U}) {
@@ -96,7 +96,7 @@ models::examples sentences(models::random_stream& stream, std::uint32_t bound) {
 }
 
 /// Ragged texts of several users, labelled.
-models::examples texts(models::random_stream& stream, std::uint32_t labels, bool one_client) {
+models::examples texts(random_stream& stream, std::uint32_t labels, bool one_client) {
   models::examples data;
   data.offsets.push_back(0);
   for (const std::uint32_t length : {4U, 1U, 6U, 2U, 4U}) {
@@ -115,7 +115,7 @@ struct table {
 };
 
 /// What models may be built for and trained on.
-std::vector<table> tables(models::random_stream& stream, bool one_client) {
+std::vector<table> tables(random_stream& stream, bool one_client) {
   using models::objective;
   const std::uint32_t users = one_client ? 1 : clients;
   const models::data_facts rated{features, users, objective::squared_error};
@@ -145,7 +145,7 @@ std::vector<models::tensor_view> model_case::views(std::vector<float>& values) c
 
 std::vector<model_case> model_cases(bool one_client) {
   std::vector<model_case> cases;
-  models::random_stream stream(21, models::purpose::test);
+  random_stream stream(21, purpose::test);
   for (const auto& entry : models::registered_models())
     for (const auto& one : tables(stream, one_client))
       for (const auto& [name, options] : combinations(entry)) {

@@ -17,7 +17,7 @@ inline void check_thinned_gradient(model_case& one) {
   std::vector<float*> targets;
   for (std::size_t t = 0; t < shape.count(); ++t) targets.push_back(buffer.data() + shape.offset(t));
   const auto loss_with = [&](std::uint32_t part) {
-    models::random_stream noise(5, models::purpose::dropout, part);
+    random_stream noise(5, purpose::dropout, part);
     models::gradient_views out{targets, {}, {}, &noise};
     return one.model->gradient(one.views(one.weights), one.data.view(), out) /
            static_cast<double>(one.data.labels.size());

@@ -1,4 +1,4 @@
-#include "models/options.hpp"
+#include "base/options.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <stdexcept>
@@ -6,12 +6,11 @@
 #include "models/model.hpp"
 
 using namespace furlong;
-using models::option_type;
 
 BOOST_AUTO_TEST_SUITE(options)
 
 BOOST_AUTO_TEST_CASE(values_are_read_by_their_type_and_integers_as_numbers_too) {
-  models::option_values values;
+  option_values values;
   values.set("flag", true);
   values.set("count", std::int64_t{3});
   values.set("rate", 0.5);
@@ -30,7 +29,7 @@ BOOST_AUTO_TEST_CASE(values_are_read_by_their_type_and_integers_as_numbers_too) 
 }
 
 BOOST_AUTO_TEST_CASE(a_programming_error_names_the_key) {
-  models::option_values values;
+  option_values values;
   values.set("rate", 0.5);
   const auto names = [](const char* key) {
     return [key](const std::logic_error& why) { return std::string(why.what()).find(key) != std::string::npos; };
@@ -41,17 +40,17 @@ BOOST_AUTO_TEST_CASE(a_programming_error_names_the_key) {
 }
 
 BOOST_AUTO_TEST_CASE(defaults_are_the_fallbacks_and_nothing_else) {
-  const std::vector<models::option_spec> specs = {
+  const std::vector<option_spec> specs = {
       {.name = "rate", .type = option_type::number, .fallback = 0.1, .doc = ""},
       {.name = "path", .type = option_type::text, .doc = "", .required = true},
   };
-  const auto values = models::defaults(specs);
+  const auto values = defaults(specs);
   BOOST_TEST(values.number("rate") == 0.1);
   BOOST_TEST(!values.has("path"));
   BOOST_TEST(values.all().size() == 1U);
 }
 
-bool is_type(const models::option_value& value, option_type type) {
+bool is_type(const option_value& value, option_type type) {
   switch (type) {
     case option_type::boolean: return std::holds_alternative<bool>(value);
     case option_type::integer: return std::holds_alternative<std::int64_t>(value);
@@ -90,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_the_data_contradicts_says_so) {
   const auto* factorization = models::find_model("matrix-factorization");
   const auto* classes = models::find_model("logistic-regression");
   const auto of = [](const models::model_entry* entry, models::data_facts facts) {
-    return entry->build(models::defaults(entry->options), facts);
+    return entry->build(defaults(entry->options), facts);
   };
   BOOST_TEST((of(factorization, {10, 2, models::objective::logistic}).error().what == error::kind::usage));
   BOOST_TEST((of(factorization, {0, 2, models::objective::squared_error}).error().what == error::kind::data));

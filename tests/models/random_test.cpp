@@ -1,4 +1,4 @@
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -7,8 +7,7 @@
 #include <numeric>
 #include <vector>
 
-using furlong::models::purpose;
-using furlong::models::random_stream;
+using namespace furlong;
 
 namespace {
 

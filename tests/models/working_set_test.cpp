@@ -29,7 +29,7 @@ constexpr std::uint32_t users = 9;
 
 world make_world(bool table, bool pooled, std::vector<std::string> private_names) {
   const auto* entry = models::find_model("matrix-factorization");
-  auto options = models::defaults(entry->options);
+  auto options = defaults(entry->options);
   for (const char* flag : {"user_bias", "item_bias", "mean"}) options.set(flag, true);
   options.set("rank", std::int64_t{7});
   options.set("l2", 0.02);
@@ -38,7 +38,7 @@ world make_world(bool table, bool pooled, std::vector<std::string> private_names
   made.parts = models::split(made.model->tensors(), private_names).value();
   made.shared = models::shared_parameters(made.parts.shared);
   made.own = models::private_parameters(made.parts.private_);
-  models::random_stream stream(31, models::purpose::test);
+  random_stream stream(31, purpose::test);
   for (auto& value : made.shared.values()) value = stream.uniform(-1.0F, 1.0F);
   for (auto& value : made.own.values()) value = stream.uniform(-1.0F, 1.0F);
   for (std::uint32_t i = 0; i < 23; ++i) {
@@ -140,7 +140,7 @@ void train_both(const world& w, models::working_set& compact, const models::sgd_
   whole_model whole(w, client);
   std::vector<std::uint32_t> order(w.data.labels.size());
   std::iota(order.begin(), order.end(), 0U);
-  models::random_stream stream(32, models::purpose::test);
+  random_stream stream(32, purpose::test);
   // All tensors, then half of them frozen, on shuffled examples in batches of 4.
   const std::vector<std::size_t> all = w.parts.all_tensors;
   const std::vector<std::size_t> some = {0, 3};
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_redrawn_private_tensor_is_what_a_new_client_draws) {
   compact.gather(*w.model, w.parts, w.shared, w.own, w.data.view(), 5);
   compact.reinitialize(0, 77, 5);
   std::vector<float> expected((*w.model->tensors())[0].size());
-  w.model->initialize(0, models::random_stream(77, models::purpose::initialize_private, 0, 5, 0), expected);
+  w.model->initialize(0, random_stream(77, purpose::initialize_private, 0, 5, 0), expected);
   for (std::size_t i = 0; i < expected.size(); ++i) BOOST_TEST(compact.weights()[0].data[i] == expected[i]);
 }
 
@@ -272,9 +272,8 @@ BOOST_AUTO_TEST_CASE(redrawn_rows_are_those_of_the_whole_tensor) {
   compact.reinitialize(item, 77, 5);
   const auto& spec = (*w.model->tensors())[item];
   std::vector<float> whole(spec.size());
-  w.model->initialize(
-      item, models::random_stream(77, models::purpose::initialize_private, 0, 5, static_cast<std::uint32_t>(item)),
-      whole);
+  w.model->initialize(item, random_stream(77, purpose::initialize_private, 0, 5, static_cast<std::uint32_t>(item)),
+                      whole);
   for (std::size_t i = 0; i < w.data.features.size(); ++i) {
     const float* row = compact.weights()[item].row(compact.data().features[i]);
     BOOST_TEST(std::equal(row, row + spec.cols, &whole[w.data.features[i] * spec.cols]));
@@ -297,7 +296,7 @@ BOOST_AUTO_TEST_CASE(a_weight_that_is_not_finite_is_noticed) {
 
 BOOST_AUTO_TEST_CASE(sequences_and_values_keep_their_places) {
   const auto* entry = models::find_model("logistic-regression");
-  const auto model = entry->build(models::defaults(entry->options), {50, 1, models::objective::logistic}).value();
+  const auto model = entry->build(defaults(entry->options), {50, 1, models::objective::logistic}).value();
   const auto parts = models::split(model->tensors(), {}).value();
   models::shared_parameters shared(parts.shared);
   std::iota(shared.values().begin(), shared.values().end(), 0.0F);

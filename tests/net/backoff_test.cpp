@@ -6,8 +6,6 @@
 #include <vector>
 
 using furlong::actors::net::backoff;
-using furlong::models::purpose;
-using furlong::models::random_stream;
 using std::chrono::milliseconds;
 
 BOOST_AUTO_TEST_SUITE(backoffs)
@@ -31,7 +29,7 @@ BOOST_AUTO_TEST_CASE(jitter_is_uniform_below_the_ceiling) {
   constexpr int draws = 2000;
   std::vector<double> shares;
   for (std::uint32_t node = 0; node < draws; ++node) {
-    backoff waits(random_stream(7, purpose::test, 0, node));
+    backoff waits(furlong::random_stream(7, furlong::purpose::test, 0, node));
     for (int i = 0; i < 4; ++i) (void)waits.next();
     const auto ceiling = waits.ceiling();
     BOOST_REQUIRE(ceiling == milliseconds(3200));
@@ -48,8 +46,8 @@ BOOST_AUTO_TEST_CASE(jitter_is_uniform_below_the_ceiling) {
 }
 
 BOOST_AUTO_TEST_CASE(a_seed_gives_the_same_waits) {
-  backoff one(random_stream(7, purpose::test, 0, 3));
-  backoff two(random_stream(7, purpose::test, 0, 3));
+  backoff one(furlong::random_stream(7, furlong::purpose::test, 0, 3));
+  backoff two(furlong::random_stream(7, furlong::purpose::test, 0, 3));
   for (int i = 0; i < 20; ++i) BOOST_TEST(one.next().count() == two.next().count());
 }
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 using furlong::actors::net::budget;
 
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(threads_never_hold_more_than_there_is) {
   std::vector<std::thread> threads;
   for (std::uint32_t t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
-      furlong::models::random_stream random(1, furlong::models::purpose::test, 0, t);
+      furlong::random_stream random(1, furlong::purpose::test, 0, t);
       for (int i = 0; i < each; ++i) {
         const std::size_t bytes = 1 + random.below(600);
         room->reserve(bytes, [&, bytes](budget::reservation r) {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 namespace furlong::tests {
 
@@ -12,7 +12,7 @@ wire::encoded make_frame(std::size_t bytes, std::uint32_t seed) {
   const auto values = static_cast<std::uint32_t>(std::max<std::size_t>(bytes / sizeof(float), 1));
   const auto shape = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{{"t", 1, values}});
   models::shared_parameters model(shape);
-  models::random_stream random(seed, models::purpose::test);
+  random_stream random(seed, purpose::test);
   // A few drawn values, moved along: drawing forty megabytes takes longer than sending them.
   std::vector<float> drawn(4099);
   for (auto& value : drawn) value = random.uniform();

@@ -3,7 +3,7 @@
 
 #include "actors/net/detail/frame_reader.hpp"
 #include "actors/net/detail/frame_writer.hpp"
-#include "models/random.hpp"
+#include "base/random.hpp"
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(headers_are_either_sound_or_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(any_division_gives_the_same_frames) {
-  models::random_stream random(3, models::purpose::test);
+  random_stream random(3, purpose::test);
   const std::vector<std::size_t> sizes{1, 90, 16'300, 16'384, 70'000, mib - 40, mib, mib + 8, 3 * mib + 64, 200};
   detail::frame_writer writer;
   std::vector<wire::encoded> sent;
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(the_last_words_are_printable_and_follow_all_frames) {
 }
 
 BOOST_AUTO_TEST_CASE(random_bytes_break_the_stream_and_nothing_else) {
-  models::random_stream random(11, models::purpose::test);
+  random_stream random(11, purpose::test);
   std::size_t broken = 0;
   for (int i = 0; i < 20'000; ++i) {
     reading reads(4 * mib);

@@ -64,7 +64,7 @@ class few_files {
 BOOST_AUTO_TEST_SUITE(hostile)
 
 BOOST_FIXTURE_TEST_CASE(random_bytes_instead_of_a_handshake, besieged) {
-  models::random_stream random(5, models::purpose::test);
+  random_stream random(5, purpose::test);
   constexpr std::size_t many = 200;
   for (std::size_t i = 0; i < many; ++i) {
     raw_peer stranger(to.port());
@@ -80,7 +80,7 @@ BOOST_FIXTURE_TEST_CASE(random_bytes_instead_of_a_handshake, besieged) {
 }
 
 BOOST_FIXTURE_TEST_CASE(random_bytes_after_the_handshake, besieged) {
-  models::random_stream random(6, models::purpose::test);
+  random_stream random(6, purpose::test);
   for (std::size_t i = 0; i < 50; ++i) {
     raw_peer peer(to.port());
     const auto there = let_in(peer, i);
@@ -93,7 +93,7 @@ BOOST_FIXTURE_TEST_CASE(random_bytes_after_the_handshake, besieged) {
 }
 
 BOOST_FIXTURE_TEST_CASE(random_bytes_inside_the_records_of_tls, besieged) {
-  models::random_stream random(7, models::purpose::test);
+  random_stream random(7, purpose::test);
   for (std::size_t i = 0; i < 20; ++i) {
     raw_peer peer(to.port());
     const auto there = let_in(peer, i);
@@ -203,9 +203,8 @@ BOOST_AUTO_TEST_CASE(a_hundred_nodes_of_one_address_get_in) {
   };
   std::vector<one> nodes;
   for (std::uint32_t i = 0; i < 100; ++i)
-    nodes.push_back({connect_to(on, all.to.address(), all.tls),
-                     net::backoff(models::random_stream(i, models::purpose::reconnect, 0, i)),
-                     {}});
+    nodes.push_back(
+        {connect_to(on, all.to.address(), all.tls), net::backoff(random_stream(i, purpose::reconnect, 0, i)), {}});
   const auto begun = std::chrono::steady_clock::now();
   const auto open = [](const one& node) {
     return node.session->wait([&] { return node.session->channel != nullptr; }, {});

@@ -139,7 +139,7 @@ bytes operator+(bytes a, const bytes& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
-bytes noise(models::random_stream& random, std::size_t most) {
+bytes noise(random_stream& random, std::size_t most) {
   bytes made(1 + random.below(static_cast<std::uint32_t>(most)));
   for (auto& byte : made) byte = static_cast<std::byte>(random());
   return made;

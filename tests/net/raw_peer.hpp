@@ -12,7 +12,7 @@
 
 #include "actors/net/detail/framing.hpp"
 #include "actors/net/tls_context.hpp"
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 namespace furlong::tests {
 
@@ -75,6 +75,6 @@ class raw_listener {
 [[nodiscard]] bytes frame_of_zeros(std::size_t size);
 [[nodiscard]] bytes operator+(bytes a, const bytes& b);
 /// One to `most` random bytes.
-[[nodiscard]] bytes noise(models::random_stream& random, std::size_t most);
+[[nodiscard]] bytes noise(random_stream& random, std::size_t most);
 
 }  // namespace furlong::tests

@@ -3,9 +3,9 @@
 
 #include "federated/protocol/client_sizes.hpp"
 #include "federated/protocol/messages.hpp"
-#include "scenarios/node_scenario.hpp"
+#include "scenarios/schema/node_scenario.hpp"
 #include "tests/processes/frame_session.hpp"
-#include "tools/session.hpp"
+#include "tools/cli/session.hpp"
 
 namespace furlong::tests {
 

@@ -17,7 +17,7 @@
 
 #include "actors/tls/credentials.hpp"
 #include "models/kernels/kernels.hpp"
-#include "tests/operator/raw_frames.hpp"
+#include "tests/aggregator_transport/raw_frames.hpp"
 #include "tests/processes/node_answers.hpp"
 #include "tests/support/updates.hpp"
 #include "tests/wire/forged_update.hpp"

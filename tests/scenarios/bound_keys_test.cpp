@@ -3,11 +3,10 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
-#include "scenarios/schema.hpp"
+#include "scenarios/schema/schema.hpp"
 
 using namespace furlong;
 using namespace furlong::federated;
-using furlong::models::option_value;
 
 namespace {
 
@@ -155,13 +154,6 @@ std::vector<bound_key> keys_of_the_server() {
 std::vector<bound_key> keys_of_participation() {
   using p = participation_settings;
   return {
-      words<policy_kind>("participation.policy",
-                         {{"uniform", policy_kind::uniform},
-                          {"weight", policy_kind::weight},
-                          {"round-robin", policy_kind::round_robin},
-                          {"least-recent", policy_kind::least_recent},
-                          {"power-of-choice", policy_kind::power_of_choice}},
-                         &run::participation, &p::policy),
       field("participation.candidates", 7, &run::participation, &p::candidates),
       words<participation_mode>("participation.mode",
                                 {{"sync", participation_mode::sync}, {"async", participation_mode::async}},

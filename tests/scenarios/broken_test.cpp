@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "scenarios/scenario.hpp"
+#include "scenarios/schema/scenario.hpp"
 
 using namespace furlong;
 using namespace furlong::scenarios;

@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_simulated_run_reaches_the_settings_and_survives_the_round
   const auto made = read(simulated);
   const auto& s = made.settings;
   BOOST_TEST((s.clock == clock_kind::simulated));
-  BOOST_TEST((s.participation.policy == policy_kind::power_of_choice));
+  BOOST_TEST((s.participation.policy.kind == "power-of-choice"));
   BOOST_TEST(s.participation.candidates == 30U);
   BOOST_TEST(s.participation.over_selection == 1.5);
   BOOST_TEST(s.participation.reconnect_least == 60.0);

@@ -1,6 +1,6 @@
 // Every option of generated data sets the field of its settings.
-#include "scenarios/synthetic_ratings.hpp"
-#include "scenarios/synthetic_texts.hpp"
+#include "scenarios/data/synthetic_ratings.hpp"
+#include "scenarios/data/synthetic_texts.hpp"
 #include "tests/scenarios/text_support.hpp"
 
 using namespace furlong;

@@ -1,7 +1,7 @@
 // Ratings that lie with the clients: their files, and that parts and the whole are divided alike.
 #include <boost/test/unit_test.hpp>
 
-#include "scenarios/hosted_file.hpp"
+#include "scenarios/data/hosted_file.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <set>
 
-#include "scenarios/labelled_file.hpp"
-#include "scenarios/word_list.hpp"
+#include "scenarios/data/labelled_file.hpp"
+#include "scenarios/data/word_list.hpp"
 #include "tests/scenarios/text_support.hpp"
 
 using namespace furlong;

@@ -1,5 +1,5 @@
 // What a node believes of a server's scenario. Nothing here has files to open: refusals come before that.
-#include "scenarios/node_scenario.hpp"
+#include "scenarios/schema/node_scenario.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "scenarios/synthetic_population.hpp"
+#include "scenarios/data/synthetic_population.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;
@@ -15,13 +15,13 @@ namespace {
 
 constexpr part parts[] = {part::train, part::validation, part::test};
 
-using changes = std::vector<std::pair<const char*, models::option_value>>;
+using changes = std::vector<std::pair<const char*, option_value>>;
 
 /// 50 users, with the dataset's defaults but for `more`.
 std::shared_ptr<const federated::population> generated(const char* how, const changes& more) {
   const auto* entry = find_dataset("synthetic-ratings");
   BOOST_REQUIRE(entry != nullptr);
-  auto options = models::defaults(entry->options);
+  auto options = defaults(entry->options);
   options.set("seed", std::int64_t{7});
   options.set("split_seed", std::int64_t{3});
   options.set("users", std::int64_t{50});

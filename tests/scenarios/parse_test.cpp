@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "scenarios/schema.hpp"
+#include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;
@@ -20,8 +20,7 @@ scenario parsed(const std::vector<setting_override>& overrides = {}) {
 }
 
 /// Another value that the option allows, as TOML; empty where nobody can tell one.
-std::string other_value(const models::option_spec& option, const models::option_value& now) {
-  using models::option_type;
+std::string other_value(const option_spec& option, const option_value& now) {
   switch (option.type) {
     case option_type::boolean: return std::get<bool>(now) ? "false" : "true";
     case option_type::integer: {

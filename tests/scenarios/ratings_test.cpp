@@ -1,9 +1,9 @@
 #include <boost/test/unit_test.hpp>
 
-#include "scenarios/movielens.hpp"
-#include "scenarios/movielens_titles.hpp"
-#include "scenarios/own_ratings.hpp"
-#include "scenarios/ratings_file.hpp"
+#include "scenarios/data/entries.hpp"
+#include "scenarios/data/movielens_titles.hpp"
+#include "scenarios/data/own_ratings.hpp"
+#include "scenarios/data/ratings_file.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;
@@ -24,7 +24,7 @@ std::string error_of(std::string_view text) {
 
 result<dataset> load_movielens(const std::filesystem::path& root, const std::string& folder) {
   const auto entry = movielens_entry();
-  auto options = models::defaults(entry.options);
+  auto options = defaults(entry.options);
   options.set("path", folder);
   options.set("split_seed", std::int64_t{1});
   options.set("order", std::string("time"));

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "scenarios/schema.hpp"
+#include "scenarios/schema/schema.hpp"
 
 BOOST_AUTO_TEST_CASE(the_scenario_reference_is_up_to_date) {
   const char* const file = "docs/scenario-reference.md";

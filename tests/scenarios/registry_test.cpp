@@ -13,8 +13,8 @@ BOOST_AUTO_TEST_CASE(a_dataset_of_another_library_is_one_registration) {
   dataset_entry entry;
   entry.kind = "test-only";
   entry.doc = "A dataset of this test.";
-  entry.options = {{.name = "size", .type = models::option_type::integer, .fallback = std::int64_t{3}, .doc = "Size."}};
-  entry.build = [](const models::option_values& options, const std::filesystem::path&) -> result<dataset> {
+  entry.options = {{.name = "size", .type = option_type::integer, .fallback = std::int64_t{3}, .doc = "Size."}};
+  entry.build = [](const option_values& options, const std::filesystem::path&) -> result<dataset> {
     return fail(error::kind::data, "test-only", "size " + std::to_string(options.integer("size")));
   };
   register_dataset(entry);

@@ -1,15 +1,15 @@
 // Algorithms and aggregation rules that a program registers: their keys, traits and checks. In an executable of its
 // own: what it registers stays registered.
 #include <boost/test/unit_test.hpp>
+#include <stdexcept>
 
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
-#include "scenarios/schema.hpp"
+#include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;
 using namespace furlong::scenarios;
-using models::option_type;
 using overrides = std::vector<setting_override>;
 using testing::valid_scenario;
 
@@ -39,7 +39,7 @@ federated::algorithm_entry test_algorithm() {
       of.report("algorithm.client.epochs", "is too many", "lower it");
     if (of.is_changed("algorithm.client.momentum")) of.note("momentum is looked at");
   };
-  entry.build = [](const models::option_values& options) -> result<std::shared_ptr<const federated::algorithm>> {
+  entry.build = [](const option_values& options) -> result<std::shared_ptr<const federated::algorithm>> {
     if (options.integer("size") == 13) return fail(error::kind::usage, "algorithm.test-only.size", "is 13", "take 12");
     return std::make_shared<const nothing>();
   };
@@ -100,6 +100,43 @@ BOOST_AUTO_TEST_CASE(defaults_of_the_traits_hold_unless_the_scenario_says_otherw
   const auto other = read({{"private.commit", "after-training"}});
   BOOST_REQUIRE(other.has_value());
   BOOST_TEST((other->settings.own.commit == federated::commit_kind::after_training));
+}
+
+// The rule is the default's in every check, and its keys are those of the scenario.
+BOOST_AUTO_TEST_CASE(a_rule_by_default_is_the_rule_of_all_checks) {
+  const auto noisy = read({{"privacy.clip", "1.0"}, {"privacy.noise", "0.1"}});
+  BOOST_TEST(testing::text_of(noisy) == "");
+  auto entry = test_algorithm();
+  entry.traits.defaults.back().second = std::string("test-rule");
+  federated::register_rule(test_rule());
+  federated::register_algorithm(entry);
+  const auto made = parse_scenario_text(valid_scenario(), "t.toml",
+                                        {{"algorithm.kind", "test-only"}, {"algorithm.aggregation.step", "0.5"}});
+  BOOST_REQUIRE_MESSAGE(made.has_value(), testing::text_of(made));
+  BOOST_TEST(made->notes.empty());
+  BOOST_TEST(made->settings.aggregation.rule.options.number("step") == 0.5);
+  const auto again = parse_scenario_text(resolved_toml(*made), "resolved.toml");
+  BOOST_REQUIRE_MESSAGE(again.has_value(), testing::text_of(again));
+  BOOST_TEST(run_id(*again) == run_id(*made));
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_an_algorithm_is_not_registered) {
+  auto entry = test_algorithm();
+  entry.kind = "client";
+  BOOST_CHECK_THROW(federated::register_algorithm(entry), std::invalid_argument);
+  entry.kind = "other";
+  entry.alias_of = "no-such";
+  BOOST_CHECK_THROW(federated::register_algorithm(entry), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(a_misspelt_kind_or_rule_is_one_problem) {
+  register_both();
+  const auto problems = [](overrides changes) {
+    const auto made = parse_scenario_text(valid_scenario(), "t.toml", changes);
+    return made ? 0U : made.error().size();
+  };
+  BOOST_TEST(problems({{"algorithm.kind", "test-onli"}, {"algorithm.test-only", "{size = 2}"}}) == 1U);
+  BOOST_TEST(problems({{"algorithm.aggregation", "{rule = 'test-rul', step = 0.5}"}}) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_traits_exclude_is_refused) {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "scenarios/rating_split.hpp"
+#include "scenarios/data/rating_split.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unistd.h>
 
-#include "scenarios/scenario.hpp"
+#include "scenarios/schema/scenario.hpp"
 
 namespace furlong::scenarios::testing {
 

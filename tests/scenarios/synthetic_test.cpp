@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "scenarios/synthetic_ratings.hpp"
+#include "scenarios/data/synthetic_ratings.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;

@@ -1,5 +1,5 @@
 // Generated texts, and that what is known of them holds.
-#include "scenarios/synthetic_texts.hpp"
+#include "scenarios/data/synthetic_texts.hpp"
 
 #include <cmath>
 #include <map>

@@ -14,13 +14,12 @@ namespace furlong::scenarios::testing {
 inline result<dataset> build_data(const std::string& source, const std::vector<setting_override>& options,
                                   const std::filesystem::path& root) {
   const auto& entry = *find_dataset(source);
-  auto values = models::defaults(entry.options);
+  auto values = defaults(entry.options);
   values.set("split_seed", std::int64_t{1});
   values.set("seed", std::int64_t{1});
   for (const auto& [name, value] : options) {
-    const auto spec = std::ranges::find(entry.options, name, &models::option_spec::name);
+    const auto spec = std::ranges::find(entry.options, name, &option_spec::name);
     BOOST_REQUIRE_MESSAGE(spec != entry.options.end(), name);
-    using models::option_type;
     switch (spec->type) {
       case option_type::integer: values.set(name, std::int64_t{std::stoll(value)}); break;
       case option_type::number: values.set(name, std::stod(value)); break;

@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "scenarios/text_reader.hpp"
-#include "scenarios/word_list.hpp"
+#include "scenarios/data/text_reader.hpp"
+#include "scenarios/data/word_list.hpp"
 #include "tests/scenarios/text_support.hpp"
 
 using namespace furlong;

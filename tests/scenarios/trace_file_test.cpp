@@ -1,11 +1,11 @@
-#include "scenarios/trace_file.hpp"
+#include "scenarios/traces/trace_file.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sstream>
 
 #include "federated/simulation/availability.hpp"
-#include "scenarios/trace_facts.hpp"
-#include "scenarios/trace_sample.hpp"
+#include "scenarios/traces/trace_facts.hpp"
+#include "scenarios/traces/trace_sample.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;

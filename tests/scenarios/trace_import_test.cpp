@@ -1,9 +1,9 @@
-#include "scenarios/trace_import.hpp"
+#include "scenarios/traces/trace_import.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sstream>
 
-#include "scenarios/trace_file.hpp"
+#include "scenarios/traces/trace_file.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;

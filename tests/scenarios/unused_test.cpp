@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(noise_on_updates) {
   const setting_override at_server{noise + "_at", "server"};
   BOOST_TEST(notes_of_fedavg({sparse, {noise, "0.1"}, at_server}) == "");
   BOOST_TEST(notes_of_fedavg({sparse}) == "");
-  BOOST_TEST(notes_of(words, {at_server}) == noise + "_at has no effect: noise is 0\n");
+  BOOST_TEST(notes_of(words, {at_server}) == noise + "_at has no effect: aggregation.noise is 0\n");
   const auto pooled = parse_scenario_text(words, "t.toml", {{"algorithm.kind", "centralized"}, {noise, "0.1"}});
   BOOST_TEST(testing::text_of(pooled) ==
              "--set " + noise + ": " + noise +

@@ -2,9 +2,9 @@
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
-#include "scenarios/text_table.hpp"
-#include "scenarios/utf8.hpp"
-#include "scenarios/vocabulary.hpp"
+#include "base/utf8.hpp"
+#include "scenarios/data/text_table.hpp"
+#include "scenarios/data/vocabulary.hpp"
 
 using namespace furlong;
 using namespace furlong::scenarios;

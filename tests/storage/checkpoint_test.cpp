@@ -15,7 +15,7 @@ models::layout_ptr shared_layout() {
 }
 
 server_state make_state(std::uint64_t seed) {
-  models::random_stream draws(seed, models::purpose::test);
+  random_stream draws(seed, purpose::test);
   const auto layout = shared_layout();
   server_state state;
   state.run = (std::uint64_t{draws()} << 32U) | draws();

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_erased_client_is_gone, Harness, harnesses) {
 BOOST_AUTO_TEST_CASE_TEMPLATE(any_history_equals_going_back_to_the_checkpoint, Harness, harnesses) {
   for (std::uint32_t trial = 0; trial < Harness::trials; ++trial) {
     Harness h;
-    models::random_stream draws(trial, models::purpose::test);
+    random_stream draws(trial, purpose::test);
     std::map<std::uint32_t, std::uint64_t> now;
     std::map<std::uint32_t, std::uint64_t> saved;
     std::uint64_t version = 0;

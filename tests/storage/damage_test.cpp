@@ -93,7 +93,7 @@ BOOST_DATA_TEST_CASE(a_flipped_bit_in_the_log_is_found_and_named_wherever_it_is,
   const auto size = fs::file_size(log) - head;
   BOOST_REQUIRE(size < 32'768);  // one block, so that records have one size
   BOOST_REQUIRE(size % commits == 0);
-  models::random_stream draws(1, models::purpose::test);
+  random_stream draws(1, purpose::test);
   for (std::size_t i = 0; i < 500; ++i) {
     // Every byte of the head of a few records (checksum, length, kind, sequence, family, key), then anywhere.
     const auto at =
@@ -125,7 +125,7 @@ BOOST_DATA_TEST_CASE(a_flipped_bit_in_a_log_of_many_blocks_is_found, all_kinds, 
   const auto log = only(folder.path(), ".log");
   const auto size = static_cast<std::uint32_t>(fs::file_size(log));
   BOOST_REQUIRE(size > 3 * 32'768);
-  models::random_stream draws(2, models::purpose::test);
+  random_stream draws(2, purpose::test);
   for (int i = 0; i < 150; ++i) {
     // Around the ends of blocks, where records are in fragments, and anywhere.
     auto at = i % 3 == 0 ? (1 + draws.below(size / 32'768)) * 32'768 - 200 + draws.below(400) : draws.below(size);
@@ -148,7 +148,7 @@ BOOST_DATA_TEST_CASE(a_flipped_bit_in_a_table_is_found_and_named, all_kinds, kin
   const auto layout = small_layout(20'000);
   const std::uint64_t commits = commits_in_tables(kind);
   fill(kind, folder.path(), layout, commits);
-  models::random_stream draws(3, models::purpose::test);
+  random_stream draws(3, purpose::test);
   const auto tables = files_below(folder.path(), ".sst");
   BOOST_REQUIRE(tables.size() >= (kind.bucketed() ? 1 : clients));
   for (int i = 0; i < 60; ++i) {

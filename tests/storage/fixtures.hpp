@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
+#include "base/result.hpp"
 #include "models/parameters.hpp"
-#include "models/random.hpp"
-#include "models/result.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace furlong::tests {
@@ -28,7 +28,7 @@ inline models::layout_ptr small_layout(std::uint32_t rank = 50) {
 inline models::private_parameters make_value(const models::layout_ptr& layout, std::uint32_t client,
                                              std::uint64_t number) {
   models::private_parameters value(layout);
-  models::random_stream draws(number, models::purpose::test, 0, client);
+  random_stream draws(number, purpose::test, 0, client);
   for (auto& x : value.values()) x = draws.uniform(-1.0F, 1.0F);
   return value;
 }

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 #include "storage/rocks_store.hpp"
 
 extern char** environ;  // NOLINT: POSIX
@@ -28,13 +28,11 @@ models::layout_ptr layout() {
   return shape;
 }
 
-std::uint32_t client_of(std::uint64_t commit) {
-  return models::random_stream(commit, models::purpose::test).below(clients) * stride;
-}
+std::uint32_t client_of(std::uint64_t commit) { return random_stream(commit, purpose::test).below(clients) * stride; }
 
 models::private_parameters value_of(std::uint64_t commit) {
   models::private_parameters value(layout());
-  models::random_stream draws(commit, models::purpose::test, 1);
+  random_stream draws(commit, purpose::test, 1);
   for (auto& x : value.values()) x = draws.uniform();
   return value;
 }
@@ -74,7 +72,7 @@ int write_until_killed(const std::vector<std::string>& words) {
     return 4;
   };
   if (!store) return give_up(store.error());
-  models::random_stream draws(from, models::purpose::test, 2);
+  random_stream draws(from, purpose::test, 2);
   for (auto next = from;;) {
     const auto until = next + 1 + draws.below(40);
     for (; next < until; ++next)

@@ -13,7 +13,7 @@ constexpr std::size_t clients = 50;
 
 /// Something happens to some clients.
 void change(participation_ledger& ledger, std::uint64_t seed) {
-  models::random_stream draws(seed, models::purpose::test, 3);
+  random_stream draws(seed, purpose::test, 3);
   for (int i = 0; i < 7; ++i) {
     auto& of = ledger.touch(draws.below(clients));
     of.selected = draws();

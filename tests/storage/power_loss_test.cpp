@@ -6,7 +6,8 @@
 #include <optional>
 #include <unistd.h>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
+#include "models/digest.hpp"
 #include "storage/checkpoint.hpp"
 #include "tests/storage/store_kinds.hpp"
 #include "tests/support/worlds.hpp"
@@ -45,11 +46,11 @@ class spread_store final : public federated::private_store {
 };
 
 std::string digest_of(federated::private_store& store) {
-  federated::sha256_stream digest;
+  sha256_stream digest;
   must(store.visit([&](std::uint32_t client, std::uint64_t, const models::private_parameters& value) {
     digest.add(std::uint64_t{client}).add(value.values());
   }));
-  return federated::hex(digest.finish());
+  return hex(digest.finish());
 }
 
 /// What a run is at one version.
@@ -60,7 +61,7 @@ struct figures {
 };
 
 figures figures_of(const models::shared_parameters& model, federated::private_store& store) {
-  return {federated::hex(federated::model_sha256(model)), digest_of(store)};
+  return {hex(models::model_sha256(model)), digest_of(store)};
 }
 
 /// Runs to the end. `on_save` writes the checkpoint.
@@ -119,7 +120,7 @@ class watched_run {
     BOOST_TEST(must_survive_.size() == 5U);
     for (const auto& one : must_survive_) judge(one);
     BOOST_TEST(losses_.size() > 100U);
-    models::random_stream draws(1, models::purpose::test);
+    random_stream draws(1, purpose::test);
     draws.shuffle(std::span(losses_));
     losses_.resize(std::min(losses_.size(), most_judged));
     for (const auto& one : losses_) judge(one);
@@ -141,7 +142,7 @@ class watched_run {
     auto strictly = of.durable();
     if (losses_.empty() || strictly != last_) losses_.push_back({strictly, acknowledged_});
     last_ = std::move(strictly);
-    losses_.push_back({of.partly({looks_++, models::purpose::test}), acknowledged_});
+    losses_.push_back({of.partly({looks_++, purpose::test}), acknowledged_});
   }
 
   void judge(const loss& one) {
@@ -167,7 +168,7 @@ class watched_run {
     auto opened = must(storage::rocks_store::open(store_folder(folder), e_.parts.private_,
                                                   options(state.history, state.private_save)));
     spread_store store(*opened);
-    BOOST_TEST(federated::hex(federated::model_sha256(state.model)) == expected.model);
+    BOOST_TEST(hex(models::model_sha256(state.model)) == expected.model);
     // An erasure that is due may have been done already.
     if (state.simulation.erasures.empty()) BOOST_TEST(digest_of(store) == expected.own);
     const auto end = run_on(e_, std::move(state), store, [](auto&) { return result<void>(); });

@@ -66,7 +66,7 @@ void copy_folder(const fs::path& from, const fs::path& to) {
 }
 
 /// Does something random to a file. Says what. `others`: files to take for it.
-std::string damage(const fs::path& file, const std::vector<fs::path>& others, models::random_stream& draws) {
+std::string damage(const fs::path& file, const std::vector<fs::path>& others, random_stream& draws) {
   auto content = slurp(file);
   const auto size = static_cast<std::uint32_t>(content.size());
   const auto at = size == 0 ? 0 : draws.below(size);
@@ -112,7 +112,7 @@ BOOST_DATA_TEST_CASE(no_damaged_cut_or_missing_file_passes_for_a_store_with_less
     copy_folder(original.path(), folder.path());
     BOOST_REQUIRE(look(kind, folder.path(), layout, false).empty());
     const auto files = files_below(original.path());
-    models::random_stream draws(rank, models::purpose::test);
+    random_stream draws(rank, purpose::test);
     int noticed = 0;
     for (int i = 0; i < damages(); ++i) {
       copy_folder(original.path(), folder.path());

@@ -26,7 +26,7 @@ class class_table final : public models::model {
   [[nodiscard]] std::string_view kind() const override { return "class-table"; }
   [[nodiscard]] const models::layout_ptr& tensors() const override { return layout_; }
   [[nodiscard]] models::objective objective() const override { return facts_.labels; }
-  void initialize(std::size_t /*tensor*/, models::random_stream stream, std::span<float> values) const override {
+  void initialize(std::size_t /*tensor*/, random_stream stream, std::span<float> values) const override {
     for (auto& value : values) value = stream.uniform(-0.5F, 0.5F);
   }
 
@@ -131,7 +131,7 @@ inline void add_text(models::examples& to, const std::vector<std::uint32_t>& tok
   auto made = std::make_shared<table_population>();
   made->what = {10, clients, models::objective::next_token, 0, 8};
   for (std::uint32_t client = 0; client < clients; ++client) {
-    models::random_stream stream(seed, models::purpose::test, 0, client);
+    random_stream stream(seed, purpose::test, 0, client);
     client_table table;
     for (auto* part : {&table.train, &table.test})
       for (std::uint32_t sentence = 0; sentence < 7; ++sentence) {

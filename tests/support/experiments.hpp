@@ -15,7 +15,7 @@
 namespace furlong::tests {
 
 /// A model's options that are not at their defaults.
-using option_list = std::vector<std::pair<std::string, models::option_value>>;
+using option_list = std::vector<std::pair<std::string, option_value>>;
 
 /// A run over `clients`; what the settings call centralized trains on all of them pooled.
 [[nodiscard]] inline federated::experiment make_experiment(const federated::run_settings& settings,
@@ -28,7 +28,7 @@ using option_list = std::vector<std::pair<std::string, models::option_value>>;
   const auto facts = clients->facts();
   const auto* entry =
       models::find_model(facts.labels == models::objective::logistic ? "logistic-regression" : "matrix-factorization");
-  auto values = models::defaults(entry->options);
+  auto values = defaults(entry->options);
   if (facts.labels != models::objective::logistic) values.set("rank", std::int64_t{4});
   for (const auto& [name, value] : options) values.set(name, value);
   auto built = entry->build(values, facts);

@@ -1,7 +1,8 @@
 #include "tests/support/network.hpp"
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
 #include "federated/round.hpp"
+#include "models/digest.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/network_processes.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -137,7 +138,7 @@ class world_under_fire {
       check_nodes();
     }
     const auto& state = saved_.state;
-    seen.model = federated::hex(federated::model_sha256(state.chosen().model));
+    seen.model = hex(models::model_sha256(state.chosen().model));
     seen.version = state.version;
     seen.counts = state.counts;
     seen.history = state.history;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
 #include "federated/round.hpp"
 #include "federated/staleness.hpp"
 #include "tests/support/experiments.hpp"

@@ -12,9 +12,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/random.hpp"
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/messages.hpp"
-#include "models/random.hpp"
 
 namespace furlong::tests::net {
 
@@ -133,7 +133,7 @@ struct port {
 /// Hosts, and who can talk to whom.
 class fabric {
  public:
-  fabric(std::uint64_t seed, virtual_time patience) : draw_(seed, models::purpose::test, 31), patience_(patience) {}
+  fabric(std::uint64_t seed, virtual_time patience) : draw_(seed, purpose::test, 31), patience_(patience) {}
 
   event_queue clock;
   /// Who answers at a host; nothing: nobody.
@@ -143,7 +143,7 @@ class fabric {
   [[nodiscard]] virtual_time between(virtual_time low, virtual_time high) {
     return low + static_cast<virtual_time>(draw_.below(static_cast<std::uint32_t>(high - low)));
   }
-  [[nodiscard]] models::random_stream& draw() { return draw_; }
+  [[nodiscard]] random_stream& draw() { return draw_; }
   /// Silence for so long means that the other side is gone.
   [[nodiscard]] virtual_time patience() const { return patience_; }
   [[nodiscard]] virtual_time latency() { return between(millisecond, 40 * millisecond); }
@@ -166,7 +166,7 @@ class fabric {
  private:
   void wake(host one);
 
-  models::random_stream draw_;
+  random_stream draw_;
   virtual_time patience_;
   std::map<std::pair<host, host>, virtual_time> parted_;
   std::map<host, virtual_time> stopped_;

@@ -127,7 +127,7 @@ void node_process::release(const protocol::release& what) {
 void node_process::score(const protocol::evaluation_request& what) {
   protocol::evaluation_scores two[2] = {{what.version, {}}, {what.version, {}}};
   for (const auto& [in, client] : what.clients) {
-    models::random_stream draw(in_.seed, models::purpose::test, static_cast<std::uint32_t>(what.version), client, 50);
+    random_stream draw(in_.seed, purpose::test, static_cast<std::uint32_t>(what.version), client, 50);
     federated::client_score made;
     made.examples = draw.below(3);
     made.loss = made.squared_error = static_cast<double>(made.examples) * static_cast<double>(draw.uniform());
@@ -165,8 +165,8 @@ node_process::result_of_work node_process::outcome_of(const protocol::train& wha
   made.own = use_.own;
   if (made.to_keep) in_.checks.to_be_kept(what.task);
   // Whenever and wherever the work is done.
-  models::random_stream fate(in_.seed, models::purpose::test, static_cast<std::uint32_t>(what.task.version),
-                             what.task.client, what.task.attempt);
+  random_stream fate(in_.seed, purpose::test, static_cast<std::uint32_t>(what.task.version), what.task.client,
+                     what.task.attempt);
   made.failed = fate.uniform() < static_cast<float>(in_.failing);
   if (fate.uniform() < static_cast<float>(in_.spoiled) && !update->change.values.empty())
     update->change.values[0] = std::numeric_limits<float>::quiet_NaN();

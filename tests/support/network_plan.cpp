@@ -1,7 +1,7 @@
 // Worlds for the test network, drawn from a seed.
 #include <algorithm>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 #include "tests/support/network.hpp"
 #include "tests/support/network_link.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 class drawing {
  public:
-  explicit drawing(std::uint64_t seed) : stream_(seed, models::purpose::test, 30) {}
+  explicit drawing(std::uint64_t seed) : stream_(seed, purpose::test, 30) {}
 
   plan draw(std::uint64_t seed) {
     plan made;
@@ -55,9 +55,8 @@ class drawing {
   void participate(federated::participation_settings& how) {
     using namespace federated;
     how.retry = 1 + below(3);
-    constexpr policy_kind policies[] = {policy_kind::uniform, policy_kind::round_robin, policy_kind::least_recent,
-                                        policy_kind::power_of_choice};
-    how.policy = policies[below(4)];
+    constexpr std::string_view policies[] = {"uniform", "round-robin", "least-recent", "power-of-choice"};
+    how.policy = federated::chosen_policy(policies[below(4)]);
     if (chance(2)) {
       how.per_round = 2 + below(12);
       if (chance(2)) how.over_selection = 1.3;
@@ -104,7 +103,7 @@ class drawing {
     return one;
   }
 
-  models::random_stream stream_;
+  random_stream stream_;
 };
 
 }  // namespace

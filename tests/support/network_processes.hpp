@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "federated/client/client_work.hpp"
-#include "federated/protocol/directory.hpp"
+#include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/node_machine.hpp"
 #include "federated/protocol/relay_machine.hpp"
@@ -220,7 +220,7 @@ class server_process final : public process {
   [[nodiscard]] virtual_time run_now() const { return now() - began_; }
 
   saved_life& saved_;
-  federated::protocol::directory who_;
+  federated::protocol::client_routes who_;
   std::optional<federated::protocol::server_machine> machine_;
   std::optional<federated::protocol::scoring_machine> scoring_;
   std::optional<gateway_shell> local_;

@@ -111,7 +111,7 @@ struct watched_disk::content {
   }
 
   /// @param draws null: the durable content
-  bytes content_of(ino_t inode, const std::map<ino_t, std::string>& present, models::random_stream* draws) const {
+  bytes content_of(ino_t inode, const std::map<ino_t, std::string>& present, random_stream* draws) const {
     static const auto nothing = std::make_shared<const std::string>();
     const auto at = files.find(inode);
     const auto old = at == files.end() ? nothing : at->second;
@@ -129,7 +129,7 @@ struct watched_disk::content {
 
   /// @param named whether names are as they are now, not as they are durable
   void add(ino_t inode, const fs::path& at, const std::map<ino_t, std::string>& present, bool named,
-           models::random_stream* draws, disk_image& out) const {
+           random_stream* draws, disk_image& out) const {
     const auto durable = folders.find(inode);
     const auto all = named ? names_in(present.at(inode)) : durable != folders.end() ? durable->second : names();
     for (const auto& [name, one] : all) {
@@ -138,7 +138,7 @@ struct watched_disk::content {
     }
   }
 
-  disk_image image(models::random_stream* draws) const {
+  disk_image image(random_stream* draws) const {
     const unwatched quiet;
     const std::lock_guard hold(lock);
     struct stat facts {};
@@ -202,7 +202,7 @@ watched_disk::~watched_disk() {
 }
 
 disk_image watched_disk::durable() const { return content_->image(nullptr); }
-disk_image watched_disk::partly(models::random_stream draws) const { return content_->image(&draws); }
+disk_image watched_disk::partly(random_stream draws) const { return content_->image(&draws); }
 
 void write_image(const disk_image& image, const fs::path& folder) {
   const unwatched quiet;

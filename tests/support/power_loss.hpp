@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 
 namespace furlong::tests {
 
@@ -41,7 +41,7 @@ class watched_disk {
   /// What is left when some of the rest was written as well: the names as they are durable or as they are now (file
   /// systems write changes of names in their order, so these are all that there can be at the moments that are looked
   /// at), and of each file the old or the new content, or whole sectors of what was added.
-  [[nodiscard]] disk_image partly(models::random_stream draws) const;
+  [[nodiscard]] disk_image partly(random_stream draws) const;
 
   struct content;
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.hpp"
 #include "federated/population.hpp"
-#include "models/random.hpp"
 
 namespace furlong::tests {
 
@@ -61,8 +61,8 @@ struct ratings_shape {
 };
 
 /// `count` ratings from 1 to 5 of items that may repeat: taste that differs from user to user, and noise.
-[[nodiscard]] inline models::examples draw_ratings(models::random_stream& stream, std::uint32_t count,
-                                                   std::uint32_t items, std::uint32_t user) {
+[[nodiscard]] inline models::examples draw_ratings(random_stream& stream, std::uint32_t count, std::uint32_t items,
+                                                   std::uint32_t user) {
   models::examples data;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto item = stream.below(items);
@@ -79,7 +79,7 @@ struct ratings_shape {
   made->what = {of.items, of.clients, models::objective::squared_error};
   const std::uint32_t training = of.clients - of.unseen_validation - of.unseen_test;
   for (std::uint32_t client = 0; client < of.clients; ++client) {
-    models::random_stream stream(seed, models::purpose::test, 0, client);
+    random_stream stream(seed, purpose::test, 0, client);
     client_table table;
     const std::uint32_t count = of.fewest + stream.below(of.most - of.fewest + 1);
     if (client >= of.empty) table.train = draw_ratings(stream, count, of.items, client);
@@ -101,7 +101,7 @@ struct ratings_shape {
   made->what.labels = models::objective::logistic;
   for (std::uint32_t client = 0; client < of.clients; ++client)
     for (auto* data : {&made->tables[client].train, &made->tables[client].validation, &made->tables[client].test}) {
-      models::random_stream stream(seed, models::purpose::test, 1, client);
+      random_stream stream(seed, purpose::test, 1, client);
       models::examples other;
       for (const auto label : data->labels) {
         const std::uint32_t named = 1 + stream.below(4);

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "base/random.hpp"
 #include "federated/update.hpp"
-#include "models/random.hpp"
 
 namespace furlong::tests {
 
@@ -29,8 +29,8 @@ namespace furlong::tests {
 }
 
 /// An update of values in (-size, size); each tensor dense or by rows as the stream says.
-[[nodiscard]] inline federated::client_update random_update(models::random_stream& stream,
-                                                            const models::layout_ptr& shape, float size = 1.0F) {
+[[nodiscard]] inline federated::client_update random_update(random_stream& stream, const models::layout_ptr& shape,
+                                                            float size = 1.0F) {
   federated::client_update update;
   update.weight = 1 + stream.below(200);
   update.examples = update.weight;
@@ -59,7 +59,7 @@ namespace furlong::tests {
 [[nodiscard]] inline std::vector<federated::client_update> random_updates(std::uint32_t seed, std::size_t count,
                                                                           const models::layout_ptr& shape,
                                                                           float size = 1.0F) {
-  models::random_stream stream(seed, models::purpose::test);
+  random_stream stream(seed, purpose::test);
   std::vector<federated::client_update> all;
   for (std::size_t i = 0; i < count; ++i) {
     all.push_back(random_update(stream, shape, size));

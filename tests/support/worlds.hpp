@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
 #include "federated/round.hpp"
 #include "federated/simulation/simulate.hpp"
 #include "federated/simulation/world.hpp"
+#include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -94,16 +95,16 @@ class recorder {
     trace.events.resize(kept_events_);
   }
   void finish(const federated::run_outcome& outcome, federated::private_store& store) {
-    trace.model = federated::hex(federated::model_sha256(outcome.state.chosen().model));
+    trace.model = hex(models::model_sha256(outcome.state.chosen().model));
     trace.counts = outcome.state.counts;
     trace.ended = outcome.state.now;
     trace.ledger.assign(outcome.state.ledger->records().begin(), outcome.state.ledger->records().end());
     trace.interrupted = outcome.interrupted;
-    federated::sha256_stream digest;
+    sha256_stream digest;
     BOOST_REQUIRE(store.visit([&](std::uint32_t client, std::uint64_t, const models::private_parameters& value) {
       digest.add(std::uint64_t{client}).add(value.values());
     }));
-    trace.own = federated::hex(digest.finish());
+    trace.own = hex(digest.finish());
   }
 
   trace_of_run trace;
@@ -155,7 +156,7 @@ inline void check_same(const trace_of_run& a, const trace_of_run& b) {
 /// Settings under which a lot goes wrong, drawn from a seed.
 [[nodiscard]] inline federated::run_settings random_settings(std::uint64_t seed) {
   using namespace federated;
-  models::random_stream stream(seed, models::purpose::test, 7);
+  random_stream stream(seed, purpose::test, 7);
   const auto chance = [&](std::uint32_t odds) { return stream.below(odds) == 0; };
   run_settings s;
   s.seed = seed;
@@ -169,9 +170,8 @@ inline void check_same(const trace_of_run& a, const trace_of_run& b) {
   s.aggregators = 1 + stream.below(3);
   s.own.commit = chance(2) ? commit_kind::after_ack : commit_kind::after_training;
   auto& how = s.participation;
-  constexpr policy_kind policies[] = {policy_kind::uniform, policy_kind::weight, policy_kind::round_robin,
-                                      policy_kind::least_recent, policy_kind::power_of_choice};
-  how.policy = policies[stream.below(5)];
+  constexpr std::string_view policies[] = {"uniform", "weight", "round-robin", "least-recent", "power-of-choice"};
+  how.policy = federated::chosen_policy(policies[stream.below(5)]);
   how.retry = 5;
   if (chance(2)) {
     how.per_round = 1 + stream.below(12);

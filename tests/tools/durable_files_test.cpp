@@ -8,8 +8,8 @@
 #include "tests/support/power_loss.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tools/certs/files.hpp"
-#include "tools/node_record.hpp"
-#include "tools/run_directory.hpp"
+#include "tools/cli/node_record.hpp"
+#include "tools/cli/run_directory.hpp"
 
 namespace furlong::tests {
 
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_replaced_whole_or_not_at_all) {
   const watched_disk disk(folder.path(), [&](const watched_disk& now) {
     seen.insert(left(now, "summary.json").value_or("lost"));
     for (std::uint32_t draw = 0; draw < 20; ++draw) {
-      const auto image = now.partly({draw, models::purpose::test});
+      const auto image = now.partly({draw, purpose::test});
       const auto at = image.find("summary.json");
       seen.insert(at == image.end() ? "lost" : *at->second);
     }

@@ -1,13 +1,13 @@
 // The grid of a sweep: how it is read, multiplied out, named and tabulated.
-#include "tools/grid/grid.hpp"
+#include "tools/sweep/grid.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <set>
 
 #include "tests/tools/command.hpp"
-#include "tools/grid/sweep_folder.hpp"
-#include "tools/grid/sweep_table.hpp"
+#include "tools/sweep/sweep_folder.hpp"
+#include "tools/sweep/sweep_table.hpp"
 
 using namespace furlong;
 using namespace furlong::tools;

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "tests/tools/command.hpp"
-#include "tools/judge/expectations.hpp"
-#include "tools/judge/invariants.hpp"
+#include "tools/expectations/expectations.hpp"
+#include "tools/expectations/invariants.hpp"
 
 using namespace furlong;
 using namespace furlong::tools;

@@ -1,12 +1,12 @@
 // What a node does with the store that it finds.
-#include "tools/node_store.hpp"
+#include "tools/cli/node_store.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
 #include "storage/rocks_store.hpp"
 #include "tests/tools/command.hpp"
-#include "tools/session.hpp"
+#include "tools/cli/session.hpp"
 
 using namespace furlong;
 using tests::read_file;

@@ -9,8 +9,8 @@
 #include "federated/round.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/tools/command.hpp"
-#include "tools/json.hpp"
-#include "tools/session.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/session.hpp"
 #include "wire/encode.hpp"
 
 using namespace furlong;

@@ -4,7 +4,7 @@
 
 #include "tests/actors/runs.hpp"
 #include "tests/tools/command.hpp"
-#include "tools/session.hpp"
+#include "tools/cli/session.hpp"
 
 using namespace furlong;
 using names = std::vector<std::string>;

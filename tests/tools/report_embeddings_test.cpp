@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "models/random.hpp"
+#include "base/random.hpp"
 #include "tools/report/detail/embedding_figures.hpp"
 #include "tools/report/detail/tsne.hpp"
 #include "tools/report/report.hpp"
@@ -18,7 +18,7 @@ constexpr std::size_t width = 5;
 
 /// `count` vectors round three centres, in turn.
 std::vector<float> three_clusters(std::size_t count, std::uint64_t seed) {
-  models::random_stream stream(seed, models::purpose::test);
+  random_stream stream(seed, purpose::test);
   std::vector<float> values;
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t k = 0; k < width; ++k) values.push_back((k == i % 3 ? 10.0F : 0.0F) + stream.normal());
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(overlap_of_the_like_is_one_and_of_the_unlike_is_chance) {
     for (const float x : {2 * v[1], -2 * v[0], 2 * v[4], 2 * v[2], 2 * v[3], 0.0F}) turned.push_back(x);
   }
   BOOST_TEST(neighbourhood_overlap({values, width}, {turned, width + 1}, 10) > 0.99);
-  models::random_stream stream(4, models::purpose::test);
+  random_stream stream(4, purpose::test);
   std::vector<float> unrelated(400 * width);
   for (auto& x : unrelated) x = stream.normal();
   const double chance = 10.0 / 399.0;
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(runs_of_other_data_are_not_compared) {
     run.embeddings->data.set("the number of clients", std::int64_t{60});
   }
   BOOST_TEST(has(embedding_likeness(runs, {"a", "b"}), "in common"));
-  const auto refused = [&](const std::string& key, const models::option_value& value) {
+  const auto refused = [&](const std::string& key, const option_value& value) {
     auto other = runs;
     other[1].embeddings->data.set(key, value);
     const auto told = embedding_likeness(other, {"a", "b"});

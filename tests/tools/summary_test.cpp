@@ -4,10 +4,10 @@
 #include "federated/round.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
-#include "tools/expiry_watch.hpp"
-#include "tools/failure.hpp"
-#include "tools/figure_text.hpp"
-#include "tools/json.hpp"
+#include "tools/cli/expiry_watch.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/figure_text.hpp"
+#include "tools/cli/json.hpp"
 
 using namespace furlong;
 using federated::drop_stage;

@@ -15,7 +15,6 @@ using federated::member;
 using federated::outcome;
 using federated::rejection;
 using federated::task_id;
-using models::random_stream;
 
 std::uint64_t any_number(random_stream& random) { return std::uint64_t{random()} << 32U | random(); }
 

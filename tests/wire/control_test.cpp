@@ -13,8 +13,6 @@
 using namespace furlong;
 using namespace furlong::wire;
 using namespace furlong::federated::protocol;
-using models::purpose;
-using models::random_stream;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "models/digest.hpp"
 #include "tests/wire/compare.hpp"
 #include "tests/wire/samples.hpp"
 #include "wire/decode.hpp"
@@ -39,7 +40,7 @@ capnp::Data::Reader data_of(const std::vector<T>& values) {
 
 /// Of small_layout().
 inline capnp::Data::Reader digest_data() {
-  static const auto hash = federated::layout_digest(*small_layout());
+  static const auto hash = models::layout_digest(*small_layout());
   return {hash.data(), hash.size()};
 }
 

@@ -4,7 +4,7 @@
 #include <capnp/serialize.h>
 #include <cstring>
 
-#include "federated/digest.hpp"
+#include "models/digest.hpp"
 #include "wire/furlong.capnp.h"
 #include "wire/message.hpp"
 
@@ -20,7 +20,7 @@ std::vector<std::byte> forged_update(const federated::task_id& task, const model
   id.setVersion(task.version);
   id.setClient(task.client);
   id.setAttempt(task.attempt);
-  const auto digest = federated::layout_digest(shape);
+  const auto digest = models::layout_digest(shape);
   update.setLayout({digest.data(), digest.size()});
   update.initTensors(tensors);
   const auto words = capnp::messageToFlatArray(builder);

@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(lists_longer_than_any_may_be) {
 }
 
 BOOST_AUTO_TEST_CASE(random_messages_with_a_byte_changed) {
-  models::random_stream random(12, models::purpose::test);
+  random_stream random(12, purpose::test);
   for (int i = 0; i < 400; ++i)
     for (std::size_t kind = 0; kind < std::variant_size_v<control>; ++kind) {
       auto frame = samples::copy_of(encoder::encode(samples::random_control(kind, random)).value());

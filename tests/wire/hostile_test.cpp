@@ -142,8 +142,8 @@ BOOST_AUTO_TEST_CASE(other_layouts) {
     if (name.starts_with("damaged") || name == "empty" || !needs_layout(name)) continue;
     const auto found = read.decode(frame);
     BOOST_REQUIRE(!found.has_value());
-    const auto expected = ".layout: found " + federated::hex(federated::layout_digest(*samples::small_layout())) +
-                          ", expected " + federated::hex(federated::layout_digest(*other));
+    const auto expected = ".layout: found " + hex(models::layout_digest(*samples::small_layout())) + ", expected " +
+                          hex(models::layout_digest(*other));
     BOOST_TEST(found.error().text().find(expected) != std::string::npos, samples::complaint(found));
   }
   const std::uint8_t few[31] = {};
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(pointers_that_meet) {
 }
 
 BOOST_AUTO_TEST_CASE(frames_of_noise) {
-  models::random_stream random(4, models::purpose::test);
+  random_stream random(4, purpose::test);
   for (int i = 0; i < 20000; ++i) {
     bytes frame(8 + std::size_t{8} * random.below(40));
     for (auto& byte : frame) byte = std::byte{static_cast<std::uint8_t>(random() & random())};

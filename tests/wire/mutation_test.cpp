@@ -22,7 +22,7 @@ std::vector<bytes> sound_frames() {
 
 /// Bytes or whole words changed, a part cut off or repeated, words moved; half of the time the header agrees with the
 /// length then, so that the decoder gets to the damage.
-bytes damaged(bytes frame, models::random_stream& random) {
+bytes damaged(bytes frame, random_stream& random) {
   const auto any = [&](std::size_t end) { return random.below(static_cast<std::uint32_t>(end)); };
   for (auto left = 1 + any(6); left > 0; --left) {
     const auto at = any(frame.size());
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_SUITE(mutations)
 BOOST_AUTO_TEST_CASE(a_hundred_thousand_damaged_frames) {
   const auto sound = sound_frames();
   BOOST_REQUIRE(sound.size() > 20);
-  models::random_stream random(9, models::purpose::test);
+  random_stream random(9, purpose::test);
   for (std::size_t i = 0; i < 100'000; ++i)
     BOOST_REQUIRE(samples::replay(damaged(sound[i % sound.size()], random)) == 0);
 }

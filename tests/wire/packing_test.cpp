@@ -10,8 +10,6 @@
 using namespace furlong;
 using namespace furlong::wire;
 using federated::number_format;
-using models::purpose;
-using models::random_stream;
 using samples::same;
 using samples::same_bits;
 

@@ -8,8 +8,6 @@
 
 using namespace furlong;
 using namespace furlong::wire;
-using models::purpose;
-using models::random_stream;
 using samples::same;
 using samples::same_bits;
 

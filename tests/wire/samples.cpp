@@ -12,8 +12,6 @@ namespace furlong::wire::samples {
 
 namespace {
 
-using models::random_stream;
-
 std::uint64_t any_number(random_stream& random) { return std::uint64_t{random()} << 32U | random(); }
 float any_float(random_stream& random) { return std::bit_cast<float>(random()); }
 
@@ -60,7 +58,7 @@ federated::client_update small_update() {
 
 federated::broadcast small_broadcast(federated::number_format numbers) {
   auto message = small_broadcast();
-  models::random_stream rounding(1, models::purpose::test);
+  random_stream rounding(1, purpose::test);
   must(federated::round_model(message.model, numbers, rounding));
   return message;
 }
@@ -68,7 +66,7 @@ federated::broadcast small_broadcast(federated::number_format numbers) {
 federated::client_update small_update(federated::number_format numbers) {
   auto update = small_update();
   models::delta carried;
-  models::random_stream rounding(1, models::purpose::test);
+  random_stream rounding(1, purpose::test);
   must(federated::round_change(update.change, carried, numbers, rounding));
   return update;
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "federated/update.hpp"
-#include "models/random.hpp"
 #include "wire/encode.hpp"
 
 namespace furlong::wire::samples {
@@ -35,12 +35,12 @@ struct named_frame {
 [[nodiscard]] federated::partial_aggregate small_partial();
 
 /// Up to six tensors of all kinds: tables, vectors, scalars, tensors without rows or without columns.
-[[nodiscard]] models::layout_ptr random_layout(models::random_stream& random);
+[[nodiscard]] models::layout_ptr random_layout(random_stream& random);
 /// Any bits as values, so infinities and NaNs too; tensors dense or by rows, rows in any order, sometimes none or all;
 /// the pieces lie in any order in the buffer of values.
-[[nodiscard]] federated::client_update random_update(const models::layout_ptr& shape, models::random_stream& random);
-[[nodiscard]] federated::broadcast random_broadcast(const models::layout_ptr& shape, models::random_stream& random);
-[[nodiscard]] federated::partial_aggregate random_partial(models::random_stream& random);
+[[nodiscard]] federated::client_update random_update(const models::layout_ptr& shape, random_stream& random);
+[[nodiscard]] federated::broadcast random_broadcast(const models::layout_ptr& shape, random_stream& random);
+[[nodiscard]] federated::partial_aggregate random_partial(random_stream& random);
 
 [[nodiscard]] bytes copy_of(const encoded& frame);
 /// Sound and damaged frames of small_layout(): where the fuzzer starts from.

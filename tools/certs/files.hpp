@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::tools::certs {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "actors/tls/certificate.hpp"
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::tools::certs {
 

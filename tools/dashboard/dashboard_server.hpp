@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "tools/dashboard/status_board.hpp"
 
 namespace furlong::tools::dashboard {

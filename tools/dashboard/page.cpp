@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "federated/digest.hpp"
+#include "base/digest.hpp"
 #include "tools/dashboard/detail/page_parts.hpp"
 
 namespace furlong::tools::dashboard {
@@ -13,7 +13,7 @@ namespace {
 
 // 'sha256-...' of what stands between the tags, to the byte.
 std::string source_of(std::string_view text) {
-  const auto digest = federated::sha256(std::as_bytes(std::span(text)));
+  const auto digest = sha256(std::as_bytes(std::span(text)));
   std::vector<unsigned char> base64(4 * ((digest.size() + 2) / 3) + 1);
   const int length = ::EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(digest.size()));
   return "'sha256-" + std::string(base64.begin(), base64.begin() + length) + "'";

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "tools/dashboard/status_json.hpp"
 
 namespace furlong::tools::dashboard {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "tools/dashboard/status_json.hpp"
 
 namespace furlong::tools::dashboard {

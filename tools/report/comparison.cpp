@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "tools/exit_code.hpp"
+#include "tools/cli/exit_code.hpp"
 
 namespace furlong::tools {
 
@@ -119,7 +119,7 @@ void add_time_and_fairness(std::vector<comparison_column>& to, std::span<const r
       count, better::smaller);
 }
 
-// A centralized run sends nothing: that is no merit.
+// A run that sends nothing (all data in one place): that is no merit.
 std::optional<double> unless_zero(std::optional<double> bytes) { return bytes == 0.0 ? std::nullopt : bytes; }
 
 std::string megabytes(std::optional<double> bytes) {

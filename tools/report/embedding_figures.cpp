@@ -104,7 +104,7 @@ std::optional<scatter> embedding_picture(const run_record& run, const std::strin
   return plot;
 }
 
-std::string data_difference(const models::option_values& a, const models::option_values& b) {
+std::string data_difference(const option_values& a, const option_values& b) {
   const auto differs = [&](const std::string& key) {
     return a.has(key) != b.has(key) || (a.has(key) && a.all().at(key) != b.all().at(key));
   };

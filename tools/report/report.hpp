@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "tools/report/run_record.hpp"
 
 namespace furlong::tools {

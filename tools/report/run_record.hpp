@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/options.hpp"
+#include "base/options.hpp"
 
 namespace furlong::tools {
 
@@ -145,7 +145,7 @@ struct run_summary {
 /// What a run knows of its users: a vector for each, of the same clients in all runs of a report with the same data.
 struct embedding_figures {
   /// What tells data apart: all options of the scenario's [data], its source and how many clients it has.
-  models::option_values data;
+  option_values data;
   std::string what;                      ///< names of the tensors
   std::size_t width = 1;                 ///< numbers a client
   std::vector<std::uint32_t> clients;    ///< ascending
@@ -157,7 +157,7 @@ struct embedding_figures {
 
 /// The first thing in which two runs' data differ, such as "split_seed"; empty where they are the same. In other data a
 /// client of the same number is another one.
-[[nodiscard]] std::string data_difference(const models::option_values& a, const models::option_values& b);
+[[nodiscard]] std::string data_difference(const option_values& a, const option_values& b);
 
 /// A run. Without a summary it was interrupted, or is still going on.
 struct run_record {

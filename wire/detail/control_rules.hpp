@@ -1,7 +1,7 @@
 // What must hold for a control message on both sides: before it is sent, and after it came.
 #pragma once
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "wire/control.hpp"
 
 namespace furlong::wire::detail {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
 #include "federated/protocol/messages.hpp"
-#include "models/result.hpp"
 #include "wire/detail/frame.hpp"
 
 namespace furlong::wire::detail {

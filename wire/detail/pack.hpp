@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "models/delta.hpp"
 #include "models/parameters.hpp"
-#include "models/result.hpp"
 #include "wire/message.hpp"
 
 namespace furlong::wire::detail {

@@ -1,7 +1,7 @@
 // Reads control messages.
 #pragma once
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "wire/control.hpp"
 #include "wire/furlong.capnp.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "federated/compression.hpp"
-#include "models/result.hpp"
+#include "base/result.hpp"
+#include "federated/quantization.hpp"
 #include "wire/furlong.capnp.h"
 
 namespace furlong::wire::detail {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 
 namespace furlong::wire::detail {
 

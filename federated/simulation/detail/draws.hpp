@@ -4,13 +4,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/random.hpp"
 #include "federated/simulation/availability.hpp"
-#include "models/random.hpp"
 
 namespace furlong::federated::detail {
 
 /// Uniform in [0, 1), 53 bits of resolution.
-[[nodiscard]] inline double uniform(models::random_stream& stream) {
+[[nodiscard]] inline double uniform(random_stream& stream) {
   const std::uint64_t high = stream() >> 5;
   const std::uint64_t low = stream() >> 6;
   return static_cast<double>(high << 26 | low) * 0x1p-53;
@@ -18,9 +18,9 @@ namespace furlong::federated::detail {
 
 /// The stream of one client's availability at place `index` among those of its `kind` (below 64). Places 2^50 apart
 /// share a stream; nothing looks at two so far apart.
-[[nodiscard]] inline models::random_stream availability_stream(std::uint64_t seed, std::uint32_t client,
-                                                               std::uint32_t kind, std::uint64_t index) {
-  return {seed, models::purpose::availability, static_cast<std::uint32_t>(index), client,
+[[nodiscard]] inline random_stream availability_stream(std::uint64_t seed, std::uint32_t client, std::uint32_t kind,
+                                                       std::uint64_t index) {
+  return {seed, purpose::availability, static_cast<std::uint32_t>(index), client,
           kind | static_cast<std::uint32_t>(index >> 32) << 6};
 }
 

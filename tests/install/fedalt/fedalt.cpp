@@ -14,12 +14,10 @@ namespace fedalt {
 namespace {
 
 using namespace furlong::federated;
-using furlong::models::option_type;
-using furlong::models::option_values;
 
 class fedalt final : public algorithm {
  public:
-  explicit fedalt(const option_values& options)
+  explicit fedalt(const furlong::option_values& options)
       : epochs_(static_cast<std::uint32_t>(options.integer("private_epochs"))),
         rate_(static_cast<float>(options.number("private_lr"))) {}
 
@@ -48,19 +46,19 @@ algorithm_entry entry() {
   return {.kind = "fedalt",
           .doc = "Private tensors first, then the shared ones, in turn (Pillutla et al. 2022).",
           .options = {{.name = "private_epochs",
-                       .type = option_type::integer,
+                       .type = furlong::option_type::integer,
                        .fallback = std::int64_t{1},
                        .doc = "Passes over the client's examples that train the private tensors.",
                        .at_least = 0,
                        .at_most = 1000},
                       {.name = "private_lr",
-                       .type = option_type::number,
+                       .type = furlong::option_type::number,
                        .fallback = 0.1,
                        .doc = "Their learning rate.",
                        .at_least = 0,
                        .above = true}},
           .traits = {.private_tensors = private_use::required, .keeps_state = true},
-          .build = [](const option_values& options) -> furlong::result<std::shared_ptr<const algorithm>> {
+          .build = [](const furlong::option_values& options) -> furlong::result<std::shared_ptr<const algorithm>> {
             return std::make_shared<const fedalt>(options);
           }};
 }

@@ -1,5 +1,5 @@
 // The furlong command with one more algorithm and one more aggregation rule.
-#include "tools/main.hpp"
+#include "tools/cli/main.hpp"
 
 #include "fedalt.hpp"
 #include "sign_majority.hpp"

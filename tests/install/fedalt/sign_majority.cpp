@@ -44,7 +44,7 @@ rule_entry entry() {
   return {.kind = "sign-majority",
           .doc = "Each value moves by one step in the direction of most updates (Bernstein et al. 2018).",
           .options = {{.name = "step",
-                       .type = models::option_type::number,
+                       .type = furlong::option_type::number,
                        .fallback = 0.01,
                        .doc = "How far.",
                        .at_least = 0,

@@ -16,7 +16,7 @@ constexpr std::size_t user = 2;
 
 class item_bias_model final : public fm::model {
  public:
-  item_bias_model(const fm::option_values& options, const fm::data_facts& facts)
+  item_bias_model(const furlong::option_values& options, const fm::data_facts& facts)
       : initial_mean_(static_cast<float>(options.number("initial_mean"))),
         tensors_(std::make_shared<fm::layout>(std::vector<fm::tensor_spec>{
             {"mean", 1, 1}, {"item_bias", facts.features, 1, fm::row_index::by_feature}, {"user_bias", 1, 1}})) {}
@@ -25,7 +25,7 @@ class item_bias_model final : public fm::model {
   const fm::layout_ptr& tensors() const override { return tensors_; }
   fm::objective objective() const override { return fm::objective::squared_error; }
 
-  void initialize(std::size_t tensor, fm::random_stream, std::span<float> values) const override {
+  void initialize(std::size_t tensor, furlong::random_stream, std::span<float> values) const override {
     std::ranges::fill(values, tensor == mean ? initial_mean_ : 0.0F);
   }
 
@@ -81,10 +81,10 @@ fm::model_entry entry() {
   made.kind = "item-bias";
   made.doc = "Ratings as mean plus a bias per item and per user, squared error.";
   made.options = {{.name = "initial_mean",
-                   .type = fm::option_type::number,
+                   .type = furlong::option_type::number,
                    .fallback = 0.0,
                    .doc = "First value of the mean, in rating units."}};
-  made.build = [](const fm::option_values& options,
+  made.build = [](const furlong::option_values& options,
                   const fm::data_facts& facts) -> furlong::result<std::shared_ptr<const fm::model>> {
     if (facts.labels != fm::objective::squared_error)
       return furlong::fail(furlong::error::kind::usage, "model.kind", "item-bias needs ratings, the data has classes",

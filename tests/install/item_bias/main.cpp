@@ -1,5 +1,5 @@
 // The furlong command with one more model.
-#include "tools/main.hpp"
+#include "tools/cli/main.hpp"
 
 #include "item_bias.hpp"
 

@@ -5,7 +5,7 @@
     tests/models/golden/make_golden.py
 
 PyTorch computes in float64 from float32 starting values, and knows nothing of Furlong but the models' definitions
-(models/matrix_factorization.hpp, models/logistic_regression.hpp). The seed below makes the file reproducible.
+(models/matrix_factorization.cpp, models/logistic_regression.cpp). The seed below makes the file reproducible.
 """
 import json
 import pathlib

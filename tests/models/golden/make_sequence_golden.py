@@ -5,8 +5,8 @@
     tests/models/golden/make_sequence_golden.py
 
 PyTorch computes in float64 from float32 starting values with its own GRU, LSTM and losses, on batches padded to their
-longest sequence, and knows nothing of Furlong but the models' definitions (models/gru_lm.hpp, models/lstm_nwp.hpp,
-models/doc_classifier.hpp). The seed below makes the file reproducible. Of the wide cases, the last five, the first
+longest sequence, and knows nothing of Furlong but the models' definitions (models/gru_lm.cpp, models/lstm_nwp.cpp,
+models/doc_classifier.cpp). The seed below makes the file reproducible. Of the wide cases, the last five, the first
 values follow from a seed and only every 13th element of each tensor is compared: the file stays small.
 """
 import json

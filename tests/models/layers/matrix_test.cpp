@@ -1,14 +1,14 @@
 #include <boost/test/unit_test.hpp>
 
+#include "base/random.hpp"
 #include "models/kernels/levels.hpp"
-#include "models/random.hpp"
 
 using namespace furlong;
 
 namespace {
 
 std::vector<float> draw(std::size_t n, std::uint32_t part) {
-  models::random_stream stream(12, models::purpose::test, 0, 0, part);
+  random_stream stream(12, purpose::test, 0, 0, part);
   std::vector<float> values(n);
   for (auto& value : values) value = stream.uniform(-1.0F, 1.0F);
   return values;

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "models/result.hpp"
+#include "base/result.hpp"
 #include "tools/dashboard/detail/http_limits.hpp"
 
 namespace furlong::tools::dashboard {

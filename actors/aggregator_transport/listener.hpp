@@ -1,0 +1,42 @@
+// The operator port: where aggregators open links to the server, or to an aggregator above them.
+#pragma once
+
+#include <caf/actor_system.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "actors/aggregator_transport/link_options.hpp"
+#include "base/result.hpp"
+
+namespace furlong::actors::aggregator_transport {
+
+/// Listens from open() until it is closed or destroyed; links that are open then go on. It must end before its actor
+/// system does. Thread-safe, but not for threads of the actor system.
+class operator_listener {
+ public:
+  /// @param system configured by configure_operator: with or without TLS as said there
+  /// @param host an address of this machine, or a name of one
+  /// @param port 0: one that is free
+  /// @param on_open called for one link at a time
+  /// Errors as of net::can_listen().
+  [[nodiscard]] static result<std::unique_ptr<operator_listener>> open(caf::actor_system& system,
+                                                                       const std::string& host, std::uint16_t port,
+                                                                       const link_options& options,
+                                                                       link_opened_callback on_open);
+  ~operator_listener();
+  operator_listener(const operator_listener&) = delete;
+  operator_listener& operator=(const operator_listener&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  /// No further link is opened; on_open does not run any more when this returns, unless it was called from there.
+  void close();
+
+ private:
+  class state;
+  explicit operator_listener(std::unique_ptr<state> opened);
+
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace furlong::actors::aggregator_transport

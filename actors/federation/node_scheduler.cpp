@@ -1,0 +1,165 @@
+#include "actors/federation/node_scheduler.hpp"
+
+#include <algorithm>
+#include <spdlog/spdlog.h>
+
+#include "actors/federation/model_frames.hpp"
+#include "actors/federation/worker.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+constexpr std::size_t tasks_per_wave = 8;  // and worker
+
+/// What is reported next is durable and on record: a store that has lost some of it is refused, not gone on with.
+/// @param served versions up to which the node has served, with what is reported next
+void save(node_pointer self, std::uint64_t served) {
+  auto& state = self->state;
+  served = std::max(served, state.machine->claim().served);
+  if (auto saved = state.run->store->save(served); !saved) finish(self, "its store failed", saved.error());
+}
+
+worker_actor take_worker(node_pointer self) {
+  auto worker = self->state.idle.back();
+  self->state.idle.pop_back();
+  ++self->state.busy;
+  return worker;
+}
+
+std::uint64_t served_by(const std::vector<node_done>& done) {
+  std::uint64_t served = 0;
+  for (const auto& one : done)
+    if (one.frame) served = std::max(served, one.what->id.version + 1);
+  return served;
+}
+
+/// Before updates are reported: a store that is put back later, and has not their values, is found out.
+void note_served(node_pointer self, std::uint64_t served) {
+  auto& state = self->state;
+  if (state.over || !state.run->note_served || served <= state.machine->claim().served) return;
+  if (auto noted = state.run->note_served(served); !noted) return finish(self, "its store failed", noted.error());
+  state.machine->on_served(served);
+}
+
+/// The end of a wave: what was trained becomes durable, then it is reported.
+void end_wave(node_pointer self) {
+  auto& state = self->state;
+  state.given = 0;
+  auto done = std::exchange(state.done, {});
+  if (done.empty()) return;
+  // No client here can work any more: its tasks are not failures of clients, and the server hears no more of them.
+  for (const auto& one : done)
+    if (one.what->store_failed) return finish(self, "its store failed", *one.what->failure);
+  const auto served = served_by(done);
+  if (state.run->e.settings.algorithm.traits.keeps_state) save(self, served);
+  note_served(self, served);
+  if (state.over) return;
+  protocol::node_effects effects;
+  const auto add = [&](protocol::node_effects some) {
+    for (auto& one : some) effects.push_back(std::move(one));
+  };
+  for (auto& one : done) {
+    const auto id = one.what->id;
+    if (!one.frame) {
+      spdlog::error("client {} gave up: {}", id.client, one.what->failure->text());
+      add(state.machine->on_failed(id));
+      continue;
+    }
+    state.updates[id] = std::move(one.frame);
+    if (one.what->held) state.held[id] = {std::move(one.what->held)};
+    add(state.machine->on_trained(id));
+  }
+  perform_all(self, std::move(effects));
+}
+
+void hand_out(node_pointer self) {
+  auto& state = self->state;
+  std::vector<federated::task_id> over;
+  while (!state.idle.empty() && !state.scorings.empty()) {
+    auto next = std::move(state.scorings.front());
+    state.scorings.pop_front();
+    next.run = state.run;
+    self->send(take_worker(self), std::move(next));
+  }
+  while (!state.idle.empty() && !state.tasks.empty() && state.given < tasks_per_wave * state.workers.size()) {
+    auto next = std::move(state.tasks.front());
+    state.tasks.pop_front();
+    if (!state.machine->counts(next.task)) {  // of a life of the run that is over, or not asked for any more
+      over.push_back(next.task);
+      continue;
+    }
+    ++state.given;
+    auto what = std::make_shared<job>();
+    what->id = next.task;
+    self->send(take_worker(self), node_work{state.run, std::move(next.from), std::move(what)});
+  }
+  protocol::node_effects effects;
+  for (const auto& id : over)
+    for (auto& one : state.machine->on_failed(id)) effects.push_back(std::move(one));
+  if (!effects.empty()) perform_all(self, std::move(effects));
+}
+
+/// Does what waited for the end of the wave. What it does may begin the next one.
+void do_what_waits(node_pointer self) {
+  auto& state = self->state;
+  while (!state.between.empty() && state.busy == 0 && !state.over) {
+    const auto what = std::move(state.between.front());
+    state.between.pop_front();
+    what();
+  }
+  if (state.busy == 0) sync_kept(self);
+}
+
+}  // namespace
+
+void finish(node_pointer self, const std::string& why, std::optional<error> failure) {
+  auto& state = self->state;
+  if (std::exchange(state.over, true)) return;
+  if (state.channel) {
+    send_control(*state.channel, protocol::farewell{why, false});
+    state.channel->close();
+  }
+  for (const auto& worker : state.workers) self->send_exit(worker, caf::exit_reason::user_shutdown);
+  state.hooks.on_over(why, failure);
+  self->quit();
+}
+
+void between_waves(node_pointer self, std::function<void()> what) { self->state.between.push_back(std::move(what)); }
+
+void sync_kept(node_pointer self) {
+  if (!self->state.over && std::exchange(self->state.unsynced, false)) save(self, 0);
+}
+
+void keep_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {
+  if (std::exchange(held.kept, true)) return;
+  between_waves(self, [self, task, value = held.value, version] {
+    self->state.unsynced = true;
+    auto kept = self->state.run->store->commit(task.client, version, *value);
+    if (kept) return;
+    if (kept.error().what == error::kind::runtime) return finish(self, "its store failed", kept.error());
+    spdlog::error("client {}: {}", task.client, kept.error().text());
+  });
+}
+
+void go_on(node_pointer self) {
+  auto& state = self->state;
+  if (state.over) return;
+  const bool wave_is_full = state.given >= tasks_per_wave * state.workers.size();
+  if (state.busy == 0) {
+    if (!state.done.empty()) return end_wave(self);  // which comes back here
+    const auto failed = guarded("the node", [&] {
+      do_what_waits(self);
+      return std::shared_ptr<const error>();
+    });
+    if (failed) return finish(self, "it failed", *failed);
+    if (state.over || state.busy > 0) return;
+    if (state.ending) return finish(self, state.ending->why, state.ending->failure);
+    state.given = 0;
+  } else if (wave_is_full || !state.between.empty() || state.ending) {
+    return;  // let it end
+  }
+  if (state.run) hand_out(self);
+}
+
+}  // namespace furlong::actors::federation

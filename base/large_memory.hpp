@@ -1,0 +1,30 @@
+// Memory for arrays that every step walks over.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace furlong {
+
+/// At least `bytes` bytes that begin on a cache line. From 2 MiB on they lie in huge pages, where the system has some
+/// to give: a product reads rows that are far apart, each in another small page. Throws std::bad_alloc.
+[[nodiscard]] void* allocate_large(std::size_t bytes);
+/// Takes back what allocate_large() gave; null is nothing.
+void free_large(void* block) noexcept;
+
+/// Both as an allocator of the standard library.
+template <class T>
+struct large_allocator {
+  using value_type = T;
+  large_allocator() = default;
+  template <class Other>
+  large_allocator(const large_allocator<Other>& /*other*/) {}
+
+  [[nodiscard]] T* allocate(std::size_t count) { return static_cast<T*>(allocate_large(count * sizeof(T))); }
+  void deallocate(T* block, std::size_t /*count*/) { free_large(block); }
+  friend bool operator==(const large_allocator&, const large_allocator&) { return true; }
+};
+
+using large_floats = std::vector<float, large_allocator<float>>;
+
+}  // namespace furlong

@@ -1,0 +1,57 @@
+// Typed, documented options: the one description from which scenarios are parsed, validated and documented.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace furlong {
+
+using option_value =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
+
+/// What values an option takes.
+enum class option_type { boolean, integer, number, text, choice, text_list, number_list };
+
+/// One key of a scenario table.
+struct option_spec {
+  std::string name;
+  option_type type = option_type::number;
+  std::optional<option_value> fallback = {};  ///< value when the key is absent; no fallback: see `required`
+  std::string doc;                            ///< one sentence, with unit
+  double at_least = -1e300;                   ///< bounds of integers and numbers, also of those in lists
+  double at_most = 1e300;
+  bool above = false;                     ///< the lower bound itself is excluded
+  std::vector<std::string> choices = {};  ///< what a choice may be
+  bool required = false;                  ///< absence is an error
+  std::string same_as = {};               ///< dotted key of the scenario whose value stands in when this one is absent
+};
+
+/// Values by key, checked against their specs before anybody reads them. A getter for a key that is absent, or of
+/// another type, is a programming error and throws std::logic_error naming the key.
+class option_values {
+ public:
+  void set(std::string name, option_value value) { values_[std::move(name)] = std::move(value); }
+  [[nodiscard]] bool has(std::string_view name) const { return values_.contains(name); }
+  [[nodiscard]] bool flag(std::string_view name) const;
+  [[nodiscard]] std::int64_t integer(std::string_view name) const;
+  [[nodiscard]] double number(std::string_view name) const;  ///< integers too
+  [[nodiscard]] const std::string& text(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::string>& list(std::string_view name) const;
+  [[nodiscard]] const std::vector<double>& numbers(std::string_view name) const;
+  [[nodiscard]] const std::map<std::string, option_value, std::less<>>& all() const { return values_; }
+
+ private:
+  template <class T>
+  const T& get(std::string_view name) const;
+  std::map<std::string, option_value, std::less<>> values_;
+};
+
+/// Every fallback of the specs: what an empty table means.
+[[nodiscard]] option_values defaults(const std::vector<option_spec>& specs);
+
+}  // namespace furlong

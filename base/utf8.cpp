@@ -1,0 +1,62 @@
+#include "base/utf8.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace furlong {
+
+namespace {
+
+/// What a first byte asks for: how many bytes, and the bounds of the second one (RFC 3629, section 4).
+struct shape {
+  unsigned char first;
+  unsigned char last;
+  std::size_t bytes;
+  unsigned char low = 0x80;
+  unsigned char high = 0xBF;
+};
+constexpr std::array<shape, 8> shapes = {{{0xC2, 0xDF, 2},
+                                          {0xE0, 0xE0, 3, 0xA0},
+                                          {0xE1, 0xEC, 3},
+                                          {0xED, 0xED, 3, 0x80, 0x9F},
+                                          {0xEE, 0xEF, 3},
+                                          {0xF0, 0xF0, 4, 0x90},
+                                          {0xF1, 0xF3, 4},
+                                          {0xF4, 0xF4, 4, 0x80, 0x8F}}};
+
+bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
+
+}  // namespace
+
+std::string_view next_character(std::string_view& rest) {
+  std::size_t bytes = is_ascii(rest.front()) ? 1 : 0;
+  if (bytes == 0) {
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(rest[at]); };
+    const auto of =
+        std::ranges::find_if(shapes, [&](const auto& s) { return byte(0) >= s.first && byte(0) <= s.last; });
+    if (of == shapes.end() || rest.size() < of->bytes || byte(1) < of->low || byte(1) > of->high) return {};
+    for (std::size_t at = 2; at < of->bytes; ++at)
+      if (byte(at) < 0x80 || byte(at) > 0xBF) return {};
+    bytes = of->bytes;
+  }
+  const auto character = rest.substr(0, bytes);
+  rest.remove_prefix(bytes);
+  return character;
+}
+
+char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
+bool is_utf8(std::string_view text) {
+  while (true) {
+    text.remove_prefix(static_cast<std::size_t>(std::ranges::find_if_not(text, is_ascii) - text.begin()));
+    if (text.empty()) return true;
+    if (next_character(text).empty()) return false;
+  }
+}
+
+}  // namespace furlong

@@ -1,0 +1,18 @@
+// Characters of UTF-8 text.
+#pragma once
+
+#include <string_view>
+
+namespace furlong {
+
+/// Takes the first code point off a text that is not empty: its bytes, or nothing where the text is not UTF-8 (RFC
+/// 3629: shortest form, no surrogates, up to U+10FFFF).
+[[nodiscard]] std::string_view next_character(std::string_view& rest);
+/// A file's text without the byte order mark that some editors put before it.
+[[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);
+/// A letter A to Z as its small one; other bytes as they are.
+[[nodiscard]] char lower(char letter);
+/// True when a whole text is UTF-8.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
+}  // namespace furlong

@@ -1,0 +1,25 @@
+// What the rest of the project must know of a selection policy, as plain data; and the policy that a run has chosen.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace furlong::federated {
+
+struct policy_traits {
+  bool needs_examples = false;    ///< selects clients by how many training examples they have
+  bool draws_candidates = false;  ///< participation.candidates has an effect
+};
+
+/// The policy of a run.
+struct chosen_policy {
+  /// The first of the table.
+  chosen_policy();
+  /// Throws std::invalid_argument when no such policy is registered.
+  explicit chosen_policy(std::string_view kind);
+
+  std::string kind;
+  policy_traits traits;
+};
+
+}  // namespace furlong::federated

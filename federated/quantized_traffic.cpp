@@ -1,0 +1,95 @@
+#include "federated/quantized_traffic.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "federated/client/client_work.hpp"
+#include "federated/quantization.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+/// The private tensor that belongs to a shared one.
+std::size_t unsent_of(const models::partition& parts, std::size_t shared) {
+  return parts.private_tensors.size() + shared;
+}
+
+bool any(std::span<const float> values) {
+  return std::ranges::any_of(values, [](float value) { return value != 0.0F; });
+}
+
+/// The rows that hold anything, or all of a tensor that has no rows of its own.
+models::delta load_unsent(const models::partition& parts, const models::private_parameters& own) {
+  models::delta carried{parts.shared, {}, {}, {}};
+  for (std::size_t t = 0; t < parts.shared->count(); ++t) {
+    const auto& spec = (*parts.shared)[t];
+    const auto from = own.tensor(unsent_of(parts, t));
+    models::delta::piece piece{spec.index != models::row_index::none, static_cast<std::uint32_t>(carried.rows.size()),
+                               0, carried.values.size()};
+    for (std::uint32_t row = 0; piece.by_rows && row < spec.rows; ++row) {
+      const auto values = from.subspan(std::size_t{row} * spec.cols, spec.cols);
+      if (!any(values)) continue;
+      ++piece.row_count;
+      carried.rows.push_back(row);
+      carried.values.insert(carried.values.end(), values.begin(), values.end());
+    }
+    if (!piece.by_rows) carried.values.insert(carried.values.end(), from.begin(), from.end());
+    carried.pieces.push_back(piece);
+  }
+  return carried;
+}
+
+void store_unsent(const models::partition& parts, const models::delta& carried, models::private_parameters& own) {
+  for (std::size_t t = 0; t < parts.shared->count(); ++t) {
+    const auto to = own.tensor(unsent_of(parts, t));
+    const auto from = carried.values_of(t);
+    if (!carried.pieces[t].by_rows) {
+      std::ranges::copy(from, to.begin());
+      continue;
+    }
+    std::ranges::fill(to, 0.0F);
+    const std::size_t cols = (*parts.shared)[t].cols;
+    const auto rows = carried.rows_of(t);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::ranges::copy(from.subspan(i * cols, cols), to.begin() + static_cast<std::ptrdiff_t>(rows[i] * cols));
+  }
+}
+
+}  // namespace
+
+bool rounds_numbers(const run_settings& settings) {
+  return settings.network.compression.numbers != number_format::float32;
+}
+
+bool carries_errors(const run_settings& settings) {
+  return rounds_numbers(settings) && settings.algorithm.traits.keeps_state;
+}
+
+void add_unsent(models::partition& parts) {
+  std::vector<models::tensor_spec> specs(parts.private_->tensors().begin(), parts.private_->tensors().end());
+  for (const auto& spec : parts.shared->tensors()) specs.push_back({"unsent." + spec.name, spec.rows, spec.cols});
+  parts.private_ = std::make_shared<const models::layout>(std::move(specs));
+}
+
+void round_broadcast(const experiment& e, std::uint64_t version, models::shared_parameters& model) {
+  if (!rounds_numbers(e.settings)) return;
+  random_stream rounding(e.settings.seed, purpose::round_model, static_cast<std::uint32_t>(version));
+  static_cast<void>(round_model(model, e.settings.network.compression.numbers, rounding));
+}
+
+bool round_update(const experiment& e, const task_id& id, models::private_parameters& own, models::delta& change) {
+  if (!rounds_numbers(e.settings)) return true;
+  const auto& network = e.settings.network;
+  // Numbers share scales as they travel.
+  if (network.compression.numbers == number_format::int8 && !network.sparse_upload) change = models::to_dense(change);
+  const bool carries = carries_errors(e.settings);
+  models::delta carried;
+  if (carries) carried = load_unsent(e.parts, own);
+  random_stream rounding(e.settings.seed, purpose::round_change, static_cast<std::uint32_t>(id.version), id.client);
+  if (!round_change(change, carried, network.compression.numbers, rounding)) return false;
+  if (carries) store_unsent(e.parts, carried, own);
+  return true;
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,19 @@
+// The built-in models: one function and one line of the table each. All are thread-safe (model.hpp).
+#pragma once
+
+#include "models/model.hpp"
+
+namespace furlong::models {
+
+[[nodiscard]] model_entry matrix_factorization_entry();
+[[nodiscard]] model_entry logistic_regression_entry();
+/// build() fails (kind usage) when the data is not of sentences, and when `tied` meets an embedding that is not as wide
+/// as the layers or data with buckets.
+[[nodiscard]] model_entry gru_lm_entry();
+/// build() fails (kind usage) when the data is not of sentences.
+[[nodiscard]] model_entry lstm_nwp_entry();
+/// build() fails (kind usage) when the data is not of texts with a class each (objectives logistic and categorical),
+/// and when `user_table` is set without a user embedding.
+[[nodiscard]] model_entry doc_classifier_entry();
+
+}  // namespace furlong::models

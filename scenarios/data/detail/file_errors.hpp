@@ -1,0 +1,21 @@
+// Errors about a place in a file of data.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/result.hpp"
+
+namespace furlong::scenarios::detail {
+
+/// The file is not as it should be.
+[[nodiscard]] inline tl::unexpected<error> refuse(const std::string& place, std::string why, std::string mend) {
+  return fail(error::kind::data, place, std::move(why), std::move(mend));
+}
+
+/// The file is good, and the scenario asks for something else.
+[[nodiscard]] inline tl::unexpected<error> contradict(const std::string& place, std::string why, std::string mend) {
+  return fail(error::kind::usage, place, std::move(why), std::move(mend));
+}
+
+}  // namespace furlong::scenarios::detail

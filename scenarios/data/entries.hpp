@@ -1,0 +1,14 @@
+// Built-in datasets: one function and one line of the table each.
+#pragma once
+
+#include "scenarios/data/dataset.hpp"
+
+namespace furlong::scenarios {
+
+[[nodiscard]] dataset_entry movielens_entry();
+[[nodiscard]] dataset_entry hosted_ratings_entry();
+[[nodiscard]] dataset_entry text_entry();
+[[nodiscard]] dataset_entry labelled_text_entry();
+[[nodiscard]] dataset_entry leaf_entry();
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,165 @@
+// Ratings that lie with the clients: every node has those of its own clients, nobody has all.
+//
+// The scenario says what a server must know: how many users and items there are and how far ratings go. Which part of a
+// user's ratings is for training is a function of split_seed, of the user's number and of its own ratings, so nodes
+// divide alike without knowing of each other, and a run over all files in one place ends with the same model.
+#include <algorithm>
+
+#include "scenarios/data/entries.hpp"
+#include "scenarios/data/hosted_file.hpp"
+#include "scenarios/data/rating_split.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+hosted_bounds read_bounds(const option_values& options) {
+  hosted_bounds bounds;
+  bounds.users = static_cast<std::uint32_t>(options.integer("users"));
+  bounds.items = static_cast<std::uint32_t>(options.integer("items"));
+  bounds.low = static_cast<float>(options.number("rating_low"));
+  bounds.high = static_cast<float>(options.number("rating_high"));
+  bounds.last = bounds.users - 1;
+  return bounds;
+}
+
+/// "3 of the clients 0 to 49 have no ratings: 7, 12, 40"; empty when all have some.
+std::string note_empty(const rating_table& table, const hosted_bounds& bounds) {
+  constexpr std::size_t named = 10;
+  std::size_t count = 0;
+  std::string list;
+  for (auto user = bounds.first; user <= bounds.last; ++user) {
+    if (table.offsets[user] != table.offsets[user + 1]) continue;
+    if (count++ < named) list += (list.empty() ? "" : ", ") + std::to_string(user);
+  }
+  if (count == 0) return {};
+  return std::to_string(count) + " of the clients " + std::to_string(bounds.first) + " to " +
+         std::to_string(bounds.last) + " have no ratings: " + list + (count > named ? ", ..." : "");
+}
+
+dataset make(rating_table table, const option_values& options, const hosted_bounds& bounds) {
+  const auto settings = read_rating_settings(options);
+  dataset data;
+  data.clients = split_ratings(table, settings);
+  data.label_low = bounds.low;
+  data.label_high = bounds.high;
+  data.binarize = settings.binarize;
+  data.item_ids = std::move(table.item_ids);
+  return data;
+}
+
+result<dataset> build(const option_values& options, const std::filesystem::path& root) {
+  if (!options.has("path"))
+    return fail(error::kind::usage, "data.path", "is missing: no ratings are known here",
+                "name the folder with the ratings of all clients, or let nodes host them (furlong serve)");
+  const auto bounds = read_bounds(options);
+  auto table = read_hosted_folder(root / options.text("path"), bounds);
+  if (!table) return tl::unexpected(table.error());
+  if (table->features.empty())
+    return fail(error::kind::data, (root / options.text("path")).string(), "has no ratings at all",
+                "expected one rating a line");
+  auto note = note_empty(*table, bounds);
+  auto data = make(std::move(*table), options, bounds);
+  if (!note.empty()) data.notes.push_back(std::move(note));
+  data.files = hosted_files(root / options.text("path"));
+  return data;
+}
+
+dataset outline(const option_values& options) {
+  const auto bounds = read_bounds(options);
+  auto table = empty_hosted_table(bounds);
+  table.tastes.resize(bounds.users);  // nobody's is known
+  auto data = make(std::move(table), options, bounds);
+  data.whole = false;
+  return data;
+}
+
+result<dataset> build_part(const option_values& options, const std::filesystem::path& folder, std::uint32_t first,
+                           std::uint32_t last) {
+  auto bounds = read_bounds(options);
+  if (last >= bounds.users)
+    return fail(error::kind::usage, "--clients",
+                "names client " + std::to_string(last) + ", and there are " + std::to_string(bounds.users),
+                "they are numbered from 0 to " + std::to_string(bounds.users - 1));
+  bounds.first = first;
+  bounds.last = last;
+  auto table = read_hosted_folder(folder, bounds);
+  if (!table) return tl::unexpected(table.error());
+  table->tastes.resize(bounds.users);  // a standard score needs all clients
+  auto note = note_empty(*table, bounds);
+  auto data = make(std::move(*table), options, bounds);
+  data.whole = false;
+  data.files = hosted_files(folder);
+  if (!note.empty()) data.notes.push_back(std::move(note));
+  return data;
+}
+
+std::vector<option_problem> check(const option_values& options) {
+  auto problems = check_split(options);
+  if (options.has("rating_low") && options.has("rating_high") &&
+      options.number("rating_low") >= options.number("rating_high"))
+    problems.push_back(
+        {"rating_high", "is not above rating_low", "give the lowest and the highest rating there can be"});
+  return problems;
+}
+
+/// What one client takes in the lists of a population, and one item in those of names.
+double memory(const option_values& options) {
+  return 80.0 * static_cast<double>(options.integer("users")) + 16.0 * static_cast<double>(options.integer("items"));
+}
+
+}  // namespace
+
+dataset_entry hosted_ratings_entry() {
+  dataset_entry entry;
+  entry.kind = "hosted-ratings";
+  entry.doc =
+      "Ratings that lie with the clients: each node reads those of its own clients from its `--data` folder, and the "
+      "server has none. A file is called `ratings.csv`, begins with the header `user,item,rating` or "
+      "`user,item,rating,timestamp` and has one rating a line; users are the numbers of the clients, items are "
+      "numbered "
+      "from 0, timestamps are whole numbers. Without timestamps a user's ratings are in the order of the file. "
+      "`furlong run` reads all clients from `path`: `ratings.csv` of that folder, or else every `ratings*.csv` in it "
+      "and "
+      "`ratings.csv` of the folders in it. Clients may have no ratings.";
+  entry.options = {
+      {.name = "users",
+       .type = option_type::integer,
+       .doc = "Number of users, which are the clients.",
+       .at_least = 1,
+       .at_most = largest_id,
+       .required = true},
+      {.name = "items",
+       .type = option_type::integer,
+       .doc = "Number of items.",
+       .at_least = 1,
+       .at_most = largest_id,
+       .required = true},
+      {.name = "rating_low",
+       .type = option_type::number,
+       .fallback = 1.0,
+       .doc = "Lowest rating there can be; a lower one in a file is an error.",
+       .at_least = -1e6,
+       .at_most = 1e6},
+      {.name = "rating_high",
+       .type = option_type::number,
+       .fallback = 5.0,
+       .doc = "Highest rating there can be; a higher one in a file is an error.",
+       .at_least = -1e6,
+       .at_most = 1e6},
+      {.name = "path",
+       .type = option_type::text,
+       .doc = "For `furlong run`: folder with the ratings of all clients, under the data root. A server does not look "
+              "at it, and does not tell it to nodes."},
+  };
+  for (auto& option : rating_options()) entry.options.push_back(std::move(option));
+  entry.check = check;
+  entry.facts = rating_facts;
+  entry.build = build;
+  entry.outline = outline;
+  entry.build_part = build_part;
+  entry.memory = memory;
+  return entry;
+}
+
+}  // namespace furlong::scenarios

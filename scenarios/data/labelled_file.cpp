@@ -1,0 +1,212 @@
+#include "scenarios/data/labelled_file.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/utf8.hpp"
+#include "scenarios/data/detail/file_errors.hpp"
+#include "scenarios/data/detail/json_text.hpp"
+#include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_table.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using detail::contradict;
+using detail::refuse;
+using nlohmann::json;
+
+std::string place_of(const std::string& name, std::uint64_t line) { return name + ":" + std::to_string(line); }
+
+/// The rows of a file with a header, one after the other.
+class row_cursor {
+ public:
+  row_cursor(std::string_view text, const std::string& name, labelled_format format)
+      : rest_(text), name_(name), quoted_(format == labelled_format::csv), separator_(quoted_ ? ',' : '\t') {}
+
+  /// Reads the next row that is no blank line; false at the end.
+  result<bool> next() {
+    fields_.clear();
+    do {
+      if (rest_.empty()) return false;
+      begun_ = line_;
+      line_text_ = next_line(rest_);
+      ++line_;
+    } while (line_text_.empty());
+    unquoted_.clear();
+    auto left = line_text_;
+    while (true) {
+      if (quoted_ && left.starts_with('"')) {
+        if (auto read = take_quoted(left); !read) return tl::unexpected(read.error());
+      } else {
+        fields_.push_back(left.substr(0, left.find(separator_)));
+        left.remove_prefix(fields_.back().size());
+      }
+      if (left.empty()) return true;
+      if (left.front() != separator_)
+        return refuse(place(), "has " + shown(left) + " after a closing quote",
+                      "put a comma there, or double the quote");
+      left.remove_prefix(1);
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::string_view>& fields() const { return fields_; }
+  [[nodiscard]] std::string place() const { return place_of(name_, begun_); }
+  [[nodiscard]] std::string_view line() const { return line_text_; }
+
+ private:
+  /// Takes a quoted field off a line; goes on to the next lines when it has line breaks.
+  result<void> take_quoted(std::string_view& left) {
+    left.remove_prefix(1);
+    std::string field;
+    while (true) {
+      const auto quote = left.find('"');
+      field += left.substr(0, quote);
+      if (quote == std::string_view::npos) {
+        if (rest_.empty())
+          return refuse(place(), "has a quote that is not closed", "close it, or double quotes inside of fields");
+        field += '\n';
+        left = next_line(rest_);
+        ++line_;
+        continue;
+      }
+      left.remove_prefix(quote + 1);
+      if (!left.starts_with('"')) break;
+      field += '"';
+      left.remove_prefix(1);
+    }
+    unquoted_.push_back(std::make_unique<std::string>(std::move(field)));
+    fields_.emplace_back(*unquoted_.back());
+    return {};
+  }
+
+  std::string_view rest_;
+  const std::string& name_;
+  bool quoted_;
+  char separator_;
+  std::uint64_t line_ = 1;   // of what is next
+  std::uint64_t begun_ = 1;  // of the row that was read last
+  std::string_view line_text_;
+  std::vector<std::string_view> fields_;
+  std::vector<std::unique_ptr<std::string>> unquoted_;  // what fields look at where a quoted one was rewritten
+};
+
+/// Where each column is, by the header.
+result<by_column<std::size_t>> find_columns(const row_cursor& header, const by_column<std::string>& names) {
+  by_column<std::size_t> places{};
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    if (names[c].empty()) continue;
+    const auto at = std::ranges::find(header.fields(), names[c]);
+    if (at == header.fields().end())
+      return contradict(
+          header.place(), "the header " + shown(header.line()) + " has no column \"" + names[c] + "\"",
+          "name the columns in data.user_column, data.text_column, data.label_column and data.time_column");
+    if (std::find(at + 1, header.fields().end(), names[c]) != header.fields().end())
+      return refuse(header.place(), "the header " + shown(header.line()) + " has the column \"" + names[c] + "\" twice",
+                    "rename one of them");
+    places[c] = static_cast<std::size_t>(at - header.fields().begin());
+  }
+  return places;
+}
+
+result<void> read_table(std::string_view text, const std::string& name, labelled_format format,
+                        const by_column<std::string>& names, const row_reader& take) {
+  row_cursor rows(text, name, format);
+  const auto header = rows.next();
+  if (!header) return tl::unexpected(header.error());
+  if (!*header) return refuse(name, "the file is empty", "expected a header and a text a line");
+  const auto places = find_columns(rows, names);
+  if (!places) return tl::unexpected(places.error());
+  const auto columns = rows.fields().size();
+  by_column<std::string_view> row{};
+  while (true) {
+    const auto more = rows.next();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return {};
+    if (rows.fields().size() != columns)
+      return refuse(
+          rows.place(),
+          "has " + std::to_string(rows.fields().size()) + " fields, and the header " + std::to_string(columns),
+          "give every row one field for each column");
+    for (std::size_t c = 0; c < names.size(); ++c)
+      if (!names[c].empty()) row[c] = rows.fields()[(*places)[c]];
+    if (auto taken = take(row, rows.place()); !taken) return taken;
+  }
+}
+
+result<json> parse_line(std::string_view line, const std::string& place) {
+  std::optional<std::string> repeated;
+  std::string why = "found " + shown(line);
+  try {
+    auto object = detail::parse_members(line, repeated);
+    if (repeated)
+      return refuse(place, "has " + shown(*repeated) + " twice, and the first would not count", "remove one of them");
+    if (object.is_object()) return object;
+  } catch (const json::parse_error&) {
+  } catch (const json::out_of_range&) {
+    why = "has a number that no double holds";
+  }
+  return refuse(place, why, "expected one JSON object a line, in UTF-8");
+}
+
+result<void> read_json_lines(std::string_view text, const std::string& name, const by_column<std::string>& names,
+                             const row_reader& take) {
+  by_column<std::string> values;
+  by_column<std::string_view> row{};
+  for (std::uint64_t number = 1; !text.empty(); ++number) {
+    const auto line = trimmed(next_line(text));
+    if (line.empty()) continue;
+    const auto place = place_of(name, number);
+    const auto object = parse_line(line, place);
+    if (!object) return tl::unexpected(object.error());
+    for (std::size_t c = 0; c < names.size(); ++c) {
+      if (names[c].empty()) continue;
+      const auto member = object->find(names[c]);
+      auto value = member == object->end() ? std::nullopt : detail::text_of(*member);
+      if (!value)
+        return contradict(
+            place,
+            (member == object->end() ? "has no \"" : "has neither a text nor a whole number in \"") + names[c] + "\"",
+            "name the members in data.user_column, data.text_column, data.label_column and "
+            "data.time_column");
+      values[c] = std::move(*value);
+      row[c] = values[c];
+    }
+    if (auto taken = take(row, place); !taken) return taken;
+  }
+  return {};
+}
+
+}  // namespace
+
+result<labelled_format> format_of(const std::filesystem::path& file) {
+  const auto ending = file.extension().string();
+  if (ending == ".tsv" || ending == ".tab") return labelled_format::tsv;
+  if (ending == ".csv") return labelled_format::csv;
+  if (ending == ".json" || ending == ".jsonl" || ending == ".ndjson") return labelled_format::json_lines;
+  return contradict(file.string(), "its name does not tell its format", "set data.format");
+}
+
+result<std::filesystem::path> find_labelled_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) return path;
+  if (!std::filesystem::is_directory(path, ignored))
+    return refuse(path.string(), "there is no such file or folder", "correct data.path, or FURLONG_DATA");
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(path, ignored))
+    if (format_of(entry.path())) found.push_back(entry.path());
+  if (found.size() == 1) return found.front();
+  return contradict(path.string(), "has " + std::to_string(found.size()) + " files that end in .tsv, .csv or .jsonl",
+                    "name one of them in data.path");
+}
+
+result<void> read_rows(std::string_view text, const std::string& name, labelled_format format,
+                       const by_column<std::string>& names, const row_reader& take) {
+  text = without_byte_order_mark(text);
+  if (format == labelled_format::json_lines) return read_json_lines(text, name, names, take);
+  return read_table(text, name, format, names, take);
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,188 @@
+// Texts with labels, from one file: classification of each client's texts.
+#include <charconv>
+
+#include "base/utf8.hpp"
+#include "scenarios/data/class_names.hpp"
+#include "scenarios/data/entries.hpp"
+#include "scenarios/data/labelled_file.hpp"
+#include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_options.hpp"
+#include "scenarios/data/text_reader.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using models::objective;
+
+bool is_next_token(const option_values& options) { return options.has("task") && options.text("task") == "next-token"; }
+
+/// Builds a table row by row.
+class labelled_reader {
+ public:
+  labelled_reader(const option_values& options, const by_column<std::string>& names)
+      : tokens_(read_token_settings(options, read_token_kind(options))),
+        labelled_(!names[static_cast<std::size_t>(column::label)].empty()),
+        timed_(!names[static_cast<std::size_t>(column::time)].empty()) {}
+
+  result<void> take(const by_column<std::string_view>& row, const std::string& place) {
+    const auto field = [&](column of) { return row[static_cast<std::size_t>(of)]; };
+    const auto user = field(column::user);  // with its blanks: they are part of a field (RFC 4180, 2.4)
+    const auto label = trimmed(field(column::label));
+    const bool named = !trimmed(user).empty();
+    if (!named || (labelled_ && label.empty()))
+      return fail(error::kind::data, place, named ? "has no label" : "names no user", "remove the row");
+    if (!is_utf8(user) || !is_utf8(label)) return not_utf8(place);
+    const auto count = tokens_.append(trimmed(field(column::text)), table);
+    if (!count) return not_utf8(place);
+    if (*count == 0) return fail(error::kind::data, place, "has an empty text", "remove the row");
+    if (timed_) {
+      if (auto read = take_time(trimmed(field(column::time)), place); !read) return read;
+    }
+    if (labelled_) label_of.push_back(labels.add(label));
+    table.end_text(table.clients.add(user));
+    return {};
+  }
+
+  text_table table;
+  word_list labels;
+  std::vector<std::uint32_t> label_of;  // of each text that has one
+
+ private:
+  result<void> take_time(std::string_view text, const std::string& place) {
+    const auto end = text.data() + text.size();
+    std::uint32_t time = 0;
+    const auto [stop, why] = std::from_chars(text.data(), end, time);
+    if (why != std::errc() || stop != end)
+      return fail(error::kind::data, place, "has the time " + shown(text),
+                  "expected a whole number below 2^32, such as seconds since 1970");
+    table.times.push_back(time);
+    return {};
+  }
+
+  tokenizer tokens_;
+  bool labelled_;
+  bool timed_;
+};
+
+by_column<std::string> column_names(const option_values& options) {
+  return {options.text("user_column"), options.text("text_column"),
+          is_next_token(options) ? "" : options.text("label_column"),
+          options.has("time_column") ? options.text("time_column") : ""};
+}
+
+result<labelled_format> choose_format(const option_values& options, const std::filesystem::path& file) {
+  const auto& word = options.text("format");
+  if (word == "auto") return format_of(file);
+  return word == "tsv" ? labelled_format::tsv : word == "csv" ? labelled_format::csv : labelled_format::json_lines;
+}
+
+/// Numbers the classes, where there are any, and divides the texts.
+result<dataset> settle(labelled_reader& from, const option_values& options, const std::string& place) {
+  numbered_labels labels;
+  if (is_next_token(options)) {
+    labels.labels = objective::next_token;
+  } else {
+    auto numbered = number_labels(from.labels, options.has("positive") ? options.text("positive") : "", place);
+    if (!numbered) return tl::unexpected(numbered.error());
+    labels = std::move(*numbered);
+  }
+  for (const auto label : from.label_of) from.table.labels.push_back(labels.of_name[label]);
+  if (auto chosen = choose_users(from.table, options, place); !chosen) return tl::unexpected(chosen.error());
+  dataset data;
+  auto settled = settle_texts(from.table, options, place, labels.labels, labels.classes, data);
+  if (!settled) return tl::unexpected(settled.error());
+  data.classes = std::move(labels.names);
+  data.texts =
+      std::make_shared<const text_reader>(data.clients, read_token_settings(options, read_token_kind(options)));
+  return data;
+}
+
+result<dataset> build(const option_values& options, const std::filesystem::path& root) {
+  const auto path = find_labelled_file(root / options.text("path"));
+  if (!path) return tl::unexpected(path.error());
+  const auto format = choose_format(options, *path);
+  if (!format) return tl::unexpected(format.error());
+  const auto file = open_text(*path);
+  if (!file) return tl::unexpected(file.error());
+  const auto names = column_names(options);
+  labelled_reader reader(options, names);
+  const auto read = read_rows(file->bytes(), path->string(), *format, names,
+                              [&](const auto& row, const auto& place) { return reader.take(row, place); });
+  if (!read) return tl::unexpected(read.error());
+  if (reader.table.texts() == 0)
+    return fail(error::kind::data, path->string(), "has no texts", "expected one text a row");
+  auto data = settle(reader, options, path->string());
+  if (data) data->files = {*path};
+  return data;
+}
+
+models::data_facts facts(const option_values& options) {
+  if (is_next_token(options)) return token_facts(options, objective::next_token);
+  constexpr std::uint32_t some_classes = 10;
+  const auto labels = labels_of(options);
+  return token_facts(options, labels, labels == objective::categorical ? some_classes : 0);
+}
+
+constexpr const char* default_label = "label";
+
+std::vector<option_problem> check(const option_values& options) {
+  auto problems = check_texts(options);
+  check_named(options, {"user_column", "text_column", "label_column", "time_column", "positive"}, problems);
+  if (!is_next_token(options)) return problems;
+  const auto refuse = [&](const char* name) {
+    problems.push_back({name, "is about classes, and task = \"next-token\" has none", "remove it"});
+  };
+  if (options.has("positive")) refuse("positive");
+  if (options.has("label_column") && options.text("label_column") != default_label) refuse("label_column");
+  return problems;
+}
+
+option_spec column_option(const char* name, const char* fallback, const char* doc) {
+  return {.name = name, .type = option_type::text, .fallback = std::string(fallback), .doc = doc};
+}
+
+}  // namespace
+
+dataset_entry labelled_text_entry() {
+  dataset_entry entry;
+  entry.kind = "labelled-text";
+  entry.doc =
+      "Texts with a label and a user each, one client a user, from one file in UTF-8: tab-separated or comma-separated "
+      "with a header, or one JSON object a line. Classes are numbered by their names, whole numbers first and by size. "
+      "With task = \"next-token\" no labels are read: a text is given a start and an end, and each token is predicted "
+      "from those before it.";
+  entry.options = {
+      {.name = "path",
+       .type = option_type::text,
+       .fallback = std::string("labelled-text"),
+       .doc = "File, or folder with one such file, under the data root."},
+      {.name = "format",
+       .type = option_type::choice,
+       .fallback = std::string("auto"),
+       .doc = "auto: by the ending of its name, .tsv, .csv, .json, .jsonl or .ndjson. Only csv has quotes.",
+       .choices = {"auto", "tsv", "csv", "json-lines"}},
+      {.name = "task",
+       .type = option_type::choice,
+       .fallback = std::string("classes"),
+       .doc = "What is learned: the label of a text, or its next token.",
+       .choices = {"classes", "next-token"}},
+      column_option("user_column", "user", "Column of the user's name."),
+      column_option("text_column", "text", "Column of the text."),
+      column_option("label_column", default_label, "Column of the label; classes."),
+      {.name = "time_column",
+       .type = option_type::text,
+       .doc = "Column of the time, a whole number below 2^32; absent: a user's texts are in order of time."},
+      positive_option(),
+      token_kind_option("characters"),
+  };
+  add_options(entry.options, token_options(256));
+  add_options(entry.options, user_options());
+  add_options(entry.options, split_options("texts", {0.8, 0.1, 0.1}));
+  entry.check = check;
+  entry.facts = facts;
+  entry.build = build;
+  return entry;
+}
+
+}  // namespace furlong::scenarios

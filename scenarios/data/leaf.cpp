@@ -1,0 +1,154 @@
+// Data in the layout of LEAF (Caldas et al. 2018, "LEAF: a benchmark for federated settings").
+#include "scenarios/data/class_names.hpp"
+#include "scenarios/data/entries.hpp"
+#include "scenarios/data/leaf_file.hpp"
+#include "scenarios/data/text_notes.hpp"
+#include "scenarios/data/text_options.hpp"
+#include "scenarios/data/text_population.hpp"
+#include "scenarios/data/text_reader.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using models::objective;
+
+leaf_task task_of(const option_values& options) {
+  const auto& word = options.text("task");
+  return word == "classes" ? leaf_task::classes : word == "vectors" ? leaf_task::vectors : leaf_task::next_character;
+}
+
+leaf_settings read_settings(const option_values& options) {
+  const auto task = task_of(options);
+  const auto kind = task == leaf_task::classes ? read_token_kind(options) : token_kind::characters;
+  return {task, read_token_settings(options, kind), static_cast<std::size_t>(options.integer("text_field"))};
+}
+
+/// Numbers the classes, where there are any.
+result<numbered_labels> settle_labels(leaf_data& from, const option_values& options, const std::string& place) {
+  numbered_labels labels;
+  labels.labels = objective::next_token;
+  if (task_of(options) != leaf_task::classes) return labels;
+  auto numbered = number_labels(from.labels, options.has("positive") ? options.text("positive") : "", place);
+  if (!numbered) return numbered;
+  for (const auto label : from.label_of) from.table.labels.push_back(numbered->of_name[label]);
+  return numbered;
+}
+
+/// Divides the samples, and numbers the classes.
+result<dataset> settle(leaf_data& from, const option_values& options, const std::string& place) {
+  auto& table = from.table;
+  auto labels = settle_labels(from, options, place);
+  if (!labels) return tl::unexpected(labels.error());
+  if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
+  dataset data;
+  if (task_of(options) == leaf_task::vectors) {
+    const auto settings = read_split(options);
+    auto split = divide_texts(table, settings);
+    note_own_parts(table, settings, data.notes);
+    note_untrained_labels(table, split, data.notes);
+    data.clients =
+        make_text_population(table, std::move(split), {}, {from.dimension, table.clients.size(), objective::logistic});
+    return data;
+  }
+  auto settled = settle_texts(table, options, place, labels->labels, labels->classes, data);
+  if (!settled) return tl::unexpected(settled.error());
+  data.classes = std::move(labels->names);
+  data.texts = std::make_shared<const text_reader>(data.clients, read_settings(options).tokens);
+  return data;
+}
+
+result<dataset> build(const option_values& options, const std::filesystem::path& root) {
+  const auto path = root / options.text("path");
+  const auto files = find_leaf_files(path);
+  if (!files) return tl::unexpected(files.error());
+  const auto settings = read_settings(options);
+  leaf_data read;
+  for (const auto& file : files->train)
+    if (auto done = read_leaf(file, settings, false, read); !done) return tl::unexpected(done.error());
+  for (const auto& file : files->test)
+    if (auto done = read_leaf(file, settings, true, read); !done) return tl::unexpected(done.error());
+  auto data = settle(read, options, path.string());
+  if (!data) return data;
+  data->files = files->train;
+  data->files.insert(data->files.end(), files->test.begin(), files->test.end());
+  return data;
+}
+
+models::data_facts facts(const option_values& options) {
+  constexpr std::uint32_t some_classes = 10;
+  switch (options.has("task") ? task_of(options) : leaf_task::next_character) {
+    case leaf_task::next_character: return token_facts(options, objective::next_token);
+    case leaf_task::classes: {
+      const auto labels = labels_of(options);
+      return token_facts(options, labels, labels == objective::categorical ? some_classes : 0);
+    }
+    case leaf_task::vectors: break;
+  }
+  models::data_facts vectors;
+  vectors.labels = objective::logistic;
+  return vectors;
+}
+
+std::vector<option_problem> check(const option_values& options) {
+  auto problems = check_texts(options);
+  check_named(options, {"positive"}, problems);
+  if (!options.has("task") || task_of(options) == leaf_task::classes) return problems;
+  const auto task = "task = \"" + options.text("task") + "\"";
+  if (options.has("positive"))
+    problems.push_back({"positive", "is about classes, and " + task + " has none", "remove it"});
+  if (options.has("tokens") && options.text("tokens") == "words")
+    problems.push_back({"tokens", "is words, and " + task + " has none", "remove it, or set task = \"classes\""});
+  if (options.has("text_field") && options.integer("text_field") != 0)
+    problems.push_back({"text_field", "is about lists with a text, and " + task + " has none", "remove it"});
+  if (task_of(options) != leaf_task::vectors) return problems;
+  const auto refuse = [&](const char* name) {
+    problems.push_back({name, "is about texts, and " + task + " has none", "remove it"});
+  };
+  for (const char* name : {"max_tokens", "vocabulary", "buckets"})
+    if (options.has(name) && options.integer(name) != 0) refuse(name);
+  if (options.has("lower_case") && options.flag("lower_case")) refuse("lower_case");
+  return problems;
+}
+
+}  // namespace
+
+dataset_entry leaf_entry() {
+  dataset_entry entry;
+  entry.kind = "leaf";
+  entry.doc =
+      "Data in the JSON layout of the LEAF benchmark: a file, a folder of them, or a folder with `train` and `test`. "
+      "Samples in `test` are their users' test part; users who are only there never train and are the unseen users for "
+      "the test. Supported are texts to go on with (`x` and `y` texts, as in shakespeare: one sequence of characters, "
+      "of which every one is predicted), labelled texts (`x` a text or a list with one, as in sent140) and vectors of "
+      "numbers with labels 0 and 1, for logistic-regression. Images, and vectors of several classes, are not.";
+  entry.options = {
+      {.name = "path",
+       .type = option_type::text,
+       .fallback = std::string("leaf"),
+       .doc = "File or folder, under the data root."},
+      {.name = "task",
+       .type = option_type::choice,
+       .fallback = std::string("next-character"),
+       .doc = "What samples are.",
+       .choices = {"next-character", "classes", "vectors"}},
+      {.name = "text_field",
+       .type = option_type::integer,
+       .fallback = std::int64_t{0},
+       .doc = "Classes: place of the text where x is a list, from 0; 4 in sent140.",
+       .at_least = 0,
+       .at_most = 1000},
+      positive_option(),
+      token_kind_option("characters"),
+  };
+  add_options(entry.options, token_options(0));
+  add_options(entry.options, user_options());
+  add_options(entry.options, split_options("samples"));
+  entry.check = check;
+  entry.facts = facts;
+  entry.has_own_parts = true;
+  entry.build = build;
+  return entry;
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,119 @@
+#include "scenarios/data/rating_split.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "scenarios/data/division.hpp"
+#include "scenarios/data/normal_scores.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+class rating_population final : public federated::population {
+ public:
+  rating_population(const rating_table& table, const rating_settings& settings)
+      : facts_{static_cast<std::uint32_t>(table.item_ids.size()), static_cast<std::uint32_t>(table.clients()),
+               settings.binarize ? models::objective::logistic : models::objective::squared_error},
+        user_ids_(table.user_ids),
+        item_ids_(table.item_ids),
+        titles_(table.titles),
+        groups_(divide_users(facts_.clients, settings)),
+        tastes_(table.tastes) {
+    begins_.reserve(table.clients());
+    bounds_.reserve(table.clients());
+    features_.reserve(table.features.size());
+    labels_.reserve(table.labels.size());
+    division divided;
+    for (std::uint32_t client = 0; client < facts_.clients; ++client) take(table, settings, client, divided);
+    if (tastes_.empty()) tastes_ = normal_scores(mean_labels());
+  }
+
+  models::data_facts facts() const override { return facts_; }
+  std::span<const std::uint32_t> training() const override { return groups_.training; }
+  std::span<const std::uint32_t> unseen_validation() const override { return groups_.validation; }
+  std::span<const std::uint32_t> unseen_test() const override { return groups_.test; }
+
+  models::examples_view load(std::uint32_t client, federated::part which, models::examples&) const override {
+    const auto begin = begins_[client] + bounds_[client].begin_of(which);
+    const auto size = count(client, which);
+    models::examples_view view;
+    view.features = std::span(features_).subspan(begin, size);
+    view.labels = std::span(labels_).subspan(begin, size);
+    return view;
+  }
+  std::uint32_t count(std::uint32_t client, federated::part which) const override {
+    return bounds_[client].end_of(which) - bounds_[client].begin_of(which);
+  }
+  double taste(std::uint32_t client) const override { return static_cast<double>(tastes_[client]); }
+
+  std::string client_name(std::uint32_t client) const override { return "user " + std::to_string(user_ids_[client]); }
+  std::string feature_name(std::uint32_t feature) const override {
+    if (feature < titles_.size() && !titles_[feature].empty()) return titles_[feature];
+    return "item " + std::to_string(item_ids_[feature]);
+  }
+
+ private:
+  void take(const rating_table& table, const rating_settings& settings, std::uint32_t client, division& divided) {
+    const auto first = table.offsets[client];
+    const auto ratings = table.offsets[client + 1] - first;
+    const auto times =
+        table.times.empty() ? std::span<const std::uint32_t>() : std::span(table.times).subspan(first, ratings);
+    divide_examples(client, static_cast<std::uint32_t>(ratings), times, settings, groups_.holds_out(client), divided);
+    begins_.push_back(features_.size());
+    bounds_.push_back(divided.bounds);
+    for (const auto pick : divided.picks) {
+      features_.push_back(table.features[first + pick]);
+      labels_.push_back(label_of(table.labels[first + pick], settings));
+    }
+  }
+
+  /// Of each client, over all its parts; 0 without ratings.
+  [[nodiscard]] std::vector<double> mean_labels() const {
+    std::vector<double> means(begins_.size());
+    for (std::size_t client = 0; client < means.size(); ++client) {
+      const auto own = std::span(labels_).subspan(begins_[client], bounds_[client].end);
+      if (!own.empty()) means[client] = std::accumulate(own.begin(), own.end(), 0.0) / static_cast<double>(own.size());
+    }
+    return means;
+  }
+
+  models::data_facts facts_;
+  std::vector<std::uint32_t> user_ids_;
+  std::vector<std::uint32_t> item_ids_;
+  std::vector<std::string> titles_;
+  user_groups groups_;
+  std::vector<float> tastes_;
+  std::vector<std::size_t> begins_;  // of each client in the columns
+  std::vector<part_bounds> bounds_;  // relative to that
+  std::vector<std::uint32_t> features_;
+  std::vector<float> labels_;
+};
+
+}  // namespace
+
+std::vector<option_spec> rating_options() {
+  auto options = split_options("ratings");
+  options.push_back({.name = "binarize",
+                     .type = option_type::number,
+                     .doc = "Turn ratings into classes: 1 at or above this many stars, else 0; absent: ratings stay."});
+  return options;
+}
+
+rating_settings read_rating_settings(const option_values& options) {
+  rating_settings settings{read_split(options), {}};
+  if (options.has("binarize")) settings.binarize = options.number("binarize");
+  return settings;
+}
+
+models::data_facts rating_facts(const option_values& options) {
+  models::data_facts facts;
+  if (options.has("binarize")) facts.labels = models::objective::logistic;
+  return facts;
+}
+
+std::shared_ptr<const federated::population> split_ratings(const rating_table& table, const rating_settings& settings) {
+  return std::make_shared<rating_population>(table, settings);
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,39 @@
+// How clients with ratings are divided, and what becomes of their ratings.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/options.hpp"
+#include "federated/population.hpp"
+#include "scenarios/data/dataset.hpp"
+#include "scenarios/data/division.hpp"
+#include "scenarios/data/rating_table.hpp"
+
+namespace furlong::scenarios {
+
+struct rating_settings : split_settings {
+  std::optional<double> binarize;  ///< ratings become 1 at or above it, else 0
+};
+
+/// The options that all datasets of ratings share, and their values; check_split() says what is wrong with them.
+[[nodiscard]] std::vector<option_spec> rating_options();
+[[nodiscard]] rating_settings read_rating_settings(const option_values& options);
+/// What the options say of the data (dataset_entry::facts).
+[[nodiscard]] models::data_facts rating_facts(const option_values& options);
+
+/// The label that a rating becomes.
+[[nodiscard]] inline float label_of(float rating, const rating_settings& settings) {
+  if (!settings.binarize) return rating;
+  return rating >= static_cast<float>(*settings.binarize) ? 1.0F : 0.0F;
+}
+
+/// Splits the ratings: 8 bytes a rating stay in memory, loads look into them and allocate nothing.
+/// The shares must fit check_split(). A client's taste is the table's, or the normal score of its mean label (the mean
+/// class, when binarized) by rank among all clients, equal means in the order of the clients.
+[[nodiscard]] std::shared_ptr<const federated::population> split_ratings(const rating_table& table,
+                                                                         const rating_settings& settings);
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,148 @@
+#include "scenarios/data/ratings_file.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/utf8.hpp"
+#include "scenarios/data/mapped_file.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+constexpr std::string_view csv_header = "userId,movieId,rating,timestamp";
+
+struct grammar {
+  std::string_view separator;
+  bool has_user_and_time;
+  bool halves;
+  const char* expected;
+};
+
+grammar grammar_of(rating_format format) {
+  switch (format) {
+    case rating_format::colons: return {"::", true, false, "user::item::rating::timestamp, the rating 1, 2, 3, 4 or 5"};
+    case rating_format::tabs:
+      return {"\t", true, false, "user, item, rating and timestamp between tabs, the rating 1, 2, 3, 4 or 5"};
+    case rating_format::csv:
+      return {",", true, true, "userId,movieId,rating,timestamp, the rating 0.5 to 5 in steps of 0.5"};
+    case rating_format::plain: return {",", false, true, "item,rating, the rating 0.5 to 5 in steps of 0.5"};
+  }
+  return {};
+}
+
+/// A cursor over one file: each function takes what it names, or leaves `ok` false.
+struct scanner {
+  const char* at;
+  const char* end;
+  bool ok = true;
+
+  std::uint32_t whole(std::uint32_t least, std::uint32_t most) {
+    std::uint64_t value = 0;
+    const char* begin = at;
+    while (at != end && *at >= '0' && *at <= '9' && value <= most)
+      value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
+    ok = ok && at != begin && value >= least && value <= most;
+    return static_cast<std::uint32_t>(value);
+  }
+  void text(std::string_view expected) {
+    for (const char c : expected) {
+      ok = ok && at != end && *at == c;
+      if (!ok) return;
+      ++at;
+    }
+  }
+  float rating(bool halves) {
+    const auto stars = static_cast<float>(whole(0, 5));
+    float half = 0.0F;
+    if (halves && at != end && *at == '.') {
+      ++at;
+      ok = ok && at != end && (*at == '0' || *at == '5');
+      if (!ok) return 0.0F;
+      half = *at++ == '5' ? 0.5F : 0.0F;
+    }
+    const float value = stars + half;
+    ok = ok && value >= (halves ? 0.5F : 1.0F) && value <= 5.0F;
+    return value;
+  }
+  void line_end() {
+    if (at != end && *at == '\r') ++at;
+    if (at == end) return;
+    ok = ok && *at == '\n';
+    if (ok) ++at;
+  }
+};
+
+std::optional<rating_format> format_of(std::string_view first_line) {
+  if (first_line.find("::") != std::string_view::npos) return rating_format::colons;
+  if (first_line.find('\t') != std::string_view::npos) return rating_format::tabs;
+  if (first_line == csv_header) return rating_format::csv;
+  if (std::ranges::count(first_line, ',') == 1) return rating_format::plain;
+  return std::nullopt;
+}
+
+}  // namespace
+
+result<rating_records> read_ratings(std::string_view text, const std::string& name) {
+  text = without_byte_order_mark(text);
+  if (text.empty()) return fail(error::kind::data, name, "the file is empty", "expected one rating a line");
+  auto rest = text;
+  const auto first = next_line(rest);
+  const auto format = format_of(first);
+  if (!format)
+    return fail(error::kind::data, name + ":1",
+                "found " + shown(first) + ", which is the first line of no known format",
+                "expected user::item::rating::timestamp (ml-1m), the same between tabs (ml-100k), the header " +
+                    std::string(csv_header) + " (ml-25m), or item,rating");
+
+  rating_records records;
+  records.format = *format;
+  if (*format == rating_format::csv) {
+    records.first_line = 2;
+    text = rest;
+  }
+  const auto rules = grammar_of(*format);
+  const auto lines = text.size() / (rules.has_user_and_time ? 16 : 5) + 1;  // of the shortest usual lines
+  for (auto* column : {&records.users, &records.items, &records.times}) column->reserve(lines);
+  records.ratings.reserve(lines);
+
+  scanner scan{text.data(), text.data() + text.size()};
+  while (scan.at != scan.end) {
+    const char* line = scan.at;
+    std::uint32_t user = 0;
+    std::uint32_t time = 0;
+    if (rules.has_user_and_time) {
+      user = scan.whole(0, largest_id);
+      scan.text(rules.separator);
+    }
+    const auto item = scan.whole(0, largest_id);
+    scan.text(rules.separator);
+    const float rating = scan.rating(rules.halves);
+    if (rules.has_user_and_time) {
+      scan.text(rules.separator);
+      time = scan.whole(0, std::numeric_limits<std::uint32_t>::max());
+    }
+    scan.line_end();
+    if (!scan.ok) {
+      std::string_view left(line, static_cast<std::size_t>(scan.end - line));
+      return fail(error::kind::data, name + ":" + records.line_of(records.size()), "found " + shown(next_line(left)),
+                  std::string("expected ") + rules.expected);
+    }
+    records.users.push_back(user);
+    records.items.push_back(item);
+    records.ratings.push_back(rating);
+    records.times.push_back(time);
+  }
+  if (records.size() == 0)
+    return fail(error::kind::data, name, "the file has a header and no ratings", "expected one rating a line");
+  return records;
+}
+
+result<rating_records> read_ratings(const std::filesystem::path& path) {
+  const auto file = mapped_file::open(path);
+  if (!file) return tl::unexpected(file.error());
+  return read_ratings(file->bytes(), path.string());
+}
+
+}  // namespace furlong::scenarios

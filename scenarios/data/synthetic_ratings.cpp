@@ -1,0 +1,304 @@
+#include "scenarios/data/synthetic_ratings.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "base/random.hpp"
+#include "scenarios/data/rating_split.hpp"
+#include "scenarios/data/synthetic_population.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// Uniform in [0, 1) with 53 bits: 24 are too coarse to pick among many unpopular items.
+double fine_uniform(random_stream& stream) {
+  const std::uint64_t high = stream();
+  return static_cast<double>((high << 32 | stream()) >> 11) * 0x1p-53;
+}
+
+}  // namespace
+
+synthetic_truth::synthetic_truth(const synthetic_settings& settings)
+    : settings_(settings),
+      // A lognormal of mean m has exp(mu + spread^2 / 2) = m.
+      log_mean_(std::log(settings.ratings_per_user) - settings.spread * settings.spread / 2.0),
+      popularity_(settings.items),
+      by_rank_(settings.items) {
+  const double scale = settings.signal / std::sqrt(static_cast<double>(settings.rank));
+  quality_.reserve(settings.items);
+  factors_.reserve(std::size_t{settings.items} * settings.rank);
+  for (std::uint32_t item = 0; item < settings.items; ++item) {
+    random_stream stream(settings.seed, purpose::synthetic_items, 0, item);
+    quality_.push_back(settings.quality * static_cast<double>(stream.normal()));
+    for (std::uint32_t k = 0; k < settings.rank; ++k) factors_.push_back(scale * static_cast<double>(stream.normal()));
+  }
+  std::iota(by_rank_.begin(), by_rank_.end(), 0U);
+  random_stream stream(settings.seed, purpose::synthetic_items, 0, 0, 1);
+  stream.shuffle(std::span(by_rank_));
+  double sum = 0.0;
+  up_to_.reserve(settings.items);
+  for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
+    const double weight = std::pow(static_cast<double>(rank + 1), -settings.popularity);
+    popularity_[by_rank_[rank]] = weight;
+    up_to_.push_back(sum += weight);
+  }
+  // Slices of a power of two: the slice of a number, and its lower end, are exact.
+  guide_.resize(std::bit_ceil(up_to_.size()));
+  const double slice = 1.0 / static_cast<double>(guide_.size());
+  for (std::size_t s = 0; s < guide_.size(); ++s) {
+    const auto at = std::ranges::upper_bound(up_to_, static_cast<double>(s) * slice * sum);
+    guide_[s] = static_cast<std::uint32_t>(at - up_to_.begin());
+  }
+}
+
+void synthetic_truth::draw_person(std::uint32_t user, synthetic_draw& out) const {
+  random_stream stream(settings_.seed, purpose::synthetic_users, 0, user);
+  out.taste = settings_.taste * static_cast<double>(stream.normal());
+  out.factors.clear();
+  for (std::uint32_t k = 0; k < settings_.rank; ++k) out.factors.push_back(static_cast<double>(stream.normal()));
+}
+
+float synthetic_truth::taste_of(std::uint32_t user) const {
+  return random_stream(settings_.seed, purpose::synthetic_users, 0, user).normal();
+}
+
+double synthetic_truth::expected(const synthetic_draw& who, std::uint32_t item) const {
+  double rating = settings_.mean + who.taste + quality_[item];
+  const auto* factors = factors_.data() + std::size_t{item} * settings_.rank;
+  for (std::size_t k = 0; k < who.factors.size(); ++k) rating += who.factors[k] * factors[k];
+  return rating;
+}
+
+double synthetic_truth::expected(std::uint32_t user, std::uint32_t item) const {
+  synthetic_draw who;
+  draw_person(user, who);
+  return expected(who, item);
+}
+
+std::uint32_t synthetic_truth::draw_count(random_stream& stream) const {
+  const double count = std::exp(log_mean_ + settings_.spread * static_cast<double>(stream.normal()));
+  const auto least = static_cast<double>(std::min(settings_.min_ratings, settings_.items));
+  return static_cast<std::uint32_t>(std::clamp(std::round(count), least, static_cast<double>(settings_.items)));
+}
+
+std::uint32_t synthetic_truth::count_of(std::uint32_t user) const {
+  random_stream stream(settings_.seed, purpose::synthetic_ratings, 0, user);
+  return draw_count(stream);
+}
+
+/// In proportion to popularity: the first rank whose cumulative popularity lies above a uniform number. A slice of the
+/// guide holds one rank on average, so few are looked at (Chen, Asau: "On generating random variates from an empirical
+/// distribution", 1974).
+std::uint32_t synthetic_truth::draw_item(random_stream& stream) const {
+  const double uniform = fine_uniform(stream);
+  const double target = uniform * up_to_.back();
+  std::size_t rank = guide_[static_cast<std::size_t>(uniform * static_cast<double>(guide_.size()))];
+  while (rank + 1 < up_to_.size() && up_to_[rank] <= target) ++rank;
+  return by_rank_[std::min(rank, by_rank_.size() - 1)];
+}
+
+/// Distinct items, each next one in proportion to popularity among those left.
+void synthetic_truth::draw_items(random_stream& stream, std::uint32_t count, synthetic_draw& out) const {
+  out.items.clear();
+  if (count <= settings_.items / 8) {  // few: draw again when an item comes twice
+    if (out.taken.size() * 64 < settings_.items) out.taken.resize(settings_.items / 64 + 1);
+    while (out.items.size() < count) {
+      const auto item = draw_item(stream);
+      auto& word = out.taken[item / 64];
+      const auto bit = std::uint64_t{1} << item % 64;
+      if ((word & bit) != 0) continue;
+      word |= bit;
+      out.items.push_back(item);
+    }
+    for (const auto item : out.items) out.taken[item / 64] = 0;
+    return;
+  }
+  // Many: the first `count` arrivals, where item i arrives after an exponential time of rate popularity_i
+  // (Efraimidis, Spirakis: "Weighted random sampling with a reservoir", 2006). The same distribution.
+  out.arrivals.clear();
+  for (std::uint32_t item = 0; item < settings_.items; ++item)
+    out.arrivals.emplace_back(-std::log(1.0 - fine_uniform(stream)) / popularity_[item], item);
+  std::ranges::partial_sort(out.arrivals, out.arrivals.begin() + count);
+  for (std::uint32_t i = 0; i < count; ++i) out.items.push_back(out.arrivals[i].second);
+}
+
+float synthetic_truth::stars(double rating) const {
+  switch (settings_.rounding) {
+    case star_rounding::none: break;
+    case star_rounding::half: return static_cast<float>(std::clamp(std::round(rating * 2.0) / 2.0, 1.0, 5.0));
+    case star_rounding::whole: return static_cast<float>(std::clamp(std::round(rating), 1.0, 5.0));
+  }
+  return static_cast<float>(rating);
+}
+
+void synthetic_truth::draw(std::uint32_t user, synthetic_draw& out) const {
+  draw_person(user, out);
+  random_stream stream(settings_.seed, purpose::synthetic_ratings, 0, user);
+  const auto count = draw_count(stream);
+  draw_items(stream, count, out);
+  out.noise.clear();
+  for (std::uint32_t i = 0; i < count; ++i) out.noise.push_back(stream.normal());
+}
+
+float synthetic_truth::rating(const synthetic_draw& of, std::size_t position) const {
+  return stars(expected(of, of.items[position]) + settings_.noise * static_cast<double>(of.noise[position]));
+}
+
+void synthetic_truth::ratings_of(std::uint32_t user, std::vector<std::uint32_t>& items,
+                                 std::vector<float>& labels) const {
+  synthetic_draw own;
+  draw(user, own);
+  items.insert(items.end(), own.items.begin(), own.items.end());
+  for (std::size_t i = 0; i < own.items.size(); ++i) labels.push_back(rating(own, i));
+}
+
+namespace {
+
+synthetic_settings read_settings(const option_values& options) {
+  synthetic_settings settings;
+  settings.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  settings.users = static_cast<std::uint32_t>(options.integer("users"));
+  settings.items = static_cast<std::uint32_t>(options.integer("items"));
+  settings.rank = static_cast<std::uint32_t>(options.integer("rank"));
+  settings.ratings_per_user = options.number("ratings_per_user");
+  settings.spread = options.number("spread");
+  settings.min_ratings = static_cast<std::uint32_t>(options.integer("min_ratings"));
+  settings.popularity = options.number("popularity");
+  settings.mean = options.number("mean");
+  settings.signal = options.number("signal");
+  settings.taste = options.number("taste");
+  settings.quality = options.number("quality");
+  settings.noise = options.number("noise");
+  const auto& rounding = options.text("rounding");
+  settings.rounding = rounding == "half"    ? star_rounding::half
+                      : rounding == "whole" ? star_rounding::whole
+                                            : star_rounding::none;
+  return settings;
+}
+
+/// Above this many ratings, 8 bytes each in memory and twice that while they are made, they are made when asked for.
+constexpr double most_ahead = 20e6;
+
+rating_table make_ahead(const synthetic_settings& settings) {
+  const synthetic_truth truth(settings);
+  rating_table table;
+  table.user_ids.resize(settings.users);
+  std::iota(table.user_ids.begin(), table.user_ids.end(), 0U);
+  table.item_ids.resize(settings.items);
+  std::iota(table.item_ids.begin(), table.item_ids.end(), 0U);
+  table.offsets.push_back(0);
+  for (std::uint32_t user = 0; user < settings.users; ++user) {
+    truth.ratings_of(user, table.features, table.labels);
+    table.offsets.push_back(table.features.size());
+    table.tastes.push_back(truth.taste_of(user));
+  }
+  return table;
+}
+
+bool makes_ahead(const synthetic_settings& settings, const std::string& how) {
+  return how == "ahead" || (how == "auto" && settings.users * settings.ratings_per_user <= most_ahead);
+}
+
+/// The truth about the items; the lists of users; what is made ahead, while it is made.
+double memory(const option_values& options) {
+  const auto settings = read_settings(options);
+  const double users = settings.users;
+  const double truth = settings.items * (8.0 * settings.rank + 48.0);
+  if (!makes_ahead(settings, options.text("generate"))) return truth + 8.0 * users;
+  const double each = std::max(settings.ratings_per_user, static_cast<double>(settings.min_ratings));
+  return truth + users * (80.0 + 16.0 * each);
+}
+
+result<dataset> build(const option_values& options, const std::filesystem::path&) {
+  const auto settings = read_settings(options);
+  const auto split = read_rating_settings(options);
+  const bool ahead = makes_ahead(settings, options.text("generate"));
+  dataset data;
+  data.clients = ahead ? split_ratings(make_ahead(settings), split) : synthesize_on_demand(settings, split);
+  data.binarize = split.binarize;
+  data.item_ids.resize(settings.items);
+  std::iota(data.item_ids.begin(), data.item_ids.end(), 0U);
+  return data;
+}
+
+std::vector<option_problem> check(const option_values& options) {
+  auto problems = check_split(options);
+  if (!options.has("items")) return problems;
+  const auto items = static_cast<double>(options.integer("items"));
+  for (const char* name : {"ratings_per_user", "min_ratings"})
+    if (options.has(name) && options.number(name) > items)
+      problems.push_back({name, "is more than there are items (" + std::to_string(options.integer("items")) + ")",
+                          "lower it, or raise data.items"});
+  return problems;
+}
+
+option_spec count(std::string name, std::int64_t fallback, std::string doc, double least, double most) {
+  return {.name = std::move(name),
+          .type = option_type::integer,
+          .fallback = fallback,
+          .doc = std::move(doc),
+          .at_least = least,
+          .at_most = most};
+}
+
+option_spec amount(std::string name, double fallback, std::string doc, double least = 0.0, double most = 100.0) {
+  return {.name = std::move(name),
+          .type = option_type::number,
+          .fallback = fallback,
+          .doc = std::move(doc),
+          .at_least = least,
+          .at_most = most};
+}
+
+}  // namespace
+
+dataset_entry synthetic_ratings_entry() {
+  const synthetic_settings fallback;
+  dataset_entry entry;
+  entry.kind = "synthetic-ratings";
+  entry.doc =
+      "Generated ratings with a known truth: rating = mean + taste of the user + quality of the item + product of "
+      "their factors + noise.";
+  entry.options = {
+      {.name = "seed",
+       .type = option_type::integer,
+       .doc = "Seed of the generated truth and ratings.",
+       .at_least = 0,
+       .same_as = "scenario.seed"},
+      count("users", fallback.users, "Number of users.", 1, 1e8),
+      count("items", fallback.items, "Number of items.", 1, 1e7),
+      count("rank", fallback.rank, "Length of the true factors.", 1, 1024),
+      amount("ratings_per_user", fallback.ratings_per_user, "Mean number of items a user rates (lognormal).", 1, 1e7),
+      amount("spread", fallback.spread, "Standard deviation of the logarithm of that number.", 0, 5),
+      count("min_ratings", fallback.min_ratings, "Every user rates at least this many items.", 1, 1e7),
+      amount("popularity", fallback.popularity, "Exponent of the power law of popularity; 0: all items alike.", 0, 5),
+      amount("mean", fallback.mean, "Mean rating.", -100),
+      amount("signal", fallback.signal, "Standard deviation of the product of the factors, in stars."),
+      amount("taste", fallback.taste, "Standard deviation of the users' own offsets, in stars."),
+      amount("quality", fallback.quality, "Standard deviation of the items' own offsets, in stars."),
+      amount("noise", fallback.noise, "Standard deviation of the noise, in stars: no model has a lower error."),
+      {.name = "rounding",
+       .type = option_type::choice,
+       .fallback = std::string("none"),
+       .doc = "Round ratings to half or whole stars and cut them to 1 to 5; raises the noise floor.",
+       .choices = {"none", "half", "whole"}},
+      {.name = "generate",
+       .type = option_type::choice,
+       .fallback = std::string("auto"),
+       .doc =
+           "Make all ratings before the run, or a user's whenever they are needed, in little memory; the ratings are "
+           "the same. auto: on demand above 20 million expected ratings.",
+       .choices = {"auto", "ahead", "on-demand"}},
+  };
+  for (auto& option : rating_options()) entry.options.push_back(std::move(option));
+  entry.check = check;
+  entry.facts = rating_facts;
+  entry.build = build;
+  entry.memory = memory;
+  return entry;
+}
+
+}  // namespace furlong::scenarios

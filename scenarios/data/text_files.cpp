@@ -1,0 +1,166 @@
+#include "scenarios/data/text_files.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.hpp"
+#include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_options.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* layouts =
+    "name one text file, or a folder with files such as ptb.train.txt, ptb.valid.txt and ptb.test.txt, or with *.txt";
+constexpr const char* no_train =
+    "put train between dots, dashes or underscores into the name of one, as in ptb.train.txt, or name a single file in "
+    "data.path";
+constexpr const char* whence =
+    "put the data there, or correct data.path (FURLONG_DATA names the folder above, default data/ in the working "
+    "directory); PTB is in simple-examples/data of the RNNLM toolkit, https://www.fit.vutbr.cz/~imikolov/rnnlm/";
+
+/// True when a file's name has one of the words, in letters of any case, as a piece between dots, dashes and
+/// underscores.
+bool is_part(const fs::path& file, std::initializer_list<std::string_view> words) {
+  auto name = file.filename().string();
+  std::ranges::transform(name, name.begin(), lower);
+  std::string_view rest = name;
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find_first_of(".-_"), rest.size());
+    if (std::ranges::find(words, rest.substr(0, end)) != words.end()) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+/// The only file that is this part, or an empty path.
+result<fs::path> one_part(const std::vector<fs::path>& files, std::initializer_list<std::string_view> words) {
+  fs::path found;
+  for (const auto& file : files) {
+    if (!is_part(file, words)) continue;
+    if (!found.empty())
+      return fail(error::kind::data, file.string(), "is the same part of the data as " + found.filename().string(),
+                  "leave one of them in the folder");
+    found = file;
+  }
+  return found;
+}
+
+/// The parts that the names of a folder's files tell; nothing where no name tells any.
+result<text_files> find_parts(const fs::path& folder, const std::vector<fs::path>& files) {
+  const auto train = one_part(files, {"train"});
+  const auto validation = one_part(files, {"valid", "validation", "dev"});
+  const auto test = one_part(files, {"test"});
+  for (const auto* part : {&train, &validation, &test})
+    if (!*part) return tl::unexpected(part->error());
+  for (const auto& [one, other] : {std::pair(&train, &validation), {&train, &test}, {&validation, &test}})
+    if (!(*one)->empty() && **one == **other)
+      return fail(error::kind::data, (*one)->string(), "has the names of two parts of the data",
+                  "leave one of train, valid and test in its name");
+  if (!train->empty()) return text_files{{*train}, *validation, *test};
+  std::string held;
+  for (const auto* part : {&validation, &test})
+    if (!(*part)->empty()) held += (held.empty() ? "" : " and ") + (*part)->filename().string();
+  if (held.empty()) return text_files{};
+  return fail(error::kind::data, folder.string(), "has " + held + " to score on, and no file to train on", no_train);
+}
+
+std::vector<fs::path> files_of(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.is_regular_file(ignored)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+bool is_heading(std::string_view line) { return line.size() > 1 && line.front() == '=' && line.back() == '='; }
+
+/// Takes the first sentence off a paragraph that is not empty and begins with a word: up to and with a word ".", "!" or
+/// "?", or all of it. What is left begins with a word, too.
+std::string_view take_sentence(std::string_view& paragraph) {
+  constexpr std::string_view blanks = " \t\r\n";
+  std::size_t end = 0;
+  for (std::size_t begin = 0; begin < paragraph.size(); begin = paragraph.find_first_not_of(blanks, end)) {
+    end = std::min(paragraph.find_first_of(blanks, begin), paragraph.size());
+    const auto word = paragraph.substr(begin, end - begin);
+    if (word == "." || word == "!" || word == "?") break;
+  }
+  const auto sentence = paragraph.substr(0, end);
+  paragraph = trimmed(paragraph.substr(end));
+  return sentence;
+}
+
+/// Takes a user and the tab after it off a line; empty, and the line is as it was, where there is none. Blanks are part
+/// of a name, but not a name.
+std::string_view take_user(std::string_view& line) {
+  const auto user = line.substr(0, line.find('\t'));
+  if (user.size() == line.size() || trimmed(user).empty()) return {};
+  line.remove_prefix(user.size() + 1);
+  return user;
+}
+
+/// The client of a name; adds those that are new.
+result<std::uint32_t> client_of(std::string_view name, client_use use, text_table& to, const std::string& place) {
+  const auto client = to.clients.add(name);
+  if (client == to.uses.size()) to.uses.push_back(use);
+  if (to.uses[client] != use)
+    return fail(error::kind::data, place, "user " + shown(name) + " has sentences in another part of the data as well",
+                "keep all sentences of a user in one file");
+  return client;
+}
+
+}  // namespace
+
+result<text_files> find_text_files(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored)) return text_files{{path}, {}, {}};
+  if (!fs::is_directory(path, ignored))
+    return fail(error::kind::data, path.string(), "there is no such file or folder", whence);
+  const auto files = files_of(path);
+  auto found = find_parts(path, files);
+  if (!found || !found->train.empty()) return found;
+  for (const auto& file : files)
+    if (file.extension() == ".txt") found->train.push_back(file);
+  if (found->train.empty()) return fail(error::kind::data, path.string(), "has no text files", layouts);
+  return found;
+}
+
+result<void> read_sentences(const fs::path& file, const line_settings& settings, client_use use, text_table& to) {
+  const auto mapped = open_text(file);
+  if (!mapped) return tl::unexpected(mapped.error());
+  tokenizer tokens(settings.tokens);
+  const auto before = to.texts();
+  auto rest = without_byte_order_mark(mapped->bytes());
+  for (std::uint64_t number = 1; !rest.empty(); ++number) {
+    auto line = next_line(rest);
+    const auto place = [&] { return file.string() + ":" + std::to_string(number); };
+    if (trimmed(line).empty()) continue;
+    const auto user = settings.user_column ? take_user(line) : std::string_view();
+    if (settings.user_column && user.empty())
+      return fail(error::kind::data, place(), "found " + shown(line) + ", with no user before a tab",
+                  "expected a user, a tab and a sentence, or set data.user_column = false");
+    line = trimmed(line);
+    if (line.empty() || (settings.skip_headings && is_heading(line))) continue;
+    if (!is_utf8(user)) return not_utf8(place());
+    auto owner = nobody;
+    if (settings.user_column) {
+      const auto client = client_of(user, use, to, place());
+      if (!client) return tl::unexpected(client.error());
+      owner = *client;
+    }
+    while (!line.empty()) {
+      const auto sentence = settings.cut ? take_sentence(line) : std::exchange(line, {});
+      if (!tokens.append(sentence, to)) return not_utf8(place());
+      to.end_text(owner);
+    }
+  }
+  if (to.texts() == before)
+    return fail(error::kind::data, file.string(), "has no sentences", "expected one sentence a line");
+  return {};
+}
+
+}  // namespace furlong::scenarios

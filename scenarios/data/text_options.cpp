@@ -1,0 +1,171 @@
+#include "scenarios/data/text_options.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_notes.hpp"
+#include "scenarios/data/text_population.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+option_spec count(const char* name, std::int64_t fallback, const char* doc, double most) {
+  return {.name = name, .type = option_type::integer, .fallback = fallback, .doc = doc, .at_least = 0, .at_most = most};
+}
+
+std::uint32_t number(const option_values& options, std::string_view name) {
+  return static_cast<std::uint32_t>(options.integer(name));
+}
+
+/// A model of next tokens keeps its states at all of a text's tokens: about 20 kB each with 300 units.
+constexpr std::size_t longest_text = 100'000;
+
+result<void> check_lengths(const text_table& table, const text_split& split, const std::string& place) {
+  for (const auto text : split.texts) {
+    const auto tokens = table.offsets[text + 1] - table.offsets[text];
+    if (tokens <= longest_text) continue;
+    return fail(error::kind::data, place,
+                "a text of " + shown(table.clients[table.owners[text]]) + " has " + std::to_string(tokens) +
+                    " tokens, and at most " + std::to_string(longest_text) + " can be predicted one after the other",
+                "cut texts with data.max_tokens, or divide that one");
+  }
+  return {};
+}
+
+/// Refuses labels of which users who were left out had all but one.
+result<void> check_labels_left(const text_table& of, const std::string& place) {
+  std::optional<float> one;
+  bool left_out = false;
+  for (std::uint32_t text = 0; text < of.labels.size(); ++text) {
+    if (of.owners[text] == nobody)
+      left_out = true;
+    else if (one && *one != of.labels[text])
+      return {};
+    else
+      one = of.labels[text];
+  }
+  if (!left_out || !one) return {};
+  return fail(error::kind::usage, place, "all texts of the users that are kept have the same label",
+              "lower data.min_texts, or raise data.max_users");
+}
+
+/// Says how much a vocabulary has of the texts that are trained on, unless that is all.
+/// @param counts of each word of the list that it was chosen from
+void note_left_out(const vocabulary& words, const word_list& list, std::span<const std::uint32_t> counts,
+                   std::vector<std::string>& notes) {
+  std::uint64_t different = 0;
+  std::uint64_t all = 0;
+  std::uint64_t known = 0;
+  for (std::uint32_t word = 0; word < list.size(); ++word) {
+    const auto token = words.token_of[word];
+    if (list[word] != unknown_word && counts[word] > 0) ++different;
+    all += counts[word];
+    if (token >= models::first_word && token < words.known()) known += counts[word];
+  }
+  if (words.words.size() >= different) return;
+  const auto thousandths = (1000 * known + all / 2) / all;
+  notes.push_back("the vocabulary has " + std::to_string(words.words.size()) + " of " + std::to_string(different) +
+                  " different tokens: " + std::to_string(thousandths / 10) + "." + std::to_string(thousandths % 10) +
+                  " % of those trained on");
+}
+
+}  // namespace
+
+std::vector<option_spec> token_options(std::int64_t vocabulary) {
+  return {
+      {.name = "lower_case", .type = option_type::boolean, .fallback = false, .doc = "Make the letters A to Z small."},
+      count("max_tokens", 0, "Cut texts after so many tokens; 0: never.", 1e6),
+      count("vocabulary", vocabulary,
+            "Tokens that the model knows: the most frequent ones of the training texts, start, end and unknown not "
+            "counted. 0: all of the files, those of validation and test too.",
+            1e7),
+      count("buckets", 0,
+            "Numbers that tokens outside the vocabulary are hashed to (FNV-1a): inputs with embeddings, as targets "
+            "unknown. 0: such tokens are unknown as inputs too.",
+            1e7),
+  };
+}
+
+std::vector<option_problem> check_texts(const option_values& options) {
+  auto problems = check_split(options);
+  const auto is_zero = [&](const char* name) { return options.has(name) && options.integer(name) == 0; };
+  if (options.has("buckets") && !is_zero("buckets") && is_zero("vocabulary"))
+    problems.push_back({"buckets", "is about tokens outside the vocabulary, and vocabulary = 0 takes all of them in",
+                        "set data.vocabulary to how many of the most frequent tokens the model knows, or remove it"});
+  return problems;
+}
+
+option_spec token_kind_option(const char* fallback) {
+  return {.name = "tokens",
+          .type = option_type::choice,
+          .fallback = std::string(fallback),
+          .doc = "What texts are made of: words between blanks, or characters (code points of UTF-8).",
+          .choices = {"words", "characters"}};
+}
+
+std::vector<option_spec> user_options() {
+  return {count("min_texts", 0, "Leave users with fewer texts out.", 1e9),
+          count("max_users", 0, "Keep the first so many of the other users, in the order of the files; 0: all.", 1e9)};
+}
+
+token_kind read_token_kind(const option_values& options) {
+  return options.text("tokens") == "words" ? token_kind::words : token_kind::characters;
+}
+
+token_settings read_token_settings(const option_values& options, token_kind kind) {
+  return {kind, options.flag("lower_case"), number(options, "max_tokens")};
+}
+
+result<void> choose_users(text_table& of, const option_values& options, const std::string& place) {
+  choose_clients(of, number(options, "min_texts"), number(options, "max_users"));
+  const auto few = std::to_string(options.integer("min_texts")) + " texts";
+  if (of.clients.size() == 0) return fail(error::kind::usage, place, "no user has " + few, "lower data.min_texts");
+  if (!of.uses.empty() && std::ranges::find(of.uses, client_use::any) == of.uses.end())
+    return fail(error::kind::usage, place, "no user who trains has " + few, "lower data.min_texts");
+  return check_labels_left(of, place);
+}
+
+void check_named(const option_values& options, std::initializer_list<const char*> names,
+                 std::vector<option_problem>& to) {
+  for (const char* name : names)
+    if (options.has(name) && options.text(name).empty()) to.push_back({name, "is empty", "write a name, or remove it"});
+}
+
+models::data_facts token_facts(const option_values& options, models::objective labels, std::uint32_t classes) {
+  constexpr std::uint32_t some = 100;
+  models::data_facts facts;
+  facts.labels = labels;
+  facts.classes = classes;
+  const auto known = options.has("vocabulary") ? number(options, "vocabulary") : 0;
+  facts.words = models::first_word + (known == 0 ? some : known);
+  facts.features = facts.words + (options.has("buckets") ? number(options, "buckets") : 0);
+  return facts;
+}
+
+result<void> settle_texts(const text_table& table, const option_values& options, const std::string& place,
+                          models::objective labels, std::uint32_t classes, dataset& to) {
+  const auto settings = read_split(options);
+  auto split = divide_texts(table, settings);
+  if (labels == models::objective::next_token)
+    if (auto fit = check_lengths(table, split, place); !fit) return fit;
+  const auto counts = count_words(table, split);
+  auto words = choose_vocabulary(table.words, counts, number(options, "vocabulary"), number(options, "buckets"));
+  note_left_out(words, table.words, counts, to.notes);
+  note_own_parts(table, settings, to.notes);
+  note_untrained_labels(table, split, to.notes);
+  const auto facts = text_facts(table, words, labels, classes);
+  to.clients = make_text_population(table, std::move(split), std::move(words), facts);
+  return {};
+}
+
+void add_options(std::vector<option_spec>& to, std::vector<option_spec> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+tl::unexpected<error> not_utf8(const std::string& place) {
+  return fail(error::kind::data, place, "is not UTF-8", "convert the file, for example with iconv -t UTF-8");
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,118 @@
+#include "scenarios/data/text_population.hpp"
+
+#include <numeric>
+
+#include "scenarios/data/normal_scores.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+class text_population final : public federated::population {
+ public:
+  text_population(const text_table& table, text_split split, vocabulary words, const models::data_facts& facts)
+      : facts_(facts),
+        clients_(table.clients),
+        words_(std::move(words)),
+        groups_(std::move(split.groups)),
+        texts_(std::move(split.begins)) {
+    const bool sequences = facts.labels == models::objective::next_token;
+    const auto kept = split.texts.size();
+    tokens_.reserve(table.tokens.size() + (sequences ? 2 * kept : 0));
+    values_.reserve(table.values.size());
+    labels_.reserve(kept);
+    offsets_.reserve(kept + texts_.size());
+    for (std::size_t part = 0; part + 1 < texts_.size(); ++part) {
+      begins_.push_back(tokens_.size());
+      offsets_.push_back(0);
+      for (auto at = texts_[part]; at < texts_[part + 1]; ++at) {
+        take(table, split.texts[at], sequences);
+        offsets_.push_back(static_cast<std::uint32_t>(tokens_.size() - begins_.back()));
+      }
+    }
+    begins_.push_back(tokens_.size());
+    words_.token_of = {};  // only names are needed from here on
+    if (facts.labels == models::objective::logistic) tastes_ = normal_scores(mean_labels());
+  }
+
+  models::data_facts facts() const override { return facts_; }
+  std::span<const std::uint32_t> training() const override { return groups_.training; }
+  std::span<const std::uint32_t> unseen_validation() const override { return groups_.validation; }
+  std::span<const std::uint32_t> unseen_test() const override { return groups_.test; }
+
+  models::examples_view load(std::uint32_t client, federated::part which, models::examples&) const override {
+    const auto part = place_of(client, which);
+    const auto size = texts_[part + 1] - texts_[part];
+    const auto tokens = begins_[part + 1] - begins_[part];
+    models::examples_view view;
+    view.features = std::span(tokens_).subspan(begins_[part], tokens);
+    if (!values_.empty()) view.values = std::span(values_).subspan(begins_[part], tokens);
+    view.offsets = std::span(offsets_).subspan(texts_[part] + part, size + 1);  // each part has one more than texts
+    view.labels = std::span(labels_).subspan(texts_[part], size);
+    return view;
+  }
+  std::uint32_t count(std::uint32_t client, federated::part which) const override {
+    const auto part = place_of(client, which);
+    return static_cast<std::uint32_t>(texts_[part + 1] - texts_[part]);
+  }
+  double taste(std::uint32_t client) const override {
+    return tastes_.empty() ? 0.0 : static_cast<double>(tastes_[client]);
+  }
+
+  std::string client_name(std::uint32_t client) const override { return std::string(clients_[client]); }
+  std::string feature_name(std::uint32_t feature) const override {
+    return facts_.words == 0 ? "feature " + std::to_string(feature) : words_.name_of(feature);
+  }
+
+ private:
+  static std::size_t place_of(std::uint32_t client, federated::part which) {
+    return 3 * std::size_t{client} + static_cast<std::size_t>(which);
+  }
+
+  void take(const text_table& table, std::uint32_t text, bool sequence) {
+    if (sequence) tokens_.push_back(models::start_token);
+    for (auto at = table.offsets[text]; at < table.offsets[text + 1]; ++at) {
+      const auto token = table.tokens[at];
+      tokens_.push_back(facts_.words == 0 ? token : words_.token_of[token]);
+      if (!table.values.empty()) values_.push_back(table.values[at]);
+    }
+    if (sequence) tokens_.push_back(models::end_token);
+    labels_.push_back(table.labels.empty() ? 0.0F : table.labels[text]);
+  }
+
+  /// Of each client, over all its parts; 0 without texts.
+  [[nodiscard]] std::vector<double> mean_labels() const {
+    std::vector<double> means(facts_.clients);
+    for (std::size_t client = 0; client < means.size(); ++client) {
+      const auto own = std::span(labels_).subspan(texts_[3 * client], texts_[3 * client + 3] - texts_[3 * client]);
+      if (!own.empty()) means[client] = std::accumulate(own.begin(), own.end(), 0.0) / static_cast<double>(own.size());
+    }
+    return means;
+  }
+
+  models::data_facts facts_;
+  word_list clients_;
+  vocabulary words_;
+  user_groups groups_;
+  std::vector<std::size_t> texts_;      // of each part of each client: where its texts begin; and the end
+  std::vector<std::size_t> begins_;     // likewise its tokens
+  std::vector<std::uint32_t> offsets_;  // of each part one more than texts, from the part's first token
+  std::vector<std::uint32_t> tokens_;
+  std::vector<float> values_;  // of vectors
+  std::vector<float> labels_;
+  std::vector<float> tastes_;  // where labels are 0 and 1
+};
+
+}  // namespace
+
+models::data_facts text_facts(const text_table& table, const vocabulary& words, models::objective labels,
+                              std::uint32_t classes) {
+  return {words.tokens(), table.clients.size(), labels, classes, words.known()};
+}
+
+std::shared_ptr<const federated::population> make_text_population(const text_table& table, text_split split,
+                                                                  vocabulary words, const models::data_facts& facts) {
+  return std::make_shared<text_population>(table, std::move(split), std::move(words), facts);
+}
+
+}  // namespace furlong::scenarios

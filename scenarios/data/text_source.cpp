@@ -1,0 +1,169 @@
+// Plain text, a sentence a line, for language models.
+#include <algorithm>
+#include <numeric>
+
+#include "base/random.hpp"
+#include "scenarios/data/entries.hpp"
+#include "scenarios/data/text_files.hpp"
+#include "scenarios/data/text_options.hpp"
+#include "scenarios/data/text_reader.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+constexpr auto next_token = models::objective::next_token;
+constexpr std::int64_t some_held_out = 10;
+
+/// Adds clients that share the texts from `first` on, one block after the other.
+void add_blocks(text_table& to, std::uint32_t first, std::uint32_t clients, client_use use, const std::string& name) {
+  const std::uint64_t texts = to.texts() - first;
+  clients = static_cast<std::uint32_t>(std::min<std::uint64_t>(clients, texts));
+  const auto before = to.clients.size();
+  for (std::uint32_t c = 0; c < clients; ++c) to.clients.add(name + " " + std::to_string(c));
+  to.uses.resize(to.clients.size(), use);
+  for (std::uint64_t i = 0; i < texts; ++i)
+    to.owners[first + i] = before + static_cast<std::uint32_t>(i * clients / texts);
+}
+
+/// Deals all texts to new clients at random, the same number to each. The remainder stays nobody's.
+/// @return how many texts that is
+std::uint32_t add_shards(text_table& to, std::uint32_t clients, std::uint64_t seed) {
+  std::vector<std::uint32_t> order(to.texts());
+  std::iota(order.begin(), order.end(), 0U);
+  random_stream stream(seed, purpose::split_users, 0, 0, 1);
+  stream.shuffle(std::span(order));
+  const auto each = to.texts() / clients;
+  for (std::uint32_t c = 0; c < clients; ++c) to.clients.add("shard " + std::to_string(c));
+  to.uses.resize(clients, client_use::any);
+  for (std::uint32_t i = 0; i < each * clients; ++i) to.owners[order[i]] = i / each;
+  return to.texts() - each * clients;
+}
+
+/// Reads a part that the dataset keeps for validation or test.
+result<void> read_held_out(const std::filesystem::path& file, const line_settings& lines, const option_values& options,
+                           client_use use, text_table& to) {
+  if (file.empty()) return {};
+  const auto before = to.texts();
+  if (auto read = read_sentences(file, lines, use, to); !read) return read;
+  if (!lines.user_column)
+    add_blocks(to, before, static_cast<std::uint32_t>(options.integer("held_out_clients")), use,
+               use == client_use::test ? "test" : "validation");
+  return {};
+}
+
+result<dataset> build(const option_values& options, const std::filesystem::path& root) {
+  const auto path = root / options.text("path");
+  const auto files = find_text_files(path);
+  if (!files) return tl::unexpected(files.error());
+  const line_settings lines{read_token_settings(options, read_token_kind(options)), options.flag("skip_headings"),
+                            options.flag("user_column"), options.flag("cut_sentences")};
+  dataset data;
+  data.files = files->train;
+  for (const auto& file : {files->validation, files->test})
+    if (!file.empty()) data.files.push_back(file);
+  text_table table;
+  for (const auto& file : files->train)
+    if (auto read = read_sentences(file, lines, client_use::any, table); !read) return tl::unexpected(read.error());
+  if (!lines.user_column) {
+    const auto clients = options.integer("clients");
+    if (clients > table.texts())
+      return fail(error::kind::usage, path.string(),
+                  "has " + std::to_string(table.texts()) + " sentences for " + std::to_string(clients) + " clients",
+                  "lower data.clients");
+    const auto left = add_shards(table, static_cast<std::uint32_t>(clients),
+                                 static_cast<std::uint64_t>(options.integer("split_seed")));
+    if (left > 0)
+      data.notes.push_back(std::to_string(left) + " of the " + std::to_string(table.texts()) +
+                           " training sentences are left out, so that all clients have the same number");
+  }
+  for (const auto& [file, use] :
+       {std::pair(&files->validation, client_use::validation), std::pair(&files->test, client_use::test)})
+    if (auto read = read_held_out(*file, lines, options, use, table); !read) return tl::unexpected(read.error());
+  if (lines.user_column)
+    if (auto chosen = choose_users(table, options, path.string()); !chosen) return tl::unexpected(chosen.error());
+  if (auto settled = settle_texts(table, options, path.string(), next_token, 0, data); !settled)
+    return tl::unexpected(settled.error());
+  data.texts = std::make_shared<const text_reader>(data.clients, lines.tokens);
+  return data;
+}
+
+std::vector<option_problem> check(const option_values& options) {
+  auto problems = check_texts(options);
+  const bool column = options.has("user_column") && options.flag("user_column");
+  if (column && options.has("clients"))
+    problems.push_back({"clients", "says how many clients there are, and user_column who they are", "remove one"});
+  if (!column && options.has("user_column") && !options.has("clients"))
+    problems.push_back({"clients", "is missing: nothing says who has which sentences",
+                        "write a number of clients, or user_column = true"});
+  if (column && options.has("held_out_clients") && options.integer("held_out_clients") != some_held_out)
+    problems.push_back({"held_out_clients", "divides sentences over clients, and user_column says whose they are",
+                        "remove it, or set user_column = false"});
+  for (const char* name : {"min_texts", "max_users"})
+    if (!column && options.has(name) && options.integer(name) != 0)
+      problems.push_back({name, "is about users, and the files name none", "remove it, or set user_column = true"});
+  return problems;
+}
+
+/// The names and the lists of clients.
+double memory(const option_values& options) {
+  return options.has("clients") ? 200.0 * static_cast<double>(options.integer("clients")) : 0.0;
+}
+
+}  // namespace
+
+dataset_entry text_entry() {
+  dataset_entry entry;
+  entry.kind = "text";
+  entry.doc =
+      "Plain text in UTF-8, a sentence a line, to predict each token from those before it; a sentence is given a "
+      "start and an end. `path` is a file or a folder. Files of a folder with train, valid (validation, dev) and "
+      "test in their names, between dots, dashes or underscores (`ptb.train.txt`, `wiki.valid.tokens`), are the "
+      "data's own parts: the training sentences are dealt to the clients, those of validation and test to clients of "
+      "their own that never train. Without such names, all `*.txt` of the folder are read and divided by `split` and "
+      "`unseen_users`. Blank lines are no sentences; the word `<unk>` is the unknown token. With `user_column` lines "
+      "are user, tab, sentence, and a user is a client.";
+  entry.options = {
+      {.name = "path",
+       .type = option_type::text,
+       .fallback = std::string("ptb"),
+       .doc = "File or folder, under the data root."},
+      {.name = "clients",
+       .type = option_type::integer,
+       .doc = "Clients that the training sentences are dealt to, at random and the same number to each; a remainder is "
+              "left out. Not with user_column.",
+       .at_least = 1,
+       .at_most = 1e7},
+      {.name = "user_column", .type = option_type::boolean, .fallback = false, .doc = "Lines are user, tab, sentence."},
+      {.name = "held_out_clients",
+       .type = option_type::integer,
+       .fallback = some_held_out,
+       .doc =
+           "Clients that the sentences of the data's own validation part are divided over, and likewise those of its "
+           "test part. Not with user_column.",
+       .at_least = 1,
+       .at_most = 1e6},
+      {.name = "skip_headings",
+       .type = option_type::boolean,
+       .fallback = true,
+       .doc = "Leave lines out that begin and end with =, the headings of WikiText."},
+      {.name = "cut_sentences",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc =
+           "A line is a paragraph, as in WikiText: a sentence ends after each word `.`, `!` or `?`, and at the end of "
+           "the line."},
+      token_kind_option("words"),
+  };
+  add_options(entry.options, token_options(0));
+  add_options(entry.options, user_options());
+  add_options(entry.options, split_options("sentences"));
+  entry.check = check;
+  entry.facts = [](const option_values& options) { return token_facts(options, next_token); };
+  entry.has_own_parts = true;
+  entry.build = build;
+  entry.memory = memory;
+  return entry;
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,333 @@
+#include <algorithm>
+#include <set>
+
+#include "federated/evaluation.hpp"
+#include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/personal_tensors.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// What the data could be like: enough to build a model and look at its tensors.
+models::data_facts plausible_facts(const draft& of) {
+  option_values options;
+  for (const auto& [key, value] : of.values.all())
+    if (key.starts_with("data.")) options.set(key.substr(5), value);
+  auto facts = of.source->facts ? of.source->facts(options) : models::data_facts{};
+  for (auto* count : {&facts.features, &facts.clients})
+    if (*count == 0) *count = 100;
+  return facts;
+}
+
+void check_name(draft& of) {
+  if (!of.good({"scenario.name"})) return;
+  const auto& name = of.values.text("scenario.name");
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  if (name.empty() || !std::ranges::all_of(name, fits))
+    of.report("scenario.name", "is " + toml_string(name) + ", must be letters, digits, _ and -",
+              "it names the run directory");
+}
+
+/// The first rule with a trait: there is a built-in one for each.
+std::string rule_with(bool federated::rule_traits::*trait) {
+  const auto& all = federated::registered_rules();
+  const auto at = std::ranges::find_if(all, [&](const auto& entry) { return entry.traits.*trait; });
+  return at == all.end() ? std::string() : at->kind;
+}
+
+void check_attention(draft& of) {
+  const std::string key = "evaluation.attention";
+  if (!of.good({key}) || !of.values.flag(key) || of.rule == nullptr || of.rule->traits.measures_distance) return;
+  of.report(key, "needs a rule that weighs updates by distance",
+            "remove it, or set algorithm.aggregation.rule = " +
+                toml_string(rule_with(&federated::rule_traits::measures_distance)));
+}
+
+void check_client(draft& of) {
+  const std::string momentum = "algorithm.client.momentum";
+  if (of.good({momentum, "algorithm.client.optimizer"}) && of.values.number(momentum) > 0.0 &&
+      of.values.text("algorithm.client.optimizer") != "sgd")
+    of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and adamw have beta1");
+}
+
+void check_server(draft& of) {
+  const std::string momentum = "algorithm.server.momentum";
+  if (of.good({momentum, "algorithm.server.optimizer"}) && of.values.number(momentum) > 0.0 &&
+      of.values.text("algorithm.server.optimizer") != "sgd")
+    of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and yogi have beta1");
+}
+
+void check_privacy(draft& of) {
+  if (!of.good({"privacy.clip", "privacy.noise"})) return;
+  const bool clip = of.values.number("privacy.clip") > 0.0;
+  const bool noise = of.values.number("privacy.noise") > 0.0;
+  if (!noise) return;
+  if (!clip) of.report("privacy.noise", "needs a bound on what one client adds", "set privacy.clip above 0");
+  if (of.rule != nullptr && !of.rule->traits.counts_alike)
+    of.report("privacy.noise", "needs updates that count alike, and aggregation.rule is " + toml_string(of.rule->kind),
+              "set algorithm.aggregation.rule = " + toml_string(rule_with(&federated::rule_traits::counts_alike)));
+}
+
+void check_compression(draft& of) {
+  const std::string key = "network.compression";
+  if (!of.good({key, "privacy.clip"}) || of.values.text(key) == "none") return;
+  if (of.values.text(key) != "zstd" && of.values.number("privacy.clip") > 0.0)
+    of.report(key, "rounds updates, which makes some of them longer than privacy.clip allows",
+              "set it to \"zstd\", or remove privacy.clip");
+}
+
+/// Where batches are split into support and query, as for unseen clients, there must be two at least: one to
+/// reconstruct on, one to score or to train on.
+void check_batches(draft& of) {
+  const std::string size = "algorithm.client.batch_size";
+  const std::string scored = "evaluation.batch_size";
+  if (!of.good({size, scored, "algorithm.reconstruction.split"}) || of.values.integer(size) != 0) return;
+  if (of.algorithm != nullptr && of.algorithm->traits.splits_support &&
+      of.values.flag("algorithm.reconstruction.split"))
+    return of.report(size, "puts all examples into one batch, which leaves no query batch to learn from",
+                     "set a size, or reconstruction.split = false");
+  const auto held_out = [&](const char* key) { return of.good({key}) && of.values.number(key) > 0.0; };
+  if (of.values.integer(scored) == 0 && (!of.good({"evaluation.split"}) || of.values.flag("evaluation.split")) &&
+      (held_out("data.unseen_users.test") || held_out("data.unseen_users.validation")))
+    of.report(size, "puts all examples into one batch, which leaves no query batch to score unseen users on",
+              "set evaluation.batch_size");
+}
+
+void check_source(draft& of) {
+  if (of.source == nullptr || !of.source->check) return;
+  option_values good;  // the check looks at what is there
+  for (const auto& option : of.source->options)
+    if (of.good({"data." + option.name})) good.set(option.name, of.values.all().find("data." + option.name)->second);
+  for (auto& [name, why, mend] : of.source->check(good)) {
+    const auto key = "data." + name;
+    if (of.is_set(key) && !of.good({key})) continue;  // it is wrong, and looks as if it were missing
+    of.report(key, std::move(why), std::move(mend));
+  }
+}
+
+std::shared_ptr<const models::model> build_probe(draft& of) {
+  if (of.source == nullptr || of.kind == nullptr || !options_are_good(of, "model.", of.kind->options) ||
+      !options_are_good(of, "data.", of.source->options))
+    return nullptr;
+  auto built = of.kind->build(options_of(of, "model."), plausible_facts(of));
+  if (built) return *built;
+  const auto& why = built.error();
+  of.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.mend);
+  return nullptr;
+}
+
+/// What gives the model a tensor that describes one client; empty for other tensors.
+std::string setting_for(const models::model& probe, std::string_view tensor) {
+  for (const auto& one : personal_tensors())
+    if (one.model == probe.kind() && one.name == tensor) return std::string(one.setting);
+  return {};
+}
+
+/// The models that have a tensor of that name which describes one client.
+std::vector<std::string> models_with(std::string_view tensor) {
+  std::vector<std::string> found;
+  for (const auto& one : personal_tensors())
+    if (one.name == tensor) found.emplace_back(one.model);
+  return found;
+}
+
+/// What to do about a name that means no tensor. One that is only switched off, or that another model has, is not
+/// misspelt.
+std::string missing_tensor_mend(const models::model& probe, const std::string& name,
+                                const std::vector<std::string>& names) {
+  if (const auto setting = setting_for(probe, name); !setting.empty()) return "set " + setting + ", or remove it";
+  if (const auto others = models_with(name); !others.empty())
+    return "only " + listed(others) + (others.size() == 1 ? " has" : " have") + " it: name another one, or remove it";
+  const auto near = nearest(name, names);
+  return near.empty() ? "remove it, or switch the tensor on in [model]" : "did you mean " + toml_string(near) + "?";
+}
+
+/// What to write where nothing is private: a tensor that the model has for each client, or could have, or any.
+std::string private_example(const models::model& probe) {
+  const auto& tensors = *probe.tensors();
+  const auto write = [](std::string_view name) { return "write private = [" + toml_string(std::string(name)) + "]"; };
+  std::string could;
+  for (const auto& one : personal_tensors()) {
+    if (one.model != probe.kind()) continue;
+    const auto tensor = tensors.find(one.name);
+    const bool table = tensor && tensors[*tensor].index == models::row_index::by_client;
+    if (tensor && !table) return write(one.name);
+    if (could.empty())
+      could = "set " + (table ? "model.user_table = false" : std::string(one.setting)) + " and " + write(one.name);
+  }
+  if (!could.empty()) return could;
+  std::vector<std::string> names;
+  for (const auto& spec : tensors.tensors()) names.push_back(spec.name);
+  return "name some of " + listed(names) + " in private";
+}
+
+/// The indices of the tensors that a list of names means; reports names that mean none, or one twice.
+std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::model& probe) {
+  const auto& tensors = *probe.tensors();
+  std::vector<std::string> names;
+  for (const auto& spec : tensors.tensors()) names.push_back(spec.name);
+  std::vector<std::size_t> found;
+  const auto wanted = of.values.list(key);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto tensor = tensors.find(wanted[i]);
+    if (!tensor)
+      of.report_item(key, i, "the model has no tensor " + toml_string(wanted[i]) + "; it has " + listed(names),
+                     missing_tensor_mend(probe, wanted[i], names));
+    else if (std::ranges::find(found, *tensor) != found.end())
+      of.report_item(key, i, "names " + toml_string(wanted[i]) + " twice", "remove one");
+    else
+      found.push_back(*tensor);
+  }
+  return found;
+}
+
+std::vector<std::string> kinds_that_share_all() {
+  std::vector<std::string> kinds;
+  for (const auto& entry : federated::registered_algorithms())
+    if (entry.alias_of.empty() && entry.traits.sends && entry.traits.private_tensors == federated::private_use::ignored)
+      kinds.push_back(entry.kind);
+  return kinds;
+}
+
+void check_private(draft& of, const models::model& probe) {
+  if (!of.good({"model.private"})) return;
+  const auto wanted = of.values.list("model.private");
+  if (!has_private(of)) {
+    if (!wanted.empty())
+      of.notes.push_back("model.private has no effect: " + algorithm_word(of) + " shares all tensors");
+    return;
+  }
+  if (wanted.empty())
+    return of.report("model.private", algorithm_word(of) + " needs at least one private tensor",
+                     private_example(probe) + ", or choose " + listed(kinds_that_share_all(), "or"));
+  find_tensors(of, "model.private", probe);
+  if (!of.good({"model.private"})) return;
+  if (auto parts = models::split(probe.tensors(), wanted); !parts)
+    of.report("model.private", parts.error().reason, parts.error().mend);
+}
+
+/// "*" is all tensors; the default: whatever a client that never trained cannot have.
+void settle_reconstruct(draft& of, const models::model& probe) {
+  const std::string key = "evaluation.reconstruct";
+  std::vector<std::string> names;
+  if (of.is_set(key)) {
+    if (!of.good({key}) || of.values.list(key) != std::vector<std::string>{"*"}) return;
+    for (const auto& spec : probe.tensors()->tensors()) names.push_back(spec.name);
+    of.values.set(key, names);
+    return;
+  }
+  const auto own = private_tensors(of);
+  for (const auto& spec : probe.tensors()->tensors())
+    if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
+      names.push_back(spec.name);
+  of.values.set("evaluation.reconstruct", names);
+}
+
+/// All examples are scored: none is left to rebuild anything on.
+void check_split(draft& of) {
+  const std::string key = "evaluation.split";
+  if (!of.good({key, "evaluation.reconstruct", "private.cold_start"}) || of.values.flag(key)) return;
+  const bool cold = of.values.text("private.cold_start") == "reconstruct";
+  const auto rebuilt = of.values.list("evaluation.reconstruct");
+  if (!rebuilt.empty() && (!of.algorithm->traits.keeps_state || cold))
+    of.report(key, "leaves no support examples, and " + listed(rebuilt) + " of unseen clients is rebuilt from them",
+              "set it to true, or evaluation.reconstruct = []");
+}
+
+/// What a table over clients means for privacy.
+void note_tables(draft& of, const models::model& probe) {
+  for (const auto& spec : probe.tensors()->tensors())
+    if (spec.index == models::row_index::by_client)
+      of.notes.push_back("tensor \"" + spec.name +
+                         "\" is one table over all clients: the server holds everybody's row");
+}
+
+/// What an upload of rows comes to.
+void note_sparse(draft& of, const models::model& probe) {
+  const std::string sparse = "network.upload = \"sparse\"";
+  const std::string noise = "algorithm.aggregation.noise";
+  if (!of.good({"network.upload", "model.private"}) || of.values.text("network.upload") != "sparse") return;
+  const auto own = private_tensors(of);
+  const auto by_rows = [&](const models::tensor_spec& spec) {
+    return spec.index != models::row_index::none && std::ranges::find(own, spec.name) == own.end();
+  };
+  if (std::ranges::none_of(probe.tensors()->tensors(), by_rows)) {
+    of.notes.push_back(sparse + " has no effect: no shared tensor of " + std::string(probe.kind()) + " is by rows");
+    return;
+  }
+  if (of.good({"privacy.noise"}) && of.values.number("privacy.noise") > 0.0)
+    of.notes.push_back(sparse + " shows the server which rows a client changed; privacy.noise does not hide that");
+  if (of.good({noise, noise + "_at"}) && of.values.number(noise) > 0.0 && of.values.text(noise + "_at") == "client")
+    of.notes.push_back(sparse + " saves nothing: with " + noise + " at the client, every row of an update is changed");
+}
+
+void check_least_squares(draft& of, const models::model& probe) {
+  const std::string solver = "algorithm.reconstruction.solver";
+  if (!of.good({solver, "evaluation.reconstruct"}) || of.values.text(solver) != "least-squares") return;
+  const auto check = [&](const std::string& key) {
+    const auto tensors = find_tensors(of, key, probe);
+    if (tensors.empty() || !of.good({solver, key}) || probe.affine_in(tensors)) return;
+    of.report(solver,
+              "least-squares needs a model that offers predictions linear in what is rebuilt, and " +
+                  std::string(probe.kind()) + " does not for " + listed(of.values.list(key)),
+              "set it to \"sgd\"");
+  };
+  if (has_private(of) && of.good({"model.private"})) check("model.private");
+  check("evaluation.reconstruct");
+}
+
+/// A target that the model has no such figure for is never reached.
+void check_target_figure(draft& of, const models::model& probe) {
+  const std::string key = "evaluation.target.metric";
+  if (!of.is_set(key) || !of.good({key})) return;
+  const auto& name = of.values.text(key);
+  if (!federated::valid_metric(name, probe.objective()))
+    of.report(key,
+              "is " + toml_string(name) + ", and " + std::string(probe.kind()) + " has no such figure on this data",
+              "choose " + federated::figure_names(probe.objective()));
+}
+
+void check_model(draft& of) {
+  const auto probe = build_probe(of);
+  if (probe == nullptr || of.algorithm == nullptr) return;
+  check_target_figure(of, *probe);
+  check_private(of, *probe);
+  if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;
+  settle_reconstruct(of, *probe);
+  note_tables(of, *probe);
+  note_sparse(of, *probe);
+  check_split(of);
+  if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe);
+  check_least_squares(of, *probe);
+  if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&
+      probe->objective() != models::objective::squared_error)
+    of.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");
+  if (of.good({"private.cold_start"}) && of.values.text("private.cold_start") == "reconstruct" &&
+      !of.algorithm->traits.keeps_state)
+    of.notes.push_back("private.cold_start has no effect: " + algorithm_word(of) +
+                       " keeps nothing from round to round");
+}
+
+}  // namespace
+
+void check_scenario(draft& of) {
+  check_name(of);
+  settle_algorithm(of);
+  check_participation(of);
+  check_simulation(of);
+  check_algorithm(of);
+  check_attention(of);
+  check_client(of);
+  check_server(of);
+  check_privacy(of);
+  check_compression(of);
+  check_source(of);
+  check_batches(of);
+  check_model(of);
+  check_unused(of);
+}
+
+}  // namespace furlong::scenarios

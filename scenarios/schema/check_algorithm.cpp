@@ -1,0 +1,96 @@
+// The slots of a scenario: what the algorithm and the aggregation rule decide, allow and exclude.
+#include <algorithm>
+#include <tuple>
+
+#include "scenarios/schema/draft.hpp"
+
+namespace furlong::scenarios {
+
+option_values options_of(const draft& of, std::string_view prefix) {
+  option_values options;
+  for (const auto& [key, value] : of.values.all())
+    if (key.starts_with(prefix)) options.set(key.substr(prefix.size()), value);
+  return options;
+}
+
+bool options_are_good(const draft& of, const std::string& prefix, const std::vector<option_spec>& options) {
+  return std::ranges::all_of(options, [&](const auto& option) {
+    const auto key = prefix + option.name;
+    return of.good({key}) || (!of.is_set(key) && !option.fallback && !option.required && option.same_as.empty());
+  });
+}
+
+bool has_private(const draft& of) {
+  return of.algorithm != nullptr && of.algorithm->traits.private_tensors == federated::private_use::required;
+}
+
+std::vector<std::string> private_tensors(const draft& of) {
+  return has_private(of) ? of.values.list("model.private") : std::vector<std::string>{};
+}
+
+void report_unsent(draft& of, const std::string& key, const std::string& why) {
+  of.report(key, "has no meaning under kind = " + toml_string(algorithm_word(of)) + ": " + why,
+            "remove it, or choose another algorithm");
+}
+
+namespace {
+
+/// What the traits of the algorithm allow, and its options.
+void check_traits(draft& of) {
+  const auto& [kind, traits] = std::tie(of.algorithm->kind, of.algorithm->traits);
+  const std::string rule = "algorithm.aggregation.rule";
+  const auto why = [&](const std::string& key) {
+    return "is " + quoted(of, key) + ", and " + kind + " does not work with it";
+  };
+  if (of.good({rule}) && !traits.rules.empty() &&
+      std::ranges::find(traits.rules, of.values.text(rule)) == traits.rules.end())
+    of.report(rule, why(rule), "choose " + listed(traits.rules, "or"));
+  const std::string mode = "participation.mode";
+  if (of.good({mode}) && !traits.async && of.values.text(mode) == "async")
+    of.report(mode, why(mode), "write mode = \"sync\"");
+  const auto table = "algorithm." + kind + ".";
+  if (options_are_good(of, table, of.algorithm->options))
+    if (auto built = of.algorithm->build(options_of(of, table)); !built)
+      of.report(built.error().place, built.error().reason, built.error().mend);
+  if (of.algorithm->check) of.algorithm->check(of);
+}
+
+/// Keys about clients' updates, which algorithms that send none do not have.
+void check_sent(draft& of) {
+  if (of.algorithm->traits.sends) return;
+  for (const char* key : {"algorithm.aggregation.noise", "privacy.clip", "privacy.noise"})
+    if (of.good({key}) && of.values.number(key) > 0.0) report_unsent(of, key, "there are no clients' updates");
+  if (of.good({"network.compression"}) && of.values.text("network.compression") != "none")
+    report_unsent(of, "network.compression", "nothing is sent");
+}
+
+}  // namespace
+
+void settle_algorithm(draft& of) {
+  if (of.algorithm == nullptr) return;
+  for (const auto* entry : {of.named, of.algorithm}) {
+    for (const auto& [key, value, why] : entry->fixed) {
+      const auto same = [&](const federated::fixed_value& other) { return other.key == key; };
+      if (entry != of.named && std::ranges::any_of(of.named->fixed, same)) continue;  // the alias decides
+      const bool differs = of.is_set(key) && of.good({key}) && of.values.text(key) != value;
+      if (differs && why.empty())
+        of.report(key, "contradicts kind = " + toml_string(entry->kind),
+                  entry->alias_of.empty() ? "remove it" : "remove it, or write kind = " + toml_string(entry->alias_of));
+      else if (differs)
+        of.notes.push_back(key + " has no effect: " + why);
+      of.values.set(key, value);
+    }
+    if (of.named == of.algorithm) break;
+  }
+  of.values.set("algorithm.kind", of.algorithm->kind);
+}
+
+void check_algorithm(draft& of) {
+  if (of.algorithm != nullptr) {
+    check_traits(of);
+    check_sent(of);
+  }
+  if (of.rule != nullptr && of.rule->check) of.rule->check(of);
+}
+
+}  // namespace furlong::scenarios

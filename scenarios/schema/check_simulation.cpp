@@ -1,0 +1,297 @@
+// Combinations about time: the length of the run, its clock, devices, dropout and events.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "federated/evaluation.hpp"
+#include "federated/simulation/devices.hpp"
+#include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/records.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+constexpr std::array until_keys = {"scenario.until.rounds", "scenario.until.virtual_seconds", "scenario.until.target"};
+
+bool has_until(const draft& of) {
+  return of.is_set("scenario.until") || std::ranges::any_of(until_keys, [&](auto key) { return of.is_set(key); });
+}
+
+bool flag_is_on(const draft& of, std::string_view key) { return of.good({key}) && of.values.flag(key); }
+bool is_positive(const draft& of, std::string_view key) { return of.good({key}) && of.values.number(key) > 0.0; }
+bool is_word(const draft& of, std::string_view key, std::string_view word) {
+  return of.good({key}) && of.values.text(key) == word;
+}
+
+/// Whether a group of the evaluation has anybody in it, as far as the data's options tell.
+bool has_group(const draft& of, std::string_view group) {
+  if (of.source != nullptr && of.source->has_own_parts) return true;
+  const auto none = [&](std::string_view key) { return of.good({key}) && !(of.values.number(key) > 0.0); };
+  const auto no_part = [&](std::size_t part) {
+    return of.good({"data.split"}) && of.values.numbers("data.split").size() == 3 &&
+           !(of.values.numbers("data.split")[part] > 0.0);
+  };
+  if (group == "unseen") return !none("data.unseen_users.test");
+  if (group == "seen") return !no_part(2);
+  return !none("data.unseen_users.validation") || !no_part(1);
+}
+
+/// A figure to give as an example: of a group that there is, where there is any, and one that the data's labels have.
+struct example_figure {
+  std::string name;   ///< as TOML
+  const char* bound;  ///< that it could reach
+};
+
+example_figure example_for(const draft& of) {
+  option_values options;
+  for (const auto& [key, value] : of.values.all())
+    if (key.starts_with("data.")) options.set(key.substr(5), value);
+  const bool ratings = of.source == nullptr || !of.source->facts;
+  const auto labels = ratings ? models::objective::squared_error : of.source->facts(options).labels;
+  const std::string group = !has_group(of, "unseen") && has_group(of, "seen") ? "seen." : "unseen.";
+  switch (labels) {
+    case models::objective::squared_error: return {toml_string(group + "rmse"), "at_most = 0.9"};
+    case models::objective::next_token: return {toml_string(group + "perplexity"), "at_most = 100"};
+    case models::objective::logistic: return {toml_string(group + "auc"), "at_least = 0.9"};
+    case models::objective::categorical: break;
+  }
+  return {toml_string(group + "accuracy"), "at_least = 0.9"};
+}
+
+/// The example as what [evaluation] takes.
+std::string example_target(const draft& of) {
+  const auto example = example_for(of);
+  return "{metric = " + example.name + ", " + example.bound + "}";
+}
+
+/// Exactly one of rounds, epochs and until.
+void check_one_length(draft& of) {
+  std::vector<std::string> given;
+  for (const char* key : {"scenario.rounds", "scenario.epochs"})
+    if (of.is_set(key)) given.emplace_back(key);
+  if (has_until(of)) given.emplace_back("scenario.until");
+  if (given.empty())
+    return of.report("scenario.rounds", "is missing, and scenario.epochs and scenario.until too",
+                     "add rounds = 500 to [scenario]");
+  for (std::size_t i = 1; i < given.size(); ++i)
+    of.report(given[i], "stands beside " + given[0] + ", and only one of them can hold", "remove one");
+}
+
+void check_until(draft& of) {
+  if (!has_until(of)) return;
+  const bool timed = of.is_set("scenario.until.virtual_seconds");
+  const bool counted = of.is_set("scenario.until.rounds");
+  const bool aimed = of.is_set("scenario.until.target") &&
+                     (!of.good({"scenario.until.target"}) || of.values.flag("scenario.until.target"));
+  if (!timed && !counted && !aimed)
+    of.report("scenario.until", "names nothing that ends the run",
+              "write until = {virtual_seconds = 86400}, {rounds = 500} or {target = true}");
+  if (!counted && is_word(of, "algorithm.client.schedule", "linear"))
+    of.report("scenario.until", "leaves the number of rounds open, and client.schedule = \"linear\" needs to know it",
+              "add rounds = 500 to it");
+  if (!flag_is_on(of, "scenario.until.target")) return;
+  if (!of.is_set("evaluation.target.metric"))
+    of.report("scenario.until.target", "asks for a target, and there is none",
+              "write target = " + example_target(of) + " in [evaluation]");
+  else if (of.good({"evaluation.every"}) && of.values.integer("evaluation.every") == 0)
+    of.report("scenario.until.target", "is looked at in evaluations, and there is none before the end",
+              "set evaluation.every above 0");
+}
+
+void check_target(draft& of) {
+  const std::string metric = "evaluation.target.metric";
+  const std::string most = "evaluation.target.at_most";
+  const std::string least = "evaluation.target.at_least";
+  if (!of.is_set(metric) && !of.is_set(most) && !of.is_set(least)) {
+    if (of.is_set("evaluation.target"))
+      of.report("evaluation.target", "names no figure", "write " + example_target(of));
+    return;
+  }
+  if (!of.is_set(metric)) of.report(metric, "is missing", "add metric = " + example_for(of).name);
+  if (of.is_set(most) && of.is_set(least))
+    of.report(least, "stands beside " + most + ", and only one of them can hold", "remove one");
+  if (!of.is_set(most) && !of.is_set(least))
+    of.report(most, "is missing, and " + least + " too", "add at_most = ... or at_least = ...");
+  if (!of.good({metric})) return;
+  const auto& name = of.values.text(metric);
+  if (!federated::valid_metric(name))
+    return of.report(metric, "is " + toml_string(name) + ", which is no figure of an evaluation",
+                     "write validation, seen or unseen, a point, and " + federated::figure_names());
+  const auto group = name.substr(0, name.find('.'));
+  if (!has_group(of, group))
+    of.report(metric, "is about a group with nobody in it: [data] leaves none for " + group,
+              "set data.unseen_users or data.split, or choose another group");
+}
+
+void check_select(draft& of) {
+  const std::string key = "evaluation.select";
+  if (!is_word(of, key, "best")) return;
+  if (!has_group(of, "validation"))
+    return of.report(key, "looks at validation clients, and [data] leaves none",
+                     "set data.unseen_users.validation or data.split, or choose \"last\"");
+  if (of.good({"evaluation.every"}) && of.values.integer("evaluation.every") == 0)
+    of.notes.push_back(key + " has no effect: evaluation.every = 0, so that only the last model is evaluated");
+}
+
+/// What only a simulation can do and the scenario asks for; of [devices] the first key.
+std::vector<std::string> simulated_keys(const draft& of) {
+  std::vector<std::string> found;
+  const auto add_if = [&](bool asked, const char* key) {
+    if (asked) found.emplace_back(key);
+  };
+  add_if(of.is_set("scenario.until.virtual_seconds"), "scenario.until.virtual_seconds");
+  const bool async = is_word(of, "participation.mode", "async");
+  add_if(async, "participation.mode");
+  add_if(!async && is_positive(of, "participation.deadline"), "participation.deadline");
+  add_if(!async && of.good({"participation.over_selection"}) && of.values.number("participation.over_selection") > 1.0,
+         "participation.over_selection");
+  add_if(!async && is_positive(of, "participation.selection_timeout"), "participation.selection_timeout");
+  const std::string reconnect = "participation.reconnect";
+  add_if(of.good({reconnect}) && std::ranges::any_of(of.values.numbers(reconnect), [](double s) { return s > 0.0; }),
+         "participation.reconnect");
+  const auto keys = schema_keys(of.source, of.kind, of.algorithm, of.rule);
+  const auto device = std::ranges::find_if(keys, [&](const key_spec& spec) {
+    return spec.option.name.starts_with("devices.") && of.is_changed(spec.option.name);
+  });
+  if (device != keys.end())
+    found.push_back(device->option.name);
+  else
+    add_if(of.records.contains("devices.classes"), "devices.classes");
+  for (const char* rate : {"dropout.download", "dropout.train", "dropout.upload"}) add_if(is_positive(of, rate), rate);
+  add_if(of.records.contains("event"), "event");
+  // Under the real clock nothing is acknowledged to clients.
+  add_if(is_word(of, "private.commit", "after-ack"), "private.commit");
+  return found;
+}
+
+void check_clock(draft& of) {
+  if (!of.good({"scenario.clock"}) || of.algorithm == nullptr) return;
+  const bool real = of.values.text("scenario.clock") == "real";
+  if (of.algorithm->traits.sends && !real) return;
+  for (const auto& key : simulated_keys(of))
+    if (!of.algorithm->traits.sends)
+      report_unsent(of, key, "no client is selected");
+    else
+      of.report(key, "needs virtual time, and scenario.clock is \"real\"",
+                "write clock = \"virtual\" in [scenario], or remove it");
+}
+
+void check_availability(draft& of) {
+  const std::string table = "devices.availability.";
+  if (!of.good({table + "kind"})) return;
+  const auto kind = of.values.text(table + "kind");
+  if (kind == "trace" || kind == "always")
+    note_unused(
+        of, "devices.correlation", {"speed_availability", "availability_taste"},
+        kind == "trace" ? "the trace says when a client is available" : "devices.availability.kind is \"always\"");
+  if (kind == "trace" && !of.is_set(table + "trace"))
+    of.report(table + "trace", "is missing", "add trace = \"file.csv\"");
+  if (kind == "trace" && of.good({table + "trace"}) && of.values.text(table + "trace").empty())
+    of.report(table + "trace", "is empty", "write trace = \"file.csv\"");
+  if (kind == "markov" && of.good({table + "mean_online", table + "step"}) &&
+      of.values.number(table + "mean_online") < of.values.number(table + "step"))
+    of.report(table + "mean_online", "is shorter than a slot, and a spell lasts one slot at least",
+              "raise it to devices.availability.step, or lower that");
+  if (kind == "diurnal" && of.good({table + "rate", table + "swing"})) {
+    const double swing = of.values.number(table + "swing");
+    const double best = of.values.number(table + "rate") * 2.0 * swing / (swing + 1.0);
+    if (best > 1.0)
+      of.notes.push_back(
+          "devices.availability: rate and swing ask for more than all clients at the best hour; they are cut to all");
+  }
+}
+
+void check_devices(draft& of) {
+  check_availability(of);
+  const std::string table = "devices.correlation.";
+  if (of.good({table + "speed_availability", table + "speed_taste", table + "availability_taste"})) {
+    const double sa = of.values.number(table + "speed_availability");
+    const double st = of.values.number(table + "speed_taste");
+    const double at = of.values.number(table + "availability_taste");
+    if (!federated::can_hold(sa, st, at))
+      of.report("devices.correlation", "cannot hold: two that are strong bound the third",
+                "bring them closer to 0, or make their signs agree");
+  }
+  const std::string sigma = "devices.speed.sigma";
+  const auto classes = of.records.find("devices.classes");
+  if (classes == of.records.end()) {
+    if (of.good({sigma}) && of.values.number(sigma) == 0.0)
+      note_unused(of, "devices.correlation", {"speed_taste"}, "all devices are equally fast (" + sigma + " is 0)");
+    return;
+  }
+  if (classes->second.size() == 1)
+    note_unused(of, "devices.correlation", {"speed_taste"}, "all devices are of one class");
+  for (const char* key : {"speed.ms_per_example", "speed.sigma", "network.mbit", "network.sigma"})
+    if (const auto name = std::string("devices.") + key; of.is_changed(name))
+      of.notes.push_back(name + " has no effect: devices.classes says how fast devices are");
+}
+
+void check_dropout(draft& of) {
+  const bool aborts = is_word(of, "dropout.policy", "abort");
+  if (!aborts || of.is_set("scenario.until.virtual_seconds")) return;
+  for (const char* key : {"dropout.download", "dropout.train", "dropout.upload"})
+    if (of.good({key}) && of.values.number(key) >= 1.0)
+      return of.report(key, "lets no client report, so that no round would ever be done",
+                       "lower it, or bound the run by until = {virtual_seconds = ...}");
+}
+
+/// The last round of the run, when the scenario says it.
+std::optional<std::int64_t> last_round(const draft& of) {
+  for (const char* key : {"scenario.rounds", "scenario.until.rounds"})
+    if (of.good({key})) return of.values.integer(key);
+  return std::nullopt;
+}
+
+void check_event_time(draft& of, const std::string& key, const std::string& text) {
+  const auto when = parse_event_time(text);
+  if (!when)
+    return of.report(key, "is " + toml_string(text) + ", which is neither a round nor a time",
+                     "write \"round 10\", \"120s\", \"30min\", \"2h\" or \"1.5d\"");
+  const auto last = last_round(of);
+  if (when->at_round && last && when->round > static_cast<std::uint64_t>(*last))
+    of.report(key, "is after the last round, " + std::to_string(*last), "choose an earlier round");
+  const std::string end = "scenario.until.virtual_seconds";
+  if (!when->at_round && of.good({end}) && when->seconds >= of.values.number(end))
+    of.report(key, "is after the end of the run, " + number_text(of.values.number(end)) + " s",
+              "choose an earlier time");
+}
+
+void check_event(draft& of, const std::string& name, const option_values& event) {
+  if (event.has("at")) check_event_time(of, name + ".at", event.text("at"));
+  std::vector<std::string> words;
+  for (const auto& word : event_words())
+    if (of.is_set(name + "." + word)) words.push_back(word);
+  if (words.empty()) of.report(name, "says when and not what", "add one of " + listed(event_words(), "or"));
+  for (std::size_t i = 1; i < words.size(); ++i)
+    of.report(name + "." + words[i], "stands beside " + words[0] + ", and an event is one of them", "write two events");
+  for (const auto& word : words) {
+    if (!event.has(word) || std::holds_alternative<double>(event.all().find(word)->second)) continue;
+    if (!parse_clients(event.text(word)))
+      of.report(name + "." + word, "is " + toml_string(event.text(word)) + ", which names no clients",
+                "write \"17\", \"0-99\", or a share such as 0.3");
+  }
+  if (event.has("erase") && event.flag("erase") && std::ranges::find(words, "leave") == words.end())
+    of.report(name + ".erase", "belongs to leave", "remove it");
+  for (const auto& word : {"restart", "heal"})
+    if (event.has(word) && std::holds_alternative<double>(event.all().find(word)->second) && event.number(word) < 1.0)
+      of.notes.push_back(name + "." + word + " = " + number_text(event.number(word)) +
+                         " draws its own clients, not those of another event; 1.0 stands for all");
+}
+
+}  // namespace
+
+void check_simulation(draft& of) {
+  check_one_length(of);
+  check_until(of);
+  check_target(of);
+  check_select(of);
+  check_clock(of);
+  check_devices(of);
+  check_dropout(of);
+  const auto events = of.records.find("event");
+  if (events == of.records.end()) return;
+  for (std::size_t i = 0; i < events->second.size(); ++i) check_event(of, record_name("event", i), events->second[i]);
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,105 @@
+#include "scenarios/schema/dependencies.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "scenarios/schema/draft.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using traits = federated::algorithm_traits;
+
+/// "table.{a b c}": the keys a, b and c of a table.
+std::vector<std::string> keys_in(const std::string& table, const std::string& names) {
+  std::vector<std::string> keys;
+  for (std::size_t at = 0; at < names.size();) {
+    const auto end = std::min(names.find(' ', at), names.size());
+    keys.push_back(table + "." + names.substr(at, end - at));
+    at = end + 1;
+  }
+  return keys;
+}
+
+std::vector<dependency> make() {
+  const std::string participation = "participation";
+  const std::string availability = "devices.availability";
+  const std::string reconstruction = "algorithm.reconstruction";
+  return {
+      {keys_in("private", "commit layout open_shards key_file"),
+       {.trait = &traits::keeps_state, .otherwise = "keeps nothing from round to round"}},
+      {keys_in(participation,
+               "per_round fraction policy candidates retry min_reports buffer concurrency max_staleness weighting "
+               "staleness_exponent hinge_slope hinge_from update mixing"),
+       {.trait = &traits::sends, .otherwise = "uses all clients' data"}},
+      {keys_in(participation, "per_round fraction over_selection selection_timeout deadline min_reports"),
+       {.key = "participation.mode", .words = {"sync"}}},
+      {keys_in(participation,
+               "buffer concurrency max_staleness weighting staleness_exponent hinge_slope hinge_from update mixing"),
+       {.key = "participation.mode", .words = {"async"}}},
+      {keys_in(participation, "mixing"), {.key = "participation.update", .words = {"model"}}},
+      {keys_in(participation, "staleness_exponent"), {.key = "participation.weighting", .words = {"polynomial"}}},
+      {keys_in(participation, "hinge_slope hinge_from"), {.key = "participation.weighting", .words = {"hinge"}}},
+      {keys_in(availability, "rate"),
+       {.key = "devices.availability.kind", .words = {"bernoulli", "markov", "diurnal"}}},
+      {keys_in(availability, "mean_online step"), {.key = "devices.availability.kind", .words = {"markov"}}},
+      {keys_in(availability, "swing peak_hour dwell zones"),
+       {.key = "devices.availability.kind", .words = {"diurnal"}}},
+      {keys_in(availability, "trace"), {.key = "devices.availability.kind", .words = {"trace"}}},
+      {keys_in("dropout", "mean_pause"), {.key = "dropout.policy", .words = {"pause"}}},
+      {keys_in("algorithm.aggregation", "noise_at"), {.key = "algorithm.aggregation.noise"}},
+      {keys_in("algorithm.client", "beta1 beta2 eps weight_decay"),
+       {.key = "algorithm.client.optimizer", .words = {"adam", "adamw"}}},
+      {keys_in("algorithm.server", "beta1 beta2 bias_correction"),
+       {.key = "algorithm.server.optimizer", .words = {"adam", "yogi"}}},
+      {keys_in("algorithm.server", "eps initial_accumulator"),
+       {.key = "algorithm.server.optimizer", .words = {"adagrad", "adam", "yogi"}}},
+      {keys_in(reconstruction, "split joint"),
+       {.trait = &traits::rebuilds, .otherwise = "does not reconstruct in every task"}},
+      {keys_in(reconstruction, "lr epochs max_steps"), {.key = "algorithm.reconstruction.solver", .words = {"sgd"}}},
+      {keys_in(reconstruction, "ridge ridge_per_example"),
+       {.key = "algorithm.reconstruction.solver", .words = {"least-squares"}}},
+      {keys_in("model", "user_init"), {.key = "model.user_embedding"}},
+  };
+}
+
+/// "weighting" of "participation.weighting".
+std::string short_name(const std::string& key) { return key.substr(key.find('.') + 1); }
+
+/// Why a key that depends on this has no effect; empty: it has, or nobody can say.
+std::string broken(const draft& of, const condition& what) {
+  if (what.trait != nullptr) {
+    if (of.algorithm == nullptr || of.algorithm->traits.*what.trait) return {};
+    return algorithm_word(of) + " " + what.otherwise;
+  }
+  if (!of.good({what.key})) return {};
+  if (what.words.empty()) {
+    if (of.values.number(what.key) > 0.0) return {};
+    return short_name(what.key) + " is 0";
+  }
+  if (std::ranges::find(what.words, of.values.text(what.key)) != what.words.end()) return {};
+  return short_name(what.key) + " is " + quoted(of, what.key);
+}
+
+}  // namespace
+
+const std::vector<dependency>& dependencies() {
+  static const auto all = make();
+  return all;
+}
+
+void note_idle_keys(draft& of) {
+  std::set<std::string> noted;
+  for (const auto& [keys, when] : dependencies()) {
+    const auto why = broken(of, when);
+    if (why.empty()) continue;
+    for (const auto& key : keys) {
+      // One table of keys that all do nothing has one note (check_unused.cpp).
+      if (key.starts_with("algorithm.reconstruction.") && !reconstructs(of)) continue;
+      if (of.is_changed(key) && noted.insert(key).second) of.notes.push_back(key + " has no effect: " + why);
+    }
+  }
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <map>
+
+#include "scenarios/schema/draft.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// The keys of summary.json, and for tables of a fixed shape what may follow.
+const std::vector<std::string> figures = {"furlong",
+                                          "scenario",
+                                          "seed",
+                                          "algorithm",
+                                          "model",
+                                          "protocol",
+                                          "kernel_level",
+                                          "kernel_levels",
+                                          "rounds",
+                                          "model_sha256",
+                                          "private_sha256",
+                                          "data_sha256",
+                                          "wall_seconds",
+                                          "cpu_seconds",
+                                          "train_seconds",
+                                          "train_cpu_seconds",
+                                          "virtual_seconds",
+                                          "clients_trained",
+                                          "clients_per_second",
+                                          "examples_per_second",
+                                          "bytes_up",
+                                          "bytes_down",
+                                          "selected",
+                                          "folded",
+                                          "rejected",
+                                          "late",
+                                          "surplus",
+                                          "dropped",
+                                          "abandoned",
+                                          "in_flight",
+                                          "peak_rss_bytes",
+                                          "private_clients",
+                                          "state_lost",
+                                          "private_staleness",
+                                          "private_staleness_seconds",
+                                          "eval",
+                                          "participation",
+                                          "wasted",
+                                          "time_to_target",
+                                          "staleness",
+                                          "rounds_abandoned"};
+const std::vector<std::string> groups = {"eval.validation", "eval.seen", "eval.unseen"};
+const std::vector<std::string> bounds = {"at_most", "at_least", "equals", "within", "baseline"};
+
+/// The bounds of one figure, as written.
+struct figure_bounds {
+  std::map<std::string, const source_entry*> by_word;
+};
+
+std::string_view first_of(std::string_view key, std::size_t parts) {
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < parts && end != std::string_view::npos; ++i) end = key.find('.', end + (i == 0 ? 0 : 1));
+  return key.substr(0, end);
+}
+
+/// Reports a figure that no summary has.
+bool check_figure(const source_entry& written, const std::string& figure, const std::string& table, draft& to) {
+  const auto check = [&](std::string_view part, const std::vector<std::string>& known) {
+    if (std::ranges::find(known, part) != known.end()) return true;
+    const auto near = nearest(part, known);
+    to.report_name({written.origin, {table + "." + figure, written.entry.at, {}}},
+                   "summary.json has no " + std::string(part),
+                   near.empty() ? "it has " + listed(known) : "did you mean " + near + "?");
+    return false;
+  };
+  if (!check(first_of(figure, 1), figures)) return false;
+  return first_of(figure, 1) != "eval" || figure == "eval" || check(first_of(figure, 2), groups);
+}
+
+/// Reads the value of a bound; reports one that does not fit.
+std::optional<expectation> read_bound(const std::string& table, const std::string& figure, const std::string& word,
+                                      const source_entry& written, draft& to) {
+  const auto key = table + "." + figure + "." + word;
+  const auto& value = written.entry.value;
+  to.remember(key, written.origin, value);
+  expectation made{figure, expectation_kind::equals, 0.0, {}, place_text(written.origin, value.at)};
+  if (word == "equals") {
+    if (const auto* flag = std::get_if<bool>(&value.data)) return made.value = *flag, made;
+    if (const auto* text = std::get_if<std::string>(&value.data)) return made.value = *text, made;
+  }
+  option_spec spec{.name = word, .type = option_type::number, .doc = {}};
+  if (word == "within") spec.at_least = 0.0;
+  const auto read = read_value(spec, value);
+  if (!read.value) {
+    to.report(key, read.why, word == "equals" ? "write a number, a text, true or false" : read.mend);
+    return std::nullopt;
+  }
+  made.value = std::get<double>(*read.value);
+  made.kind = word == "at_most"    ? expectation_kind::at_most
+              : word == "at_least" ? expectation_kind::at_least
+              : word == "within"   ? expectation_kind::within
+                                   : expectation_kind::equals;
+  return made;
+}
+
+/// The other scenario, found from this one's folder.
+std::filesystem::path find_baseline(const std::string& text, const std::string& file) {
+  const auto folder = std::filesystem::absolute(file).parent_path();
+  return (folder / text).lexically_normal();
+}
+
+void read_figure(const std::string& table, const std::string& figure, const figure_bounds& of, const std::string& file,
+                 draft& to, std::vector<expectation>& out) {
+  if (!check_figure(*of.by_word.begin()->second, figure, table, to)) return;
+  const auto key = table + "." + figure;
+  const auto baseline = of.by_word.find("baseline");
+  for (const auto& [word, written] : of.by_word) {
+    if (word == "baseline") continue;
+    auto made = read_bound(table, figure, word, *written, to);
+    if (!made) continue;
+    if (word == "within") {
+      if (baseline == of.by_word.end()) {
+        to.report(key + ".within", "has nothing to compare with", "add baseline = \"other.toml\"");
+        continue;
+      }
+      const auto* text = std::get_if<std::string>(&baseline->second->entry.value.data);
+      if (text == nullptr || text->empty()) continue;  // reported below
+      made->baseline = find_baseline(*text, file);
+    }
+    out.push_back(std::move(*made));
+  }
+  if (baseline == of.by_word.end()) return;
+  const auto& value = baseline->second->entry.value;
+  to.remember(key + ".baseline", baseline->second->origin, value);
+  if (!std::holds_alternative<std::string>(value.data) || std::get<std::string>(value.data).empty())
+    to.report(key + ".baseline", "is " + to_text(value) + ", must be the file of a scenario", "write \"other.toml\"");
+  else if (!of.by_word.contains("within"))
+    to.report(key + ".baseline", "has no effect without within", "add within = 0.02, or remove it");
+}
+
+std::vector<expectation> read_table(const expect_text& written, const std::string& table, const std::string& file,
+                                    draft& to) {
+  std::map<std::string, figure_bounds> by_figure;
+  std::vector<expectation> made;
+  for (const auto& one : written.tables) {
+    const auto inside = one.entry.key + ".";
+    if (std::ranges::none_of(written.values, [&](const auto& v) { return v.entry.key.starts_with(inside); }))
+      to.report_name({one.origin, {table + "." + one.entry.key, one.entry.at, {}}}, "has no bound",
+                     "write {at_most = ...}, or remove it");
+  }
+  for (const auto& one : written.values) {
+    const auto& key = one.entry.key;
+    const auto word = std::string(leaf_of(key));
+    if (table_of(key).empty() || std::ranges::find(bounds, word) == bounds.end()) {
+      const auto near = table_of(key).empty() ? std::string{} : nearest(word, bounds);
+      to.report_name({one.origin, {table + "." + key, one.entry.at, {}}}, "is no bound on a figure",
+                     near.empty()
+                         ? "write {at_most = ...}, {at_least = ...}, {equals = ...} or {within = ..., baseline "
+                           "= \"...\"}"
+                         : "did you mean " + near + "?");
+      continue;
+    }
+    by_figure[std::string(table_of(key))].by_word[word] = &one;
+  }
+  for (const auto& [figure, of] : by_figure) read_figure(table, figure, of, file, to, made);
+  return made;
+}
+
+std::string literal(const std::variant<double, std::string, bool>& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return toml_string(*text);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  return number_text(std::get<double>(value));
+}
+
+}  // namespace
+
+std::string expectation::bound() const {
+  std::string words;
+  switch (kind) {
+    case expectation_kind::at_most: words = "at_most = "; break;
+    case expectation_kind::at_least: words = "at_least = "; break;
+    case expectation_kind::equals: words = "equals = "; break;
+    case expectation_kind::within: words = "within = "; break;
+  }
+  words += literal(value);
+  if (kind == expectation_kind::within) words += ", baseline = " + toml_string(baseline.string());
+  return words;
+}
+
+void read_expectations(const source_text& text, variant which, draft& to) {
+  auto full = read_table(text.expect, "expect", to.file(), to);
+  auto small = read_table(text.smoke_expect, "smoke.expect", to.file(), to);
+  to.expectations = which == variant::full ? std::move(full) : std::move(small);
+}
+
+}  // namespace furlong::scenarios

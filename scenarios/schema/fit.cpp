@@ -1,0 +1,251 @@
+// What a scenario can only settle once its data is there.
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string_view>
+
+#include "federated/simulation/membership.hpp"
+#include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/records.hpp"
+#include "scenarios/schema/scored_groups.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+constexpr std::uint64_t endless = 4294967295U;  ///< rounds, where nothing says how many
+constexpr std::size_t many_families = 20'000;   ///< clients from which on a column family for each is a burden
+constexpr std::size_t most_parameters = (1ULL << 27U) - 1;  ///< a checkpoint holds fewer than 512 MiB of them
+
+/// Fails when a number of clients is more than there are.
+result<void> check_count(const scenario& of, const std::string& key, std::uint64_t asked, std::size_t clients) {
+  const auto count = std::to_string(clients);
+  if (asked <= clients) return {};
+  return refuse(of, key, "is " + std::to_string(asked) + ", and " + count + " clients can train",
+                "lower it to " + count);
+}
+
+result<void> settle_cohort(scenario& to, std::size_t clients) {
+  auto& settings = to.settings.participation;
+  if (!to.settings.algorithm.traits.sends) {
+    settings.per_round = 1;  // all clients pooled into one
+    return {};
+  }
+  if (settings.mode == federated::participation_mode::async) {
+    if (auto fits = check_count(to, "participation.buffer", settings.buffer, clients); !fits) return fits;
+    if (auto fits = check_count(to, "participation.concurrency", settings.concurrency, clients); !fits) return fits;
+    settings.per_round = settings.buffer;  // what makes a new version
+    return {};
+  }
+  if (to.values.has("participation.fraction")) {
+    const double share = to.values.number("participation.fraction") * static_cast<double>(clients);
+    settings.per_round = std::max(1U, static_cast<std::uint32_t>(std::lround(share)));
+    return {};
+  }
+  const auto wanted = static_cast<std::uint64_t>(to.values.integer("participation.per_round"));
+  if (auto fits = check_count(to, "participation.per_round", wanted, clients); !fits) return fits;
+  settings.per_round = static_cast<std::uint32_t>(wanted);
+  return {};
+}
+
+/// Clients that a synchronous round asks; the updates of an asynchronous version.
+std::uint64_t asked_of(const federated::participation_settings& of) {
+  if (of.mode == federated::participation_mode::async) return of.buffer;
+  return static_cast<std::uint64_t>(std::ceil(of.per_round * of.over_selection));
+}
+
+/// What of [participation] depends on the number of clients a round.
+result<void> check_cohort(const scenario& of) {
+  const auto& settings = of.settings.participation;
+  const bool async = settings.mode == federated::participation_mode::async;
+  const auto& rule = of.settings.aggregation.rule;
+  const auto most = rule.traits.most_updates;
+  const auto asked = asked_of(settings);
+  if (asked > most)
+    return refuse(of, async ? "participation.buffer" : "participation.per_round",
+                  (async ? "gathers " + std::to_string(asked) + " updates"
+                         : "asks " + std::to_string(asked) + " clients a round") +
+                      ", more than the exact sums of the rule " + rule.kind + " hold",
+                  (async ? "gather at most " : "ask at most ") + std::to_string(most));
+  if (async) return {};
+  if (settings.min_reports > settings.per_round)
+    return refuse(of, "participation.min_reports",
+                  "is more than the " + std::to_string(settings.per_round) + " reports that close a round",
+                  "lower it, or raise participation.fraction");
+  if (settings.policy.traits.draws_candidates && settings.candidates != 0 && settings.candidates < asked)
+    return refuse(of, "participation.candidates",
+                  "is fewer than the " + std::to_string(asked) + " clients that are asked of them",
+                  "raise it, or write 0 for twice as many");
+  return {};
+}
+
+void settle_rounds(scenario& to, std::size_t clients) {
+  auto& settings = to.settings;
+  const auto given = [&](const char* key) { return static_cast<std::uint64_t>(to.values.integer(key)); };
+  if (to.values.has("scenario.rounds")) {
+    settings.rounds = given("scenario.rounds");
+  } else if (to.values.has("scenario.epochs")) {
+    const auto epochs = given("scenario.epochs");
+    const std::uint64_t at_once = settings.participation.per_round;
+    const bool pooled = !settings.algorithm.traits.sends;
+    settings.rounds = pooled ? epochs : (epochs * clients + at_once - 1) / at_once;
+  } else {
+    settings.rounds = to.values.has("scenario.until.rounds") ? given("scenario.until.rounds") : endless;
+  }
+}
+
+/// Events about clients that there are not, or after the last round.
+result<void> check_events(const scenario& of, std::size_t population) {
+  const auto& events = of.settings.events;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto name = record_name("event", i);
+    const auto& event = events[i];
+    if (event.at_round && event.round > of.settings.rounds)
+      return refuse(of, name + ".at", "is after the last round, " + std::to_string(of.settings.rounds),
+                    "choose an earlier round");
+    if (event.share == 0.0 && event.last >= population)
+      return refuse(of, name + "." + event_words()[static_cast<std::size_t>(event.what)],
+                    "names client " + std::to_string(event.last) + ", and there are " + std::to_string(population),
+                    "they are numbered from 0 to " + std::to_string(population - 1));
+  }
+  return {};
+}
+
+/// A client that joins first is not there before, one that leaves first is: it must be known which comes first.
+result<void> check_first_events(const scenario& of, std::uint32_t population) {
+  const auto& events = of.settings.events;
+  if (events.empty()) return {};
+  const auto timed = federated::first_events_of(of.settings, false, population);
+  const auto rounds = federated::first_events_of(of.settings, true, population);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto& event = events[i];
+    const bool joins = event.what == federated::event_kind::join;
+    if (!event.at_round || (!joins && event.what != federated::event_kind::leave)) continue;
+    const auto& here = joins ? rounds.joining : rounds.leaving;
+    const auto& there = joins ? timed.leaving : timed.joining;
+    const auto whom = federated::clients_of(event, i, of.settings.seed, population);
+    for (std::uint32_t client = 0; client < population; ++client)
+      if (whom.contains(client) && here.contains(client) && there.contains(client))
+        return refuse(of, record_name("event", i) + ".at",
+                      "is a round, and another event has client " + std::to_string(client) +
+                          (joins ? " leave" : " join") + " at a time: which of them comes first is not known",
+                      "write both with times, or both with rounds");
+  }
+  return {};
+}
+
+std::string examples(std::uint32_t count) { return std::to_string(count) + (count == 1 ? " example" : " examples"); }
+
+/// Somebody must have something to learn from, or no update is of use.
+result<void> check_training(const scenario& of, const federated::population& clients) {
+  using federated::part;
+  const auto more_than = [&](std::uint32_t few) {
+    return std::ranges::any_of(clients.training(),
+                               [&](auto client) { return clients.count(client, part::train) > few; });
+  };
+  if (!more_than(0))
+    return refuse(of, "data.split",
+                  "leaves no client an example to train on: the first share of what each has comes to none",
+                  "raise it, or give clients more examples");
+  const auto& settings = of.settings;
+  const auto batch = settings.client.batch_size;
+  if (!settings.algorithm.traits.splits_support || !settings.reconstruction.split || batch == 0 || more_than(batch))
+    return {};
+  const auto most = most_examples(clients, clients.training());
+  return refuse(of, "algorithm.client.batch_size",
+                "is " + std::to_string(batch) + ", and no client has more than " + examples(most) +
+                    ": all are in one batch, which leaves no query batch to learn from",
+                most > 1 ? "set it below " + std::to_string(most) + ", or algorithm.reconstruction.split = false"
+                         : "set algorithm.reconstruction.split = false, or give clients more examples");
+}
+
+/// A server that has nobody's data cannot choose by them.
+result<void> check_policy(const scenario& of, const dataset& data) {
+  const auto& policy = of.settings.participation.policy;
+  if (data.whole || !policy.traits.needs_examples) return {};
+  return refuse(
+      of, "participation.policy",
+      "chooses clients by how many examples they have, which only nodes know of source = \"" + of.data_source + "\"",
+      "choose uniform, round-robin or least-recent");
+}
+
+/// The tensors that evaluation.reconstruct names unless it is set, in order.
+std::vector<std::string> personal_names(const scenario& of, const models::layout& tensors) {
+  std::vector<std::string> names;
+  for (const auto& spec : tensors.tensors())
+    if (spec.index == models::row_index::by_client ||
+        std::ranges::find(of.private_tensors, spec.name) != of.private_tensors.end())
+      names.push_back(spec.name);
+  return names;
+}
+
+/// A model that no checkpoint holds would be lost at the end of the run.
+result<void> check_model(const scenario& of, const models::model& model) {
+  const auto parameters = model.tensors()->size();
+  if (parameters <= most_parameters) return {};
+  return refuse(of, "model.kind",
+                "the model has " + std::to_string(parameters) + " parameters, and a checkpoint holds at most " +
+                    std::to_string(most_parameters),
+                "make it smaller (model.*), or take fewer items or words (data.*)");
+}
+
+/// A note where tensors are to be rebuilt before clients are scored, and are not. A resolved scenario names the
+/// default.
+void note_untuned(scenario& of, const models::model& model) {
+  using federated::cold_start_kind;
+  const std::string key = "evaluation.reconstruct";
+  const auto& rebuilt = of.settings.evaluation.reconstruct;
+  const bool as_they_are =
+      of.settings.algorithm.traits.keeps_state && of.settings.own.cold_start == cold_start_kind::initial;
+  if (rebuilt.empty() || !as_they_are) return;
+  const auto at = of.places.find(key);
+  if ((at != of.places.end() && at->second.starts_with("--set")) || rebuilt != personal_names(of, *model.tensors()))
+    of.notes.push_back(key + " has no effect on the run: under " + of.settings.algorithm.kind +
+                       " clients are scored as they are, unless private.cold_start is \"reconstruct\"");
+}
+
+/// Devices may correlate with how high a client's labels are; not all data say that.
+void note_taste(scenario& of, const dataset& data) {
+  const auto& devices = of.settings.devices;
+  if (!data.whole || (devices.speed_taste == 0.0 && devices.availability_taste == 0.0)) return;
+  if (std::ranges::any_of(data.clients->training(), [&](auto client) { return data.clients->taste(client) != 0.0; }))
+    return;
+  for (const char* name : {"speed_taste", "availability_taste"})
+    if (const auto key = std::string("devices.correlation.") + name; of.values.number(key) != 0.0)
+      of.notes.push_back(key + " has no effect: labels of these data do not tell clients' tastes");
+}
+
+}  // namespace
+
+result<void> fit(scenario& to, const dataset& data) {
+  const auto clients = data.clients->training().size();
+  if (clients == 0) return refuse(to, "data.unseen_users.test", "no client is left to train", "hold out fewer users");
+  if (auto possible = check_policy(to, data); !possible) return possible;
+  if (data.whole) {
+    if (auto possible = check_training(to, *data.clients); !possible) return possible;
+    if (auto scored = check_groups(to, data); !scored) return scored;
+  }
+  if (auto settled = settle_cohort(to, clients); !settled) return settled;
+  if (auto fits = check_cohort(to); !fits) return fits;
+  settle_rounds(to, clients);
+  if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
+  if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;
+  note_unscored(to, data);
+  const auto model = build_model(to, data.clients->facts());
+  if (!model) return tl::unexpected(model.error());
+  if (auto fits = check_model(to, **model); !fits) return fits;
+  note_untuned(to, **model);
+  to.notes.insert(to.notes.end(), data.notes.begin(), data.notes.end());
+  auto& settings = to.settings;
+  settings.evaluation.clip_low = data.label_low;
+  settings.evaluation.clip_high = data.label_high;
+  note_taste(to, data);
+  if (settings.algorithm.traits.keeps_state && clients >= many_families &&
+      settings.own.layout == federated::layout_kind::per_client)
+    to.notes.push_back("private.layout = \"bucketed\" is advised: " + std::to_string(clients) +
+                       " clients with a column family each slow the run down (100,000 trained at 182 a second), and "
+                       "take long to open");
+  return {};
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,132 @@
+#include "scenarios/schema/node_scenario.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "scenarios/schema/draft.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// Files on the machine that a scenario runs on.
+constexpr std::array<std::string_view, 3> paths = {"data.path", "private.key_file", "devices.availability.trace"};
+/// What only a simulation, or only the server, looks at.
+constexpr std::array<std::string_view, 10> elsewhere = {"scenario.diverged_at",
+                                                        "devices.",
+                                                        "dropout.",
+                                                        "scenario.until.",
+                                                        "scenario.epochs",
+                                                        "participation.fraction",
+                                                        "participation.policy",
+                                                        "participation.candidates",
+                                                        "evaluation.target.",
+                                                        "evaluation.select"};
+
+bool stays_here(std::string_view key) {
+  return std::ranges::find(paths, key) != paths.end() ||
+         std::ranges::any_of(elsewhere, [&](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
+constexpr const char* sent = "the server's scenario";
+
+tl::unexpected<error> refuse(std::string why, std::string mend) {
+  return fail(error::kind::usage, sent, std::move(why), std::move(mend));
+}
+
+/// "1.5 GiB".
+std::string size_text(double bytes) {
+  constexpr std::array<const char*, 6> units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024.0 && unit + 1 < units.size(); ++unit) bytes /= 1024.0;
+  const auto tenths = std::llround(bytes * 10.0);
+  return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10)) + " " + units[unit];
+}
+
+result<void> check_limit(const char* what, double bytes, double most) {
+  if (bytes <= most) return {};
+  return refuse(std::string(what) + " would take " + size_text(bytes) + ", and a node gives " + size_text(most),
+                "take part in a smaller run, or trust another server");
+}
+
+/// Values of the tensors of a list, of tables over clients one row.
+double values_of(const models::layout& tensors, const std::vector<std::string>& names) {
+  double sum = 0.0;
+  for (const auto& name : names) {
+    const auto at = tensors.find(name);
+    if (!at) continue;
+    const auto& spec = tensors[*at];
+    sum += spec.index == models::row_index::by_client ? spec.cols : static_cast<double>(spec.size());
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::string node_toml(const scenario& of) {
+  auto copy = of;
+  copy.records.clear();
+  copy.expectations.clear();
+  option_values values;
+  for (const auto& [name, value] : of.values.all())
+    if (!stays_here(name)) values.set(name, value);
+  values.set("scenario.rounds", static_cast<std::int64_t>(of.settings.rounds));
+  if (of.settings.participation.mode == federated::participation_mode::sync)
+    values.set("participation.per_round", static_cast<std::int64_t>(of.settings.participation.per_round));
+  copy.values = std::move(values);
+  return resolved_toml(copy);
+}
+
+result<scenario> parse_node_scenario(const std::string& text, const std::vector<setting_override>& own) {
+  const auto first_of = [](const std::vector<problem>& all) {
+    const auto& one = all.front();
+    const auto place = place_text(one.origin, {one.line, one.column});
+    return fail(error::kind::usage, one.key.empty() ? place : place + ": " + one.key, one.why,
+                "trust another server, or one of this version of furlong");
+  };
+  auto read = parse_scenario_text(text, sent);
+  if (!read) return first_of(read.error());
+  for (const auto path : paths)
+    if (read->places.contains(path))
+      return refuse("names a file of this machine in " + std::string(path), "trust another server");
+  // Either can name files as well, and a server keeps both to itself.
+  if (read->has_smoke || !read->expectations.empty())
+    return refuse("has a table [smoke] or [expect], which are not for nodes", "trust another server");
+  if (own.empty()) return std::move(*read);
+  auto again = parse_scenario_text(text, sent, own);
+  if (!again) return first_of(again.error());
+  return std::move(*again);
+}
+
+result<void> check_size(const scenario& of, const models::data_facts& facts, const node_limits& limits) {
+  if (const auto& source = *find_dataset(of.data_source); source.memory)
+    if (auto fits = check_limit("its data", source.memory(of.data), limits.data); !fits) return fits;
+  const auto model = build_model(of, facts);
+  if (!model) return tl::unexpected(model.error());
+  const auto& tensors = *(*model)->tensors();
+  if (auto fits = check_limit("its model", 4.0 * static_cast<double>(tensors.size()), limits.model); !fits) return fits;
+  if (of.settings.reconstruction.solver != federated::solver_kind::least_squares) return {};
+  const double unknowns =
+      std::max(values_of(tensors, of.private_tensors), values_of(tensors, of.settings.evaluation.reconstruct));
+  return check_limit("least squares", 4.0 * unknowns * unknowns, limits.data);
+}
+
+result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
+                                                   const std::filesystem::path& key_file) {
+  std::vector<setting_override> own;
+  const auto& options = find_dataset(of.data_source)->options;
+  const bool reads_files = std::ranges::find(options, "path", &option_spec::name) != options.end();
+  const auto source = "the run's data are source = \"" + of.data_source + "\", ";
+  if (reads_files && data.empty())
+    return fail(error::kind::usage, "--data", "is missing: " + source + "which reads files",
+                "name the folder with the data of this node's clients");
+  if (!reads_files && !data.empty())
+    return fail(error::kind::usage, "--data", source + "which reads no files: " + data.string() + " would not be used",
+                "leave it out if that is what this node is to train on");
+  if (!data.empty()) own.push_back({"data.path", std::filesystem::absolute(data).string()});
+  if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
+  return own;
+}
+
+}  // namespace furlong::scenarios

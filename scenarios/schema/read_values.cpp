@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/records.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+bool is_table(const std::string& name, const std::vector<std::string>& known) {
+  const auto holds = [&](std::string_view key) { return key == name || key.starts_with(name + "."); };
+  return std::ranges::any_of(schema_tables(), holds, &table_spec::name) ||
+         std::ranges::any_of(known, [&](const auto& key) { return key.starts_with(name + "."); });
+}
+
+const source_entry* written_value(const source_text& text, std::string_view key) {
+  const auto at = std::ranges::find_if(text.values, [&](const source_entry& e) { return e.entry.key == key; });
+  return at == text.values.end() ? nullptr : &*at;
+}
+
+std::string word_of(const source_text& text, std::string_view key) {
+  const auto* written = written_value(text, key);
+  const auto* word = written == nullptr ? nullptr : std::get_if<std::string>(&written->entry.value.data);
+  return word == nullptr ? std::string{} : *word;
+}
+
+/// Names the dataset or model that a key belongs to, when it is not the chosen one's; empty: none.
+std::string owner_of(const std::string& key, const draft& to) {
+  const auto name = key.substr(key.find('.') + 1);
+  const auto has = [&](const std::vector<option_spec>& options) {
+    return std::ranges::find(options, name, &option_spec::name) != options.end();
+  };
+  if (key.starts_with("data.") && to.source != nullptr)
+    for (const auto& entry : registered_datasets())
+      if (has(entry.options))
+        return "is a key of source = " + toml_string(entry.kind) + ", not of " + toml_string(to.source->kind);
+  if (key.starts_with("model.") && to.kind != nullptr)
+    for (const auto& entry : models::registered_models())
+      if (has(entry.options))
+        return "is a key of kind = " + toml_string(entry.kind) + ", not of " + toml_string(to.kind->kind);
+  return {};
+}
+
+bool is_algorithm_key(const std::string& key) {
+  return std::ranges::any_of(federated::registered_algorithms(),
+                             [&](const auto& entry) { return key.starts_with("algorithm." + entry.kind + "."); });
+}
+
+void report_unknown(const source_entry& written, const std::vector<std::string>& known, draft& to) {
+  const auto& key = written.entry.key;
+  // While the dataset, model or algorithm is unknown, nobody can say which of their keys are right.
+  if ((key.starts_with("data.") && to.source == nullptr) || (key.starts_with("model.") && to.kind == nullptr)) return;
+  if (to.algorithm == nullptr && is_algorithm_key(key)) return;
+  if (auto owner = owner_of(key, to); !owner.empty()) return to.report_name(written, owner, "remove it");
+  if (is_table(key, known))
+    return to.report_name(written, "is a table, not a value", "write [" + key + "], or " + key + " = {...}");
+  const auto near = nearest_key(key, known);
+  if (!near.empty()) return to.report_name(written, "unknown key", "did you mean " + near + "?");
+  std::vector<std::string> siblings;
+  for (const auto& name : known)
+    if (table_of(name) == table_of(key)) siblings.emplace_back(leaf_of(name));
+  to.report_name(written, "unknown key",
+                 siblings.empty() ? "remove it" : "[" + std::string(table_of(key)) + "] has " + listed(siblings));
+}
+
+/// Reports tables that do not exist and returns their names: their keys need no problems of their own.
+std::vector<std::string> report_unknown_tables(const source_text& text, const std::vector<std::string>& known,
+                                               draft& to) {
+  std::vector<std::string> unknown;
+  std::vector<std::string> names;
+  for (const auto& table : schema_tables()) names.push_back(table.name);
+  for (const auto& written : text.tables) {
+    const auto& name = written.entry.key;
+    if (is_table(name, known)) continue;
+    if (to.algorithm == nullptr && is_algorithm_key(name + ".")) continue;
+    const auto outer = std::ranges::any_of(unknown, [&](const auto& u) { return name.starts_with(u + "."); });
+    unknown.push_back(name);
+    if (outer) continue;
+    if (std::ranges::find(known, name) != known.end()) {
+      to.report_name(written, "is a value, not a table", "write " + name + " = ...");
+      continue;
+    }
+    auto near = nearest(name, names);
+    if (near.empty()) near = nearest_key(name, names);
+    to.report_name(written, "unknown table", near.empty() ? "remove it" : "did you mean [" + near + "]?");
+  }
+  return unknown;
+}
+
+/// What the algorithm says of keys of other tables.
+void replace_defaults(std::vector<key_spec>& keys, const federated::algorithm_entry& by) {
+  for (const auto& [name, value] : by.traits.defaults)
+    for (auto& key : keys)
+      if (key.option.name == name) {
+        if (key.option.fallback && key.option.fallback->index() != value.index())
+          throw std::invalid_argument("algorithm " + by.kind + ": its default for " + name + " is of another type");
+        key.option.fallback = value;
+      }
+}
+
+/// The word of the rule that the run will have: the algorithm may decide it.
+std::string rule_word(const source_text& text, const draft& to) {
+  const std::string key = "algorithm.aggregation.rule";
+  for (const auto* entry : {to.named, to.algorithm}) {
+    if (entry == nullptr) continue;
+    const auto fixed = std::ranges::find(entry->fixed, key, &federated::fixed_value::key);
+    if (fixed != entry->fixed.end()) return fixed->value;
+  }
+  if (written_value(text, key) != nullptr) return word_of(text, key);
+  if (to.algorithm != nullptr)
+    for (const auto& [name, value] : to.algorithm->traits.defaults)
+      if (name == key) return std::get<std::string>(value);
+  return federated::registered_rules().front().kind;
+}
+
+/// The keys of the algorithms and rules that are not chosen: one file may have those of several, for a sweep over them.
+std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, const federated::rule_entry* rule) {
+  std::vector<option_spec> all;
+  const auto add = [&](std::vector<option_spec> keys) { std::ranges::move(keys, std::back_inserter(all)); };
+  for (const auto& entry : federated::registered_algorithms())
+    if (algorithm != nullptr && entry.kind != algorithm->kind) add(algorithm_keys(entry));
+  for (const auto& entry : federated::registered_rules())
+    if (rule == nullptr || entry.kind != rule->kind) add(rule_keys(entry));
+  return all;
+}
+
+void read_idle(const source_entry& written, const option_spec& spec, draft& to) {
+  if (auto read = read_value(spec, written.entry.value); !read.value)
+    to.report(written.entry.key, std::move(read.why), std::move(read.mend));
+  else if (read.value == spec.fallback || to.rule == nullptr)
+    return;  // it says nothing, or what it belongs to is not known
+  else if (written.entry.key.starts_with("algorithm.aggregation."))
+    to.notes.push_back(written.entry.key + " has no effect: aggregation.rule is " + toml_string(to.rule->kind));
+  else
+    to.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " + toml_string(to.named->kind));
+}
+
+void complete(const std::vector<key_spec>& keys, draft& to) {
+  for (const auto& [option, apply, identity] : keys) {
+    if (to.values.has(option.name) || to.is_set(option.name)) continue;
+    if (option.fallback) {
+      to.values.set(option.name, *option.fallback);
+    } else if (!option.same_as.empty() && to.values.has(option.same_as)) {
+      to.values.set(option.name, to.values.all().find(option.same_as)->second);
+    } else if (option.required) {
+      to.report(option.name, "is missing",
+                option.choices.empty() ? "add " + std::string(leaf_of(option.name)) + " = ..."
+                                       : "choose " + listed(option.choices, "or"));
+    }
+  }
+}
+
+}  // namespace
+
+void read_values(const source_text& text, draft& to) {
+  to.source = find_dataset(word_of(text, "data.source"));
+  to.kind = models::find_model(word_of(text, "model.kind"));
+  to.named = federated::find_algorithm(word_of(text, "algorithm.kind"));
+  to.algorithm =
+      to.named == nullptr || to.named->alias_of.empty() ? to.named : federated::find_algorithm(to.named->alias_of);
+  to.rule = federated::find_rule(rule_word(text, to));
+  auto keys = schema_keys(to.source, to.kind, to.algorithm, to.rule);
+  if (to.algorithm != nullptr) replace_defaults(keys, *to.algorithm);
+  const auto idle = idle_keys(to.algorithm, to.rule);
+  std::vector<std::string> known;
+  for (const auto& spec : keys) known.push_back(spec.option.name);
+  for (const auto& spec : schema_records()) known.push_back(spec.name);
+  for (const auto& spec : idle) known.push_back(spec.name);
+
+  for (const auto& written : text.tables) to.remember(written);
+  for (const auto& written : text.values) to.remember(written);
+  const auto unknown_tables = report_unknown_tables(text, known, to);
+  for (const auto& written : text.values) {
+    const auto& entry = written.entry;
+    if (std::ranges::any_of(unknown_tables, [&](const auto& name) { return entry.key.starts_with(name + "."); }))
+      continue;
+    const auto spec = std::ranges::find_if(keys, [&](const key_spec& k) { return k.option.name == entry.key; });
+    if (spec == keys.end()) {
+      if (const auto other = std::ranges::find(idle, entry.key, &option_spec::name); other != idle.end())
+        read_idle(written, *other, to);
+      else
+        report_unknown(written, known, to);
+      continue;
+    }
+    auto read = read_value(spec->option, entry.value);
+    if (!read.value || read.value != spec->option.fallback) to.mark_changed(entry.key);
+    if (read.value)
+      to.values.set(entry.key, std::move(*read.value));
+    else
+      to.report(entry.key, std::move(read.why), std::move(read.mend));
+  }
+  complete(keys, to);
+}
+
+}  // namespace furlong::scenarios

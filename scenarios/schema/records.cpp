@@ -1,0 +1,82 @@
+#include "scenarios/schema/records.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace furlong::scenarios {
+
+namespace {
+
+template <class Number>
+std::optional<Number> read_all(std::string_view text) {
+  Number number{};
+  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = why == std::errc{} && end == text.data() + text.size() && text.front() != '-';
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+std::string_view trim_left(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(' '), text.size()));
+}
+
+}  // namespace
+
+std::optional<event_time> parse_event_time(std::string_view text) {
+  if (text.starts_with("round ")) {
+    const auto round = read_all<std::uint64_t>(trim_left(text.substr(6)));
+    if (!round || *round == 0) return std::nullopt;
+    return event_time{true, *round, 0.0};
+  }
+  const auto digits = std::min(text.find_first_not_of("0123456789.e"), text.size());
+  const auto number = read_all<double>(text.substr(0, digits));
+  const auto unit = trim_left(text.substr(digits));
+  if (!number || !std::isfinite(*number)) return std::nullopt;
+  if (unit == "s") return event_time{false, 0, *number};
+  if (unit == "min") return event_time{false, 0, *number * 60.0};
+  if (unit == "h") return event_time{false, 0, *number * 3600.0};
+  if (unit == "d") return event_time{false, 0, *number * 86400.0};
+  return std::nullopt;
+}
+
+std::optional<client_range> parse_clients(std::string_view text) {
+  const auto dash = text.find('-');
+  const auto first = read_all<std::uint32_t>(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : read_all<std::uint32_t>(text.substr(dash + 1));
+  if (!first || !last || *last < *first) return std::nullopt;
+  return client_range{*first, *last};
+}
+
+const std::vector<std::string>& event_words() {
+  static const std::vector<std::string> words = {"join", "leave", "kill", "restart", "partition", "heal"};
+  return words;
+}
+
+std::vector<std::string> happenings(const option_values& event) {
+  std::vector<std::string> found;
+  std::ranges::copy_if(event_words(), std::back_inserter(found), [&](const auto& word) { return event.has(word); });
+  return found;
+}
+
+void apply_events(federated::run_settings& to, const std::vector<option_values>& events) {
+  for (const auto& event : events) {
+    const auto when = *parse_event_time(event.text("at"));
+    const auto word = happenings(event).front();
+    federated::event_settings made;
+    made.at_round = when.at_round;
+    made.round = when.round;
+    made.seconds = when.seconds;
+    made.what = static_cast<federated::event_kind>(std::ranges::find(event_words(), word) - event_words().begin());
+    if (const auto* share = std::get_if<double>(&event.all().find(word)->second)) {
+      made.share = *share;
+    } else {
+      const auto who = *parse_clients(event.text(word));
+      made.first = who.first;
+      made.last = who.last;
+    }
+    made.erase = event.flag("erase");
+    to.events.push_back(made);
+  }
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,54 @@
+// Tables that come several times: [[event]] and [[devices.classes]].
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/options.hpp"
+#include "federated/settings.hpp"
+
+namespace furlong::scenarios {
+
+/// One such table.
+struct record_spec {
+  std::string name;   ///< dotted: "devices.classes"
+  std::string after;  ///< the table that it follows in the documentation
+  std::string doc;
+  std::vector<option_spec> options;
+  std::vector<std::string> or_share;  ///< options of type text that may also be a number
+  /// Copies all of them to where the run reads them.
+  std::function<void(federated::run_settings&, const std::vector<option_values>&)> apply;
+};
+
+/// All of them, in the order of the documentation.
+[[nodiscard]] const std::vector<record_spec>& schema_records();
+
+/// When an event happens: before a round (from 1), or at a time.
+struct event_time {
+  bool at_round = false;
+  std::uint64_t round = 0;
+  double seconds = 0.0;
+};
+/// Reads "round 10", "120s", "30min", "2h" or "1.5d".
+[[nodiscard]] std::optional<event_time> parse_event_time(std::string_view text);
+
+/// Client numbers, both included.
+struct client_range {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+/// Reads "17" or "0-99".
+[[nodiscard]] std::optional<client_range> parse_clients(std::string_view text);
+
+/// The words of what can happen, each a key of [[event]].
+[[nodiscard]] const std::vector<std::string>& event_words();
+/// Those of them that an event has.
+[[nodiscard]] std::vector<std::string> happenings(const option_values& event);
+/// The events of checked tables.
+void apply_events(federated::run_settings& to, const std::vector<option_values>& events);
+
+}  // namespace furlong::scenarios

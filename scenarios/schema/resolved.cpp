@@ -1,0 +1,155 @@
+#include <algorithm>
+
+#include "base/digest.hpp"
+#include "federated/quantization.hpp"
+#include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/records.hpp"
+#include "scenarios/schema/run_differences.hpp"
+
+namespace furlong::scenarios {
+
+std::string value_text(const option_value& value) {
+  struct writer {
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(std::int64_t whole) const { return std::to_string(whole); }
+    std::string operator()(double number) const { return number_text(number); }
+    std::string operator()(const std::string& text) const { return toml_string(text); }
+    std::string operator()(const std::vector<std::string>& texts) const {
+      std::string list;
+      for (const auto& text : texts) list += (list.empty() ? "" : ", ") + toml_string(text);
+      return "[" + list + "]";
+    }
+    std::string operator()(const std::vector<double>& numbers) const {
+      std::string list;
+      for (const auto number : numbers) list += (list.empty() ? "" : ", ") + number_text(number);
+      return "[" + list + "]";
+    }
+  };
+  return std::visit(writer{}, value);
+}
+
+namespace {
+
+/// The tables of the keys, each once; a table follows the one that it stands in.
+std::vector<std::string> tables_of(const std::vector<key_spec>& keys) {
+  std::vector<std::string> tables;
+  const auto add = [&](std::string_view name) {
+    if (std::ranges::find(tables, name) == tables.end()) tables.emplace_back(name);
+  };
+  for (const auto& table : schema_tables()) add(table.name);
+  for (const auto& key : keys) add(table_of(key.option.name));
+  return tables;
+}
+
+std::string write_records(const scenario& of) {
+  std::string text;
+  for (const auto& spec : schema_records()) {
+    const auto at = of.records.find(spec.name);
+    if (at == of.records.end()) continue;
+    for (const auto& record : at->second) {
+      text += "\n[[" + spec.name + "]]\n";
+      for (const auto& option : spec.options)
+        if (record.has(option.name))
+          text += option.name + " = " + value_text(record.all().find(option.name)->second) + "\n";
+    }
+  }
+  return text;
+}
+
+/// Whether a key's value is part of what run_id() identifies.
+bool identifies(const scenario& of, const key_spec& key) {
+  const auto& name = key.option.name;
+  // A schedule over the rounds makes their number part of what is computed.
+  const bool scheduled = of.values.text("algorithm.client.schedule") != "constant";
+  const bool counts = name == "scenario.rounds" || name == "scenario.epochs" || name == "scenario.until.rounds";
+  // Numbers that are rounded as they travel are part of it too; whether zstd packs them is not.
+  const bool rounded = of.settings.network.compression.numbers != federated::number_format::float32;
+  const bool rounds = name == "network.compression" || name == "network.upload";
+  return key.identity || (scheduled && counts) || (rounded && rounds);
+}
+
+std::string identifying_text(const scenario& of, const key_spec& key, const option_value& value) {
+  if (key.option.name != "network.compression") return value_text(value);
+  return toml_string(federated::to_string(of.settings.network.compression.numbers));
+}
+
+std::vector<key_spec> keys_of(const scenario& of) {
+  return schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind),
+                     federated::find_algorithm(of.settings.algorithm.kind),
+                     federated::find_rule(of.settings.aggregation.rule.kind));
+}
+
+std::string write(const scenario& of, bool identity_only) {
+  const auto keys = keys_of(of);
+  std::string text;
+  for (const auto& table : tables_of(keys)) {
+    std::string lines;
+    for (const auto& key : keys) {
+      const auto& option = key.option;
+      const auto at = of.values.all().find(option.name);
+      if (table_of(option.name) != table || at == of.values.all().end() || (identity_only && !identifies(of, key)))
+        continue;
+      const auto value = identity_only ? identifying_text(of, key, at->second) : value_text(at->second);
+      lines += std::string(leaf_of(option.name)) + " = " + value + "\n";
+    }
+    if (!lines.empty()) text += (text.empty() ? "[" : "\n[") + table + "]\n" + lines;
+  }
+  return text + write_records(of);
+}
+
+/// Every key that is part of the run's identity, with its value, or that it goes with another key; in the order of the
+/// schema.
+std::vector<std::pair<std::string, std::string>> identity_of(const scenario& of) {
+  std::vector<std::pair<std::string, std::string>> all;
+  const auto& values = of.values.all();
+  for (const auto& key : keys_of(of)) {
+    const auto at = values.find(key.option.name);
+    if (at == values.end() || !identifies(of, key)) continue;
+    const auto leader = values.find(key.option.same_as);
+    const bool follows = leader != values.end() && leader->second == at->second;
+    all.emplace_back(at->first, follows ? "that of " + leader->first : identifying_text(of, key, at->second));
+  }
+  return all;
+}
+
+/// [expect], a figure a line.
+std::string write_expectations(const scenario& of) {
+  std::string text;
+  for (std::size_t i = 0; i < of.expectations.size(); ++i) {
+    const auto& one = of.expectations[i];
+    const bool first = i == 0 || of.expectations[i - 1].key != one.key;
+    const bool last = i + 1 == of.expectations.size() || of.expectations[i + 1].key != one.key;
+    text += first ? toml_string(one.key) + " = {" : ", ";
+    text += one.bound() + (last ? "}\n" : "");
+  }
+  return text.empty() ? text : "\n[expect]\n" + text;
+}
+
+}  // namespace
+
+std::string resolved_toml(const scenario& of) { return write(of, false) + write_expectations(of); }
+
+std::uint64_t run_id(const scenario& of) {
+  const auto digest = sha256_stream().add(write(of, true)).finish();
+  std::uint64_t id = 0;
+  for (std::size_t i = 0; i < 8; ++i) id = id << 8 | digest[i];
+  return id;
+}
+
+std::vector<std::string> run_differences(const scenario& before, const scenario& after) {
+  const auto was = identity_of(before);
+  const auto is = identity_of(after);
+  const auto value_in = [](const auto& all, const std::string& key) {
+    const auto at = std::ranges::find(all, key, [](const auto& one) { return one.first; });
+    return at == all.end() ? std::string("not set") : at->second;
+  };
+  std::vector<std::string> found;
+  for (const auto& [key, value] : is)
+    if (const auto old = value_in(was, key); old != value) found.push_back(key + " was " + old + " and is " + value);
+  for (const auto& [key, value] : was)
+    if (value_in(is, key) == "not set") found.push_back(key + " was " + value + " and is not set");
+  if (write_records(before) != write_records(after)) found.emplace_back("the tables that come several times differ");
+  return found;
+}
+
+}  // namespace furlong::scenarios

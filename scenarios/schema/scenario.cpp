@@ -1,0 +1,155 @@
+#include "scenarios/schema/scenario.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/utf8.hpp"
+#include "scenarios/data/mapped_file.hpp"
+#include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/records.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+option_values under(const option_values& values, const std::string& prefix, const std::vector<option_spec>& options) {
+  option_values own;
+  for (const auto& option : options)
+    if (values.has(prefix + option.name)) own.set(option.name, values.all().find(prefix + option.name)->second);
+  return own;
+}
+
+scenario finish(draft&& from, const std::string& file) {
+  const auto& values = from.values;
+  scenario made;
+  made.file = file;
+  made.name = values.text("scenario.name");
+  made.data_source = values.text("data.source");
+  made.data = under(values, "data.", from.source->options);
+  made.model_kind = values.text("model.kind");
+  made.model = under(values, "model.", from.kind->options);
+  for (const auto& spec : schema_keys(from.source, from.kind, from.algorithm, nullptr))
+    if (spec.apply && values.has(spec.option.name))
+      spec.apply(made.settings, values.all().find(spec.option.name)->second);
+  for (const auto& spec : schema_records())
+    if (const auto at = from.records.find(spec.name); at != from.records.end()) spec.apply(made.settings, at->second);
+  const auto& kind = from.algorithm->kind;
+  made.settings.algorithm =
+      federated::chosen_algorithm(kind, under(values, "algorithm." + kind + ".", from.algorithm->options));
+  const auto* rule = federated::find_rule(values.text("algorithm.aggregation.rule"));
+  made.settings.aggregation.rule =
+      federated::chosen_rule(rule->kind, under(values, "algorithm.aggregation.", rule->options));
+  made.settings.participation.policy = federated::chosen_policy(values.text("participation.policy"));
+  made.private_tensors = private_tensors(from);
+  made.settings.evaluation.reconstruct = values.list("evaluation.reconstruct");
+  made.places = from.places();
+  made.notes = std::move(from.notes);
+  made.expectations = std::move(from.expectations);
+  made.records = std::move(from.records);
+  made.values = std::move(from.values);
+  return made;
+}
+
+draft examine(source_text text, const std::string& file, variant which) {
+  draft read(file);
+  read_expectations(text, which, read);
+  read_records(text, read);
+  read_values(text, read);
+  check_scenario(read);
+  return read;
+}
+
+/// The problems, those with values of [smoke] named after it.
+std::vector<problem> name_smoke(std::vector<problem> problems, const std::vector<place>& smoke) {
+  for (auto& one : problems)
+    if (std::ranges::any_of(smoke, [&](place at) { return at.line == one.line && one.line != 0; }) &&
+        !one.key.starts_with("smoke."))
+      one.key = "smoke." + one.key;
+  return problems;
+}
+
+/// Adds what is wrong with values of [smoke], looked at in the variant that they make.
+void add_smoke_problems(const toml_document& document, const std::string& file, std::vector<problem>& problems) {
+  auto sources = merge(document, file, {}, variant::smoke);
+  const auto smoke = sources.smoke;
+  for (auto& one : name_smoke(examine(std::move(sources), file, variant::smoke).problems(), smoke))
+    if (one.key.starts_with("smoke.") && !one.key.starts_with("smoke.expect.")) problems.push_back(std::move(one));
+  std::ranges::stable_sort(problems, {},
+                           [&](const problem& p) { return std::tuple(p.origin != file, p.line, p.column); });
+}
+
+}  // namespace
+
+result<setting_override> parse_override(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return fail(error::kind::usage, "--set " + text, "is not KEY=VALUE", "write --set scenario.rounds=10, for example");
+  if (!is_utf8(text)) return fail(error::kind::usage, "--set " + shown(text), "is not UTF-8", "write it in UTF-8");
+  const auto trim = [](std::string part) {
+    const auto begin = part.find_first_not_of(" \t");
+    return begin == std::string::npos ? std::string{} : part.substr(begin, part.find_last_not_of(" \t") - begin + 1);
+  };
+  return setting_override{trim(text.substr(0, equals)), trim(text.substr(equals + 1))};
+}
+
+tl::expected<scenario, std::vector<problem>> parse_scenario_text(const std::string& text, const std::string& name,
+                                                                 const std::vector<setting_override>& overrides,
+                                                                 variant which) {
+  const auto document = parse_toml(text);
+  if (!document) {
+    const auto& [at, what] = document.error();
+    return tl::unexpected(std::vector<problem>{{name, at.line, at.column, "", "not TOML: " + what, ""}});
+  }
+  auto sources = merge(*document, name, overrides, which);
+  const bool has_smoke = sources.has_smoke;
+  const auto smoke = which == variant::smoke ? sources.smoke : std::vector<place>{};
+  auto read = examine(std::move(sources), name, which);
+  auto problems = name_smoke(read.problems(), smoke);
+  if (which == variant::full && has_smoke) add_smoke_problems(*document, name, problems);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  auto made = finish(std::move(read), name);
+  made.which = which;
+  made.has_smoke = has_smoke;
+  return made;
+}
+
+tl::expected<scenario, std::vector<problem>> parse_scenario(const std::filesystem::path& file,
+                                                            const std::vector<setting_override>& overrides,
+                                                            variant which) {
+  const auto mapped = mapped_file::open(file);
+  if (!mapped)
+    return tl::unexpected(std::vector<problem>{{file.string(), 0, 0, "", mapped.error().reason, mapped.error().mend}});
+  return parse_scenario_text(std::string(mapped->bytes()), file.string(), overrides, which);
+}
+
+result<dataset> load_data(const scenario& of, const std::filesystem::path& root) {
+  return find_dataset(of.data_source)->build(of.data, root);
+}
+
+bool data_absent(const scenario& of, const std::filesystem::path& root) {
+  std::error_code ignored;
+  return of.data.has("path") &&
+         std::filesystem::status(root / of.data.text("path"), ignored).type() == std::filesystem::file_type::not_found;
+}
+
+result<dataset> load_outline(const scenario& of, const std::filesystem::path& root) {
+  const auto& source = *find_dataset(of.data_source);
+  if (source.outline) return source.outline(of.data);
+  return source.build(of.data, root);
+}
+
+result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t last,
+                          const std::filesystem::path& root) {
+  const auto& source = *find_dataset(of.data_source);
+  if (!source.build_part) return source.build(of.data, root);
+  if (!of.data.has("path"))
+    return fail(error::kind::usage, "--data", "is missing: the scenario's data are what each node has",
+                "name the folder with the data of this node's clients");
+  return source.build_part(of.data, root / of.data.text("path"), first, last);
+}
+
+result<std::shared_ptr<const models::model>> build_model(const scenario& of, const models::data_facts& facts) {
+  return models::find_model(of.model_kind)->build(of.model, facts);
+}
+
+}  // namespace furlong::scenarios

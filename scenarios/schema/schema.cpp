@@ -1,0 +1,215 @@
+#include "scenarios/schema/schema.hpp"
+
+#include "scenarios/schema/schema_fields.hpp"
+#include "scenarios/schema/schema_parts.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using namespace fields;
+
+void add_scenario(std::vector<key_spec>& keys) {
+  keys.push_back(plain({.name = "scenario.name",
+                        .type = option_type::text,
+                        .doc = "Names the run directory; letters, digits, _ and -.",
+                        .required = true}));
+  keys.push_back(key("scenario.seed", FURLONG_AT(seed), "Seed of every random stream of the run."));
+  keys.back().option.at_most = 1e300;  // TOML's integers are 64 bits with a sign, all of them that are not negative
+  keys.push_back(
+      key("scenario.clock", FURLONG_AT(clock),
+          words<federated::clock_kind>{{"virtual", federated::clock_kind::simulated},
+                                       {"real", federated::clock_kind::real}},
+          "Whether furlong run computes time or lets it pass. Devices, dropout, deadlines and events need virtual "
+          "time."));
+  const auto length = [&](const char* name, const char* doc) {
+    keys.push_back(may_change(
+        plain({.name = name, .type = option_type::integer, .doc = doc, .at_least = 1, .at_most = 4294967295.0})));
+  };
+  length("scenario.rounds", "Rounds to train (asynchronous: versions). Either this, epochs or until.");
+  length("scenario.epochs", "As many rounds as ask all training clients this often. Either this, rounds or until.");
+  length("scenario.until.rounds", "After so many rounds.");
+  keys.push_back(may_change(optional(key("scenario.until.virtual_seconds", FURLONG_AT(until.virtual_seconds),
+                                         "After so many seconds of virtual time.", above_zero))));
+  keys.push_back(may_change(
+      optional(key("scenario.until.target", FURLONG_AT(until.target), "When evaluation.target is reached."))));
+}
+
+void add_divergence(std::vector<key_spec>& keys) {
+  keys.push_back(may_change(
+      key("scenario.diverged_at", FURLONG_AT(diverged_at),
+          "The run has diverged, and ends with exit code 4, when the loss of an evaluation, or the median of the "
+          "clients' training losses, exceeds so many times its first value; 0: only when a figure or the model is not "
+          "finite.")));
+}
+
+void add_data_and_model(std::vector<key_spec>& keys) {
+  keys.push_back(plain({.name = "data.source", .type = option_type::choice, .doc = "The dataset.", .required = true}));
+  for (const auto& entry : registered_datasets()) keys.back().option.choices.push_back(entry.kind);
+  keys.push_back(plain({.name = "model.kind", .type = option_type::choice, .doc = "The model.", .required = true}));
+  for (const auto& entry : models::registered_models()) keys.back().option.choices.push_back(entry.kind);
+  keys.push_back(
+      plain({.name = "model.private",
+             .type = option_type::text_list,
+             .fallback = std::vector<std::string>{},
+             .doc = "Tensors that never leave the client, under algorithms that have private tensors; the others share "
+                    "all and ignore it."}));
+}
+
+void add_algorithm(std::vector<key_spec>& keys) {
+  using namespace federated;
+  keys.push_back(
+      plain({.name = "algorithm.kind", .type = option_type::choice, .doc = "The algorithm.", .required = true}));
+  for (const auto& entry : registered_algorithms()) keys.back().option.choices.push_back(entry.kind);
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
+  add(key("algorithm.client.lr", FURLONG_AT(client.lr), "Step size of local SGD.", above_zero));
+  add(key("algorithm.client.schedule", FURLONG_AT(client.schedule),
+          words<schedule_kind>{{"constant", schedule_kind::constant}, {"linear", schedule_kind::linear}},
+          "Step size of local SGD over the rounds: constant, or falling to zero in a line."));
+  add(key("algorithm.client.momentum", FURLONG_AT(client.momentum),
+          "Momentum of local SGD, zero at the start of a task.", below_one));
+  add(key("algorithm.client.proximal", FURLONG_AT(client.proximal),
+          "FedProx: mu, where mu/2 ||w - w_0||^2 is added to the loss."));
+  add(key("algorithm.client.optimizer", FURLONG_AT(client.optimizer),
+          words<models::local_optimizer>{{"sgd", models::local_optimizer::sgd},
+                                         {"adam", models::local_optimizer::adam},
+                                         {"adamw", models::local_optimizer::adamw}},
+          "The local optimizer; its moments are zero at the start of a task."));
+  add(key("algorithm.client.beta1", FURLONG_AT(client.beta1), "Decay of the first moment.", below_one));
+  add(key("algorithm.client.beta2", FURLONG_AT(client.beta2), "Decay of the second moment.", below_one));
+  add(key("algorithm.client.eps", FURLONG_AT(client.eps), "Added to the root of the second moment.", above_zero));
+  add(key("algorithm.client.weight_decay", FURLONG_AT(client.weight_decay),
+          "adam: times the weights, added to the gradient; adamw: times the learning rate, the share that weights lose "
+          "in a step. Of tables only the rows that a client's examples name."));
+  add(key("algorithm.client.epochs", FURLONG_AT(client.epochs), "Local passes over the client's examples.",
+          at_least_one));
+  add(key("algorithm.client.batch_size", FURLONG_AT(client.batch_size), "Examples in a batch; 0: all."));
+  add(key("algorithm.client.max_steps", FURLONG_AT(client.max_steps), "Most local steps of a task; 0: no cap."));
+  add(key("algorithm.client.shuffle", FURLONG_AT(client.shuffle),
+          "A new order of the examples in every epoch; else always the same."));
+}
+
+void add_reconstruction(std::vector<key_spec>& keys) {
+  using federated::solver_kind;
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
+  add(key("algorithm.reconstruction.solver", FURLONG_AT(reconstruction.solver),
+          words<solver_kind>{{"sgd", solver_kind::sgd}, {"least-squares", solver_kind::least_squares}},
+          "How private tensors are rebuilt; least-squares is exact, where the model is linear in them."));
+  add(key("algorithm.reconstruction.lr", FURLONG_AT(reconstruction.lr), "Step size of reconstruction by SGD.",
+          above_zero));
+  add(key("algorithm.reconstruction.epochs", FURLONG_AT(reconstruction.epochs), "Passes over the support examples.",
+          at_least_one));
+  add(key("algorithm.reconstruction.max_steps", FURLONG_AT(reconstruction.max_steps),
+          "Most steps of a reconstruction; 0: no cap; 1: one-step reconstruction."));
+  add(key("algorithm.reconstruction.batch_size", FURLONG_AT(reconstruction.batch_size),
+          "Examples in a step of reconstruction by SGD; 0: the support's own batches."));
+  add(key("algorithm.reconstruction.ridge", FURLONG_AT(reconstruction.ridge),
+          "Least squares: weight of ||w||^2 against the summed squared errors.", above_zero));
+  add(key("algorithm.reconstruction.ridge_per_example", FURLONG_AT(reconstruction.ridge_per_example),
+          "Multiply ridge by the number of support examples."));
+  add(key("algorithm.reconstruction.split", FURLONG_AT(reconstruction.split),
+          "Algorithms that reconstruct in every task: even batches reconstruct and odd ones update; else all batches "
+          "do both. For evaluation see evaluation.split."));
+  add(key("algorithm.reconstruction.joint", FURLONG_AT(reconstruction.joint),
+          "The same: the update phase moves private tensors too."));
+}
+
+void add_server(std::vector<key_spec>& keys) {
+  using namespace federated;
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
+  add(key("algorithm.server.optimizer", FURLONG_AT(server.optimizer),
+          words<optimizer_kind>{{"sgd", optimizer_kind::sgd},
+                                {"adagrad", optimizer_kind::adagrad},
+                                {"adam", optimizer_kind::adam},
+                                {"yogi", optimizer_kind::yogi}},
+          "How the server applies the aggregated change."));
+  add(key("algorithm.server.lr", FURLONG_AT(server.lr), "Step size of the server.", above_zero));
+  add(key("algorithm.server.momentum", FURLONG_AT(server.momentum), "Momentum of the optimizer sgd.", below_one));
+  add(key("algorithm.server.beta1", FURLONG_AT(server.beta1), "Decay of the first moment.", below_one));
+  add(key("algorithm.server.beta2", FURLONG_AT(server.beta2), "Decay of the second moment.", below_one));
+  add(key("algorithm.server.eps", FURLONG_AT(server.eps), "Added to the root of the second moment.", above_zero));
+  add(key("algorithm.server.initial_accumulator", FURLONG_AT(server.initial_accumulator),
+          "First value of the second moment."));
+  add(key("algorithm.server.bias_correction", FURLONG_AT(server.bias_correction),
+          "Correct the moments for their start."));
+  add(plain({.name = "algorithm.aggregation.rule",
+             .type = option_type::choice,
+             .fallback = registered_rules().front().kind,
+             .doc = "How updates become one."}));
+  for (const auto& entry : registered_rules()) keys.back().option.choices.push_back(entry.kind);
+  add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation.max_norm),
+          "Largest L2 norm of one tensor of an update; larger updates are rejected.", {0x1p-20, 0x1p20}));
+  add(key("algorithm.aggregation.norm_bound", FURLONG_AT(aggregation.adaptive_bound),
+          words<bool>{{"adaptive", true}, {"fixed", false}},
+          "adaptive: beside max_norm, updates far larger than those of recent versions are rejected; where only nodes "
+          "know how many examples their clients have, also updates that declare far more examples. fixed: max_norm and "
+          "max_weight alone."));
+  add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation.max_weight),
+          "Most examples that one update may count for.", {1.0, 0x1p24}));
+  add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation.noise),
+          "Standard deviation of normal noise on every element of an update."));
+  add(key("algorithm.aggregation.noise_at", FURLONG_AT(aggregation.noise_at),
+          words<noise_place>{{"client", noise_place::client}, {"server", noise_place::server}},
+          "Noise per client inside the sum (FedAtt's paper) or once on the aggregate (its code)."));
+}
+
+std::vector<key_spec> common_keys() {
+  std::vector<key_spec> keys;
+  add_scenario(keys);
+  add_divergence(keys);
+  add_data_and_model(keys);
+  add_algorithm(keys);
+  add_reconstruction(keys);
+  add_server(keys);
+  add_private_keys(keys);
+  add_participation_keys(keys);
+  add_device_keys(keys);
+  add_dropout_keys(keys);
+  add_running_keys(keys);
+  return keys;
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<option_spec> prefixed(const std::string& prefix, std::vector<option_spec> options) {
+  for (auto& option : options) option.name = prefix + option.name;
+  return options;
+}
+
+}  // namespace
+
+std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& of) {
+  return prefixed("algorithm." + of.kind + ".", of.options);
+}
+
+std::vector<option_spec> rule_keys(const federated::rule_entry& of) {
+  return prefixed("algorithm.aggregation.", of.options);
+}
+
+std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind,
+                                  const federated::algorithm_entry* algorithm, const federated::rule_entry* rule) {
+  std::vector<key_spec> keys;
+  const auto insert = [&](const std::vector<option_spec>& options) {
+    for (const auto& option : options) keys.push_back(plain(option));
+  };
+  for (const auto& spec : common_keys()) {
+    const auto& name = spec.option.name;
+    keys.push_back(spec);
+    if (name == "data.source" && source != nullptr) insert(prefixed("data.", source->options));
+    if (name == "model.private" && kind != nullptr) insert(prefixed("model.", kind->options));
+    if (name == "algorithm.kind" && algorithm != nullptr) insert(algorithm_keys(*algorithm));
+    if (name == "algorithm.aggregation.rule" && rule != nullptr) insert(rule_keys(*rule));
+  }
+  return keys;
+}
+
+std::string_view table_of(std::string_view key) {
+  const auto dot = key.rfind('.');
+  return dot == std::string_view::npos ? std::string_view{} : key.substr(0, dot);
+}
+
+std::string_view leaf_of(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,155 @@
+// The keys of [devices] and [dropout], and the tables that come several times.
+#include "scenarios/schema/records.hpp"
+#include "scenarios/schema/schema_fields.hpp"
+#include "scenarios/schema/schema_parts.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using namespace fields;
+using namespace federated;
+
+constexpr limits correlation{-1.0, 1.0, false};
+
+void add_availability(std::vector<key_spec>& keys) {
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
+  add(key("devices.availability.kind", FURLONG_AT(devices.availability.kind),
+          words<availability_kind>{{"always", availability_kind::always},
+                                   {"bernoulli", availability_kind::bernoulli},
+                                   {"markov", availability_kind::markov},
+                                   {"diurnal", availability_kind::diurnal},
+                                   {"trace", availability_kind::trace}},
+          "Always; drawn anew in each round; a Markov chain of two states; by the local hour; or as recorded."));
+  add(key("devices.availability.rate", FURLONG_AT(devices.availability.rate),
+          "bernoulli, markov, diurnal: share of the rounds or of the time that a client is available.",
+          {0.0, 1.0, true}));
+  add(key("devices.availability.mean_online", FURLONG_AT(devices.availability.mean_online),
+          "markov: mean seconds of an available spell; the others follow from rate.", above_zero));
+  add(key("devices.availability.step", FURLONG_AT(devices.availability.step), "markov: seconds of a slot.",
+          above_zero));
+  add(key("devices.availability.swing", FURLONG_AT(devices.availability.swing),
+          "diurnal: how many times as many clients are available at the best hour as at the worst.", at_least_one));
+  add(key("devices.availability.peak_hour", FURLONG_AT(devices.availability.peak_hour),
+          "diurnal: local hour of the most availability.", {0.0, 24.0}));
+  add(key("devices.availability.dwell", FURLONG_AT(devices.availability.dwell),
+          "diurnal: seconds that a state lasts at least.", above_zero));
+  add(key("devices.availability.zones", FURLONG_AT(devices.availability.zones),
+          "diurnal: time zones, an hour apart, over which the clients are spread.", {1.0, 24.0}));
+  add(optional(key("devices.availability.trace", FURLONG_AT(devices.availability.trace),
+                   "trace: file of intervals, lines of client,start,end in seconds, as seen from the working "
+                   "directory.")));
+}
+
+void apply_classes(run_settings& to, const std::vector<option_values>& classes) {
+  for (const auto& one : classes)
+    to.devices.classes.push_back({one.number("share"), one.number("ms_per_example"), one.number("mbit")});
+}
+
+record_spec class_record() {
+  const federated::device_class fresh;
+  record_spec spec;
+  spec.name = "devices.classes";
+  spec.after = "devices.correlation";
+  spec.doc =
+      "A class of devices, once for each; also `classes = [{...}, {...}]` in `[devices]`. In place of the medians and "
+      "sigmas of speed and network.";
+  spec.options = {{.name = "share",
+                   .type = option_type::number,
+                   .fallback = fresh.share,
+                   .doc = "Of the clients, relative to the other classes.",
+                   .at_least = 0.0,
+                   .above = true},
+                  {.name = "ms_per_example",
+                   .type = option_type::number,
+                   .fallback = fresh.ms_per_example,
+                   .doc = "Milliseconds for an example, forward; training takes three times as long.",
+                   .at_least = 0.0,
+                   .above = true},
+                  {.name = "mbit",
+                   .type = option_type::number,
+                   .fallback = fresh.mbit,
+                   .doc = "Bandwidth, each way, in 10^6 bits a second.",
+                   .at_least = 0.0,
+                   .above = true}};
+  spec.apply = apply_classes;
+  return spec;
+}
+
+record_spec event_record() {
+  record_spec spec;
+  spec.name = "event";
+  spec.after = "dropout";
+  spec.doc =
+      "Something that happens to some clients, once for each event. Beside `at` exactly one of the six things that can "
+      "happen; its value says to whom: `\"0-99\"` or `\"17\"` by their numbers, or a share of all clients such as "
+      "`0.3`, drawn.";
+  spec.options = {
+      {.name = "at",
+       .type = option_type::text,
+       .doc = "Before a round, `\"round 10\"`, or at a time: `\"120s\"`, `\"30min\"`, `\"2h\"`, `\"1.5d\"`.",
+       .required = true}};
+  const auto happens = [&](const char* name, const char* doc) {
+    spec.options.push_back({.name = name, .type = option_type::text, .doc = doc, .at_least = 0, .at_most = 1});
+    spec.options.back().above = true;
+    spec.or_share.emplace_back(name);
+  };
+  happens("join", "They come. A client whose first joining or leaving is a join is not there before it.");
+  happens("leave", "They go, until they join.");
+  happens("kill", "They fail in the middle of what they do, and are down until they restart.");
+  happens("restart", "They run again, with what they had stored.");
+  happens("partition", "They cannot be reached until they are healed.");
+  happens("heal", "They can be reached again.");
+  spec.options.push_back({.name = "erase",
+                          .type = option_type::boolean,
+                          .fallback = false,
+                          .doc = "leave: their private values are erased."});
+  spec.apply = apply_events;
+  return spec;
+}
+
+}  // namespace
+
+void add_device_keys(std::vector<key_spec>& keys) {
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
+  add(key("devices.speed.ms_per_example", FURLONG_AT(devices.ms_per_example),
+          "Median milliseconds for an example, forward; training takes three times as long.", above_zero));
+  add(key("devices.speed.sigma", FURLONG_AT(devices.speed_sigma),
+          "Standard deviation of its logarithm over the clients; 0: all alike.", {0.0, 5.0}));
+  add(key("devices.network.mbit", FURLONG_AT(devices.mbit), "Median bandwidth, each way, in 10^6 bits a second.",
+          above_zero));
+  add(key("devices.network.sigma", FURLONG_AT(devices.network_sigma),
+          "Standard deviation of its logarithm over the clients; 0: all alike.", {0.0, 5.0}));
+  add(key("devices.network.latency", FURLONG_AT(devices.latency), "Seconds, once a message."));
+  add(key("devices.stragglers.share", FURLONG_AT(devices.straggler_share),
+          "Share of the tasks that take longer; drawn for each task.", zero_to_one));
+  add(key("devices.stragglers.factor", FURLONG_AT(devices.straggler_factor), "How many times as long they take.",
+          at_least_one));
+  add_availability(keys);
+  add(key("devices.correlation.speed_availability", FURLONG_AT(devices.speed_availability),
+          "Fast devices are available more often.", correlation));
+  add(key("devices.correlation.speed_taste", FURLONG_AT(devices.speed_taste),
+          "Clients whose labels are high have fast devices.", correlation));
+  add(key("devices.correlation.availability_taste", FURLONG_AT(devices.availability_taste),
+          "Clients whose labels are high are available more often.", correlation));
+}
+
+void add_dropout_keys(std::vector<key_spec>& keys) {
+  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
+  add(key("dropout.download", FURLONG_AT(dropout.download),
+          "Probability that a client is interrupted while it gets its task.", zero_to_one));
+  add(key("dropout.train", FURLONG_AT(dropout.train), "The same while it trains.", zero_to_one));
+  add(key("dropout.upload", FURLONG_AT(dropout.upload), "The same while it sends its update.", zero_to_one));
+  add(key("dropout.policy", FURLONG_AT(dropout.policy),
+          words<dropout_policy>{{"abort", dropout_policy::abort}, {"pause", dropout_policy::pause}},
+          "What an interrupted client does, and one that ceases to be available: give the task up, or go on later."));
+  add(key("dropout.mean_pause", FURLONG_AT(dropout.mean_pause),
+          "pause: mean seconds until an interrupted client goes on (exponential).", above_zero));
+}
+
+const std::vector<record_spec>& schema_records() {
+  static const std::vector<record_spec> records = {class_record(), event_record()};
+  return records;
+}
+
+}  // namespace furlong::scenarios

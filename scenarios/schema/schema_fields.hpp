@@ -1,0 +1,116 @@
+// Keys bound to fields of the settings: what the tables of the schema are written with.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cfloat>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "scenarios/schema/schema.hpp"
+
+namespace furlong::scenarios::fields {
+
+using federated::run_settings;
+
+struct limits {
+  double least = 0.0;
+  double most = 1e300;
+  bool above = false;
+};
+inline constexpr limits above_zero{0.0, 1e300, true};
+inline constexpr limits at_least_one{1.0, 1e300, false};
+inline constexpr limits below_one{0.0, 0.999999, false};
+inline constexpr limits zero_to_one{0.0, 1.0, false};
+
+/// The double whose shortest text is that of the float: 0.1, not 0.10000000149011612.
+inline double widen(float value) {
+  std::array<char, 32> text{};
+  std::to_chars(text.data(), text.data() + text.size() - 1, value);
+  return std::strtod(text.data(), nullptr);
+}
+
+/// A key bound to a field of the settings; `at` returns a reference to it. Type, default and the bounds of the field's
+/// own type follow from the field.
+template <class At>
+key_spec key(std::string name, At at, std::string doc, limits range = {}) {
+  using field = std::remove_reference_t<decltype(at(std::declval<run_settings&>()))>;
+  run_settings settings;
+  key_spec spec;
+  spec.option.name = std::move(name);
+  spec.option.doc = std::move(doc);
+  if constexpr (std::is_same_v<field, bool>) {
+    spec.option.type = option_type::boolean;
+    spec.option.fallback = at(settings);
+    spec.apply = [at](run_settings& to, const option_value& value) { at(to) = std::get<bool>(value); };
+  } else if constexpr (std::is_same_v<field, std::string>) {
+    spec.option.type = option_type::text;
+    spec.option.fallback = at(settings);
+    spec.apply = [at](run_settings& to, const option_value& value) { at(to) = std::get<std::string>(value); };
+  } else if constexpr (std::is_integral_v<field>) {
+    spec.option.type = option_type::integer;
+    spec.option.fallback = static_cast<std::int64_t>(at(settings));
+    range.most = std::min(range.most, static_cast<double>(std::numeric_limits<field>::max()));
+    spec.apply = [at](run_settings& to, const option_value& value) {
+      at(to) = static_cast<field>(std::get<std::int64_t>(value));
+    };
+  } else {
+    spec.option.type = option_type::number;
+    if constexpr (std::is_same_v<field, float>) {
+      spec.option.fallback = widen(at(settings));
+      range.most = std::min(range.most, static_cast<double>(FLT_MAX));
+    } else {
+      spec.option.fallback = at(settings);
+    }
+    spec.apply = [at](run_settings& to, const option_value& value) {
+      at(to) = static_cast<field>(std::get<double>(value));
+    };
+  }
+  spec.option.at_least = range.least;
+  spec.option.at_most = range.most;
+  spec.option.above = range.above;
+  return spec;
+}
+
+/// A key bound to an enumeration, or to a flag with words of its own.
+template <class Enum>
+using words = std::vector<std::pair<std::string, Enum>>;
+template <class At, class Enum>
+key_spec key(std::string name, At at, words<Enum> choices, std::string doc) {
+  run_settings settings;
+  key_spec spec;
+  spec.option.name = std::move(name);
+  spec.option.type = option_type::choice;
+  spec.option.doc = std::move(doc);
+  for (const auto& [word, value] : choices) {
+    spec.option.choices.push_back(word);
+    if (value == at(settings)) spec.option.fallback = word;
+  }
+  spec.apply = [at, choices](run_settings& to, const option_value& value) {
+    for (const auto& [word, meaning] : choices)
+      if (word == std::get<std::string>(value)) at(to) = meaning;
+  };
+  return spec;
+}
+
+/// A key that the parser interprets itself.
+inline key_spec plain(option_spec option) { return {std::move(option), nullptr, true}; }
+/// The same key, left out of the run's identity.
+inline key_spec may_change(key_spec spec) {
+  spec.identity = false;
+  return spec;
+}
+/// The same key with no value unless one is written.
+inline key_spec optional(key_spec spec) {
+  spec.option.fallback.reset();
+  return spec;
+}
+
+// Fields, spelled so that each key below is one line.
+#define FURLONG_AT(field) \
+  [](run_settings & s) -> auto& { return s.field; }
+
+}  // namespace furlong::scenarios::fields

@@ -1,0 +1,71 @@
+#include "scenarios/schema/schema.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+const char* const expect_doc =
+    "What must hold of the run's `summary.json`; `furlong test` judges it. Not part of the run: changing it changes "
+    "nothing else. A key is a dotted key of the summary in quotes, its value a table of bounds, all of which must "
+    "hold:\n\n"
+    "| bound | value | meaning |\n|---|---|---|\n"
+    "| `at_most` | number | The figure is no greater. |\n"
+    "| `at_least` | number | The figure is no smaller. |\n"
+    "| `equals` | number, text, true or false | The figure is the same. |\n"
+    "| `within`, `baseline` | number at least 0, text | The figure differs from that of the scenario `baseline` by at "
+    "most `within` times the latter's size; a relative path starts at this file's folder. |\n\n"
+    "```toml\n[expect]\n\"eval.unseen.rmse\" = {at_least = 0.5, at_most = 0.91}\n"
+    "\"late\" = {equals = 0}\n\"bytes_up\" = {within = 0.02, baseline = \"other.toml\"}\n```";
+
+const char* const smoke_doc =
+    "Makes the scenario small for tests: dotted keys as `--set` takes them, in quotes or as tables. In the smoke "
+    "variant "
+    "they replace what the file says, before `--set` does; `[[smoke.event]]` replaces all events. `[smoke.expect]` "
+    "then "
+    "stands in for `[expect]`; without it nothing is expected of the small run.\n\n"
+    "```toml\n[smoke]\n\"scenario.rounds\" = 5\n\"data.users\" = 50\n```";
+
+}  // namespace
+
+const std::vector<table_spec>& schema_tables() {
+  static const std::vector<table_spec> tables = {
+      {"scenario", "What is run, from which seed, for how long."},
+      {"scenario.until",
+       "The first of these ends the run; at least one of them, in place of rounds or epochs. Without rounds there is "
+       "no "
+       "limit to them, and client.schedule = \"linear\" needs one."},
+      {"data", "Who the clients are and what they have. Further keys depend on the source."},
+      {"data.unseen_users", "Users held out from training."},
+      {"model", "What is learned and which part of it is private. Further keys depend on the kind."},
+      {"algorithm", "How it is learned."},
+      {"algorithm.client", "Local training."},
+      {"algorithm.reconstruction", "How private tensors, or at evaluation personal ones, are rebuilt."},
+      {"algorithm.server", "The server optimizer."},
+      {"algorithm.aggregation", "How updates are aggregated."},
+      {"private", "The private part that is kept from round to round."},
+      {"participation",
+       "Who is asked, and when a round is over. Keys of the mode sync have no effect in async, and the other way "
+       "round. Times are in seconds."},
+      {"devices", "What the clients' devices are like; needs virtual time. All draws are keyed by the seed."},
+      {"devices.speed", "How fast they compute: lognormal over the clients."},
+      {"devices.network", "How fast they communicate: lognormal over the clients."},
+      {"devices.stragglers", "Tasks that take much longer."},
+      {"devices.availability",
+       "When a device can be asked, and goes on working. `availability = \"always\"` in `[devices]` is short for the "
+       "kind, `availability = \"file.csv\"` for a trace."},
+      {"devices.correlation",
+       "Correlations of standard normal scores of the clients; a matrix that cannot be is refused."},
+      {"dropout", "Clients are interrupted in the middle of a task; needs virtual time."},
+      {"topology", "The tree between clients and server."},
+      {"network", "What is sent, and how long processes wait for each other."},
+      {"privacy", "Clipping and noise."},
+      {"evaluation", "When and how the model is scored."},
+      {"evaluation.target", "A figure to reach; when it was first reached is reported."},
+      {"checkpoint", "When the run's state is made durable."},
+      {"expect", expect_doc},
+      {"smoke", smoke_doc},
+  };
+  return tables;
+}
+
+}  // namespace furlong::scenarios

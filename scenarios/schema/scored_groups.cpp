@@ -1,0 +1,126 @@
+#include "scenarios/schema/scored_groups.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "scenarios/schema/draft.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// "file:line:column: key", as in problems.
+std::string place_of(const scenario& of, const std::string& key) {
+  const auto at = of.places.find(key);
+  return (at == of.places.end() ? of.file : at->second) + ": " + key;
+}
+
+/// Whether anybody of a group of the evaluation can be scored: of unseen clients that are split those can that have
+/// more than the one batch which is their support.
+bool can_score(const scenario& of, const federated::population& clients, std::string_view group) {
+  using federated::part;
+  const auto any = [&](std::span<const std::uint32_t> who, part which, std::uint32_t more_than) {
+    return std::ranges::any_of(who, [&](auto client) { return clients.count(client, which) > more_than; });
+  };
+  if (group == "seen") return any(clients.training(), part::test, 0);
+  const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
+  if (group == "validation" && unseen.empty()) return any(clients.training(), part::validation, 0);
+  const auto& settings = of.settings;
+  const auto batch = settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
+  const auto support = !settings.evaluation.split ? 0U : batch > 0 ? batch : UINT32_MAX;
+  return any(unseen, part::train, support);
+}
+
+/// What [data] gives a group of the evaluation: a share of the users, a share of what each user has.
+double share_of(const scenario& of, const char* key) { return of.data.has(key) ? of.data.number(key) : 0.0; }
+double share_of_split(const scenario& of, std::size_t part) {
+  return of.data.has("split") ? of.data.numbers("split").at(part) : 0.0;  // three, or it is refused
+}
+
+/// A note where a share of the users comes to none of them.
+void note_nobody(scenario& of, const federated::population& clients) {
+  for (const std::string group : {"validation", "test"}) {
+    const auto key = "unseen_users." + group;
+    const bool validation = group == "validation";
+    const auto held_out = validation ? clients.unseen_validation() : clients.unseen_test();
+    if (!(share_of(of, key.c_str()) > 0.0) || !held_out.empty()) continue;
+    const bool otherwise = validation && can_score(of, clients, group);
+    of.notes.push_back("data." + key + " = " + value_text(of.data.number(key)) + " of " +
+                       std::to_string(clients.facts().clients) + " users holds out nobody: the group " +
+                       (validation ? "validation" : "unseen") +
+                       (otherwise ? " is scored on clients that train" : " is not scored") + "; raise it");
+  }
+}
+
+/// A note where a group of unseen clients has all examples of each in the one batch that is its support.
+void note_one_batch(scenario& of, const federated::population& clients, const std::string& group) {
+  const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
+  if (unseen.empty() || can_score(of, clients, group)) return;
+  const auto most = most_examples(clients, unseen);
+  std::vector<std::string> ways;
+  if (most > 1) ways.push_back("set evaluation.batch_size below " + std::to_string(most));
+  if (of.settings.evaluation.reconstruct.empty()) ways.emplace_back("set evaluation.split = false");
+  if (ways.empty()) ways.emplace_back("give clients more examples");
+  of.notes.push_back("the group " + group +
+                     " is not scored: no client of it has more than one batch of examples, which is its support; " +
+                     listed(ways, "or"));
+}
+
+/// A note where a part that [data] asks for is empty with all clients that train.
+void note_empty_part(scenario& of, const federated::population& clients, const std::string& group, double share) {
+  if (!(share > 0.0) || can_score(of, clients, group)) return;
+  of.notes.push_back("the group " + group +
+                     " is not scored: no client has an example for it; raise its share of data.split, or give clients "
+                     "more examples");
+}
+
+/// A note for each group that is asked for and that nobody can be scored of.
+void note_groups(scenario& of, const federated::population& clients) {
+  note_nobody(of, clients);
+  note_one_batch(of, clients, "validation");
+  note_one_batch(of, clients, "unseen");
+  const bool nobody = share_of(of, "unseen_users.validation") > 0.0;  // then there is a note already
+  if (clients.unseen_validation().empty() && !nobody) note_empty_part(of, clients, "validation", share_of_split(of, 1));
+  note_empty_part(of, clients, "seen", share_of_split(of, 2));
+}
+
+}  // namespace
+
+tl::unexpected<error> refuse(const scenario& of, const std::string& key, std::string why, std::string mend) {
+  return fail(error::kind::usage, place_of(of, key), std::move(why), std::move(mend));
+}
+
+std::uint32_t most_examples(const federated::population& clients, std::span<const std::uint32_t> who) {
+  std::uint32_t most = 0;
+  for (const auto client : who) most = std::max(most, clients.count(client, federated::part::train));
+  return most;
+}
+
+result<void> check_groups(const scenario& of, const dataset& data) {
+  const auto check = [&](const char* key, const std::string& group, const char* otherwise) -> result<void> {
+    if (can_score(of, *data.clients, group)) return {};
+    return refuse(
+        of, key, "looks at the group " + group + ", and the data has nobody in it to score",
+        "set data.unseen_users or data.split, lower evaluation.batch_size, or choose " + std::string(otherwise));
+  };
+  const auto& settings = of.settings.evaluation;
+  const auto& metric = settings.target.metric;
+  if (!metric.empty())
+    if (auto scored = check("evaluation.target.metric", metric.substr(0, metric.find('.')), "another group"); !scored)
+      return scored;
+  return settings.keep_best ? check("evaluation.select", "validation", "\"last\"") : result<void>();
+}
+
+void note_unscored(scenario& of, const dataset& data) {
+  if (!data.whole) return;
+  const auto before = of.notes.size();
+  note_groups(of, *data.clients);
+  if (of.notes.size() > before || !find_dataset(of.data_source)->has_own_parts) return;
+  for (const std::string group : {"validation", "seen", "unseen"})
+    if (can_score(of, *data.clients, group)) return;
+  of.notes.push_back(
+      "nothing is scored: nobody has examples for it; set data.split = [0.8, 0.1, 0.1] or data.unseen_users, or lower "
+      "evaluation.batch_size");
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,218 @@
+#include "scenarios/traces/trace_file.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <utility>
+
+#include "base/utf8.hpp"
+#include "scenarios/data/mapped_file.hpp"
+#include "scenarios/traces/trace_builder.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using federated::availability_trace;
+using federated::virtual_time;
+
+constexpr std::string_view header = "client,start,end";
+constexpr const char* expected =
+    "expected client,start,end: a whole number, and seconds from 0 to a century with the start before the end, such as "
+    "0,3600,7200.5";
+
+void skip_blanks(std::string_view& text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+}
+
+bool take(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+bool take_whole(std::string_view& text, std::uint32_t& value) {
+  skip_blanks(text);
+  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (why != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  skip_blanks(text);
+  return true;
+}
+
+/// One line of an interval; says what is wrong with it, or nothing.
+const char* take_interval(std::string_view line, trace_builder& into) {
+  std::uint32_t client = 0;
+  virtual_time start = 0;
+  virtual_time end = 0;
+  if (!take_whole(line, client)) return "the client is not a whole number below 2^32";
+  if (!take(line, ',')) return "there is no comma after the client";
+  skip_blanks(line);
+  if (line.starts_with('-')) return "the start is negative";
+  if (!take_seconds(line, start)) return "the start is not a number of seconds up to a century";
+  if (!take(line, ',')) return "there is no comma after the start";
+  skip_blanks(line);
+  if (line.starts_with('-')) return "the end is negative";
+  if (!take_seconds(line, end)) return "the end is not a number of seconds up to a century";
+  if (!line.empty()) return "something follows the end";
+  if (end <= start) return "the end does not lie after the start";
+  into.add(client, start, end);
+  return nullptr;
+}
+
+/// The lines of a trace, read one after the other.
+class trace_reader {
+ public:
+  trace_reader(std::string_view text, const std::string& name) : rest_(without_byte_order_mark(text)), name_(name) {}
+
+  result<availability_trace> read() {
+    intervals_.reserve(std::min(rest_.size() / 16, most_intervals));
+    while (!rest_.empty()) {
+      const auto line = next_line(rest_);
+      ++number_;
+      const auto why = take_line(line);
+      if (why != nullptr) return refuse(std::string("found ") + shown(line) + ": " + why);
+      if (intervals_.size() > most_intervals)
+        return refuse("the file has more than 100 million intervals", "split it, or record longer ones");
+    }
+    return finish();
+  }
+
+ private:
+  tl::unexpected<error> refuse(std::string reason, std::string mend = expected) const {
+    return fail(error::kind::data, name_ + ":" + std::to_string(number_), std::move(reason), std::move(mend));
+  }
+
+  const char* take_line(std::string_view line) {
+    skip_blanks(line);
+    if (line.empty()) return nullptr;
+    if (line.front() == '#') return take_comment(line.substr(1));
+    const bool first = !std::exchange(begun_, true);
+    if (first && line == header) return nullptr;
+    return take_interval(line, intervals_);
+  }
+
+  /// "length = SECONDS" or "clients = N"; any other comment says nothing.
+  const char* take_comment(std::string_view text) {
+    skip_blanks(text);
+    const auto is = text.find('=');
+    if (is == std::string_view::npos) return nullptr;
+    auto key = text.substr(0, is);
+    while (key.ends_with(' ')) key.remove_suffix(1);
+    auto value = text.substr(is + 1);
+    if (key == "length") {
+      virtual_time length = 0;
+      if (!take_seconds(value, length) || !value.empty() || length == 0)
+        return "the length is no number of seconds above 0";
+      length_ = length;
+      length_line_ = number_;
+    } else if (key == "clients") {
+      std::uint32_t clients = 0;
+      if (!take_whole(value, clients) || !value.empty() || clients == 0) return "this is no number of clients";
+      if (clients > most_intervals) return "there are at most 100 million clients";
+      clients_ = clients;
+      clients_line_ = number_;
+    }
+    return nullptr;
+  }
+
+  result<availability_trace> finish() {
+    if (intervals_.size() == 0 && clients_ == 0)
+      return fail(error::kind::data, name_, "the file has no interval", expected);
+    if (length_ != 0 && intervals_.last_end() > length_) {
+      number_ = length_line_;
+      return refuse("the length is " + seconds_text(length_) + " s, and an interval ends at " +
+                        seconds_text(intervals_.last_end()) + " s",
+                    "make it at least the last end");
+    }
+    if (clients_ != 0 && intervals_.clients() > clients_) {
+      number_ = clients_line_;
+      return refuse("there are said to be " + std::to_string(clients_) + " clients, and one is number " +
+                        std::to_string(intervals_.clients() - 1),
+                    "clients are numbered from 0; leave the line out when they are not");
+    }
+    return intervals_.build(clients_, length_);
+  }
+
+  std::string_view rest_;
+  const std::string& name_;
+  std::uint64_t number_ = 0;
+  bool begun_ = false;
+  trace_builder intervals_;
+  virtual_time length_ = 0;
+  std::uint64_t length_line_ = 0;
+  std::uint32_t clients_ = 0;
+  std::uint64_t clients_line_ = 0;
+};
+
+}  // namespace
+
+bool take_seconds(std::string_view& text, virtual_time& time) {
+  skip_blanks(text);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  std::int64_t whole = 0;
+  int digits = 0;
+  for (; at != end && *at >= '0' && *at <= '9'; ++at, ++digits)
+    if (whole <= latest_in_trace / federated::microseconds_per_second) whole = whole * 10 + (*at - '0');
+  std::int64_t micros = 0;
+  if (at != end && *at == '.') {
+    std::int64_t unit = federated::microseconds_per_second;
+    for (++at; at != end && *at >= '0' && *at <= '9'; ++at, ++digits) {
+      if (unit == 1 && *at >= '5') ++micros;  // the seventh decimal rounds
+      unit /= 10;
+      micros += unit * (*at - '0');
+    }
+  }
+  if (digits == 0 || whole > latest_in_trace / federated::microseconds_per_second) return false;
+  time = whole * federated::microseconds_per_second + micros;
+  text.remove_prefix(static_cast<std::size_t>(at - text.data()));
+  skip_blanks(text);
+  return time <= latest_in_trace;
+}
+
+std::string seconds_text(virtual_time time) {
+  auto text = std::to_string(time / federated::microseconds_per_second);
+  auto micros = std::to_string(time % federated::microseconds_per_second);
+  if (micros == "0") return text;
+  micros.insert(0, 6 - micros.size(), '0');
+  while (micros.back() == '0') micros.pop_back();
+  return text + "." + micros;
+}
+
+result<availability_trace> read_trace(std::string_view text, const std::string& name) {
+  return trace_reader(text, name).read();
+}
+
+result<availability_trace> read_trace(const std::filesystem::path& path) {
+  const auto file = mapped_file::open(path);
+  if (!file) return tl::unexpected(file.error());
+  return read_trace(file->bytes(), path.string());
+}
+
+result<void> write_trace(const availability_trace& trace, const std::filesystem::path& path) {
+  // A file that is there stays until the new one is whole, and is replaced by one that as many may read; what is no
+  // file, such as a pipe or a link, is written to.
+  std::error_code ignored;
+  const auto there = std::filesystem::symlink_status(path, ignored);
+  const bool in_place = std::filesystem::exists(there) && !std::filesystem::is_regular_file(there);
+  auto part = path;
+  if (!in_place) part += ".part";
+  std::ofstream out(part, std::ios::binary | std::ios::trunc);
+  out << "# length = " << seconds_text(trace.length) << "\n# clients = " << trace.devices() << '\n' << header << '\n';
+  for (std::size_t device = 0; device < trace.devices(); ++device)
+    for (auto at = trace.offsets[device]; at < trace.offsets[device + 1]; ++at)
+      out << device << ',' << seconds_text(trace.starts[at]) << ',' << seconds_text(trace.ends[at]) << '\n';
+  out.close();
+  std::error_code failed;
+  if (out && std::filesystem::is_regular_file(there)) std::filesystem::permissions(part, there.permissions(), failed);
+  if (out && !failed && !in_place) std::filesystem::rename(part, path, failed);
+  if (!out || failed) {
+    if (!in_place) std::filesystem::remove(part, ignored);
+    return fail(error::kind::data, path.string(), "cannot be written",
+                "name a file in a folder that exists and has room");
+  }
+  return {};
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,48 @@
+#include "scenarios/traces/trace_sample.hpp"
+
+#include <algorithm>
+
+#include "federated/simulation/availability.hpp"
+#include "scenarios/traces/trace_builder.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using federated::availability_kind;
+using federated::virtual_time;
+
+std::unique_ptr<federated::availability> make(const federated::availability_settings& settings, std::uint64_t seed) {
+  switch (settings.kind) {
+    case availability_kind::bernoulli: return federated::make_bernoulli(settings, seed, nullptr);
+    case availability_kind::markov: return federated::make_markov(settings, seed, nullptr);
+    case availability_kind::diurnal: return federated::make_diurnal(settings, seed, nullptr);
+    case availability_kind::always:
+    case availability_kind::trace: break;
+  }
+  return federated::make_always();
+}
+
+}  // namespace
+
+result<federated::availability_trace> sample_trace(const federated::availability_settings& settings, std::uint64_t seed,
+                                                   std::uint32_t clients, virtual_time length) {
+  const auto presence = make(settings, seed);
+  const bool by_round = settings.kind == availability_kind::bernoulli;
+  const auto step = std::max<virtual_time>(federated::from_seconds(settings.step), 1);
+  trace_builder seen;
+  for (std::uint32_t client = 0; client < clients; ++client) {
+    for (virtual_time now = 0; now < length;) {
+      const auto round = by_round ? static_cast<std::uint64_t>(now / step) : 0;
+      const auto next = std::min(by_round ? now + step : presence->changes(client, now, round), length);
+      if (presence->available(client, now, round)) seen.add(client, now, next);
+      now = next;
+    }
+    if (seen.size() > most_intervals)
+      return fail(error::kind::usage, "", "the trace would have more than 100 million intervals",
+                  "ask for fewer clients, fewer days or longer spells");
+  }
+  return seen.build(clients, length);
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,70 @@
+// furlong aggregate
+#include <fmt/format.h>
+
+#include "actors/federation/processes.hpp"
+#include "scenarios/schema/node_scenario.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/expiry_watch.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/federation.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/run_end.hpp"
+#include "tools/cli/session.hpp"
+#include "tools/cli/stop_signal.hpp"
+
+namespace furlong::tools {
+
+int aggregate_command(const aggregate_options& options) {
+  if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
+  log_to_stderr(options.log_level);
+  actors::federation::aggregator_setup setup;
+  const auto parent = read_address("--server", options.server);
+  if (!parent) return report_failure(parent.error());
+  const auto listen = read_address("--listen", options.listen);
+  if (!listen) return report_failure(listen.error());
+  std::vector used{*parent, *listen};
+  if (!options.operators.empty()) {
+    const auto operators = read_address("--operator", options.operators);
+    if (!operators) return report_failure(operators.error());
+    if (auto known = check_advertised("--advertise-operator", options.advertise_operator, *operators); !known)
+      return report_failure(known.error());
+    setup.operators = *operators;
+    used.push_back(*operators);
+  }
+  if (auto known = check_advertised("--advertise", options.advertise, *listen); !known)
+    return report_failure(known.error());
+  if (auto safe = check_trust(options.trust, used); !safe) return report_failure(safe.error());
+  auto credentials = load_operator(options.trust);
+  if (!credentials) return report_failure(credentials.error());
+  setup.parent = *parent;
+  setup.listen = *listen;
+  setup.advertise = options.advertise;
+  setup.advertise_operators = options.advertise_operator;
+  setup.tls = std::move(*credentials);
+  setup.name = !options.name.empty() ? options.name
+               : setup.tls           ? setup.tls->operator_tier.facts.common_name
+                                     : options.listen;
+  if (auto fit = check_name(setup.name); !fit) return report_failure(fit.error());
+  setup.threads = options.threads;
+  setup.give_up = options.give_up;
+  setup.prepare = [](const federated::protocol::welcome& got) -> result<federated::experiment> {
+    auto scenario = scenarios::parse_node_scenario(got.scenario);
+    if (!scenario) return tl::unexpected(scenario.error());
+    auto e = open_without_data(*scenario, got.facts);
+    if (e) e->run = got.run;
+    return e;
+  };
+  setup.on_listening = [](std::uint16_t port, std::uint16_t operators) {
+    fmt::print(stderr, "furlong: nodes join at port {}\n", port);
+    if (operators != 0) fmt::print(stderr, "furlong: aggregators join at port {}\n", operators);
+    std::fflush(stderr);
+  };
+  const expiry_watch watch(tiers_of(setup.tls));
+  watch_for_stop(stops_after_work);
+  const auto ended = actors::federation::run_aggregator(stop_requested(), setup);
+  if (!ended) return report_failure(ended.error());
+  fmt::print(stderr, "furlong: {}\n", for_people(*ended));
+  return stop_requested() ? interrupted : done;
+}
+
+}  // namespace furlong::tools

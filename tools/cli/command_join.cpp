@@ -1,0 +1,120 @@
+// furlong join
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "actors/federation/processes.hpp"
+#include "actors/tls/identity.hpp"
+#include "scenarios/schema/node_scenario.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/expiry_watch.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/federation.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/node_store.hpp"
+#include "tools/cli/run_end.hpp"
+#include "tools/cli/session.hpp"
+#include "tools/cli/stop_signal.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using actors::federation::prepared_run;
+using federated::protocol::client_range;
+using federated::protocol::welcome;
+
+bool same(const models::data_facts& a, const models::data_facts& b) {
+  return a.features == b.features && a.clients == b.clients && a.labels == b.labels && a.classes == b.classes &&
+         a.words == b.words;
+}
+
+result<prepared_run> prepare(const join_options& options, const client_range& clients, const welcome& got) {
+  auto scenario = scenarios::parse_node_scenario(got.scenario);
+  if (!scenario) return tl::unexpected(scenario.error());
+  if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
+  auto own = scenarios::own_settings(*scenario, options.data, options.key_file);
+  if (!own) return tl::unexpected(own.error());
+  scenario = scenarios::parse_node_scenario(got.scenario, *own);
+  if (!scenario) return tl::unexpected(scenario.error());
+  auto opened = open_session(std::move(*scenario), clients_are::on_nodes, clients);
+  if (!opened) return tl::unexpected(opened.error());
+  for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
+  auto& e = opened->experiment;
+  const auto here = e.clients->facts();
+  if (!same(here, got.facts))
+    return fail(error::kind::data, options.data.string(),
+                fmt::format("has {} clients and {} features, and the server's data {} and {}", here.clients,
+                            here.features, got.facts.clients, got.facts.features),
+                "give this node the data that the scenario is about");
+  e.run = got.run;
+  auto data = digest_of(opened->data, e.settings);
+  if (!data) return tl::unexpected(data.error());
+  auto store = open_node_store(
+      e, got, {options.store, clients, std::move(*data), options.accept_changed_data, options.accept_state_loss});
+  if (!store) return tl::unexpected(store.error());
+  return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served)};
+}
+
+/// What is wrong with the node's own things, before anybody is told of it; and what is to be told of its store.
+result<void> check_own(const join_options& options, const client_range& clients,
+                       actors::federation::node_setup& setup) {
+  if (setup.tls) {
+    const auto& allowed = setup.tls->identity.clients;
+    if (!allowed.contains(clients.first) || !allowed.contains(clients.last))
+      return fail(error::kind::usage, "--clients",
+                  fmt::format("{} are not all of the certificate in {}, which is for {}", options.clients,
+                              options.trust.tls.string(), actors::tls::to_string(allowed)),
+                  "name clients of these, or issue a certificate for more");
+  }
+  if (!options.data.empty() && !std::filesystem::exists(options.data))
+    return fail(error::kind::data, options.data.string(), "there is no such folder",
+                "name the folder with the data of this node's clients");
+  auto claim = check_node_store(options.store, options.key_file, clients);
+  if (!claim) return tl::unexpected(claim.error());
+  setup.claim = *claim;
+  setup.claim.accepts_loss = options.accept_state_loss;
+  return {};
+}
+
+/// A node's own certificate, or one of the operator's tier.
+result<void> load_credentials(const join_options& options, actors::federation::node_setup& setup) {
+  setup.at_operator_port = options.operator_trust;
+  if (options.operator_trust) {
+    auto loaded = load_operator(options.trust);
+    if (!loaded) return tl::unexpected(loaded.error());
+    setup.operator_tls = std::move(*loaded);
+    return {};
+  }
+  auto loaded = load_node(options.trust);
+  if (!loaded) return tl::unexpected(loaded.error());
+  setup.tls = std::move(*loaded);
+  return {};
+}
+
+}  // namespace
+
+int join_command(const join_options& options) {
+  if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
+  log_to_stderr(options.log_level);
+  actors::federation::node_setup setup;
+  const auto server = read_address("--server", options.server);
+  if (!server) return report_failure(server.error());
+  if (auto safe = check_trust(options.trust, {*server}); !safe) return report_failure(safe.error());
+  if (auto loaded = load_credentials(options, setup); !loaded) return report_failure(loaded.error());
+  const auto clients = read_clients(options.clients);
+  if (!clients) return report_failure(clients.error());
+  if (auto sound = check_own(options, *clients, setup); !sound) return report_failure(sound.error());
+  setup.server = *server;
+  setup.clients = *clients;
+  setup.threads = options.threads;
+  setup.give_up = options.give_up;
+  setup.prepare = [&](const welcome& got) { return prepare(options, *clients, got); };
+  const expiry_watch watch(setup.at_operator_port ? tiers_of(setup.operator_tls) : tiers_of(setup.tls));
+  watch_for_stop(stops_after_work);
+  const auto ended = actors::federation::run_node(stop_requested(), setup);
+  if (!ended) return report_failure(ended.error());
+  fmt::print(stderr, "furlong: {}\n", for_people(*ended));
+  return stop_requested() ? interrupted : done;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,48 @@
+// Parts of the command line that several commands have.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/cli/commands.hpp"
+
+namespace furlong::tools {
+
+/// What the command line asked for; run once it was parsed without fault.
+using command = std::function<int()>;
+
+/// The value of a word; other words are refused with a list of these.
+template <class Enum>
+CLI::Validator one_of(const std::map<std::string, Enum>& words) {
+  return {[words](std::string& text) -> std::string {
+            const auto at = words.find(text);
+            if (at == words.end()) {
+              std::string all;
+              for (const auto& [word, value] : words) all += (all.empty() ? "" : ", ") + word;
+              return "\"" + text + "\" is none of these: " + all;
+            }
+            text = std::to_string(static_cast<int>(at->second));
+            return {};
+          },
+          ""};
+}
+
+/// A whole number of digits alone, from `low` to `high`. Others are refused with `wanted`, which says what is.
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::string& wanted);
+/// The same; what is wanted is the range.
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
+/// A seed of a run.
+CLI::Validator seed_number();
+
+void add_format(CLI::App* to, output_format& format);
+void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides);
+void add_log_level(CLI::App* to, std::string& level, const std::string& doc);
+
+/// serve, aggregate and join.
+void add_federation(CLI::App& app, command& chosen);
+
+}  // namespace furlong::tools

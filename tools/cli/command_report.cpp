@@ -1,0 +1,55 @@
+// furlong report
+#include <fmt/format.h>
+#include <iostream>
+
+#include "tools/cli/commands.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/run_embeddings.hpp"
+#include "tools/report/report.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+/// A page of private values has a name of its own: it must not take the place of one that can be shown around.
+std::filesystem::path default_page(const report_options& options) {
+  const std::string ending = options.embeddings ? "-private.html" : ".html";
+  const auto first = std::filesystem::absolute(options.runs.front()).lexically_normal();
+  const auto folder = first.has_filename() ? first : first.parent_path();
+  return options.runs.size() == 1 ? folder / ("report" + ending) : folder.parent_path() / ("comparison" + ending);
+}
+
+}  // namespace
+
+int report_command(const report_options& options) {
+  std::vector<run_record> runs;
+  for (const auto& folder : options.runs) {
+    auto record = read_run(folder);
+    if (!record) {
+      std::cerr << "furlong: " << for_people(record.error().text()) << '\n';
+      return exit_code_of(record.error());
+    }
+    runs.push_back(std::move(*record));
+  }
+  if (options.embeddings)
+    if (auto added = add_embeddings(options.runs, runs); !added) {
+      std::cerr << "furlong: " << for_people(added.error().text()) << '\n';
+      return exit_code_of(added.error());
+    }
+  const auto out = options.out.empty() ? default_page(options) : options.out;
+  if (std::filesystem::exists(out) && !std::filesystem::is_regular_file(out)) {
+    std::cerr << "furlong: " << for_people(out.string()) << ": is no file; name another with --out\n";
+    return usage;
+  }
+  if (auto written = write_report(runs, out); !written) {
+    std::cerr << "furlong: " << for_people(written.error().text()) << '\n';
+    return exit_code_of(written.error());
+  }
+  std::cout << comparison_table(runs);
+  fmt::print("report: {}\n", out.string());
+  if (options.embeddings) fmt::print("note: this file shows private values; whoever has it learns who is like whom\n");
+  return done;
+}
+
+}  // namespace furlong::tools

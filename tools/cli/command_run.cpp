@@ -1,0 +1,77 @@
+// furlong run
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <thread>
+
+#include "actors/actor_engine.hpp"
+#include "federated/reference_loop.hpp"
+#include "federated/simulation/simulate.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/run_end.hpp"
+#include "tools/cli/run_outputs.hpp"
+#include "tools/cli/run_start.hpp"
+#include "tools/cli/stop_signal.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+result<federated::run_outcome> run_engine(const session& of, start_point& from, run_outputs& outputs,
+                                          const run_options& options) {
+  const auto observer = outputs.observer();
+  watch_for_stop(stops_after_round);
+  if (options.engine == engine_kind::reference && of.experiment.around != nullptr)
+    return federated::simulate(of.experiment, std::move(from.state), *from.store, observer, stop_requested());
+  if (options.engine == engine_kind::reference) {
+    auto outcome = federated::run_reference(of.experiment, *from.store, observer, &stop_requested());
+    if (!outcome) return outcome;
+    outcome->state.data_sha256 = std::move(from.state.data_sha256);
+    if (auto synced = from.store->sync(); !synced) return tl::unexpected(synced.error());
+    if (auto written = observer.on_checkpoint(outcome->state); !written) return tl::unexpected(written.error());
+    return outcome;
+  }
+  const std::size_t threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  return actors::run_actors(of.experiment, std::move(from.state), *from.store, observer, stop_requested(), {threads});
+}
+
+scenarios::setting_override seed_override(std::uint64_t seed) { return {"scenario.seed", std::to_string(seed)}; }
+
+std::filesystem::path default_folder(const scenarios::scenario& of) {
+  return std::filesystem::path("runs") / (of.name + "-" + std::to_string(of.settings.seed));
+}
+
+int run_session(const session& of, run_directory& folder, const run_options& options) {
+  auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
+  if (!from) return report_failure(from.error());
+  spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
+               from->state.version);
+  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds);
+  if (!outputs) return report_failure(outputs.error());
+  auto outcome = run_engine(of, *from, **outputs, options);
+  if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
+  return end_run(of, folder, outcome, *from->store, options.format);
+}
+
+}  // namespace
+
+int run_command(const run_options& options) {
+  auto overrides = options.overrides;
+  if (options.seed) overrides.push_back(seed_override(*options.seed));
+  if (options.resume && options.engine == engine_kind::reference)
+    return report_failure({error::kind::usage, "--resume", "the reference engine always runs from the start",
+                           "leave out --engine reference"});
+  auto scenario = scenarios::parse_scenario(options.scenario, overrides);
+  if (!scenario) return report_problems(scenario.error());
+  run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
+  if (!options.resume && !folder.vacant()) return report_failure(folder.create().error());
+  const auto notes = scenario->notes;
+  auto ready = open_session(std::move(*scenario));
+  for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
+  if (!ready) return report_failure(ready.error());
+  return run_session(*ready, folder, options);
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,167 @@
+// furlong serve
+#include <fmt/format.h>
+#include <iostream>
+#include <spdlog/spdlog.h>
+#include <thread>
+
+#include "actors/federation/processes.hpp"
+#include "actors/federation/run_log.hpp"
+#include "scenarios/schema/node_scenario.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/expiry_watch.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/federation.hpp"
+#include "tools/cli/fold_ledger.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/run_end.hpp"
+#include "tools/cli/run_outputs.hpp"
+#include "tools/cli/run_start.hpp"
+#include "tools/cli/serve_board.hpp"
+#include "tools/cli/stop_signal.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using actors::federation::server_setup;
+
+result<server_setup> make_setup(const serve_options& options) {
+  server_setup setup;
+  auto listen = read_address("--listen", options.listen);
+  if (!listen) return tl::unexpected(listen.error());
+  setup.listen = *listen;
+  std::vector<actors::net::host_port> at{*listen};
+  if (!options.operators.empty()) {
+    auto port = read_address("--operator", options.operators);
+    if (!port) return tl::unexpected(port.error());
+    setup.operators = *port;
+    at.push_back(*port);
+  }
+  if (auto safe = check_trust(options.trust, at); !safe) return tl::unexpected(safe.error());
+  auto credentials = load_operator(options.trust);
+  if (!credentials) return tl::unexpected(credentials.error());
+  setup.tls = std::move(*credentials);
+  setup.threads = options.run.threads > 0 ? options.run.threads : std::max(2U, std::thread::hardware_concurrency());
+  return setup;
+}
+
+/// What a scenario says that nodes decide for themselves.
+void print_what_is_simulated(const scenarios::scenario& of) {
+  for (const auto& [key, place] : of.places)
+    if (key.starts_with("devices.") || key.starts_with("dropout."))
+      fmt::print(stderr, "note: {} has no effect: clients are on nodes, and nothing of them is simulated\n", key);
+  if (of.records.contains("event"))
+    fmt::print(stderr, "note: [[event]] has no effect: what befalls real nodes is not the server's to do\n");
+}
+
+/// The observer with a ledger of what each version takes in, which must outlive it.
+federated::run_observer keeping(fold_ledger& ledger, federated::run_observer observer) {
+  observer.on_round = [&ledger, next = std::move(observer.on_round)](const federated::round_report& report) {
+    if (auto added = ledger.add(report); !added) return added;
+    return next(report);
+  };
+  return observer;
+}
+
+/// What listens: whether it can is known before the run has a folder.
+struct open_ports {
+  std::unique_ptr<actors::federation::server> server;
+  std::unique_ptr<serve_board> board;  ///< null: there is no dashboard
+};
+
+result<open_ports> listen(const session& of, const serve_options& options, server_setup setup) {
+  open_ports opened;
+  if (!options.dashboard.empty()) {
+    auto board = serve_board::open(options.dashboard, of);
+    if (!board) return tl::unexpected(board.error());
+    opened.board = std::move(*board);
+  }
+  setup.scenario = scenarios::node_toml(of.scenario);
+  auto server = actors::federation::server::open(of.experiment, std::move(setup));
+  if (!server) return tl::unexpected(server.error());
+  opened.server = std::move(*server);
+  return opened;
+}
+
+/// A run that was over before has nothing to wait for clients for. Says how it ended.
+int tell_end(const run_directory& folder, const json& summary, output_format format) {
+  const auto place = folder.root().string();
+  // Not the exit code of a run that fails, after which a supervisor may try again: this will not change by itself.
+  if (const auto failed = summary.value("failed", ""); !failed.empty())
+    return report_failure(
+        {error::kind::usage, place, "the run is over, and failed: " + failed, "begin another in another --out"});
+  if (format == output_format::json) std::cout << json_text(summary) << '\n';
+  fmt::print(stderr, "furlong: {}: the run is over, after {} rounds; ask for more to go on\n", place,
+             summary.value("rounds", std::uint64_t{0}));
+  return done;
+}
+
+int serve(const session& of, run_directory& folder, const serve_options& options, const open_ports& at,
+          const std::vector<actors::tls::tier_credentials>& tiers) {
+  auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
+  if (!from) return report_failure(from.error());
+  actors::federation::log_run(of.experiment.run);
+  spdlog::default_logger()->flush_on(spdlog::level::info);  // who comes and goes is looked at while the server runs
+  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds);
+  if (!outputs) return report_failure(outputs.error());
+  auto observer = (*outputs)->observer();
+  std::optional<fold_ledger> ledger;
+  if (!options.ledger.empty()) {
+    auto opened = fold_ledger::open(options.ledger, from->state);
+    if (!opened) return report_failure(opened.error());
+    ledger.emplace(std::move(*opened));
+    observer = keeping(*ledger, std::move(observer));
+  }
+  actors::federation::server_watcher watcher;
+  if (at.board) {
+    observer = at.board->watching(std::move(observer));
+    watcher.on_tick = [&at](const actors::federation::federation_view& view) { at.board->show(view); };
+    fmt::print(stderr, "furlong: dashboard at {}\n", at.board->server().url());
+    if (const auto caution = at.board->server().caution(); !caution.empty()) spdlog::warn("{}", caution);
+  }
+  watcher.on_listening = [](std::uint16_t gateway, std::uint16_t operators) {
+    spdlog::info("nodes: port {}; aggregators: {}", gateway, operators == 0 ? "none" : std::to_string(operators));
+    fmt::print(stderr, "furlong: nodes join at port {}{}\n", gateway,
+               operators == 0 ? "" : fmt::format(", aggregators at port {}", operators));
+    std::fflush(stderr);
+  };
+  const expiry_watch watch(tiers);
+  watch_for_stop(stops_after_round);
+  auto outcome = at.server->run(std::move(from->state), observer, watcher, stop_requested());
+  if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
+  return end_run(of, folder, outcome, *from->store, options.run.format);
+}
+
+}  // namespace
+
+int serve_command(const serve_options& options) {
+  if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
+  auto setup = make_setup(options);
+  if (!setup) return report_failure(setup.error());
+  auto overrides = options.run.overrides;
+  if (options.run.seed) overrides.push_back({"scenario.seed", std::to_string(*options.run.seed)});
+  auto scenario = scenarios::parse_scenario(options.run.scenario, overrides);
+  if (!scenario) return report_problems(scenario.error());
+  if (const auto& algorithm = scenario->settings.algorithm; !algorithm.traits.sends)
+    return report_failure({error::kind::usage, "algorithm.kind",
+                           "is " + algorithm.kind + ", which sends nothing to clients", "use furlong run"});
+  run_directory folder(options.run.out.empty() ? std::filesystem::path("runs") /
+                                                     (scenario->name + "-" + std::to_string(scenario->settings.seed))
+                                               : options.run.out);
+  if (!options.run.resume && !folder.vacant()) return report_failure(folder.create().error());
+  print_what_is_simulated(*scenario);
+  auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
+  if (!ready) return report_failure(ready.error());
+  for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
+  if (options.run.resume) {
+    const auto end = find_end(*ready, folder, store_holder::nodes);
+    if (!end) return report_failure(end.error());
+    if (!end->is_null()) return tell_end(folder, *end, options.run.format);
+  }
+  const auto tiers = tiers_of(setup->tls);
+  const auto at = listen(*ready, options, std::move(*setup));
+  if (!at) return report_failure(at.error());
+  return serve(*ready, folder, options, *at, tiers);
+}
+
+}  // namespace furlong::tools

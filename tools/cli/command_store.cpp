@@ -1,0 +1,114 @@
+// furlong store
+#include <algorithm>
+#include <fmt/format.h>
+#include <iostream>
+
+#include "storage/rocks_store.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/run_directory.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+/// A run directory's store, or the place itself.
+std::filesystem::path store_in(const std::filesystem::path& place) {
+  return std::filesystem::exists(place / "private") ? place / "private" : place;
+}
+
+int list(storage::rocks_store& store, output_format format) {
+  auto clients = store.list();
+  if (!clients) return report_failure(clients.error());
+  if (format == output_format::json) {
+    json out = {{"shards", store.shards()}, {"clients", json::array()}};
+    for (const auto& one : *clients)
+      out["clients"].push_back(
+          {{"client", one.client}, {"version", one.version}, {"life", one.life}, {"bytes", one.bytes}});
+    std::cout << json_text(out) << '\n';
+    return done;
+  }
+  fmt::print("{:>10} {:>10} {:>6} {:>8}\n", "client", "version", "life", "bytes");
+  for (const auto& one : *clients)
+    fmt::print("{:>10} {:>10} {:>6} {:>8}\n", one.client, one.version, one.life, one.bytes);
+  fmt::print("{} clients in {} shards\n", clients->size(), store.shards());
+  return done;
+}
+
+int show(storage::rocks_store& store, std::uint32_t client, output_format format) {
+  models::private_parameters own(store.layout());
+  auto found = store.load(client, own);
+  if (!found) return report_failure(found.error());
+  if (!*found)
+    return report_failure({error::kind::data, "client " + std::to_string(client), "has no private values here",
+                           "furlong store ls shows the clients that have"});
+  json out = {{"client", client}, {"tensors", json::object()}};
+  for (std::size_t t = 0; t < store.layout()->count(); ++t) {
+    const auto values = own.tensor(t);
+    out["tensors"][(*store.layout())[t].name] = std::vector<float>(values.begin(), values.end());
+  }
+  if (format == output_format::json) {
+    std::cout << json_text(out) << '\n';
+    return done;
+  }
+  for (std::size_t t = 0; t < store.layout()->count(); ++t) {
+    const auto& spec = (*store.layout())[t];
+    fmt::print("{} ({} x {}):\n", spec.name, spec.rows, spec.cols);
+    for (const float value : own.tensor(t)) fmt::print("  {:g}", value);
+    fmt::print("\n");
+  }
+  return done;
+}
+
+int erase(storage::rocks_store& store, std::uint32_t client, output_format format) {
+  auto erased = store.erase(client);
+  if (!erased) return report_failure(erased.error());
+  if (format == output_format::json)
+    std::cout << json_text({{"client", client}, {"erased", *erased}}) << '\n';
+  else
+    fmt::print("client {}: {}\n", client, *erased ? "erased, no byte of its values remains" : "had no private values");
+  return done;
+}
+
+int verify(storage::rocks_store& store, output_format format) {
+  const auto problems = store.verify();
+  if (format == output_format::json) {
+    json out = {{"sound", problems.empty()}, {"problems", json::array()}};
+    for (const auto& one : problems) out["problems"].push_back(one.text());
+    std::cout << json_text(out) << '\n';
+  } else {
+    for (const auto& one : problems) fmt::print("{}\n", one.text());
+    fmt::print("{}\n", problems.empty() ? "sound" : fmt::format("{} problems", problems.size()));
+  }
+  if (problems.empty()) return done;
+  const auto damaged = [](const auto& one) { return one.what == error::kind::data; };
+  return std::ranges::any_of(problems, damaged) ? data : failure;
+}
+
+/// The key of an encrypted store: as told, or as the scenario beside the store says.
+std::filesystem::path key_of(const store_options& options, const std::filesystem::path& store) {
+  if (!options.key_file.empty()) return options.key_file;
+  const auto scenario = scenarios::parse_scenario(run_directory(store.parent_path()).scenario());
+  return scenario ? std::filesystem::path(scenario->settings.own.key_file) : std::filesystem::path();
+}
+
+}  // namespace
+
+int store_command(const store_options& options) {
+  const auto folder = store_in(options.place);
+  const auto access =
+      options.action == store_action::erase ? storage::store_access::change : storage::store_access::read;
+  auto store = storage::rocks_store::inspect(folder, access, key_of(options, folder));
+  if (!store) return report_failure(store.error());
+  switch (options.action) {
+    case store_action::list: return list(**store, options.format);
+    case store_action::show: return show(**store, *options.client, options.format);
+    case store_action::erase: return erase(**store, *options.client, options.format);
+    case store_action::verify: return verify(**store, options.format);
+  }
+  return failure;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,284 @@
+// furlong test
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fmt/format.h>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <unistd.h>
+
+#include "tools/cli/child_runs.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/run_directory.hpp"
+#include "tools/cli/scenario_variant.hpp"
+#include "tools/cli/session.hpp"
+#include "tools/expectations/expectations.hpp"
+#include "tools/expectations/invariants.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// A run that is needed, by one scenario or by several.
+struct planned_run {
+  std::string name;  ///< of its folder
+  scenarios::scenario scenario;
+  std::string resolved;  ///< the scenario as a file
+  bool ended = false;
+  child_end end;
+};
+
+/// A scenario to be judged.
+struct tested {
+  scenarios::scenario scenario;
+  std::size_t run = 0;                                     ///< its own
+  std::map<std::filesystem::path, std::size_t> baselines;  ///< runs that it is compared with
+};
+
+/// Where runs are made: a folder that the caller named, or a temporary one.
+class workplace {
+ public:
+  [[nodiscard]] static result<workplace> make(const test_options& options) {
+    workplace made;
+    std::error_code why;
+    if (!options.out.empty()) {
+      made.root_ = options.out;
+      std::filesystem::create_directories(made.root_, why);
+    } else {
+      auto name = (std::filesystem::temp_directory_path(why) / "furlong-test-XXXXXX").string();
+      if (!why && ::mkdtemp(name.data()) == nullptr) why.assign(errno, std::generic_category());
+      made.root_ = name;
+      made.temporary_ = !options.keep;
+    }
+    if (why)
+      return fail(error::kind::runtime, made.root_.string(), "cannot be made: " + why.message(),
+                  "name another folder with --out");
+    made.lock_.emplace(made.root_);
+    if (auto locked = made.lock_->lock(); !locked) return tl::unexpected(locked.error());
+    return made;
+  }
+  ~workplace() {
+    std::error_code ignored;
+    if (temporary_) std::filesystem::remove_all(root_, ignored);
+  }
+  workplace(workplace&& other) noexcept
+      : root_(std::move(other.root_)),
+        temporary_(std::exchange(other.temporary_, false)),
+        lock_(std::move(other.lock_)) {}
+  workplace& operator=(workplace&&) = delete;
+  workplace(const workplace&) = delete;
+  workplace& operator=(const workplace&) = delete;
+
+  [[nodiscard]] std::filesystem::path of(const planned_run& run, const char* extension = "") const {
+    return root_ / (run.name + extension);
+  }
+  [[nodiscard]] const std::filesystem::path& root() const { return root_; }
+
+ private:
+  workplace() = default;
+  std::filesystem::path root_;
+  bool temporary_ = false;
+  std::optional<run_directory> lock_;  ///< against a second `furlong test` here, which would remove these runs
+};
+
+/// All runs of an invocation, each once however many scenarios need it.
+class plan {
+ public:
+  explicit plan(const test_options& options) : options_(options) {}
+
+  /// Adds a scenario and its baselines. What is wrong with them is added to `problems`.
+  void add(const std::filesystem::path& file, std::vector<scenarios::problem>& problems) {
+    auto parsed = parse_variant(file, {}, options_.smoke);
+    if (!parsed) {
+      problems.insert(problems.end(), parsed.error().begin(), parsed.error().end());
+      return;
+    }
+    tested one{std::move(*parsed), 0, {}};
+    one.run = run_of(one.scenario);
+    for (const auto& expected : one.scenario.expectations) {
+      if (expected.kind != scenarios::expectation_kind::within || one.baselines.contains(expected.baseline)) continue;
+      const auto baseline = parse_variant(expected.baseline, {}, options_.smoke);
+      if (baseline)
+        one.baselines.emplace(expected.baseline, run_of(*baseline));
+      else
+        problems.insert(problems.end(), baseline.error().begin(), baseline.error().end());
+    }
+    tests_.push_back(std::move(one));
+  }
+
+  [[nodiscard]] const std::vector<tested>& tests() const { return tests_; }
+  [[nodiscard]] planned_run& run(std::size_t index) { return runs_[index]; }
+
+ private:
+  std::size_t run_of(scenarios::scenario of) {
+    of.expectations.clear();  // they are judged here, and make no other run
+    auto resolved = scenarios::resolved_toml(of);
+    const auto same = std::ranges::find(runs_, resolved, &planned_run::resolved);
+    if (same != runs_.end()) return static_cast<std::size_t>(same - runs_.begin());
+    auto name = of.name + (options_.smoke ? "-smoke" : "");
+    for (int number = 2; !names_.insert(name).second; ++number)
+      name = fmt::format("{}{}-{}", of.name, options_.smoke ? "-smoke" : "", number);
+    runs_.push_back({std::move(name), std::move(of), std::move(resolved), false, {}});
+    return runs_.size() - 1;
+  }
+
+  const test_options& options_;
+  std::vector<tested> tests_;
+  std::vector<planned_run> runs_;
+  std::set<std::string> names_;
+};
+
+/// Removes a run that an earlier `furlong test` made here, ended or killed: it is judged anew, by this build. Such a
+/// run has its scenario beside it; `furlong run` refuses any other folder.
+result<void> remove_earlier(const planned_run& run, const workplace& place) {
+  if (!std::filesystem::exists(place.of(run, ".toml"))) return {};
+  wait_for_earlier(place.of(run, ".stderr"), [&] {
+    fmt::print(stderr, "note: {}: waiting until the process that an earlier test left has stopped\n", run.name);
+  });
+  const run_directory folder(place.of(run));
+  if (!folder.is_of_run()) return {};
+  std::error_code why;
+  std::filesystem::remove_all(folder.root(), why);
+  if (why) return fail(error::kind::runtime, folder.root().string(), "cannot be removed: " + why.message());
+  return {};
+}
+
+/// Runs what has not run yet. False: interrupted.
+result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const workplace& place,
+                     const test_options& options) {
+  std::vector<child_run> children;
+  std::vector<std::size_t> runs;
+  for (const auto index : needed) {
+    const auto& one = of.run(index);
+    if (one.ended || std::ranges::find(runs, index) != runs.end()) continue;
+    if (auto removed = remove_earlier(one, place); !removed) return tl::unexpected(removed.error());
+    const auto scenario = place.of(one, ".toml");
+    if (auto written = write_atomically(scenario, one.resolved); !written) return tl::unexpected(written.error());
+    child_run child{{"run", scenario.string(), "--out", place.of(one).string(), "--format", "json"},
+                    place.of(one, ".stdout"),
+                    place.of(one, ".stderr")};
+    if (options.threads > 0)
+      child.arguments.insert(child.arguments.end(), {"--threads", std::to_string(options.threads)});
+    children.push_back(std::move(child));
+    runs.push_back(index);
+  }
+  return run_children(children, 1, [&](std::size_t i, const child_end& end) {
+    auto& one = of.run(runs[i]);
+    one.ended = true;
+    one.end = end;
+  });
+}
+
+result<json> summary_of(const planned_run& run, const workplace& place) {
+  const auto file = place.of(run) / "summary.json";
+  if (run.end.code != done)
+    return fail(error::kind::runtime, run.name, fmt::format("its run ended with exit code {}", run.end.code));
+  auto summary = json::parse(text_of(file), nullptr, false);
+  if (!summary.is_object()) return fail(error::kind::data, file.string(), "is missing or no JSON");
+  return summary;
+}
+
+/// What a run said before it failed, a line each, indented.
+std::string last_words(const std::filesystem::path& file) {
+  std::string text;
+  std::string line;
+  for (std::istringstream in(text_of(file)); std::getline(in, line);)
+    if (!line.empty()) text += "     " + line + "\n";
+  return text;
+}
+
+/// The exit code that a run's failure stands for. CTest skips a test whose data is missing: data that is there and is
+/// of no use must not pass for that.
+int code_of_failure(int child, const scenarios::scenario& of) {
+  if (child == data) return scenarios::data_absent(of) ? data : usage;
+  return child == usage || child == interrupted ? child : failure;
+}
+
+result<findings> judge(const tested& one, plan& of, const workplace& place) {
+  const auto& own = of.run(one.run);
+  const auto summary = summary_of(own, place);
+  if (!summary) return tl::unexpected(summary.error());
+  auto found = judge_expectations(one.scenario.expectations, *summary, [&](const std::filesystem::path& baseline) {
+    return summary_of(of.run(one.baselines.at(baseline)), place);
+  });
+  auto always = judge_invariants(place.of(own));
+  if (!always) return tl::unexpected(always.error());
+  found.insert(found.end(), always->begin(), always->end());
+  return found;
+}
+
+/// How many lines of each kind there were.
+struct tally {
+  std::size_t held = 0;
+  std::size_t failed = 0;
+  std::size_t broken = 0;  ///< runs that did not end well
+};
+
+/// Runs and judges one scenario. Returns an exit code.
+int test_one(const tested& one, plan& of, const workplace& place, const test_options& options, tally& counts) {
+  fmt::print("{} ({}{})\n", one.scenario.name, for_people(one.scenario.file), options.smoke ? ", smoke" : "");
+  std::cout.flush();
+  std::fflush(stdout);
+  std::vector<std::size_t> needed = {one.run};
+  for (const auto& [file, run] : one.baselines) needed.push_back(run);
+  const auto ran = run_all(needed, of, place, options);
+  if (!ran) return report_failure(ran.error());
+  if (!*ran) return interrupted;
+  for (const auto index : needed) {
+    const auto& run = of.run(index);
+    if (run.end.code == done) continue;
+    ++counts.broken;
+    fmt::print("FAIL {}: its run ended with exit code {}\n{}", run.name, run.end.code,
+               last_words(place.of(run, ".stderr")));
+    return code_of_failure(run.end.code, run.scenario);
+  }
+  const auto found = judge(one, of, place);
+  if (!found) return report_failure(found.error());
+  const auto failed = static_cast<std::size_t>(std::ranges::count(*found, false, &finding::held));
+  counts.failed += failed;
+  counts.held += found->size() - failed;
+  for (const auto& line : *found) fmt::print("{}\n", line_of(line));
+  return failed > 0 ? expectation_failed : done;
+}
+
+/// Of two exit codes the one that matters more: interrupted, a failed run, a wrong scenario, a failed expectation,
+/// missing data.
+int graver(int one, int other) {
+  constexpr std::array order = {done, data, expectation_failed, usage, failure, interrupted};
+  const auto rank = [&](int code) { return std::ranges::find(order, code) - order.begin(); };
+  return rank(one) < rank(other) ? other : one;
+}
+
+}  // namespace
+
+int test_command(const test_options& options) {
+  plan all(options);
+  std::vector<scenarios::problem> problems;
+  for (const auto& file : options.scenarios) all.add(file, problems);
+  if (!problems.empty()) return report_problems(problems);
+  const auto place = workplace::make(options);
+  if (!place) return report_failure(place.error());
+  tally counts;
+  int code = done;
+  for (const auto& one : all.tests()) {
+    code = graver(code, test_one(one, all, *place, options, counts));
+    if (code == interrupted) {
+      std::cerr << "furlong: stopped\n";
+      return interrupted;
+    }
+  }
+  fmt::print("{} scenario{}: {} held, {} failed{}\n", all.tests().size(), all.tests().size() == 1 ? "" : "s",
+             counts.held, counts.failed, counts.broken > 0 ? fmt::format(", {} did not run", counts.broken) : "");
+  if (options.keep && options.out.empty()) fmt::print("kept in {}\n", place->root().string());
+  return code;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,119 @@
+// furlong validate
+#include <fmt/format.h>
+#include <iostream>
+#include <map>
+#include <optional>
+
+#include "tools/cli/commands.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/messages.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+json to_json(const scenarios::problem& one) {
+  return {{"file", one.origin}, {"line", one.line}, {"column", one.column},
+          {"key", one.key},     {"why", one.why},   {"mend", one.mend}};
+}
+
+/// What the data come to.
+json count(const scenarios::dataset& data) {
+  using federated::part;
+  const auto& clients = *data.clients;
+  const auto facts = clients.facts();
+  json out = {{"clients", facts.clients},
+              {"training", clients.training().size()},
+              {"unseen_validation", clients.unseen_validation().size()},
+              {"unseen_test", clients.unseen_test().size()},
+              {facts.words > 0 ? "words" : "items", facts.words > 0 ? facts.words : facts.features}};
+  if (facts.classes > 0) out["classes"] = facts.classes;
+  if (!data.whole) return out;
+  std::map<std::string, std::uint64_t> examples;
+  for (const auto client : clients.training()) {
+    examples["train"] += clients.count(client, part::train);
+    examples["validation"] += clients.count(client, part::validation);
+    examples["test"] += clients.count(client, part::test);
+  }
+  for (const auto& held_out : {clients.unseen_validation(), clients.unseen_test()})
+    for (const auto client : held_out) examples["unseen"] += clients.count(client, part::train);
+  out["examples"] = examples;
+  return out;
+}
+
+/// "data: 500 clients (400 train, 50 + 50 unseen), 300 items; examples: 9,600 train, ..."
+std::string text_of(const json& data) {
+  const auto things = data.contains("words") ? "words" : "items";
+  auto text = fmt::format("data: {} clients ({} to train; unseen: {} for validation, {} for the test), {} {}",
+                          data["clients"].get<std::uint64_t>(), data["training"].get<std::uint64_t>(),
+                          data["unseen_validation"].get<std::uint64_t>(), data["unseen_test"].get<std::uint64_t>(),
+                          data[things].get<std::uint64_t>(), things);
+  if (data.contains("classes")) text += fmt::format(", {} classes", data["classes"].get<std::uint64_t>());
+  if (!data.contains("examples")) return text + "; only nodes have their examples";
+  std::uint64_t all = 0;
+  std::string parts;
+  for (const char* part : {"train", "validation", "test", "unseen"}) {
+    const auto count = data["examples"].value(part, std::uint64_t{0});
+    all += count;
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count, part);
+  }
+  return text + fmt::format(", {} examples ({})", all, parts);
+}
+
+/// A scenario without problems, as far as could be told.
+struct examined {
+  scenarios::scenario scenario;
+  std::optional<json> data;  ///< it was checked against them too
+};
+
+/// Parses, and where the data is at hand checks against it.
+tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_options& options) {
+  auto scenario = scenarios::parse_scenario(options.scenario, options.overrides);
+  if (!scenario) return tl::unexpected(scenario.error());
+  const auto problem = [&](const error& why) {
+    return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.mend}});
+  };
+  auto data = scenarios::load_data(*scenario);
+  // Data that only nodes have: as far as a server can tell.
+  if (!data && scenarios::find_dataset(scenario->data_source)->outline && !scenario->data.has("path"))
+    data = scenarios::load_outline(*scenario);
+  if (!data) {
+    if (!scenarios::data_absent(*scenario)) return problem(data.error());
+    scenario->notes.push_back("not checked against its data: " + data.error().text());
+  } else if (auto fitted = scenarios::fit(*scenario, *data); !fitted) {
+    return problem(fitted.error());
+  }
+  return examined{std::move(*scenario), data ? std::optional(count(*data)) : std::nullopt};
+}
+
+}  // namespace
+
+int validate_command(const validate_options& options) {
+  const auto found = examine(options);
+  if (options.format == output_format::json) {
+    json out = {{"valid", found.has_value()}, {"problems", json::array()}, {"notes", json::array()}};
+    if (found) {
+      out["notes"] = found->scenario.notes;
+      out["checked_against_data"] = found->data.has_value();
+      if (found->data) out["data"] = *found->data;
+    } else {
+      for (const auto& one : found.error()) out["problems"].push_back(to_json(one));
+    }
+    std::cout << json_text(out) << '\n';
+    return found ? done : usage;
+  }
+  if (!found) {
+    const int code = report_problems(found.error());
+    fmt::print(stderr, "{}: {} problem{}\n", for_people(options.scenario.string()), found.error().size(),
+               found.error().size() == 1 ? "" : "s");
+    return code;
+  }
+  for (const auto& note : found->scenario.notes) fmt::print("note: {}\n", for_people(note));
+  if (found->data) fmt::print("{}\n", text_of(*found->data));
+  fmt::print("{}: valid{}\n", for_people(options.scenario.string()),
+             found->data ? "" : " as far as can be told without its data, which are not there");
+  return done;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,198 @@
+// The commands behind the command line: options in, exit code out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/schema/scenario.hpp"
+#include "scenarios/traces/trace_import.hpp"
+#include "tools/certs/pki.hpp"
+
+namespace furlong::tools {
+
+enum class output_format : std::uint8_t { text, json };
+enum class engine_kind : std::uint8_t { actors, reference };
+
+struct run_options {
+  std::filesystem::path scenario;
+  std::vector<scenarios::setting_override> overrides;
+  std::optional<std::uint64_t> seed;
+  std::filesystem::path out;  ///< empty: runs/NAME-SEED
+  std::size_t threads = 0;    ///< 0: one per core
+  bool resume = false;
+  engine_kind engine = engine_kind::actors;
+  output_format format = output_format::text;
+  std::string log_level = "info";
+};
+int run_command(const run_options& options);
+
+/// How the processes of a federation trust each other.
+struct trust_options {
+  std::filesystem::path tls;  ///< folder of `certs issue`; empty: insecure
+  bool insecure = false;
+  bool i_know = false;  ///< insecure beyond this machine
+};
+
+struct serve_options {
+  run_options run;  ///< scenario, overrides, seed, out, threads, resume, format, log_level
+  std::string listen;
+  std::string operators;         ///< empty: no aggregators
+  std::string dashboard;         ///< empty: none
+  std::filesystem::path ledger;  ///< of folded updates; empty: none
+  trust_options trust;
+};
+int serve_command(const serve_options& options);
+
+struct aggregate_options {
+  std::string server;
+  std::string listen;
+  std::string advertise;
+  std::string operators;
+  std::string advertise_operator;
+  std::string name;
+  std::size_t threads = 2;
+  double give_up = 0.0;  ///< seconds without a parent; 0: never
+  trust_options trust;
+  std::string log_level = "info";
+};
+int aggregate_command(const aggregate_options& options);
+
+struct join_options {
+  std::string server;
+  std::string clients;
+  std::filesystem::path data;
+  std::filesystem::path store;
+  std::filesystem::path key_file;
+  bool accept_changed_data = false;
+  bool accept_state_loss = false;
+  std::size_t threads = 1;
+  double give_up = 0.0;  ///< seconds without a session; 0: never
+  trust_options trust;
+  bool operator_trust = false;
+  std::string log_level = "info";
+};
+int join_command(const join_options& options);
+
+struct validate_options {
+  std::filesystem::path scenario;
+  std::vector<scenarios::setting_override> overrides;
+  output_format format = output_format::text;
+};
+int validate_command(const validate_options& options);
+
+struct infer_options {
+  std::filesystem::path run;
+  std::optional<std::uint32_t> client;
+  std::filesystem::path ratings;
+  std::optional<std::string> text;
+  std::size_t top = 10;
+  output_format format = output_format::text;
+};
+int infer_command(const infer_options& options);
+
+enum class store_action : std::uint8_t { list, show, erase, verify };
+struct store_options {
+  store_action action = store_action::list;
+  std::filesystem::path place;     ///< a run directory, or a store in it
+  std::filesystem::path key_file;  ///< empty: the one that the run's scenario names, if any
+  std::optional<std::uint32_t> client;
+  output_format format = output_format::text;
+};
+int store_command(const store_options& options);
+
+struct report_options {
+  std::vector<std::filesystem::path> runs;
+  std::filesystem::path out;  ///< empty: report.html in the run, or comparison.html beside the first of several
+  bool embeddings = false;    ///< with a picture of the user embeddings, which are private values: the names above
+                              ///< become report-private.html and comparison-private.html
+};
+int report_command(const report_options& options);
+
+struct test_options {
+  std::vector<std::filesystem::path> scenarios;
+  bool smoke = false;         ///< their small variants
+  std::filesystem::path out;  ///< folder of the runs; empty: a temporary one
+  std::size_t threads = 0;    ///< of each run; 0: one per core
+  bool keep = false;          ///< do not remove the temporary folder
+};
+int test_command(const test_options& options);
+
+struct sweep_options {
+  std::filesystem::path scenario;
+  std::vector<std::string> grid;  ///< "key=v1,v2"
+  std::vector<std::uint64_t> seeds;
+  std::vector<scenarios::setting_override> overrides;
+  std::filesystem::path out;  ///< empty: runs/NAME-sweep
+  std::size_t jobs = 0;       ///< runs at once; 0: one per core
+  std::size_t threads = 1;    ///< of each run
+  bool smoke = false;
+};
+int sweep_command(const sweep_options& options);
+
+/// What is absent has the default of [devices] availability.
+struct trace_generate_options {
+  federated::availability_kind kind = federated::availability_kind::diurnal;
+  std::uint32_t clients = 0;
+  double days = 0.0;
+  std::uint64_t seed = 1;
+  std::optional<double> rate;
+  std::optional<double> mean_online;
+  std::optional<double> step;
+  std::optional<double> swing;
+  std::optional<double> peak_hour;
+  std::optional<double> dwell;
+  std::optional<std::uint32_t> zones;
+  std::filesystem::path out;
+};
+int trace_generate_command(const trace_generate_options& options);
+
+struct trace_import_options {
+  std::filesystem::path file;
+  scenarios::foreign_trace format = scenarios::foreign_trace::automatic;
+  std::filesystem::path out;
+};
+int trace_import_command(const trace_import_options& options);
+
+struct trace_show_options {
+  std::filesystem::path file;
+  output_format format = output_format::text;
+};
+int trace_show_command(const trace_show_options& options);
+
+struct certs_init_options {
+  std::filesystem::path out;
+  int days = certs::authority_days;
+};
+int certs_init_command(const certs_init_options& options);
+
+struct certs_issue_options {
+  std::filesystem::path pki;
+  certs::issue_request request;
+  std::string clients;  ///< "FIRST-LAST", or empty
+};
+int certs_issue_command(const certs_issue_options& options);
+
+struct certs_deny_options {
+  std::filesystem::path pki;
+  std::string name;
+  std::vector<std::filesystem::path> copy_to;  ///< folders of servers and aggregators
+};
+int certs_deny_command(const certs_deny_options& options);
+
+struct certs_show_options {
+  std::filesystem::path place;
+  output_format format = output_format::text;
+};
+int certs_show_command(const certs_show_options& options);
+
+struct status_options {
+  std::string server;  ///< "HOST:PORT" of a dashboard
+  output_format format = output_format::text;
+  bool watch = false;  ///< until interrupted
+};
+int status_command(const status_options& options);
+
+}  // namespace furlong::tools

@@ -1,0 +1,202 @@
+#include "tools/cli/node_store.hpp"
+
+#include <algorithm>
+#include <spdlog/spdlog.h>
+
+#include "federated/client/client_work.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/rocks_store.hpp"
+#include "tools/cli/node_record.hpp"
+#include "tools/cli/run_start.hpp"
+
+namespace furlong::tools {
+
+using federated::protocol::client_range;
+using federated::protocol::store_claim;
+
+namespace {
+
+/// A run that starts again from nothing has the id of the one before: without this, values of the earlier start would
+/// pass for values of this one. Looks before the store is opened for the run, which may make them void for good.
+result<void> check_start(const federated::experiment& e, const std::filesystem::path& folder) {
+  const auto store = storage::rocks_store::inspect(folder, storage::store_access::read, e.settings.own.key_file);
+  if (!store) return tl::unexpected(store.error());
+  if ((*store)->run() != e.run) return {};  // a better reason, which opening it tells
+  const auto values = (*store)->list();
+  if (!values) return tl::unexpected(values.error());
+  if (values->empty()) return {};
+  return fail(error::kind::usage, folder.string(),
+              "has the private values of an earlier start of this run, and the server has started it from nothing",
+              "name another --store, or remove this folder");
+}
+
+/// Which ratings are for training follows from all of a client's: with other data, some that were for testing would be
+/// trained on, and the scores be too good.
+result<void> check_data(const node_record& before, const node_place& place) {
+  if (before.data_sha256 == place.data.sha256) return {};
+  if (place.accept_changed_data) {
+    spdlog::warn(
+        "the data have changed since this node first took part: they are split anew, and what was for testing "
+        "may now be for training");
+    return {};
+  }
+  return fail(error::kind::data, place.folder.string(),
+              "the data are not those that this node first took part with: what " + place.data.place +
+                  " holds has changed, and ratings that were for testing might be trained on",
+              "put the data back as they were, or split them anew with --accept-changed-data");
+}
+
+/// A server's folder that was put back to a copy does not know what was done since it was made: private values of that
+/// time are of a model that there is no more, and may have taken the place of those that the copy's model goes with.
+result<bool> values_are_void(const node_record& before, const federated::protocol::welcome& got,
+                             const node_place& place) {
+  if (got.history.knows(before.life)) return false;
+  if (place.accept_state_loss) return true;
+  return fail(error::kind::data, place.folder.string(),
+              "the server does not know the part of the run that this node served last: its folder was put back to a "
+              "copy that was made before",
+              "restore the server's folder and every --store from the same copy, or let this node's clients start anew "
+              "with --accept-state-loss");
+}
+
+/// Empties a store's folder, which may be a disk of its own.
+result<void> clear(const std::filesystem::path& folder) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+    if (!failed && entry.path().filename() != "lost+found") std::filesystem::remove_all(entry.path(), failed);
+  if (failed) return fail(error::kind::runtime, folder.string(), "cannot be emptied: " + failed.message());
+  spdlog::warn("{}: emptied; the clients of this node start anew", folder.string());
+  return {};
+}
+
+store_claim claim_of(const node_record& record) { return {record.store, record.openings, record.served, false}; }
+
+/// A store that has the values of others was given to the wrong node.
+result<void> check_clients(storage::rocks_store& store, const std::filesystem::path& folder,
+                           const client_range& clients) {
+  const auto values = store.list();
+  if (!values) return tl::unexpected(values.error());
+  const auto other = std::ranges::find_if(*values, [&](const auto& one) { return !clients.contains(one.client); });
+  if (other == values->end()) return {};
+  return fail(error::kind::usage, folder.string(),
+              "has the private values of client " + std::to_string(other->client) +
+                  ", which is not among the clients " + std::to_string(clients.first) + " to " +
+                  std::to_string(clients.last) + " of this node",
+              "name the --store of these clients, or correct --clients; what is of no use any more can be removed with "
+              "`furlong store erase`");
+}
+
+/// Its record and its store are copied and restored together: what the record says of a store that is not beside it, or
+/// that is an older one, would pass for the truth.
+result<void> check_fits(const node_record& record, const federated::store_save& last,
+                        const std::filesystem::path& folder) {
+  if (record.store == 0) return {};
+  constexpr auto remedy =
+      "restore all of the folder from one copy, or remove it and let this node's clients start anew with "
+      "--accept-state-loss";
+  if (record.store != last.store)
+    return fail(error::kind::data, folder.string(), "its node.json is of another private store than the one beside it",
+                remedy);
+  if (last.version < record.served)
+    return fail(error::kind::data, folder.string(),
+                "the private store is older than its node.json: it was last saved at version " +
+                    std::to_string(last.version) + ", and the node has served up to version " +
+                    std::to_string(record.served),
+                remedy);
+  return {};
+}
+
+/// Whether a folder is free to be used, or was by a node.
+result<void> check_folder(const std::filesystem::path& folder, bool has_record) {
+  if (has_record || storage::rocks_store::is_in(folder) || storage::rocks_store::is_vacant(folder)) return {};
+  return fail(error::kind::usage, folder.string(), "is not empty, and has no private store",
+              "name a new or empty folder with --store, or the one that this node had before");
+}
+
+/// The store itself. `same_start`: the folder was used for this start of the run.
+result<std::shared_ptr<federated::private_store>> open_values(const federated::experiment& e,
+                                                              const federated::protocol::welcome& got,
+                                                              const node_place& place, bool same_start) {
+  const bool there = storage::rocks_store::is_in(place.folder);
+  if (!e.settings.algorithm.traits.keeps_state) {
+    if (there)
+      return fail(error::kind::usage, place.folder.string(),
+                  "has a private store, and this run keeps no private values", "name another --store");
+    return std::make_shared<storage::memory_store>(e.parts.private_);  // stays empty
+  }
+  if (storage::rocks_store::is_headless(place.folder)) {
+    if (!place.accept_state_loss)
+      return fail(error::kind::data, place.folder.string(),
+                  "has shards of a private store, and its store.furlong is gone",
+                  "restore the folder from a copy, or let this node's clients start anew with --accept-state-loss");
+    if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
+  }
+  if (there && !same_start)
+    if (auto same = check_start(e, place.folder); !same) return tl::unexpected(same.error());
+  auto values =
+      open_private_store(e, place.folder, got.history, place.clients.last - place.clients.first + 1, true, {});
+  if (!values) return tl::unexpected(values.error());
+  return std::shared_ptr<federated::private_store>(std::move(*values));
+}
+
+}  // namespace
+
+result<store_claim> check_node_store(const std::filesystem::path& folder, const std::filesystem::path& key_file,
+                                     const client_range& clients) {
+  const auto record = read_node_record(folder);
+  if (!record) return tl::unexpected(record.error());
+  if (!storage::rocks_store::is_in(folder)) return store_claim{};
+  {  // nobody else uses it
+    const auto opened = storage::rocks_store::inspect(folder, storage::store_access::change, key_file);
+    if (!opened) return tl::unexpected(opened.error());
+  }
+  const auto opened = storage::rocks_store::inspect(folder, storage::store_access::read, key_file);
+  if (!opened) return tl::unexpected(opened.error());
+  if (*record)
+    if (auto fits = check_fits(**record, (*opened)->last_save(), folder); !fits) return tl::unexpected(fits.error());
+  // Otherwise clients of a damaged shard would fail, one by one, and the run go on without them.
+  if (auto sound = (*opened)->check_shards(); !sound) return tl::unexpected(sound.error());
+  if (!*record || (*record)->clients != clients)
+    if (auto own = check_clients(**opened, folder, clients); !own) return tl::unexpected(own.error());
+  return *record ? claim_of(**record) : store_claim{};
+}
+
+result<node_store> open_node_store(const federated::experiment& e, const federated::protocol::welcome& got,
+                                   const node_place& place) {
+  const auto before = read_node_record(place.folder);
+  if (!before) return tl::unexpected(before.error());
+  if (auto fit = check_folder(place.folder, before->has_value()); !fit) return tl::unexpected(fit.error());
+  const bool stateful = e.settings.algorithm.traits.keeps_state;
+  const bool same_start = *before && (*before)->start_id == got.start_id;
+  if (same_start)
+    if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());
+  if (same_start && stateful) {
+    const auto over = values_are_void(**before, got, place);
+    if (!over) return tl::unexpected(over.error());
+    if (*over)
+      if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
+  }
+  const bool goes_on = same_start && storage::rocks_store::is_in(place.folder);
+  auto values = open_values(e, got, place, same_start);
+  if (!values) return tl::unexpected(values.error());
+  if (!stateful && place.data.sha256.empty()) return node_store{std::move(*values), {}, {}};  // nothing to remember
+  node_record now;
+  if (goes_on) now = **before;
+  if (stateful) now.store = dynamic_cast<const storage::rocks_store&>(**values).last_save().store;
+  if (stateful) ++now.openings;
+  now.start_id = got.start_id;
+  now.life = got.history.id();
+  now.clients = place.clients;
+  now.data_sha256 = place.data.sha256;
+  if (auto noted = write_node_record(place.folder, now); !noted) return tl::unexpected(noted.error());
+  node_store made{std::move(*values), claim_of(now), {}};
+  made.claim.accepts_loss = place.accept_state_loss;
+  if (stateful)
+    made.note_served = [folder = place.folder, now](std::uint64_t served) mutable {
+      now.served = served;
+      return write_node_record(folder, now);
+    };
+  return made;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,256 @@
+#include "tools/cli/run_start.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "actors/federation/nonce.hpp"
+#include "federated/protocol/is_over.hpp"
+#include "federated/round.hpp"
+#include "models/kernels/kernels.hpp"
+#include "scenarios/schema/run_differences.hpp"
+#include "storage/checkpoint.hpp"
+#include "storage/key_file.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/rocks_store.hpp"
+#include "tools/cli/data_digest.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/messages.hpp"
+
+namespace furlong::tools {
+
+result<void> open_log(const std::filesystem::path& file, const std::string& level) {
+  try {
+    auto lines = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+    auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+    console->set_level(spdlog::level::warn);  // progress tells the rest
+    auto logger = std::make_shared<spdlog::logger>("furlong", spdlog::sinks_init_list{lines, console});
+    logger->set_level(spdlog::level::from_str(level));
+    logger->flush_on(spdlog::level::warn);
+    logger->set_formatter(log_format());
+    spdlog::set_default_logger(std::move(logger));
+  } catch (const spdlog::spdlog_ex& why) {
+    return fail(error::kind::runtime, file.string(), why.what());
+  }
+  log_failures_to(file);
+  return {};
+}
+
+result<std::unique_ptr<federated::private_store>> open_private_store(const federated::experiment& e,
+                                                                     const std::filesystem::path& folder,
+                                                                     const federated::run_history& history,
+                                                                     std::uint32_t expected_clients, bool same_life,
+                                                                     const federated::store_save& save) {
+  if (!e.settings.algorithm.traits.keeps_state)
+    return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
+  storage::store_options options;
+  options.run = e.run;
+  options.history = history;
+  options.same_life = same_life;
+  options.save = save;
+  options.expected_clients = expected_clients;
+  options.open_shards = e.settings.own.open_shards;
+  options.layout = e.settings.own.layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
+                                                                             : storage::store_layout::per_client;
+  options.key_file = e.settings.own.key_file;
+  const bool there = storage::rocks_store::is_in(folder);
+  if (const auto& key = options.key_file; !there && !key.empty() && !std::filesystem::exists(key)) {
+    if (auto made = storage::create_key_file(key); !made) return tl::unexpected(made.error());
+    spdlog::warn("made the key file {}: without it the private values cannot be read", key.string());
+  }
+  auto store = there ? storage::rocks_store::open(folder, e.parts.private_, options)
+                     : storage::rocks_store::create(folder, e.parts.private_, options);
+  if (!store) return tl::unexpected(store.error());
+  std::error_code ignored;  // a file system without permissions has none to take
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
+  return std::move(*store);
+}
+
+namespace {
+
+result<std::unique_ptr<federated::private_store>> open_store(const session& of, const run_directory& folder,
+                                                             const federated::run_history& history,
+                                                             const federated::store_save& save, store_holder holder) {
+  const auto& e = of.experiment;
+  if (holder == store_holder::nodes) return std::make_unique<storage::memory_store>(e.parts.private_);
+  return open_private_store(e, folder.private_store(), history,
+                            static_cast<std::uint32_t>(e.clients->training().size()), false, save);
+}
+
+result<start_point> start_afresh(const session& of, const run_directory& folder, store_holder holder) {
+  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
+    return tl::unexpected(written.error());
+  std::error_code failed;  // what a run left that was killed before its first checkpoint
+  std::filesystem::remove_all(folder.private_store(), failed);
+  if (failed)
+    return fail(error::kind::runtime, folder.private_store().string(),
+                "what an earlier start of the run left cannot be removed: " + failed.message(),
+                "remove the folder, or choose another --out");
+  auto store = open_store(of, folder, {}, {}, holder);
+  if (!store) return tl::unexpected(store.error());
+  auto data = data_sha256(of);
+  if (!data) return tl::unexpected(data.error());
+  start_point made{initial_state(of.experiment), std::move(*store)};
+  made.state.data_sha256 = std::move(*data);
+  // Nodes outlive the server: tasks of a life that left no checkpoint must not pass for those of the next.
+  if (holder == store_holder::nodes) {
+    made.state.start_id = actors::federation::fresh_nonce();
+    if (auto written = storage::write_checkpoint(folder.checkpoint(), made.state); !written)
+      return tl::unexpected(written.error());
+  }
+  return made;
+}
+
+/// That a folder belongs to another run, and by which keys.
+error other_run(const session& of, const run_directory& folder, const std::string& what) {
+  const auto before = scenarios::parse_scenario(folder.scenario());
+  const auto changed = before ? scenarios::run_differences(*before, of.scenario) : std::vector<std::string>();
+  std::string why = what + " of another scenario or seed";
+  constexpr std::size_t most = 3;
+  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) why += (i == 0 ? ": " : ", ") + changed[i];
+  if (changed.size() > most) why += fmt::format(" and {} more", changed.size() - most);
+  return {error::kind::usage, folder.root().string(), why,
+          "resume with the scenario that the folder's scenario.toml shows, or choose another --out"};
+}
+
+/// Looks at the store before anything of the run is changed. It is made before the first checkpoint: where there is
+/// one, an empty store would let every client start anew.
+result<void> check_store(const session& of, const run_directory& folder, store_holder holder,
+                         const federated::protocol::server_state& from) {
+  const auto& settings = of.experiment.settings;
+  if (holder == store_holder::nodes || !settings.algorithm.traits.keeps_state) return {};
+  if (storage::rocks_store::is_in(folder.private_store())) {
+    const auto store =
+        storage::rocks_store::inspect(folder.private_store(), storage::store_access::read, settings.own.key_file);
+    if (!store) return tl::unexpected(store.error());
+    return (*store)->check_fits(from.version, from.private_save);
+  }
+  return fail(error::kind::data, folder.private_store().string(),
+              "the private store of the run is gone: it has a checkpoint, and its clients have no values",
+              "put it back, from the same copy as the checkpoint, or run from the start in another --out");
+}
+
+/// A run goes on with the command that began it: `run` keeps private values in its folder, `serve` on the nodes, and
+/// neither finds those of the other. Only `serve` draws a start_id.
+result<void> check_holder(const run_directory& folder, store_holder holder, std::uint64_t start_id) {
+  const bool served = start_id != 0;
+  if (served == (holder == store_holder::nodes)) return {};
+  const auto* const began = served ? "serve" : "run";
+  const auto* const here = served ? "run" : "serve";
+  return fail(error::kind::usage, folder.root().string(),
+              fmt::format("is the folder of `furlong {}`: its private values are not where `furlong {}` would look",
+                          began, here),
+              fmt::format("resume it with `furlong {}`, or name another --out", began));
+}
+
+/// The checkpoint in a folder, if it is of this run and has not got beyond it.
+result<federated::protocol::server_state> read_own_checkpoint(const session& of, const run_directory& folder,
+                                                              store_holder holder) {
+  const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
+    if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
+    return check_same_data(of, from.data_sha256, folder.root());
+  };
+  auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared, is_right);
+  if (!state) return state;
+  if (auto right = check_holder(folder, holder, state->start_id); !right) return tl::unexpected(right.error());
+  if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
+    return fail(
+        error::kind::usage, folder.root().string(),
+        "the run has done " + std::to_string(state->version) + " rounds, and is to end after " + std::to_string(rounds),
+        "ask for " + std::to_string(state->version) + " rounds or more");
+  federated::fit_to_evaluation(of.experiment.settings.evaluation, *state);
+  return state;
+}
+
+result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
+  auto state = read_own_checkpoint(of, folder, holder);
+  if (!state) return tl::unexpected(state.error());
+  if (state->data_sha256.empty()) {  // of an earlier release
+    auto data = data_sha256(of);
+    if (!data) return tl::unexpected(data.error());
+    state->data_sha256 = std::move(*data);
+  }
+  if (const std::string here(models::kernels().level); !state->kernel_level.empty() && state->kernel_level != here)
+    fmt::print(
+        stderr,
+        "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "
+        "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
+        state->kernel_level, here);
+  if (auto kept = check_store(of, folder, holder, *state); !kept) return tl::unexpected(kept.error());
+  // A run with more to do has not ended, whatever it was before. Its summary goes first: without one a run that had
+  // ended gets it back by another resume, while an unfinished one with a summary would pass for a finished one.
+  if (!federated::protocol::is_over(of.experiment.settings, *state))
+    if (auto reopened = folder.reopen(); !reopened) return tl::unexpected(reopened.error());
+  // What may change between lives (the number of rounds, say) is on record too: infer and report read it.
+  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
+    return tl::unexpected(written.error());
+  // The new life must be on record before it changes anything.
+  state->history.resume(state->version, actors::federation::fresh_nonce());
+  if (auto written = storage::write_checkpoint(folder.checkpoint(), *state); !written)
+    return tl::unexpected(written.error());
+  auto store = open_store(of, folder, state->history, state->private_save, holder);
+  if (!store) return tl::unexpected(store.error());
+  return start_point{std::move(*state), std::move(*store)};
+}
+
+/// Whether a run has had a checkpoint that is not there any more. Its folder appears with the first one in it, and a
+/// private store notes from which it went on.
+result<bool> lost_checkpoint(const session& of, const run_directory& folder) {
+  if (std::filesystem::exists(folder.summary()) || std::filesystem::exists(folder.checkpoint())) return true;
+  if (!storage::rocks_store::is_in(folder.private_store())) return false;
+  const auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
+                                                   of.experiment.settings.own.key_file);
+  if (!store) return tl::unexpected(store.error());
+  return (*store)->covered() > 0;
+}
+
+/// A run without a checkpoint starts from nothing. That is only right for one that was killed before its first.
+result<void> check_nothing_is_lost(const session& of, const run_directory& folder) {
+  const auto before = scenarios::parse_scenario(folder.scenario());
+  if (!before || scenarios::run_id(*before) != of.experiment.run)
+    return tl::unexpected(other_run(of, folder, "is the folder"));
+  const auto lost = lost_checkpoint(of, folder);
+  if (!lost) return tl::unexpected(lost.error());
+  if (*lost)
+    return fail(error::kind::data, folder.checkpoint().string(), "the run had a checkpoint, and it is gone",
+                "put it back, or remove " + folder.root().string() + " to run from the start");
+  fmt::print(stderr, "note: {} has no checkpoint yet: the run starts from nothing\n", folder.root().string());
+  return {};
+}
+
+}  // namespace
+
+result<json> find_end(const session& of, const run_directory& folder, store_holder holder) {
+  if (!std::filesystem::exists(folder.summary()) || !storage::has_checkpoint(folder.checkpoint())) return json();
+  const auto state = read_own_checkpoint(of, folder, holder);
+  if (!state) return tl::unexpected(state.error());
+  if (!federated::protocol::is_over(of.experiment.settings, *state)) return json();
+  std::ifstream in(folder.summary(), std::ios::binary);
+  auto summary = json::parse(in, nullptr, false);
+  return summary.is_object() ? summary : json();
+}
+
+result<start_point> prepare_run(const session& of, run_directory& folder, bool resume, const std::string& log_level,
+                                store_holder holder) {
+  const bool resumes = resume && !folder.vacant();
+  if (!resumes) {
+    if (resume)
+      fmt::print(stderr, "note: {} does not exist or is empty: the run starts from nothing\n", folder.root().string());
+    if (auto made = folder.create(); !made) return tl::unexpected(made.error());
+  } else if (!folder.is_of_run()) {
+    return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",
+                "name the folder of the run with --out");
+  }
+  if (auto locked = folder.lock(); !locked) return tl::unexpected(locked.error());
+  if (auto opened = open_log(folder.log(), log_level); !opened) return tl::unexpected(opened.error());
+  if (!resumes || !std::filesystem::exists(folder.scenario())) return start_afresh(of, folder, holder);
+  if (storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(of, folder, holder);
+  if (auto safe = check_nothing_is_lost(of, folder); !safe) return tl::unexpected(safe.error());
+  return start_afresh(of, folder, holder);
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,196 @@
+#include "tools/cli/serve_board.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <fstream>
+#include <map>
+#include <unistd.h>
+
+#include "actors/net/address.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/version.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using actors::federation::federation_view;
+
+double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+/// Memory that this process has now.
+std::uint64_t resident_bytes() {
+  std::uint64_t all = 0;
+  std::uint64_t resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;  // in pages
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+dashboard::phase_kind phase_of(const federation_view& view) {
+  if (!view.state.losses.diverged.empty()) return dashboard::phase_kind::diverged;
+  switch (view.now) {
+    case federation_view::phase::waiting: return dashboard::phase_kind::waiting;
+    case federation_view::phase::training: return dashboard::phase_kind::training;
+    case federation_view::phase::evaluating: return dashboard::phase_kind::evaluating;
+    case federation_view::phase::done: break;
+  }
+  return dashboard::phase_kind::done;
+}
+
+/// Their names, by number.
+std::map<std::uint32_t, std::string> list_aggregators(const federation_view& view, double now,
+                                                      dashboard::live_status& out) {
+  std::map<std::uint32_t, std::string> names;
+  for (const auto& one : view.aggregators) {
+    if (one.gateway.empty()) continue;  // the server's own
+    names[one.number] = fmt::format("{} ({})", one.name, one.number);
+    out.aggregators.push_back(
+        {names[one.number], one.gateway, "", true, now - one.since, view.who.reached(one.number)});
+  }
+  return names;
+}
+
+/// "rack-1" of "rack-1/0-599/4".
+std::string node_name(const federation_view::node& one) {
+  const auto name = one.name.substr(0, one.name.find('/'));
+  return name.empty() ? fmt::format("clients {} to {}", one.clients.first, one.clients.last) : name;
+}
+
+}  // namespace
+
+serve_board::serve_board(const session& of) : last_round_ended_(unix_now()) {
+  const auto& e = of.experiment;
+  fixed_.scenario = of.scenario.name;
+  fixed_.run = fmt::format("{:016x}", e.run);
+  fixed_.algorithm = e.settings.algorithm.kind;
+  fixed_.model = of.scenario.model_kind;
+  fixed_.version = version;
+  fixed_.asynchronous = e.settings.participation.mode == federated::participation_mode::async;
+  fixed_.rounds = e.settings.rounds;
+  fixed_.started_at = unix_now();
+  fixed_.clients.population = e.clients->facts().clients;
+  fixed_.clients.training = e.participants->training().size();
+  counts_.resize(fixed_.clients.population);
+}
+
+void serve_board::list_nodes(const federation_view& view, const std::map<std::uint32_t, std::string>& names,
+                             double now) {
+  for (auto& [first, node] : nodes_) {
+    node.connected = false;
+    node.at_work = 0;
+  }
+  for (const auto& one : view.nodes) {
+    auto& node = nodes_[one.clients.first];
+    node.name = node_name(one);
+    node.clients = one.clients;
+    const auto via = names.find(one.via);
+    node.via = via == names.end() ? "" : via->second;
+    node.connected = true;
+    node.since = now - one.since;
+    node.last_seen = now;
+    node.at_work = one.at_work;
+  }
+  for (auto& [first, node] : nodes_) {
+    node.folded = node.rejected = node.late = 0;
+    for (auto client = node.clients.first; client <= node.clients.last && client < counts_.size(); ++client) {
+      node.folded += counts_[client].folded;
+      node.rejected += counts_[client].rejected;
+      node.late += counts_[client].late;
+    }
+  }
+}
+
+result<std::unique_ptr<serve_board>> serve_board::open(const std::string& address, const session& of) {
+  const auto at = actors::net::parse_address(address);
+  if (!at) return fail(error::kind::usage, "--dashboard", at.error().text());
+  std::unique_ptr<serve_board> made(new serve_board(of));
+  dashboard::dashboard_settings settings;
+  settings.host = at->host;
+  settings.port = at->port;
+  auto started = dashboard::dashboard_server::start(made->board_, settings);
+  if (!started) return tl::unexpected(started.error());
+  made->server_ = std::move(*started);
+  return made;
+}
+
+/// Nodes and aggregators that came or went since the last look. Many at once are one event: they would push all others
+/// out.
+void serve_board::tell_of_links(const dashboard::live_status& live) {
+  constexpr std::size_t most_told = 20;
+  constexpr double same = 0.5;  // seconds; of one connection the times differ by how they were rounded
+  std::map<std::string, dashboard::unix_time> here;
+  for (const auto& one : live.nodes)
+    if (one.connected)
+      here.emplace(fmt::format("node {} (clients {}-{})", one.name, one.clients.first, one.clients.last), one.since);
+  for (const auto& one : live.aggregators) here.emplace("aggregator " + one.name, one.since);
+  std::vector<std::string> lost;
+  std::vector<std::string> came;
+  for (const auto& [who, since] : links_)
+    if (const auto at = here.find(who); at == here.end() || at->second > since + same) lost.push_back(who);
+  for (const auto& [who, since] : here)
+    if (const auto at = links_.find(who); at == links_.end() || since > at->second + same) came.push_back(who);
+  const auto tell = [&](const std::vector<std::string>& whom, dashboard::severity level, const char* what) {
+    if (whom.size() > most_told)
+      return board_.happened({0, 0, level, live.round, what, fmt::format("{} nodes and aggregators", whom.size()), {}});
+    for (const auto& who : whom) board_.happened({0, 0, level, live.round, what, who, {}});
+  };
+  tell(lost, dashboard::severity::warning, "connection lost");
+  tell(came, dashboard::severity::info, "connected");
+  links_ = std::move(here);
+}
+
+void serve_board::show(const federation_view& view) {
+  auto live = fixed_;
+  live.phase = phase_of(view);
+  live.round = view.state.version + (view.now == federation_view::phase::training ? 1 : 0);
+  live.counts = view.state.counts;
+  live.clients.reached = view.who.reached();
+  live.clients.adrift = view.adrift;
+  live.clients.at_work = view.in_flight - view.adrift;
+  if (view.covered != checkpoint_.version) checkpoint_ = {view.covered, unix_now()};
+  if (view.covered > 0) live.checkpoint = checkpoint_;
+  live.unasked = view.turned_away.unasked;
+  live.refused_connections = view.turned_away.by_word();
+  live.state_lost = view.state_lost;
+  live.resident_bytes = resident_bytes();
+  // The kernel counts the peak now and then, and may be behind.
+  peak_bytes_ = std::max({peak_bytes_, peak_rss_bytes(), live.resident_bytes});
+  live.peak_resident_bytes = peak_bytes_;
+  const double now = unix_now();
+  list_nodes(view, list_aggregators(view, now, live), now);
+  for (const auto& [first, node] : nodes_) live.nodes.push_back(node);
+  tell_of_links(live);
+  board_.publish(std::move(live));
+}
+
+void serve_board::count(const federated::run_event& event) {
+  if (!event.client || *event.client >= counts_.size()) return;
+  auto& of = counts_[*event.client];
+  if (event.what == to_string(federated::outcome::rejected)) ++of.rejected;
+  if (event.what == to_string(federated::outcome::late) || event.what == to_string(federated::outcome::surplus))
+    ++of.late;
+}
+
+federated::run_observer serve_board::watching(federated::run_observer next) {
+  auto told = next;
+  told.on_round = [this, next](const federated::round_report& report) -> result<void> {
+    const double now = unix_now();
+    board_.round_ended(report, now - std::exchange(last_round_ended_, now));
+    for (const auto& id : report.members)
+      if (id.client < counts_.size()) ++counts_[id.client].folded;
+    return next.on_round ? next.on_round(report) : result<void>();
+  };
+  told.on_evaluation = [this, next](const federated::evaluation_report& report) -> result<void> {
+    board_.evaluated(report);
+    return next.on_evaluation ? next.on_evaluation(report) : result<void>();
+  };
+  told.on_event = [this, next](const federated::run_event& event) -> result<void> {
+    board_.happened(event);
+    count(event);
+    return next.on_event ? next.on_event(event) : result<void>();
+  };
+  return told;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,51 @@
+// What a server shows on its dashboard.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "actors/federation/processes.hpp"
+#include "federated/run_observer.hpp"
+#include "tools/cli/session.hpp"
+#include "tools/dashboard/dashboard_server.hpp"
+
+namespace furlong::tools {
+
+/// Fills a board from a server's run, and serves it.
+class serve_board {
+ public:
+  /// Listens at "host:port". Errors name --dashboard.
+  [[nodiscard]] static result<std::unique_ptr<serve_board>> open(const std::string& address, const session& of);
+
+  /// Publishes what is true now.
+  void show(const actors::federation::federation_view& view);
+  /// The observer, with the board told as well. The board must outlive it.
+  [[nodiscard]] federated::run_observer watching(federated::run_observer next);
+  [[nodiscard]] const dashboard::dashboard_server& server() const { return *server_; }
+
+ private:
+  explicit serve_board(const session& of);
+  void list_nodes(const actors::federation::federation_view& view, const std::map<std::uint32_t, std::string>& names,
+                  double now);
+  void tell_of_links(const dashboard::live_status& live);
+  void count(const federated::run_event& event);
+
+  /// What became of a client's updates since the server started.
+  struct client_counts {
+    std::uint32_t folded = 0;
+    std::uint32_t rejected = 0;
+    std::uint32_t late = 0;
+  };
+
+  dashboard::live_status fixed_;  ///< what does not change
+  dashboard::status_board board_;
+  dashboard::checkpoint_status checkpoint_;
+  std::map<std::uint32_t, dashboard::node_status> nodes_;  ///< by their first client; those that left too
+  std::map<std::string, dashboard::unix_time> links_;      ///< nodes and aggregators that are connected, since when
+  std::vector<client_counts> counts_;                      ///< by client
+  std::uint64_t peak_bytes_ = 0;                           ///< the most memory that was seen
+  double last_round_ended_;                                ///< seconds since 1970
+  std::unique_ptr<dashboard::dashboard_server> server_;
+};
+
+}  // namespace furlong::tools

@@ -1,0 +1,196 @@
+#include "tools/cli/session.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <iostream>
+
+#include "federated/pooled_population.hpp"
+#include "federated/quantized_traffic.hpp"
+#include "federated/round.hpp"
+#include "federated/simulation/world.hpp"
+#include "scenarios/traces/trace_file.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/messages.hpp"
+#include "wire/encode.hpp"
+#include "wire/message.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+/// Counts what would cross the network, in every mode of running.
+void meter_traffic(federated::experiment& e) {
+  if (!e.settings.algorithm.traits.sends) return;
+  const auto format = wire::format_of(e.settings.network);
+  const auto how = wire::packing_of(e.settings.network);
+  e.upload_bytes = [format, how](const federated::client_update& update) {
+    return static_cast<std::uint64_t>(wire::encoded_size(update, format, how.numbers));
+  };
+  const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.shared),
+                                   federated::first_reference(e.settings.aggregation, e.parts.shared)};
+  e.download_bytes = wire::encoded_size(model, how.numbers) + wire::encoded_size(federated::task_id{});
+}
+
+/// With zstd a frame's size is known from the frame. One that cannot be encoded is not sent: nothing is saved on it.
+void meter_frames(federated::experiment& e) {
+  if (!e.settings.network.compression.zstd || !e.upload_bytes) return;
+  const auto format = wire::format_of(e.settings.network);
+  const auto how = wire::packing_of(e.settings.network);
+  const auto encoder = std::make_shared<const wire::encoder>(e.parts.shared);
+  e.upload_bytes = [encoder, format, how, plain = e.upload_bytes](const federated::client_update& update) {
+    const auto frame = encoder->encode(update, format, how);
+    return frame ? static_cast<std::uint64_t>(frame->size()) : plain(update);
+  };
+  e.sent_bytes = [encoder, how, plain = e.download_bytes](const federated::broadcast& from) {
+    const auto frame = encoder->encode(from, how);
+    return frame ? frame->size() + wire::encoded_size(federated::task_id{}) : plain;
+  };
+}
+
+/// A change of nothing, with `rows` rows of every tensor that has rows by feature when it is sparse.
+federated::client_update blank_update(const federated::experiment& e, bool sparse, std::uint32_t rows) {
+  federated::client_update update;
+  update.change.shape = e.parts.shared;
+  for (const auto& spec : e.parts.shared->tensors()) {
+    const bool by_rows = sparse && spec.index != models::row_index::none;
+    const auto count = spec.index == models::row_index::by_client ? 1U : std::min(rows, spec.rows);
+    update.change.pieces.push_back({by_rows, static_cast<std::uint32_t>(update.change.rows.size()),
+                                    by_rows ? count : 0U, update.change.values.size()});
+    for (std::uint32_t row = 0; by_rows && row < count; ++row) update.change.rows.push_back(row);
+    const std::size_t size = by_rows ? std::size_t{count} * spec.cols : spec.size();
+    update.change.values.resize(update.change.values.size() + size, 0.0F);
+  }
+  return update;
+}
+
+/// What the simulation takes for the size of a client's update: exact when it is dense; else as if each of the client's
+/// examples touched a row of its own.
+void plan_traffic(federated::experiment& e) {
+  if (!e.upload_bytes) return;
+  const auto size_of = [&](std::uint32_t rows) {
+    return e.upload_bytes(blank_update(e, e.settings.network.sparse_upload, rows));
+  };
+  if (!e.settings.network.sparse_upload) {
+    e.planned_upload_bytes = [bytes = size_of(0)](std::uint32_t) { return bytes; };
+    return;
+  }
+  constexpr std::uint32_t many = 64;
+  const auto none = size_of(0);
+  const auto rows = e.clients->facts().features;
+  const double per_row = static_cast<double>(size_of(many) - none) / many;
+  e.planned_upload_bytes = [none, per_row, rows, who = e.participants](std::uint32_t client) {
+    const auto touched = std::min(who->count(client, federated::part::train), rows);
+    return none + static_cast<std::uint64_t>(per_row * touched);
+  };
+}
+
+/// The simulated world, under the virtual clock.
+result<void> build_world(federated::experiment& e) {
+  if (e.settings.clock == federated::clock_kind::real) return {};
+  std::shared_ptr<const federated::availability_trace> trace;
+  const auto& presence = e.settings.devices.availability;
+  if (presence.kind == federated::availability_kind::trace) {
+    auto read = scenarios::read_trace(std::filesystem::path(presence.trace));
+    if (!read) return tl::unexpected(read.error());
+    trace = std::make_shared<const federated::availability_trace>(std::move(*read));
+  }
+  e.around = federated::make_world(e.settings, *e.participants, std::move(trace));
+  plan_traffic(e);
+  return {};
+}
+
+/// Updates that one version may take in: over a network all that are at work may arrive while it is being closed.
+std::uint32_t most_updates(const federated::participation_settings& how) {
+  if (how.mode == federated::participation_mode::async) return how.buffer + how.concurrency;
+  return static_cast<std::uint32_t>(std::ceil(how.per_round * how.over_selection));
+}
+
+}  // namespace
+
+namespace {
+
+/// Settings, model and parameters: all that does not look at a client's data.
+result<void> assemble(federated::experiment& e, const scenarios::scenario& of, const models::data_facts& facts) {
+  e.run = scenarios::run_id(of);
+  e.settings = of.settings;
+  auto model = scenarios::build_model(of, facts);
+  if (!model) return tl::unexpected(model.error());
+  e.model = std::move(*model);
+  auto parts = models::split(e.model->tensors(), of.private_tensors);
+  if (!parts) return tl::unexpected(parts.error());
+  e.parts = std::move(*parts);
+  if (federated::carries_errors(e.settings)) federated::add_unsent(e.parts);
+  auto& rule = e.settings.aggregation;
+  rule.max_updates = std::max(rule.max_updates, most_updates(e.settings.participation));
+  return {};
+}
+
+/// For when memory runs out.
+void explain_size(const federated::experiment& e) {
+  constexpr double gigabyte = 1e9;
+  const auto count = e.parts.model->size();
+  explain_memory(
+      fmt::format("make the model smaller (model.*), or lower participation.per_round, batch_size or "
+                  "--threads: the model has {} parameters ({:.2g} GB), and a run keeps several copies of it "
+                  "and the work of its threads",
+                  count, static_cast<double>(count * sizeof(float)) / gigabyte));
+}
+
+}  // namespace
+
+result<session> open_session(scenarios::scenario from, clients_are where,
+                             const std::optional<federated::protocol::client_range>& here) {
+  auto data = where == clients_are::simulated ? scenarios::load_data(from)
+              : here                          ? scenarios::load_part(from, here->first, here->last)
+                                              : scenarios::load_outline(from);
+  if (!data) return tl::unexpected(data.error());
+  if (auto fitted = scenarios::fit(from, *data); !fitted) return tl::unexpected(fitted.error());
+
+  session made{std::move(from), std::move(*data), {}};
+  auto& e = made.experiment;
+  if (auto done = assemble(e, made.scenario, made.data.clients->facts()); !done) return tl::unexpected(done.error());
+  e.clients = made.data.clients;
+  e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
+  e.participants = e.clients;
+  if (!e.settings.algorithm.traits.sends) e.participants = federated::pool_clients(e.clients);
+  explain_size(e);
+  meter_traffic(e);
+  if (where == clients_are::on_nodes) {
+    e.settings.clock = federated::clock_kind::real;
+    meter_frames(e);
+    return made;
+  }
+  if (auto built = build_world(e); !built) return tl::unexpected(built.error());
+  meter_frames(e);  // times of transfers are planned without zstd
+  return made;
+}
+
+result<federated::experiment> open_without_data(const scenarios::scenario& from, const models::data_facts& facts) {
+  federated::experiment e;
+  if (auto done = assemble(e, from, facts); !done) return tl::unexpected(done.error());
+  e.settings.clock = federated::clock_kind::real;
+  // What fit() settles; a scenario for nodes names both.
+  e.settings.rounds = static_cast<std::uint64_t>(from.values.integer("scenario.rounds"));
+  auto& how = e.settings.participation;
+  how.per_round = how.mode == federated::participation_mode::async
+                      ? how.buffer
+                      : static_cast<std::uint32_t>(from.values.integer("participation.per_round"));
+  e.settings.aggregation.max_updates = std::max(e.settings.aggregation.max_updates, most_updates(how));
+  meter_traffic(e);
+  meter_frames(e);
+  return e;
+}
+
+int report_problems(const std::vector<scenarios::problem>& problems) {
+  int code = usage;
+  for (const auto& one : problems) {
+    const auto limit = limit_behind(one.text());
+    if (!limit.empty()) code = failure;
+    std::cerr << for_people(one.text()) << limit << '\n';
+  }
+  return code;
+}
+
+}  // namespace furlong::tools

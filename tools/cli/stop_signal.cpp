@@ -1,0 +1,49 @@
+#include "tools/cli/stop_signal.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <unistd.h>
+
+#include "tools/cli/exit_code.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+// A handler may look only at what is lock-free.
+std::atomic<const char*> notice{nullptr};
+std::atomic<bool> requested{false};
+
+/// Seconds from the first signal to the end, whatever happens: longer than a node takes by default.
+constexpr unsigned patience = 15 * 60;
+
+void give_up(int /*signal*/) {
+  constexpr std::string_view told = "furlong: the work under way did not end: stopping at once\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, told.data(), told.size());
+  ::_exit(interrupted);
+}
+
+void on_signal(int number) {
+  const int before = errno;
+  requested = true;
+  std::signal(number, SIG_DFL);
+  std::signal(SIGALRM, give_up);
+  ::alarm(patience);
+  const char* text = notice;
+  [[maybe_unused]] const auto told = ::write(STDERR_FILENO, text, std::strlen(text));
+  errno = before;
+}
+
+}  // namespace
+
+void watch_for_stop(const char* told) {
+  notice = told;
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+const std::atomic<bool>& stop_requested() { return requested; }
+
+}  // namespace furlong::tools

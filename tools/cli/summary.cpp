@@ -1,0 +1,213 @@
+// summary.json
+#include <algorithm>
+#include <numeric>
+#include <sys/resource.h>
+
+#include "base/digest.hpp"
+#include "federated/fairness.hpp"
+#include "models/digest.hpp"
+#include "models/kernels/kernels.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/version.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using federated::protocol::accounting;
+
+template <class Number>
+json spread_json(std::vector<Number> values) {
+  if (values.empty()) return {{"mean", 0}, {"p50", 0}, {"p90", 0}, {"max", 0}};
+  std::ranges::sort(values);
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+  };
+  const double total = std::accumulate(values.begin(), values.end(), 0.0);
+  return {
+      {"mean", total / static_cast<double>(values.size())}, {"p50", at(0.5)}, {"p90", at(0.9)}, {"max", values.back()}};
+}
+
+double per_second(std::uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
+}
+
+double share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+template <std::size_t Count>
+std::uint64_t total(const std::array<std::uint64_t, Count>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+/// An alias, where all values that it stands for hold; else the algorithm itself.
+std::string algorithm_word(const scenarios::scenario& of) {
+  const auto& kind = of.settings.algorithm.kind;
+  for (const auto& entry : federated::registered_algorithms())
+    if (entry.alias_of == kind && !entry.fixed.empty() && std::ranges::all_of(entry.fixed, [&](const auto& one) {
+          return of.values.has(one.key) && of.values.text(one.key) == one.value;
+        }))
+      return entry.kind;
+  return kind;
+}
+
+/// What became of the tasks.
+void add_outcomes(const federated::protocol::server_state& state, json& out) {
+  const auto& counts = state.counts;
+  out["selected"] = counts.selected;
+  out["folded"] = counts.folded;
+  out["rejected"] = counts_json<federated::rejection>(counts.rejected);
+  out["late"] = counts.late;
+  out["surplus"] = counts.surplus;
+  out["dropped"] = counts_json<federated::drop_stage>(counts.dropped);
+  out["abandoned"] = counts.abandoned;
+  out["in_flight"] = state.open.size();
+  out["rounds_abandoned"] = counts.rounds_abandoned;
+  out["staleness"] = {{"mean", share_of(counts.staleness_sum, counts.folded)}, {"max", counts.staleness_max}};
+}
+
+/// Tasks whose work was for nothing.
+json wasted_json(const accounting& counts) {
+  const auto tasks = counts.settled() - counts.folded;
+  return {{"tasks", tasks},
+          {"share", share_of(tasks, counts.selected)},
+          {"rejected", total(counts.rejected)},
+          {"late", counts.late},
+          {"surplus", counts.surplus},
+          {"abandoned", counts.abandoned},
+          {"dropped", counts_json<federated::drop_stage>(counts.dropped)}};
+}
+
+/// Over the clients that may be asked; and what the records of all clients add up to, which the accounting must agree
+/// with.
+json participation_json(const federated::participation_ledger& ledger, std::span<const std::uint32_t> clients) {
+  const auto of = federated::summarize_participation(ledger, clients);
+  std::uint64_t tasks = 0;
+  std::uint64_t updates = 0;
+  std::uint64_t overcounted = 0;
+  for (const auto& record : ledger.records()) {
+    tasks += record.selected;
+    updates += record.folded;
+    if (record.folded > record.selected) ++overcounted;
+  }
+  return {{"mean", of.mean},
+          {"gini", of.gini},
+          {"p10", of.p10},
+          {"p50", of.p50},
+          {"p90", of.p90},
+          {"max", of.max},
+          {"never_selected", of.never_selected},
+          {"never_folded", of.never_folded},
+          {"clients", of.clients},
+          {"tasks", tasks},
+          {"updates", updates},
+          {"overcounted", overcounted}};
+}
+
+/// How old the stored private values are, in rounds since the version that each was trained from and in virtual time
+/// since they were trained. Under the real clock the server has no record of that: rounds count from the commit.
+void add_private_staleness(const federated::protocol::server_state& state, const private_facts& own, json& out) {
+  std::vector<std::uint64_t> rounds;
+  std::vector<double> seconds;
+  for (const auto& holder : own.holders) {
+    const bool known = state.ledger && holder.client < state.ledger->size();
+    const auto record = known ? (*state.ledger)[holder.client] : federated::client_record{};
+    rounds.push_back(record.trained_version > 0 ? state.version - record.trained_version : holder.rounds);
+    if (record.trained_version > 0) seconds.push_back(federated::to_seconds(state.now - record.trained_at));
+  }
+  out["private_staleness"] = spread_json(std::move(rounds));
+  if (state.now > 0) out["private_staleness_seconds"] = spread_json(std::move(seconds));
+}
+
+void add_target(const federated::target_settings& target, const federated::protocol::server_state& state, json& out) {
+  if (target.metric.empty()) return;
+  json reached = {{"metric", target.metric}, {"value", target.value}, {"reached", state.target_reached.has_value()}};
+  if (state.target_reached) {
+    reached["version"] = state.target_version;
+    if (state.now > 0) reached["virtual_seconds"] = federated::to_seconds(*state.target_reached);
+  }
+  out["time_to_target"] = std::move(reached);
+}
+
+/// Which of the run's models it ends with.
+void add_best(const federated::protocol::server_state& state, json& out) {
+  if (state.best)
+    out["best"] = {{"metric", state.best->metric}, {"value", state.best->figure}, {"version", state.best->version}};
+}
+
+json final_evaluation(const federated::evaluation_report& report) {
+  json out = to_json(report);
+  if (!report.seen) return out;
+  for (const auto& bin : report.by_participation) {
+    json line = {{"least", bin.least}, {"most", bin.most}};
+    line.update(to_json(bin.metrics));
+    out["seen"]["by_participation"].push_back(std::move(line));
+  }
+  return out;
+}
+
+json identity_json(const session& of, const federated::protocol::server_state& state, const private_facts& own) {
+  auto levels = state.kernel_levels;
+  levels.insert(models::kernels().level);
+  json out = {{"furlong", version},
+              {"scenario", of.scenario.name},
+              {"seed", of.experiment.settings.seed},
+              {"algorithm", algorithm_word(of.scenario)},
+              {"model", of.experiment.model->kind()},
+              {"kernel_level", models::kernels().level},
+              {"kernel_levels", levels},
+              {"rounds", state.version},
+              {"model_sha256", hex(models::model_sha256(state.chosen().model))},
+              {"private_sha256", own.sha256}};
+  if (!state.data_sha256.empty()) out["data_sha256"] = state.data_sha256;
+  return out;
+}
+
+/// What makes figures incomparable with those of other runs.
+void add_protocol(const scenarios::scenario& of, json& out) {
+  const char* name = "protocol";
+  if (of.model.has(name) && of.model.text(name) != "language-model") out[name] = of.model.text(name);
+}
+
+}  // namespace
+
+std::uint64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own) {
+  const auto& state = outcome.state;
+  const auto& counts = state.counts;
+  json out = identity_json(of, state, own);
+  add_protocol(of.scenario, out);
+  out.update({{"wall_seconds", state.wall_seconds},
+              {"cpu_seconds", state.cpu_seconds},
+              {"train_seconds", state.train_seconds},
+              {"train_cpu_seconds", state.train_cpu_seconds},
+              {"clock", of.experiment.settings.clock == federated::clock_kind::real ? "real" : "virtual"},
+              {"virtual_seconds", federated::to_seconds(state.now)},
+              {"clients_trained", counts.clients_trained},
+              {"clients_per_second", per_second(counts.clients_trained, state.train_seconds)},
+              {"examples_per_second", per_second(counts.examples, state.train_seconds)},
+              {"bytes_up", counts.bytes_up},
+              {"bytes_down", counts.bytes_down}});
+  add_outcomes(state, out);
+  out["wasted"] = wasted_json(counts);
+  out["peak_rss_bytes"] = peak_rss_bytes();
+  out["private_state"] = of.experiment.settings.algorithm.traits.keeps_state;
+  out["private_clients"] = own.clients;
+  out["state_lost"] = state.stores.lost();
+  add_private_staleness(state, own, out);
+  const auto& settings = of.experiment.settings;
+  if (state.ledger && settings.algorithm.traits.sends)
+    out["participation"] = participation_json(*state.ledger, of.experiment.participants->training());
+  add_target(settings.evaluation.target, state, out);
+  add_best(state, out);
+  out["eval"] = final_evaluation(outcome.evaluation);
+  return out;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,52 @@
+#include "tools/cli/trained_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "federated/quantized_traffic.hpp"
+#include "storage/checkpoint.hpp"
+#include "tools/cli/data_digest.hpp"
+#include "tools/cli/exit_code.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+/// A model that diverged predicts nothing.
+result<void> check_sound(const federated::protocol::server_state& state, const std::filesystem::path& run) {
+  const auto values = state.chosen().model.values();
+  const bool finite = std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+  if (finite && state.losses.diverged.empty()) return {};
+  return fail(error::kind::runtime, run.string(),
+              std::string(divergence_text) + ": " + (finite ? state.losses.diverged : "the model is not finite"),
+              "train with a lower algorithm.client.lr or algorithm.server.lr");
+}
+
+}  // namespace
+
+result<trained_run> open_trained_run(const run_directory& folder) {
+  auto scenario = scenarios::parse_scenario(folder.scenario());
+  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
+  auto ready = open_session(std::move(*scenario));
+  if (!ready) return tl::unexpected(ready.error());
+  const auto is_right = [&](const storage::checkpoint_origin& from) {
+    return check_same_data(*ready, from.data_sha256, folder.root());
+  };
+  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared, is_right);
+  if (!state) return tl::unexpected(state.error());
+  const auto& chosen = state->chosen();
+  if (auto sound = check_sound(*state, folder.root()); !sound) return tl::unexpected(sound.error());
+  trained_run run{std::move(*ready), chosen.model, nullptr};
+  federated::round_broadcast(run.of.experiment, chosen.version, run.model);  // as clients have it, and are scored
+  if (!std::filesystem::exists(folder.private_store())) return run;
+  if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
+    return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");
+  auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
+                                             run.of.experiment.settings.own.key_file);
+  if (!store) return tl::unexpected(store.error());
+  if (auto fits = (*store)->check_fits(state->version, state->private_save); !fits) return tl::unexpected(fits.error());
+  run.store = std::move(*store);
+  return run;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,180 @@
+#include "tools/expectations/invariants.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace furlong::tools {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// A number, or the sum of an object of numbers; 0 where there is none.
+std::int64_t count_of(const json& in, const char* key) {
+  const auto at = in.find(key);
+  if (at == in.end()) return 0;
+  if (at->is_number()) return at->get<std::int64_t>();
+  std::int64_t sum = 0;
+  for (const auto& [name, count] : at->items())
+    if (count.is_number()) sum += count.template get<std::int64_t>();
+  return sum;
+}
+
+/// Tasks of which the end is known, of a summary or of one round.
+std::int64_t settled_of(const json& in) {
+  std::int64_t sum = 0;
+  for (const char* key : {"folded", "rejected", "late", "surplus", "dropped", "abandoned"}) sum += count_of(in, key);
+  return sum;
+}
+
+std::string sum_text(const json& in) {
+  std::string text;
+  for (const char* key : {"folded", "rejected", "late", "surplus", "dropped", "abandoned", "in_flight"})
+    if (const auto count = count_of(in, key); count != 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : " + ", count, key);
+  return text.empty() ? "0" : text;
+}
+
+finding judge_summary(const json& summary) {
+  const auto selected = count_of(summary, "selected");
+  const bool held = selected == settled_of(summary) + count_of(summary, "in_flight");
+  return {held, fmt::format("accounting: {} selected {} {}", selected, held ? "=" : "is not", sum_text(summary))};
+}
+
+finding judge_rounds(const std::vector<json>& rounds, const json& summary) {
+  const std::string what = "accounting of rounds: ";
+  std::int64_t selected = 0;
+  std::int64_t settled = 0;
+  std::int64_t folded = 0;
+  for (const auto& round : rounds) {
+    selected += count_of(round, "selected");
+    settled += settled_of(round);
+    folded += count_of(round, "folded");
+    if (selected != settled + count_of(round, "in_flight"))
+      return {false, what + fmt::format("up to round {}, {} selected are not {} with a known end + {} in flight",
+                                        count_of(round, "round"), selected, settled, count_of(round, "in_flight"))};
+  }
+  for (const auto& [key, sum] : {std::pair{"selected", selected}, std::pair{"folded", folded}})
+    if (sum != count_of(summary, key))
+      return {false, what + fmt::format("metrics.jsonl has {} {}, summary.json {}", sum, key, count_of(summary, key))};
+  return {true, what + fmt::format("adds up after each of {}", rounds.size())};
+}
+
+/// The first task that a round's timeline has twice as folded; empty: none.
+std::string folded_twice(const json& round) {
+  const auto spans = round.find("spans");
+  if (spans == round.end()) return {};
+  std::set<std::pair<std::int64_t, double>> seen;
+  for (const auto& span : *spans)
+    if (span.value("outcome", "") == "folded" &&
+        !seen.emplace(count_of(span, "client"), span.value("started", 0.0)).second)
+      return fmt::format("client {} in round {}", count_of(span, "client"), count_of(round, "round"));
+  return {};
+}
+
+finding judge_folded_once(const std::vector<json>& rounds, const json& summary) {
+  const std::string what = "folded once: ";
+  for (const auto& round : rounds)
+    if (const auto who = folded_twice(round); !who.empty()) return {false, what + "twice the update of " + who};
+  const auto records = summary.find("participation");
+  if (records == summary.end()) return {true, what + "no task twice in a timeline"};
+  if (const auto over = count_of(*records, "overcounted"); over != 0)
+    return {false, what + fmt::format("{} clients have more folded updates than tasks", over)};
+  for (const auto& [record, key] : {std::pair{"tasks", "selected"}, std::pair{"updates", "folded"}})
+    if (count_of(*records, record) != count_of(summary, key))
+      return {false, what + fmt::format("the clients' records have {} {}, the run counts {} {}",
+                                        count_of(*records, record), record, count_of(summary, key), key)};
+  return {true, what + fmt::format("{} updates of {} tasks, as the clients' records have it",
+                                   count_of(*records, "updates"), count_of(*records, "tasks"))};
+}
+
+bool has_files(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored))
+    if (entry.is_regular_file(ignored)) return true;
+  return false;
+}
+
+finding judge_private(const std::filesystem::path& run, const json& summary) {
+  const auto clients = count_of(summary, "private_clients");
+  const auto what =
+      fmt::format("private values: {} clients have some under {}", clients, summary.value("algorithm", ""));
+  if (summary.value("private_state", false)) return {true, what};
+  if (has_files(run / "private")) return {false, what + ", and private/ holds files"};
+  return {clients == 0, what};
+}
+
+/// The first value that is null, which is how JSON writes a number that is not finite; empty: none.
+std::string not_finite(const json& in, const std::string& path) {
+  if (in.is_null()) return path;
+  if (!in.is_structured()) return {};
+  for (const auto& [key, value] : in.items())
+    if (auto where = not_finite(value, path + (path.empty() ? "" : ".") + key); !where.empty()) return where;
+  return {};
+}
+
+finding judge_finite(const std::vector<json>& rounds, const json& summary) {
+  if (const auto where = not_finite(summary, ""); !where.empty()) return {false, "finite: " + where + " is not"};
+  for (const auto& round : rounds)
+    if (const auto where = not_finite(round, ""); !where.empty())
+      return {false, fmt::format("finite: {} of round {} is not", where, count_of(round, "round"))};
+  return {true, "finite: all numbers"};
+}
+
+/// Calls `take` with each line of a file, which may be long.
+result<void> each_line(const std::filesystem::path& file, const std::function<void(json)>& take) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return fail(error::kind::data, file.string(), "cannot be read");
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    auto parsed = json::parse(line, nullptr, false);
+    if (!parsed.is_object())
+      return fail(error::kind::data, fmt::format("{}:{}", file.string(), number), "is no JSON object");
+    take(std::move(parsed));
+  }
+  return {};
+}
+
+result<finding> judge_time(const std::vector<json>& rounds, const std::filesystem::path& events) {
+  double now = 0.0;
+  for (const auto& round : rounds) {
+    const double ended = round.value("ended", now);
+    const double least = std::max(now, round.value("began", 0.0));
+    if (ended < least)
+      return finding{false, fmt::format("time: round {} ends at {} s, and {} s was before", count_of(round, "round"),
+                                        ended, least)};
+    now = ended;
+  }
+  double last = 0.0;
+  finding found{true, fmt::format("time: goes forward, to {} s", now)};
+  auto read = each_line(events, [&](const json& event) {
+    const double at = event.value("time", last);
+    if (at < last && found.held)
+      found = {false, fmt::format("time: an event at {} s comes after one at {} s", at, last)};
+    last = at;
+  });
+  if (!read) return tl::unexpected(read.error());
+  return found;
+}
+
+}  // namespace
+
+result<findings> judge_invariants(const std::filesystem::path& run) {
+  std::ifstream in(run / "summary.json", std::ios::binary);
+  const auto summary = json::parse(in, nullptr, false);
+  if (!summary.is_object()) return fail(error::kind::data, (run / "summary.json").string(), "is missing or no JSON");
+  std::vector<json> rounds;
+  auto read = each_line(run / "metrics.jsonl", [&](json line) { rounds.push_back(std::move(line)); });
+  if (!read) return tl::unexpected(read.error());
+  auto time = judge_time(rounds, run / "events.jsonl");
+  if (!time) return tl::unexpected(time.error());
+  return findings{judge_summary(summary),      judge_rounds(rounds, summary), judge_folded_once(rounds, summary),
+                  judge_private(run, summary), judge_finite(rounds, summary), std::move(*time)};
+}
+
+}  // namespace furlong::tools

@@ -1,3 +1,0 @@
-#include "tools/main.hpp"
-
-int main(int argc, char** argv) { return furlong::tools::main(argc, argv); }

@@ -1,0 +1,53 @@
+// The grid of a sweep: keys of a scenario, each with some values, and every combination of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "scenarios/schema/scenario.hpp"
+
+namespace furlong::tools {
+
+/// A value as it was written, and as it is shown: texts without quotes, numbers in their shortest form.
+struct grid_value {
+  std::string written;
+  std::string shown;
+};
+
+/// `--grid key=v1,v2`.
+struct grid_axis {
+  std::string key;
+  std::string name;  ///< the key's last part; the whole key where another axis ends alike
+  std::vector<grid_value> values;
+};
+
+/// Reads the axes. Values are TOML or bare words; commas inside brackets, braces and quotes do not separate.
+/// Returns the axes or everything that is wrong with them, each of kind usage.
+[[nodiscard]] tl::expected<std::vector<grid_axis>, std::vector<error>> parse_grid(
+    const std::vector<std::string>& texts);
+
+/// One run of the sweep.
+struct grid_point {
+  std::vector<std::size_t> at;  ///< index into the values of each axis
+  std::uint64_t seed = 1;
+};
+
+/// Every combination with every seed: seeds turn fastest, then the last axis.
+[[nodiscard]] std::vector<grid_point> grid_points(const std::vector<grid_axis>& axes,
+                                                  const std::vector<std::uint64_t>& seeds);
+/// How many these are; the largest number there is when they are more than fit.
+[[nodiscard]] std::uint64_t count_points(const std::vector<grid_axis>& axes, std::size_t seeds);
+
+/// What the point changes in the scenario.
+[[nodiscard]] std::vector<scenarios::setting_override> overrides_of(const std::vector<grid_axis>& axes,
+                                                                    const grid_point& point);
+/// "lr=0.1, kind=furl"; empty without axes.
+[[nodiscard]] std::string label_of(const std::vector<grid_axis>& axes, const grid_point& point);
+/// The name of the point's folder: "NAME-lr=0.1-kind=furl-seed=1". Made of letters, digits and _ . = + -, at most 200
+/// characters; where that loses something, a digest of the whole follows.
+[[nodiscard]] std::string folder_of(const std::string& scenario, const std::vector<grid_axis>& axes,
+                                    const grid_point& point);
+
+}  // namespace furlong::tools

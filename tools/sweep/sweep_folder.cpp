@@ -1,0 +1,99 @@
+#include "tools/sweep/sweep_folder.hpp"
+
+#include <csignal>
+#include <fmt/format.h>
+
+#include "tools/cli/child_runs.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/figures_json.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+json read_object(const std::filesystem::path& file) {
+  auto read = json::parse(text_of(file), nullptr, false);
+  return read.is_object() ? read : json();
+}
+
+/// What a run that was killed before it had written its scenario leaves behind.
+void remove_false_start(const std::filesystem::path& run) {
+  std::error_code ignored;
+  for (const char* name : {"log.txt", "scenario.toml.new"}) std::filesystem::remove(run / name, ignored);
+}
+
+/// What the summary of a run that has ended says of it.
+void judge(sweep_row& of) {
+  of.why = of.summary.value("failed", "");
+  of.status = of.why.empty() ? run_status::done : run_status::failed;
+}
+
+/// The last line of a text that is not empty.
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const auto at = text.rfind('\n');
+  return at == std::string::npos ? text : text.substr(at + 1);
+}
+
+}  // namespace
+
+result<sweep_folder> sweep_folder::open(const std::filesystem::path& root) {
+  sweep_folder made(root);
+  const bool known = std::filesystem::exists(made.json_file());
+  if (!known)
+    if (auto created = made.lock_.create(); !created) return tl::unexpected(created.error());
+  if (auto locked = made.lock_.lock(); !locked) return tl::unexpected(locked.error());
+  std::error_code why;
+  std::filesystem::create_directories(root / "logs", why);
+  if (why) return fail(error::kind::runtime, (root / "logs").string(), "cannot be made: " + why.message());
+  return made;
+}
+
+void sweep_folder::read_summary(sweep_run& of) const { of.row.summary = read_object(run(of) / "summary.json"); }
+
+result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
+  wait_for_earlier(log(of, ".stderr"), [&] {
+    fmt::print(stderr, "note: {}: waiting until the process that an earlier sweep left has stopped\n", of.row.run);
+  });
+  const run_directory folder(run(of));
+  if (!folder.vacant() && !std::filesystem::exists(folder.scenario())) remove_false_start(folder.root());
+  if (folder.vacant()) return {};
+  const auto there = scenarios::parse_scenario(folder.scenario());
+  if (!there || scenarios::resolved_toml(*there) != of.resolved)
+    return fail(error::kind::usage, folder.root().string(), "holds something else than this run of the sweep",
+                "choose another --out, or remove the folder");
+  read_summary(of);
+  if (of.row.summary.is_null()) return {};
+  judge(of.row);
+  const auto recorded = of.row.summary.value("data_sha256", "");
+  if (recorded.empty()) return {};
+  const auto here = data.of(*there);
+  if (!here) return tl::unexpected(here.error());
+  return check_same_data(*here, recorded, folder.root());
+}
+
+void sweep_folder::take(sweep_run& of, int code) const {
+  read_summary(of);
+  of.row.why.clear();
+  of.row.code = code;
+  // By a signal: before it watched for one.
+  if (code == interrupted || code == 128 + SIGINT || code == 128 + SIGTERM) {
+    of.row.status = run_status::waiting;
+    of.row.why = "was stopped";
+  } else if (!of.row.summary.is_null() && (code == done || of.row.summary.contains("failed"))) {
+    judge(of.row);
+  } else {
+    of.row.status = run_status::failed;
+    const auto said = last_line(text_of(log(of, ".stderr")));
+    of.row.why = fmt::format("exit code {}{}{}", code, said.empty() ? "" : ": ", said);
+  }
+}
+
+result<void> sweep_folder::write_tables(const std::string& scenario, const std::vector<grid_axis>& axes,
+                                        const std::vector<sweep_row>& rows) const {
+  if (auto written = write_atomically(json_file(), json_text(sweep_json(scenario, axes, rows))); !written)
+    return written;
+  return write_atomically(csv_file(), sweep_csv(axes, rows));
+}
+
+}  // namespace furlong::tools

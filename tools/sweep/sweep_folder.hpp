@@ -1,0 +1,57 @@
+// The folder of a sweep:
+//
+//   DIR/NAME-key=value-...-seed=N/   a run directory per run
+//   DIR/logs/RUN.toml, .stdout, .stderr   the scenario that the run was started with, and what it printed
+//   DIR/sweep.json, sweep.csv        a row per run, rewritten whenever a run ends
+//   DIR/report.html                  all finished runs compared
+//
+// Runs that the grid does not have (any more) are left alone and do not show in the tables.
+#pragma once
+
+#include <filesystem>
+
+#include "tools/cli/run_directory.hpp"
+#include "tools/sweep/known_data.hpp"
+#include "tools/sweep/sweep_table.hpp"
+
+namespace furlong::tools {
+
+/// A run of the sweep, and the scenario that it is of.
+struct sweep_run {
+  sweep_row row;
+  std::string resolved;
+};
+
+class sweep_folder {
+ public:
+  /// Makes the folder, or opens that of an earlier sweep, and keeps other sweeps out until this object is gone.
+  /// Fails (kind usage) when it is there and holds no sweep, or another sweep is at work.
+  [[nodiscard]] static result<sweep_folder> open(const std::filesystem::path& root);
+
+  [[nodiscard]] std::filesystem::path run(const sweep_run& of) const { return root_ / of.row.run; }
+  [[nodiscard]] std::filesystem::path log(const sweep_run& of, const char* extension) const {
+    return root_ / "logs" / (of.row.run + extension);
+  }
+  [[nodiscard]] std::filesystem::path json_file() const { return root_ / "sweep.json"; }
+  [[nodiscard]] std::filesystem::path csv_file() const { return root_ / "sweep.csv"; }
+  [[nodiscard]] std::filesystem::path report() const { return root_ / "report.html"; }
+
+  /// Takes over what is known of a run: finished, failed, or still to be run or resumed.
+  /// Fails (kind usage) when its folder holds something else than this run, (kind data) when it is finished and its
+  /// data have changed since.
+  [[nodiscard]] result<void> recall(sweep_run& of, known_data& data) const;
+  /// Reads how a run ended that a child process made.
+  void take(sweep_run& of, int code) const;
+  /// Writes sweep.json and sweep.csv.
+  [[nodiscard]] result<void> write_tables(const std::string& scenario, const std::vector<grid_axis>& axes,
+                                          const std::vector<sweep_row>& rows) const;
+
+ private:
+  explicit sweep_folder(std::filesystem::path root) : root_(root), lock_(std::move(root)) {}
+  void read_summary(sweep_run& of) const;
+
+  std::filesystem::path root_;
+  run_directory lock_;
+};
+
+}  // namespace furlong::tools

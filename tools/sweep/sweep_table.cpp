@@ -1,0 +1,241 @@
+#include "tools/sweep/sweep_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+#include <set>
+
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/figure_text.hpp"
+#include "tools/expectations/figures.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string_view word_of(const sweep_row& row) {
+  switch (row.status) {
+    case run_status::done: return "done";
+    case run_status::failed: return failure_word(row.why);
+    case run_status::waiting: break;
+  }
+  return "waiting";
+}
+
+/// Every number, text and truth value of an object, by dotted key.
+void flatten(const json& from, const std::string& prefix, json& to) {
+  if (!from.is_object()) return;
+  for (const auto& [key, value] : from.items()) {
+    if (value.is_object())
+      flatten(value, prefix + key + ".", to);
+    else if (!value.is_array())
+      to[prefix + key] = value;
+  }
+}
+
+json figures_of(const sweep_row& row) {
+  json figures = json::object();
+  flatten(row.summary, "", figures);
+  return figures;
+}
+
+/// What a scenario wrote as a number is one.
+json value_json(const std::string& shown) {
+  auto value = json::parse(shown, nullptr, false);
+  return value.is_number() || value.is_boolean() ? value : json(shown);
+}
+
+std::string csv_field(const json& value) {
+  if (value.is_null()) return "";
+  const auto text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string csv_line(const std::vector<std::string>& fields) {
+  std::string line;
+  for (std::size_t i = 0; i < fields.size(); ++i) line += (i > 0 ? "," : "") + fields[i];
+  return line;
+}
+
+/// A column of the table: a figure, and how it is written.
+struct column {
+  const char* title;
+  const char* key;
+  double scale;
+  int digits;
+};
+constexpr std::array columns = {
+    column{"val. rmse", "eval.validation.rmse", 1.0, 4},
+    column{"seen rmse", "eval.seen.rmse", 1.0, 4},
+    column{"unseen rmse", "eval.unseen.rmse", 1.0, 4},
+    column{"val. auc", "eval.validation.auc", 1.0, 4},
+    column{"seen auc", "eval.seen.auc", 1.0, 4},
+    column{"unseen auc", "eval.unseen.auc", 1.0, 4},
+    column{"val. perpl.", "eval.validation.perplexity", 1.0, 2},
+    column{"seen perpl.", "eval.seen.perplexity", 1.0, 2},
+    column{"unseen perpl.", "eval.unseen.perplexity", 1.0, 2},
+    column{"val. acc %", "eval.validation.accuracy", 100.0, 1},
+    column{"seen acc %", "eval.seen.accuracy", 100.0, 1},
+    column{"unseen acc %", "eval.unseen.accuracy", 100.0, 1},
+    column{"seen acc % (words)", "eval.seen.accuracy_words", 100.0, 1},
+    column{"unseen acc % (words)", "eval.unseen.accuracy_words", 100.0, 1},
+    column{"wasted %", "wasted.share", 100.0, 1},
+    column{"virtual s", "virtual_seconds", 1.0, 0},
+    column{"to target s", "time_to_target.virtual_seconds", 1.0, 0},
+    column{"up MB", "bytes_up", 1e-6, 1},
+};
+
+/// Whether a run's figures go into the means: what a failed one leaves would drown those of the others.
+bool counts(const sweep_row* row) { return row->status != run_status::failed && !row->summary.is_null(); }
+
+std::vector<double> values_of(const std::vector<const sweep_row*>& rows, const column& of) {
+  std::vector<double> values;
+  for (const auto* row : rows) {
+    if (!counts(row)) continue;
+    const auto figure = figure_of(row->summary, of.key);
+    if (figure && (figure->is_number() || figure->is_null()))
+      values.push_back(figure->is_null() ? std::nan("") : figure->get<double>() * of.scale);
+  }
+  return values;
+}
+
+std::string mean_and_spread(const std::vector<double>& values, int digits) {
+  const auto count = static_cast<double>(values.size());
+  double sum = 0.0;
+  for (const double one : values) sum += one;
+  const double mean = sum / count;
+  if (values.size() < 2) return figure_text(mean, digits);
+  double squares = 0.0;
+  for (const double one : values) squares += (one - mean) * (one - mean);
+  return figure_text(mean, digits) + " +- " + figure_text(std::sqrt(squares / (count - 1.0)), digits);
+}
+
+constexpr auto no_figure = "-";
+
+/// The mean over a combination's runs; over how many of them, where not all that count have the figure.
+std::string cell_of(const std::vector<const sweep_row*>& rows, const column& of) {
+  const auto values = values_of(rows, of);
+  const auto all = static_cast<std::size_t>(std::ranges::count_if(rows, counts));
+  if (values.size() == all) return all == 0 ? no_figure : mean_and_spread(values, of.digits);
+  if (!values.empty()) return fmt::format("{} ({} of {})", mean_and_spread(values, of.digits), values.size(), all);
+  const bool missed =
+      std::string_view(of.key).starts_with("time_to_target.") && std::ranges::any_of(rows, [](const auto* row) {
+        const auto reached = figure_of(row->summary, "time_to_target.reached");
+        return reached && *reached == false;
+      });
+  return missed ? "not reached" : no_figure;
+}
+
+/// Rows of text in columns of equal width: the first `left` to the left, the others to the right.
+std::string aligned(const std::vector<std::vector<std::string>>& lines, std::size_t left) {
+  std::vector<std::size_t> width(lines.front().size(), 0);
+  for (const auto& line : lines)
+    for (std::size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
+  std::string text;
+  for (const auto& line : lines) {
+    std::string row;
+    for (std::size_t i = 0; i < line.size(); ++i)
+      row += (i > 0 ? "  " : "") +
+             (i < left ? fmt::format("{:<{}}", line[i], width[i]) : fmt::format("{:>{}}", line[i], width[i]));
+    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+/// The rows of each combination, in the order of their first.
+std::vector<std::vector<const sweep_row*>> by_combination(const std::vector<sweep_row>& rows) {
+  std::vector<std::vector<const sweep_row*>> groups;
+  for (const auto& row : rows) {
+    if (groups.empty() || groups.back().front()->point.at != row.point.at) groups.emplace_back();
+    groups.back().push_back(&row);
+  }
+  return groups;
+}
+
+/// How many runs the figures of a combination are of, and how many failed.
+std::string runs_text(const std::vector<const sweep_row*>& group) {
+  const auto counted = std::ranges::count_if(group, counts);
+  auto text = std::to_string(counted);
+  if (static_cast<std::size_t>(counted) != group.size()) text += fmt::format(" of {}", group.size());
+  for (const auto* word : {"failed", "diverged"})
+    if (const auto n = std::ranges::count_if(
+            group, [&](const auto* row) { return row->status == run_status::failed && word_of(*row) == word; });
+        n > 0)
+      text += fmt::format(", {} {}", n, word);
+  return text;
+}
+
+}  // namespace
+
+json sweep_json(const std::string& scenario, const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) {
+  json out = {{"scenario", scenario}, {"grid", json::object()}, {"runs", json::array()}};
+  for (const auto& axis : axes)
+    for (const auto& value : axis.values) out["grid"][axis.key].push_back(value_json(value.shown));
+  for (const auto& row : rows) {
+    json line = {{"run", row.run}, {"status", word_of(row)}, {"seed", row.point.seed}, {"grid", json::object()}};
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      line["grid"][axes[i].key] = value_json(axes[i].values[row.point.at[i]].shown);
+    if (!row.why.empty()) line["why"] = row.why;
+    line["figures"] = figures_of(row);
+    out["runs"].push_back(std::move(line));
+  }
+  return out;
+}
+
+std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) {
+  std::vector<std::string> keys;
+  std::set<std::string> known = {"seed"};  // which has a column of its own
+  std::vector<json> figures;
+  for (const auto& row : rows) {
+    figures.push_back(figures_of(row));
+    for (const auto& item : figures.back().items())
+      if (known.insert(item.key()).second) keys.push_back(item.key());
+  }
+  std::vector<std::string> head = {"run", "status", "seed"};
+  for (const auto& axis : axes) head.push_back(csv_field(axis.key));
+  for (const auto& key : keys) head.push_back(csv_field(key));
+  auto text = csv_line(head);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& row = rows[i];
+    std::vector<std::string> fields = {csv_field(row.run), std::string(word_of(row)), std::to_string(row.point.seed)};
+    for (std::size_t a = 0; a < axes.size(); ++a) fields.push_back(csv_field(axes[a].values[row.point.at[a]].shown));
+    for (const auto& key : keys) fields.push_back(csv_field(figures[i].value(key, json())));
+    text += "\n" + csv_line(fields);
+  }
+  return text;
+}
+
+std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) {
+  const auto groups = by_combination(rows);
+  std::vector<std::vector<std::string>> lines(1);
+  for (const auto& axis : axes) lines.front().push_back(axis.name);
+  lines.front().emplace_back("runs");
+  for (const auto& group : groups) {
+    auto& line = lines.emplace_back();
+    for (std::size_t a = 0; a < axes.size(); ++a) line.push_back(axes[a].values[group.front()->point.at[a]].shown);
+    line.push_back(runs_text(group));
+  }
+  for (const auto& column : columns) {
+    std::vector<std::string> cells;
+    for (const auto& group : groups) cells.push_back(cell_of(group, column));
+    if (std::ranges::all_of(cells, [](const auto& one) { return one == no_figure; })) continue;
+    lines.front().emplace_back(column.title);
+    for (std::size_t g = 0; g < groups.size(); ++g) lines[g + 1].push_back(std::move(cells[g]));
+  }
+  auto text = aligned(lines, axes.size());
+  const auto is_published = [](const sweep_row& row) {
+    return row.summary.contains("protocol") && row.summary["protocol"] == "fedatt-2018";
+  };
+  if (std::ranges::any_of(rows, is_published))
+    text += "Protocol fedatt-2018: what is called perplexity is not that of a language model.\n";
+  return text;
+}
+
+}  // namespace furlong::tools
