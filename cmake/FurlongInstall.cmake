@@ -13,7 +13,8 @@ install(FILES "${PROJECT_BINARY_DIR}/FurlongConfig.cmake" "${PROJECT_BINARY_DIR}
               "${CMAKE_CURRENT_LIST_DIR}/FurlongDependencies.cmake" DESTINATION "${furlong_package_dir}")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/scenarios/" DESTINATION "${CMAKE_INSTALL_DATADIR}/furlong/scenarios" COMPONENT runtime
-        FILES_MATCHING PATTERN "*.toml" PATTERN "traces/*.csv" PATTERN "traces/*.jsonl" PATTERN "detail" EXCLUDE)
+        FILES_MATCHING PATTERN "*.toml" PATTERN "traces/*.csv" PATTERN "traces/*.jsonl" PATTERN "schema" EXCLUDE
+        PATTERN "data" EXCLUDE)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 if(TARGET furlong)
   install(TARGETS furlong RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
