@@ -55,7 +55,9 @@ std::string differences(const ending& undisturbed, const ending& seen) {
   if (counts.rejected != undisturbed.counts.rejected) text += " other rejections;";
   if (const auto dropped = std::reduce(counts.dropped.begin(), counts.dropped.end()))
     text += " " + std::to_string(dropped) + " dropped;";
-  if (counts.late + counts.surplus + counts.abandoned > 0) text += " late or abandoned;";
+  if (counts.late != undisturbed.counts.late) text += " late;";
+  if (counts.surplus != undisturbed.counts.surplus) text += " surplus;";
+  if (counts.abandoned != undisturbed.counts.abandoned) text += " abandoned;";  // as a version with an outlier is
   for (const auto& what : seen.failures) text += " " + what + ";";
   return text;
 }
