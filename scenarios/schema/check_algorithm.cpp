@@ -1,6 +1,5 @@
 // The slots of a scenario: what the algorithm and the aggregation rule decide, allow and exclude.
 #include <algorithm>
-#include <tuple>
 
 #include "scenarios/schema/draft.hpp"
 
@@ -37,7 +36,8 @@ namespace {
 
 /// What the traits of the algorithm allow, and its options.
 void check_traits(draft& of) {
-  const auto& [kind, traits] = std::tie(of.algorithm->kind, of.algorithm->traits);
+  const auto& kind = of.algorithm->kind;
+  const auto& traits = of.algorithm->traits;
   const std::string rule = "algorithm.aggregation.rule";
   const auto why = [&](const std::string& key) {
     return "is " + quoted(of, key) + ", and " + kind + " does not work with it";
@@ -70,8 +70,9 @@ void settle_algorithm(draft& of) {
   if (of.algorithm == nullptr) return;
   for (const auto* entry : {of.named, of.algorithm}) {
     for (const auto& [key, value, why] : entry->fixed) {
-      const auto same = [&](const federated::fixed_value& other) { return other.key == key; };
-      if (entry != of.named && std::ranges::any_of(of.named->fixed, same)) continue;  // the alias decides
+      const auto& by_alias = of.named->fixed;
+      if (entry != of.named && std::ranges::find(by_alias, key, &federated::fixed_value::key) != by_alias.end())
+        continue;  // the alias decides
       const bool differs = of.is_set(key) && of.good({key}) && of.values.text(key) != value;
       if (differs && why.empty())
         of.report(key, "contradicts kind = " + toml_string(entry->kind),

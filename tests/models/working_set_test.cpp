@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(adam_and_adamw_keep_to_their_equations) {
     for (int life = 0; life < 2; ++life) {  // train_only() forgets the moments
       moved.train_only(w.parts.all_tensors);
       std::map<const float*, std::pair<double, double>> moments;
-      for (int step = 1; step <= 4; ++step) {
+      for (std::size_t step = 1; step <= 4; ++step) {
         const auto batch = [&](models::working_set& on) { return on.data().slice(4 * (step - 1), 4 * step); };
         start(probe);
         for (std::size_t t = 0; t < moved.weights().size(); ++t)
