@@ -61,6 +61,24 @@ BOOST_AUTO_TEST_CASE(one_update_comes_back_as_it_was) {
   for (std::size_t i = 0; i < dense.values.size(); ++i) BOOST_TEST(round.change.values()[i] == dense.values[i]);
 }
 
+// As many updates as there may be, each as large and as heavy as it may be.
+BOOST_AUTO_TEST_CASE(a_full_sum_of_the_largest_updates_does_not_overflow) {
+  for (const char* rule : {"mean", "uniform-mean"}) {
+    federated::aggregation_settings settings;
+    settings.rule = federated::chosen_rule(rule);
+    settings.max_norm = 64.0;
+    settings.max_weight = 16;
+    settings.max_updates = 1U << 14;
+    const auto one = std::make_shared<models::layout>(std::vector<models::tensor_spec>{{"value", 1, 1}});
+    const auto sum = federated::make_accumulator(settings, one, {});
+    federated::client_update update;
+    update.weight = settings.max_weight;
+    update.change = {one, {{false, 0, 0, 0}}, {}, {64.0F}};
+    for (std::uint32_t i = 0; i < settings.max_updates; ++i) BOOST_REQUIRE(!sum->fold(update));
+    BOOST_TEST(sum->report().change.values()[0] == 64.0F);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(count_and_total_weight_are_capped) {
   federated::aggregation_settings settings;
   settings.max_weight = 16;
