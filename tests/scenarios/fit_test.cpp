@@ -113,6 +113,20 @@ BOOST_AUTO_TEST_CASE(a_client_that_joins_and_leaves_does_one_of_them_first) {
   BOOST_TEST(with("\"10-12\"", "\"0-9\"").find("comes first") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(an_event_names_clients_that_there_are) {
+  for (const auto& [client, why] : {std::pair("49", ""),
+                                    {"50",
+                                     "event[1].leave: names client 50, and there are 50; they are numbered from "
+                                     "0 to 49"}}) {
+    const auto text = testing::valid_scenario() + "\n[[event]]\nat = \"round 1\"\nleave = \"" + client + "\"\n";
+    auto read = parse_scenario_text(text, "t.toml");
+    BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
+    const auto fitted = fit(*read, *load_data(*read));
+    BOOST_TEST(testing::text_of(fitted).find(why) != std::string::npos, testing::text_of(fitted));
+    BOOST_TEST(fitted.has_value() == (*why == '\0'));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(fedrecon_needs_a_second_batch) {
   const few_texts data;
   const std::string why = ": all are in one batch, which leaves no query batch to learn from; ";
