@@ -112,6 +112,23 @@ BOOST_AUTO_TEST_CASE(a_node_reports_for_its_own_clients_only) {
   BOOST_TEST(one.take<settled>().size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(verdicts_of_the_parent_go_to_the_nodes_of_their_clients) {
+  gateway one;
+  one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out);
+  one.out.clear();
+  const auto verdict_on = [&](std::uint32_t client) { return verdict{one.task(0, client), verdict_kind::unwanted}; };
+  one.machine.on_verdicts({{verdict_on(1), verdict_on(7), verdict_on(20)}, 3}, one.out);  // client 20 is nowhere
+  const auto told = one.take<give_verdicts>();
+  BOOST_REQUIRE(told.size() == 2U);
+  for (const auto& [session, client] : {std::pair(std::size_t{1}, 1U), {2, 7}}) {
+    const auto& to = told[session - 1];
+    BOOST_TEST(to.session == session);
+    BOOST_TEST(to.content.version == 3U);
+    BOOST_REQUIRE(to.content.each.size() == 1U);
+    BOOST_TEST((to.content.each[0].task == one.task(0, client)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_node_ends_tasks_of_its_own_clients_only) {
   gateway one;
   one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out);

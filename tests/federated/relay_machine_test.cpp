@@ -148,6 +148,17 @@ BOOST_AUTO_TEST_CASE(a_task_follows_its_client_from_child_to_child) {
   BOOST_TEST((one.down<share_down>().at(1).at(0).tasks == tasks{one.task(1)}));
 }
 
+BOOST_AUTO_TEST_CASE(a_child_ends_its_own_tasks_only) {
+  relay one;
+  one.share(0, {1, 6});
+  one.out.clear();
+  BOOST_TEST(one.tell(1, settled{{one.ended(1, outcome::late)}}).has_value());  // of child 0
+  BOOST_TEST(one.up<settled>().empty());
+  BOOST_TEST(one.machine.open() == 2U);
+  BOOST_TEST(one.tell(0, settled{{one.ended(1, outcome::late)}}).has_value());
+  BOOST_TEST(one.machine.open() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(the_parent_has_back_what_it_asks_for) {
   relay one;
   one.share(0, {1, 6});

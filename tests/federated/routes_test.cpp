@@ -112,6 +112,14 @@ BOOST_AUTO_TEST_CASE(a_task_follows_its_client) {
   BOOST_TEST(world.server.state().counts.dropped[1] == 1U);  // task 4: its client does not hold it
 }
 
+BOOST_AUTO_TEST_CASE(an_aggregator_ends_its_own_tasks_only) {
+  routed world;
+  static_cast<void>(world.settle(1, 3, outcome::late));  // task 3 is with aggregator 0
+  BOOST_TEST(world.server.in_flight() == 17U);
+  static_cast<void>(world.settle(0, 3, outcome::late));
+  BOOST_TEST(world.server.in_flight() == 16U);
+}
+
 BOOST_AUTO_TEST_CASE(what_an_aggregator_folded_is_lost_with_it_and_given_out_again) {
   routed world;
   static_cast<void>(world.report(0, 3));
