@@ -22,7 +22,7 @@ struct experiment;
 class local_task;
 class personal_task;
 
-/// Whom the model is to predict for.
+/// The kind of client that the model predicts for.
 struct client_kind {
   bool trains = true;      ///< it may be selected for training
   bool has_state = false;  ///< its private values were trained before, and loaded

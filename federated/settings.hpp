@@ -103,7 +103,7 @@ struct evaluation_settings {
   target_settings target = {};           ///< when was it first reached?
   bool split = true;       ///< unseen clients: even batches support, odd ones query; else all examples are scored
   bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure
-  bool attention = false;  ///< FedAtt: report how much each client's update weighed
+  bool attention = false;  ///< rules that measure distance: report what each update weighed
 };
 
 enum class cold_start_kind : std::uint8_t { initial, reconstruct };
@@ -114,7 +114,7 @@ enum class layout_kind : std::uint8_t { per_client, bucketed };
 
 /// [private]
 struct private_settings {
-  cold_start_kind cold_start = cold_start_kind::initial;  ///< FURL, client without stored value
+  cold_start_kind cold_start = cold_start_kind::initial;  ///< of a client without stored values
   commit_kind commit = commit_kind::after_training;
   layout_kind layout = layout_kind::per_client;  ///< of the store: a column family per client or per bucket of clients
   std::uint32_t open_shards = 64;                ///< of the store: databases held open at once

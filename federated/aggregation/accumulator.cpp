@@ -22,7 +22,7 @@ accumulator::accumulator(const aggregation_settings& settings, const models::lay
                                                              : UINT64_MAX >> 1) {}
 
 std::optional<rejection> accumulator::fold(const client_update& update, double freshness) {
-  if (update.weight == 0) return std::nullopt;  // the client had nothing to say
+  if (update.weight == 0) return std::nullopt;  // the client trained on no example
   if (!has_room(update.weight)) return rejection::weight_bound;
   if (auto refused = rule_->encode(update.change, {update.id, update.weight, freshness}, sum())) return refused;
   count_update(update);
