@@ -7,6 +7,7 @@
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/client_routes.hpp"
+#include "federated/protocol/farewells.hpp"
 #include "federated/protocol/known_stores.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
@@ -50,16 +51,9 @@ struct coordinator_state {
   bool unevaluated = false;  ///< the last evaluation was cut short: to be done again by the next life
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;
-  /// The run is over; nodes that are away have until then to come back for their verdicts.
-  std::optional<federated::run_outcome> last_words;
-  federated::virtual_time lingers_until = 0;
-  /// What the end of the run waits for: that all clients had their verdicts, that the aggregators in other processes
-  /// ended and so confirmed that their nodes heard the farewell, that the server's own gateway did.
-  enum class ending : std::uint8_t { verdicts, others, own_gateway };
-  ending waits_for = ending::verdicts;
+  std::optional<federated::run_outcome> outcome;  ///< of a run that is over, until all processes have heard of it
+  std::optional<protocol::farewells> farewells;
   std::uint32_t own = 0;  ///< number of the server's own gateway
-  /// Clients whose aggregator was lost before their node confirmed that it heard the farewell; by a node's first.
-  std::map<std::uint32_t, protocol::client_range> unheard;
   caf::typed_response_promise<run_result> promise;
 };
 

@@ -128,11 +128,11 @@ class node_at_work {
     state.version = version;
     say(wire::encoder(e.parts.shared).encode(federated::make_broadcast(e, state)).value());
   }
-  void welcome(std::vector<std::uint64_t> lives = {}) {
+  void welcome(const std::vector<std::uint64_t>& lives = {}) {
     protocol::welcome content;
     content.run = e.run;
     content.scenario = "name = \"test\"\n";
-    content.history.resumed_at = std::move(lives);
+    for (const auto version : lives) content.history.resume(version, 1);
     content.facts = e.clients->facts();
     say(content);
   }

@@ -48,7 +48,7 @@ recorder run_in_lives(const experiment& e) {
       return made;
     }
     state = *made.checkpoint;
-    state.history.resumed_at.push_back(state.version);
+    state.history.resume(state.version, 1);
     store.resume(state.history);
     made.cut_back();
   }
