@@ -3,7 +3,7 @@
 
 #include <future>
 
-#include "actors/effect_queue.hpp"
+#include "actors/federation/effect_queue.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/client_routes.hpp"
