@@ -13,8 +13,8 @@ using federated::protocol::send_partial;
 using federated::protocol::start_client;
 using self_pointer = aggregator_actor::stateful_pointer<aggregator_state>;
 
-// A message between actors costs as much as a tenth of a small client's training: tasks travel in blocks. Small enough
-// that every thread gets several blocks of a round, so that none waits long at its end.
+// A message between actors costs as much as a tenth of a small client's training, so tasks are sent in blocks. Blocks
+// are small enough that every thread gets several per round, so that none waits long at its end.
 constexpr std::size_t most_tasks_in_block = 8;
 constexpr std::size_t blocks_per_thread = 4;
 
@@ -23,15 +23,15 @@ std::size_t block_size_for(const run_context& run) {
   return std::clamp<std::size_t>(share_size / (blocks_per_thread * run.threads), 1, most_tasks_in_block);
 }
 
-/// Blocks at work or waiting, of one aggregator. Where every thread has an aggregator of its own, one: then client and
-/// aggregator take turns on one thread, and the sums and updates stay in its cache. Else two a thread, so that none
-/// waits while the aggregator folds.
+/// Blocks in flight or waiting, of one aggregator. One if every thread has its own aggregator: client and aggregator
+/// then alternate on one thread, and sums and updates stay in its cache. Otherwise two per thread, so that no thread
+/// waits for aggregation.
 std::size_t blocks_in_flight(const run_context& run) {
   const std::size_t aggregators = run.e.settings.aggregators;
   return aggregators >= run.threads ? 1 : 2 * (run.threads + aggregators - 1) / aggregators;
 }
 
-/// An idle client, or a new one. Clients end with their aggregator.
+/// An idle client, or a new one. Clients are linked to their aggregator.
 aggregator_state::idle_client take_client(self_pointer self) {
   auto& idle = self->state.idle;
   if (idle.empty())
@@ -42,7 +42,7 @@ aggregator_state::idle_client take_client(self_pointer self) {
   return client;
 }
 
-/// Hands out what is ready, in blocks.
+/// Assigns the tasks that are ready, in blocks.
 void hand_out(self_pointer self) {
   auto& state = self->state;
   for (std::size_t done = 0; done < state.ready.size();) {
@@ -65,7 +65,7 @@ void perform(self_pointer self, send_partial& effect) {
   self->send(self->state.parent, partial{std::make_shared<send_partial>(std::move(effect))});
 }
 
-void perform(self_pointer, federated::protocol::report_settled&) {}  // here they go with the partial
+void perform(self_pointer, federated::protocol::report_settled&) {}  // sent with the partial
 void perform(self_pointer, federated::protocol::give_back&) {}
 
 void perform_all(self_pointer self) {
@@ -80,7 +80,7 @@ void settle(self_pointer self, const job& done) {
     state.machine->on_update(done.update, state.effects);
     return;
   }
-  spdlog::error("client {} gave up: {}", done.id.client, done.failure->text());
+  spdlog::error("client {} failed: {}", done.id.client, done.failure->text());
   state.machine->on_failure(done.id, state.effects);
 }
 

@@ -1,5 +1,5 @@
-// The aggregator actor: has its clients work, folds their updates, answers the server with one partial aggregate a
-// round.
+// The aggregator actor: assigns tasks to clients, aggregates their updates, and answers the server with one partial
+// aggregate per round.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -7,9 +7,9 @@
 
 namespace furlong::actors {
 
-/// The shell round aggregator_machine.
+/// The shell around aggregator_machine.
 struct aggregator_state {
-  /// A client that waits, with the block that it last worked on.
+  /// An idle client, with its last block.
   struct idle_client {
     client_actor actor;
     std::shared_ptr<block> jobs;
@@ -18,11 +18,11 @@ struct aggregator_state {
   const run_context* run = nullptr;
   server_actor parent;
   std::optional<federated::protocol::aggregator_machine> machine;
-  std::size_t block_size = 1;  ///< tasks that a client is given at once
+  std::size_t block_size = 1;  ///< tasks per block
   std::vector<idle_client> idle;
-  federated::broadcast_ptr from;                    ///< of the round under way
-  std::vector<federated::task_id> ready;            ///< tasks to hand out
-  federated::protocol::aggregator_effects effects;  ///< of the message at hand; kept for its capacity
+  federated::broadcast_ptr from;                    ///< of the current round
+  std::vector<federated::task_id> ready;            ///< tasks to assign
+  federated::protocol::aggregator_effects effects;  ///< of the current message; kept for its capacity
 };
 
 aggregator_actor::behavior_type aggregator_behavior(aggregator_actor::stateful_pointer<aggregator_state> self,

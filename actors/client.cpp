@@ -9,7 +9,7 @@ namespace {
 using federated::protocol::client_machine;
 using federated::protocol::client_step;
 
-/// One task's steps, each returning the next one.
+/// The steps of one task; each returns the next.
 struct session {
   const run_context& run;
   const federated::broadcast& from;
@@ -17,7 +17,7 @@ struct session {
   client_machine machine;
   federated::workspace& use;
 
-  /// Damage (kind data) is of one value.
+  /// Damage (kind data) concerns one value.
   void store_refused(const error& why) const {
     what.failure = std::make_shared<const error>(why);
     what.store_failed = why.what == error::kind::runtime;

@@ -1,6 +1,6 @@
-// The client actor: it is one client after the other, each while it works on that client's task. A run has as many as
-// clients work at once, whatever the size of the cohort or of the population; between tasks they wait. (Ending an actor
-// wakes CAF's clock thread, which costs as much as a small client's training.)
+// The client actor: runs the tasks of one client after another. A run has as many as tasks run at once, independent of
+// the cohort and the population; they are reused, because ending an actor wakes CAF's clock thread, which costs as much
+// as a small client's training.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -8,13 +8,13 @@
 
 namespace furlong::actors {
 
-/// The shell round client_machine: does what the machine says, on the scheduler's thread, and reports once.
+/// The shell around client_machine: performs its effects on the scheduler's thread, and reports once.
 class client_state {
  public:
   const run_context* run = nullptr;
   aggregator_actor parent;
 
-  /// Works one task through; the outcome is in `what`.
+  /// Runs one task; the outcome is in `what`.
   void perform(const federated::broadcast& from, job& what) const;
 
  private:

@@ -1,4 +1,4 @@
-// The evaluator actor: scores clients of a shared evaluation until none is left.
+// The evaluator actor: scores the clients of a shared evaluation.
 #pragma once
 
 #include "actors/interfaces.hpp"

@@ -1,11 +1,11 @@
-// Every actor's typed interface, and every message between them. The messages of one process carry pointers to
-// immutable values; nothing is copied and nothing is encoded.
+// The typed interfaces of the actors of a run, and their messages. Messages within a process carry pointers to
+// immutable values and are not encoded.
 //
 // Under the real clock:
 //   caller --run_request--> server --share--> aggregator --work--> client
 //   caller <--run_result--  server <--partial-- aggregator <--report-- client
 //                           server --evaluation_share--> evaluator, which answers with evaluation_done
-// In virtual time a timeline stands in for server and aggregators:
+// In virtual time a timeline replaces server and aggregators:
 //   caller --run_request--> timeline --training--> trainer, which sends it back, done
 //   caller <--run_result--  timeline --evaluation_share--> evaluator
 #pragma once
@@ -23,37 +23,37 @@
 
 namespace furlong::actors {
 
-/// Run to the end, or until asked to stop.
+/// Runs to the end, or until stopped.
 struct run_request {};
-/// How it went.
+/// The outcome.
 struct run_result {
   std::shared_ptr<result<federated::run_outcome>> outcome;
 };
 
-/// Server to aggregator: your part of this round's cohort.
+/// Server to aggregator: its part of the round's cohort.
 struct share {
   federated::broadcast_ptr from;
   std::shared_ptr<const std::vector<federated::task_id>> tasks;
 };
-/// Aggregator to server: all of it, done.
+/// Aggregator to server: the whole share is done.
 struct partial {
   std::shared_ptr<federated::protocol::send_partial> content;
 };
 
-/// One client's task, and what came of it: the update, or the reason why there is none.
+/// One client's task and its outcome: the update, or the reason why there is none.
 struct job {
   federated::task_id id;
   federated::client_update update;
   std::shared_ptr<const error> failure;
-  /// The failure is of the whole store, which cannot be read or written, and not of this client's value.
+  /// The failure concerns the whole store, which cannot be read or written, not this client's value.
   bool store_failed = false;
-  /// Trained private values that are to be kept once the update is acknowledged (commit = "after-ack").
+  /// Trained private values to store once the update is acknowledged (commit = "after-ack").
   std::shared_ptr<const models::private_parameters> held = {};
 };
-/// Some tasks that one client actor works through, one client after the other. The block goes to and fro between
-/// aggregator and client: only one of them holds it at a time, and its buffers serve again.
+/// Tasks that one client actor runs one by one. The block is passed between aggregator and client, which reuse its
+/// buffers: only one of them holds it at a time.
 using block = std::vector<job>;
-/// Aggregator to client: work on these.
+/// Aggregator to client: run these.
 struct work {
   federated::broadcast_ptr from;
   std::shared_ptr<block> jobs;
@@ -63,13 +63,13 @@ struct report {
   std::shared_ptr<block> jobs;
 };
 
-/// Timeline to trainer: do these; and back: done. Only one of them holds the block at a time.
+/// Timeline to trainer: run these; and back: done. Only one of them holds the block at a time.
 struct training {
   std::shared_ptr<std::vector<federated::training_job>> jobs;
 };
 
-/// An evaluation that several evaluators share: each takes the next client until none is left.
-/// It holds the model that it evaluates: evaluators may still be at it when the server has ended.
+/// An evaluation shared by several evaluators: each takes the next client until none is left. It holds the evaluated
+/// model, because evaluators may still run after the server has ended.
 struct evaluation_work {
   evaluation_work(const federated::experiment& e, models::shared_parameters of, federated::private_store& store,
                   std::uint64_t version, const federated::participation_ledger* ledger)
@@ -81,7 +81,7 @@ struct evaluation_work {
 struct evaluation_share {
   std::shared_ptr<evaluation_work> work;
 };
-/// Evaluator to server: no client is left; or what failed.
+/// Evaluator to server: no client is left; or an error.
 struct evaluation_done {
   std::shared_ptr<const error> failure;
 };
@@ -120,10 +120,10 @@ using server_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_res
                                       caf::reacts_to<evaluation_done>>;
 using timeline_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<training>,
                                         caf::reacts_to<evaluation_done>>;
-/// What evaluators answer.
+/// Receives the evaluators' answers.
 using evaluation_client = caf::typed_actor<caf::reacts_to<evaluation_done>>;
 
-/// What all actors of a run look at. Outlives them.
+/// Shared by all actors of a run. Outlives them.
 struct run_context {
   const federated::experiment& e;
   federated::private_store& store;
@@ -132,7 +132,7 @@ struct run_context {
   std::size_t threads = 1;
 };
 
-/// Runs a piece of an actor's work and turns an exception, which should never happen, into the error that it is.
+/// Runs a piece of an actor's work and converts an exception, which should never happen, into an error.
 template <class Work>
 [[nodiscard]] std::shared_ptr<const error> guarded(const char* place, Work work) {
   try {

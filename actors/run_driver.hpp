@@ -1,4 +1,4 @@
-// What the actors that drive a run, server and timeline, have in common.
+// Shared by the actors that drive a run, server and timeline.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -6,7 +6,7 @@
 
 namespace furlong::actors {
 
-/// Evaluations and checkpoints of a run, and how it ends.
+/// Evaluations, checkpoints and the outcome of a run.
 struct run_driver {
   const run_context* run = nullptr;
   std::vector<evaluator_actor> evaluators;
@@ -17,13 +17,13 @@ struct run_driver {
   std::optional<federated::stopwatch> watch;
 
   [[nodiscard]] bool stop_requested() const { return run->stop.load(std::memory_order_relaxed); }
-  /// What the evaluators will be given.
+  /// The evaluation for the evaluators.
   void prepare_evaluation(const federated::protocol::model_version& of, const federated::participation_ledger* ledger) {
     watch->pause();
     evaluation = std::make_shared<evaluation_work>(run->e, of.model, run->store, of.version, ledger);
     evaluators_pending = evaluators.size();
   }
-  /// An evaluator is done. True when all are, and the observer was told.
+  /// An evaluator is done. True if all are; the observer has then been called.
   [[nodiscard]] result<bool> finish_evaluation(const evaluation_done& done) {
     if (done.failure) return tl::unexpected(*done.failure);
     if (--evaluators_pending > 0) return false;
@@ -48,7 +48,7 @@ struct run_driver {
   [[nodiscard]] federated::run_outcome outcome(federated::protocol::server_state state, bool interrupted) {
     watch->pause();
     watch->tell(state);
-    if (interrupted) last_evaluation = {};  // of a model that was not the final one
+    if (interrupted) last_evaluation = {};  // it was not of the final model
     return {std::move(state), last_evaluation, interrupted};
   }
 };

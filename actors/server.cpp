@@ -10,10 +10,10 @@ namespace {
 namespace protocol = federated::protocol;
 using self_pointer = server_actor::stateful_pointer<server_state>;
 
-// Without deadlines nothing happens at a time of its own, and outputs are free of wall times.
+// Without deadlines no event depends on the time, and outputs contain no wall times.
 constexpr federated::virtual_time no_time = 0;
 
-/// Keeps the promise and ends all actors of the run.
+/// Fulfils the promise and ends all actors of the run.
 void end_run(self_pointer self, result<federated::run_outcome> outcome) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
@@ -32,8 +32,7 @@ void perform(self_pointer self, protocol::assign& effect) {
       share{std::move(effect.from), std::make_shared<const std::vector<federated::task_id>>(std::move(effect.tasks))});
 }
 
-// A round under the real clock ends when all its clients have reported: there is nothing to close, to wait for or to
-// acknowledge.
+// A round under the real clock ends when all its clients have reported: no closing, timers or acknowledgements.
 void perform(self_pointer, protocol::close_share&) {}
 void perform(self_pointer, protocol::timer&) {}
 void perform(self_pointer, protocol::acknowledge&) {}

@@ -6,7 +6,7 @@
 
 namespace furlong::actors {
 
-/// The shell round server_machine: sends its messages, calls the observer.
+/// The shell around server_machine: sends its messages, calls the observer.
 struct server_state : run_driver {
   std::optional<federated::protocol::server_machine> machine;
   std::vector<aggregator_actor> aggregators;

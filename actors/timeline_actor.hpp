@@ -1,13 +1,13 @@
-// The timeline actor: runs a federation in virtual time, its training on all of the scheduler's threads.
+// The timeline actor: runs a federation in virtual time, with training on all scheduler threads.
 #pragma once
 
 #include "actors/run_driver.hpp"
 
 namespace furlong::actors {
 
-/// The shell round federated::timeline: hands out its jobs, calls the observer.
+/// The shell around federated::timeline: distributes its jobs, calls the observer.
 struct timeline_state : run_driver {
-  /// A trainer that waits, with the block that it last worked on.
+  /// An idle trainer, with its last block.
   struct idle_trainer {
     trainer_actor actor;
     std::shared_ptr<std::vector<federated::training_job>> jobs;
@@ -22,7 +22,7 @@ timeline_actor::behavior_type timeline_behavior(timeline_actor::stateful_pointer
                                                 const run_context* run,
                                                 std::shared_ptr<federated::protocol::server_state> start);
 
-/// Does whatever jobs it is sent.
+/// Runs the jobs that it receives.
 trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const run_context* run,
                                               timeline_actor parent);
 

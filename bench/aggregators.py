@@ -59,7 +59,7 @@ class Siege:
     def start(self) -> None:
         self.f.serve()
         for name in self.names:
-            self.aggregate(name).wait_for("took this aggregator in")
+            self.aggregate(name).wait_for("accepted this aggregator")
         for number in range(NODES):
             self.f.join(number, number * EACH, number * EACH + EACH - 1)
         self.f.wait_for_version(1)

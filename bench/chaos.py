@@ -91,7 +91,7 @@ class Chaos:
     def has_recovered(self, name: str) -> bool:
         if name == "server":
             return self.f.version() > self.resumed_from
-        words = "took this aggregator in" if role_of(name) == "aggregator" else "took this node in"
+        words = "accepted this aggregator" if role_of(name) == "aggregator" else "accepted this node"
         return words in self.f.processes[name].text()
 
     # ---- faults ------------------------------------------------------------------------------------------------------

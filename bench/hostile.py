@@ -57,7 +57,7 @@ class Hostile:
         f = self.f
         f.serve("--dashboard", "127.0.0.1:0")
         self.page = f.processes[SERVER].wait_for(r"dashboard at (http://\S+)")[1].rstrip("/")
-        f.aggregate(AGGREGATOR).wait_for("took this aggregator in")
+        f.aggregate(AGGREGATOR).wait_for("accepted this aggregator")
         self.gateway = int(f.processes[AGGREGATOR].wait_for(r"nodes join at port (\d+)")[1])
         f.issue("node", "stranger", "150-189")
         f.issue("node", "banned", "190-199")
@@ -99,11 +99,11 @@ class Hostile:
         newcomer, asked = f.join(2), time.monotonic()
         joined = 0.0
         while sender.poll() is None:
-            if not joined and "took this node in" in newcomer.text():
+            if not joined and "accepted this node" in newcomer.text():
                 joined = time.monotonic() - asked
             time.sleep(0.05)
         if not joined:  # it came later than the last input
-            newcomer.wait_for("took this node in")
+            newcomer.wait_for("accepted this node")
             joined = time.monotonic() - asked
         took, made = time.monotonic() - begun, f.version() - version
         figure("federation", "seconds_under_attack", round(took, 1), "s")
@@ -135,7 +135,7 @@ class Hostile:
         if accounted(summary) != summary["selected"]:
             self.faulty.append("the books do not balance")
         counted = {SERVER: status["refused_connections"]}
-        told = re.findall(r"turned away at the gateway: ([^;\n]*)", f.processes[AGGREGATOR].text())
+        told = re.findall(r"rejected at the gateway: ([^;\n]*)", f.processes[AGGREGATOR].text())
         counted[AGGREGATOR] = {w: int(n) for w, n in re.findall(r"([a-z-]+) (\d+)", told[-1] if told else "")}
         for name, reasons in counted.items():
             for reason, count in reasons.items():

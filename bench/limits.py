@@ -131,7 +131,7 @@ class Case(Federation):
         if self.command == "aggregate":
             one = self.aggregate("aggregator0")
             end = time.monotonic() + PATIENCE
-            while one.running and "took this aggregator in" not in one.text() and time.monotonic() < end:
+            while one.running and "accepted this aggregator" not in one.text() and time.monotonic() < end:
                 time.sleep(0.05)
         self.join(0, 0, 49)
         self.join(1, 50, 199)

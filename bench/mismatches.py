@@ -284,7 +284,7 @@ class Together(Federation):
     def outcome(self, process) -> tuple[str, str]:
         """Of a process that should not take part: it ends, or it works on."""
         def look():
-            return not process.running or "took this node in" in process.text() and self.works(process.name)
+            return not process.running or "accepted this node" in process.text() and self.works(process.name)
         try:
             wait_until(f"{process.name} ends or takes part", look, 30)
         except AssertionError:
@@ -471,7 +471,7 @@ def level(furlong: str, pinned: str, what: str):
         f.environment["FURLONG_KERNEL_LEVEL"] = pinned
         if what == "aggregator":
             process = f.aggregate("aggregator1")
-            wait_until("it ends or is taken in", lambda: not process.running or "took this" in process.text(), 30)
+            wait_until("it ends or is taken in", lambda: not process.running or "accepted this" in process.text(), 30)
             return (SILENT, "taken in") if process.running else judged(process.process.returncode,
                                                                        last_line(process.text()))
         return f.outcome(f.host(1))

@@ -42,7 +42,7 @@ def noticed_after(f: Federation, told: int, strike, words: str) -> float:
 
 
 def comes_back(f: Federation, told: int) -> None:
-    wait_until("node3 is back", lambda: re.search(r"node3/.*: clients 150 to 199 are here", f.log()[told:]))
+    wait_until("node3 is back", lambda: re.search(r"node3/.*: clients 150 to 199 are connected", f.log()[told:]))
     at = f.version()
     f.wait_for_version(at + 3)
 

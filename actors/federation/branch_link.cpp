@@ -74,7 +74,7 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
   state.run = std::move(run);
   state.parent = std::move(parent);
   state.decoder.emplace(state.run->e.parts.shared);
-  // A link that opened while the run ended is no branch of it: nobody else would close it, and the process would wait.
+  // A link that opened while the run ended is no branch of it: close it here, or the process would wait for it.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
@@ -91,7 +91,7 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
       [self](const to_branch& told) {
         std::visit([&](const auto& what) { send(self, what); }, *told.what);
         const auto* bye = std::get_if<protocol::farewell>(told.what.get());
-        // An aggregator that hears the end of the run closes the link once its nodes have heard it.
+        // An aggregator closes the link after it has told its nodes that the run is over.
         if (bye == nullptr || bye->final) return;
         self->state.channel->close();
         self->quit();

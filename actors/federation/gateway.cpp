@@ -20,7 +20,7 @@ void tell(self_pointer self, upward what) {
 
 void send(const session& to, const wire::control& message) { send_control(*to.channel, message); }
 
-/// Ends a session from this side.
+/// Ends a session.
 void forget(self_pointer self, session_number number, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = state.sessions.find(number);
@@ -30,7 +30,7 @@ void forget(self_pointer self, session_number number, protocol::gateway_effects&
   state.machine->on_session_lost(number, steady_now(), out);
 }
 
-/// `for_good`: it will not be let in however often it comes back; `remedy`: before what is done.
+/// `for_good`: reconnecting is useless until `remedy` is done.
 void refuse(self_pointer self, session_number number, turned_away reason, const std::string& why,
             protocol::gateway_effects& out, bool for_good = false, const std::string& remedy = {}) {
   const auto at = self->state.sessions.find(number);
@@ -67,8 +67,8 @@ void perform(self_pointer self, protocol::end_session& effect) {
   const auto at = self->state.sessions.find(effect.session);
   if (at == self->state.sessions.end()) return;
   spdlog::info("node {}: {}", at->second.channel->other().name, effect.why);
-  // For good: two nodes that both came back would take turns for ever. One that opened another session itself does not
-  // listen to this one any more.
+  // For good: two nodes that both reconnect would replace each other for ever. A node that opened another session
+  // itself ignores this one.
   send(at->second, protocol::farewell{effect.why, true, true});
   at->second.channel->close();
   self->state.sessions.erase(at);
@@ -96,7 +96,7 @@ void perform_all(self_pointer self, protocol::gateway_effects& effects) {
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
-/// Before, only a hello was taken from it.
+/// Until then only a hello is accepted from it.
 void admit(self_pointer self, session& node) {
   const auto& state = self->state;
   node.welcomed = true;
@@ -105,12 +105,12 @@ void admit(self_pointer self, session& node) {
   send(node, state.welcome);
 }
 
-/// Takes the node in. Not before: it may find that it cannot work on this run, and somebody else may have its clients.
+/// Attaches the node. Not earlier: it may be unable to run the scenario, and another node may have its clients.
 void on_ready(self_pointer self, session_number number, protocol::ready& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
   if (!node.welcomed || node.open || got.run != state.welcome.run)
-    return refuse(self, number, turned_away::out_of_turn, "said that it is ready, and was not asked", out);
+    return refuse(self, number, turned_away::out_of_turn, "sent ready before its welcome", out);
   const auto hosts = std::uint64_t{node.hello.clients.last} - node.hello.clients.first + 1;
   if (got.sizes.size() != hosts)
     return refuse(
@@ -120,19 +120,19 @@ void on_ready(self_pointer self, session_number number, protocol::ready& got, pr
   node.open = true;
   node.hello.claim = got.claim;
   if (node.covered != state.welcome.covered) send(node, protocol::checkpointed{state.welcome.covered});
-  spdlog::info("node {}: clients {} to {} are here", node.channel->other().name, node.hello.clients.first,
+  spdlog::info("node {}: clients {} to {} are connected", node.channel->other().name, node.hello.clients.first,
                node.hello.clients.last);
   state.machine->on_hello(number, node.hello, steady_now(), out, std::move(got.sizes));
-  node.hello.holding = {};  // it can be long, and was told
+  node.hello.holding = {};  // frees the list, which can be long and was passed on
 }
 
-/// A node that connects again has given up an earlier session in which it was not ready yet. What that one said that it
-/// holds would stay, and there is no end to such sessions.
+/// A node that reconnects has abandoned an earlier session in which it was not ready yet. Ends such sessions, because
+/// their lists of held tasks take memory.
 void end_unready(self_pointer self, session_number number, protocol::gateway_effects& out) {
   const auto& all = self->state.sessions;
   const auto& node = all.at(number);
   const auto& mine = node.hello.clients;
-  if (node.channel->other().name.empty()) return;  // there are no certificates: it may be another node
+  if (node.channel->other().name.empty()) return;  // without certificates it may be another node
   std::vector<session_number> earlier;
   for (const auto& [other, of] : all)
     if (other != number && of.greeted && !of.open && of.channel->other().name == node.channel->other().name &&
@@ -147,7 +147,7 @@ void end_unready(self_pointer self, session_number number, protocol::gateway_eff
 void on_hello(self_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
-  if (std::exchange(node.greeted, true)) return refuse(self, number, turned_away::out_of_turn, "said hello twice", out);
+  if (std::exchange(node.greeted, true)) return refuse(self, number, turned_away::out_of_turn, "sent hello twice", out);
   if (state.options.clients_of && !node.trusted) {
     const auto allowed = state.options.clients_of(node.channel->other().name);
     if (!allowed || !allowed->contains(got.clients.first) || !allowed->contains(got.clients.last))
@@ -177,20 +177,20 @@ void on_placed(self_pointer self, const node_placed& where, protocol::gateway_ef
   if (at == self->state.sessions.end()) return;
   if (!where.refused.empty())
     return refuse(self, where.session, turned_away::other_store, where.refused, out, true, right_store_remedy);
-  // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
+  // A node with an operator certificate stays here: other gateways require a node's certificate.
   if (where.address.empty() || at->second.trusted) return admit(self, at->second);
   send(at->second, protocol::redirect{where.address});
   forget(self, where.session, out);
 }
 
-/// A frame that cannot be read ends the session. An update of another shape is counted as that too: its task is not
-/// known, and is lost with the session.
+/// An undecodable frame ends the session. An update of another shape is also counted as unasked: its task is unknown,
+/// and is lost with the session.
 void refuse_frame(self_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
   if (why.place.starts_with("update.")) self->state.options.admission->unasked(federated::rejection::wrong_shape);
   refuse(self, number, turned_away::bad_frame, why.text(), out);
 }
 
-/// Frames that do not depend on the model's layout. Others of a node break the protocol.
+/// Frames that do not depend on the model's layout. Other frames of a node violate the protocol.
 void on_control(self_pointer self, session_number number, wire::message& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
@@ -207,7 +207,7 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
     const auto told = state.machine->on_scores(number, std::move(*scores), out);
     return told ? void() : refuse_frame(self, number, told.error(), out);
   }
-  refuse(self, number, turned_away::out_of_turn, "sent a message that is not a node's to send", out);
+  refuse(self, number, turned_away::out_of_turn, "sent a message that nodes do not send", out);
 }
 
 void on_frame(self_pointer self, const session_frame& got, protocol::gateway_effects& out) {
@@ -227,7 +227,7 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
     if (state.machine->unasked()[why] != before[why]) state.options.admission->unasked(federated::rejection(why));
 }
 
-/// Ends sessions of nodes that were denied after they had come in.
+/// Ends sessions of nodes that were denied after admission.
 void look_at_deny_list(self_pointer self, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto pause = federated::from_seconds(state.run->e.settings.network.heartbeat);
@@ -278,7 +278,7 @@ void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_
 void obey(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
   auto& state = self->state;
   for (const auto& [number, node] : state.sessions) send(node, what);
-  // A node that heard the end of the run closes its session, and so confirms it. Another farewell ends the wait.
+  // A node confirms the end of the run by closing its session. A second farewell ends the wait.
   if (what.final && !std::exchange(state.leaving, true)) return;
   for (const auto& [number, node] : state.sessions) node.channel->close();
   state.sessions.clear();
@@ -310,7 +310,7 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
     perform_all(self, effects);
     end_when_left(self);
   };
-  // A parent that says farewell has said so before: this comes behind it, and behind its last verdicts.
+  // The parent's farewell and its last verdicts arrive before this message.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
@@ -331,7 +331,7 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
         with_effects([&](auto& out) {
           const auto at = self->state.sessions.find(closed.session);
           if (at == self->state.sessions.end()) return;
-          // Who never said hello was no node: if anything was wrong, admission control has counted it.
+          // A peer without a hello was no node: admission control has counted any error.
           const auto level = at->second.greeted ? spdlog::level::info : spdlog::level::debug;
           spdlog::log(level, "node {}: {}", at->second.channel->other().name, closed.why);
           forget(self, closed.session, out);

@@ -7,10 +7,10 @@ namespace furlong::actors::federation {
 
 namespace {
 
-/// A link until its first frame has come, and where its frames go afterwards.
+/// A link until its first frame, and the destination of its frames afterwards.
 struct entrance {
   branch_link_actor branch;
-  net::channel_ptr channel;  ///< until the first frame: then whoever has the link holds it
+  net::channel_ptr channel;  ///< until the first frame; then the owner of the link holds it
   gateway_door* nodes;
   net::channel_events to;
 };
@@ -23,14 +23,15 @@ bool is_hello(const net::received& frame) {
 
 void refuse_node(const net::channel_ptr& channel) {
   const auto& other = channel->other();
-  spdlog::warn("refused a node {} at {}: it came to the operator port", other.name, other.address);
-  send_control(*channel, protocol::farewell{"nodes do not join at this port: join where nodes do, or set network.trust "
-                                            "= \"operator\" in the scenario",
-                                            true, true});
+  spdlog::warn("rejected node {} at {}: it connected to the operator port", other.name, other.address);
+  send_control(*channel,
+               protocol::farewell{"nodes do not join at this port: use the --listen port, or set network.trust "
+                                  "= \"operator\" in the scenario",
+                                  true, true});
   channel->close();
 }
 
-/// Settles whose link it is.
+/// Decides the owner of the link.
 void decide(entrance& at, const net::received& first) {
   const auto channel = std::exchange(at.channel, nullptr);
   const auto branch = std::exchange(at.branch, nullptr);

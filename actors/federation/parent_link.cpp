@@ -46,10 +46,10 @@ void hang_up(self_pointer self) {
   state.trying = false;
 }
 
-/// An aggregator that is not wanted while the run goes on has failed.
+/// An aggregator that is rejected during the run has failed.
 std::optional<error> refusal(const protocol::farewell& said) {
   if (!said.unwanted) return std::nullopt;
-  return error{error::kind::usage, "the parent does not let this aggregator in", said.why, said.remedy};
+  return error{error::kind::usage, "the parent rejects this aggregator", said.why, said.remedy};
 }
 
 void break_off(self_pointer self, const std::string& why) {
@@ -64,10 +64,10 @@ void break_off(self_pointer self, const std::string& why) {
 
 void on_redirect(self_pointer self, const protocol::redirect& to) {
   auto& state = self->state;
-  if (state.relay) return break_off(self, "sent this aggregator elsewhere after its welcome");
+  if (state.relay) return break_off(self, "redirected this aggregator after its welcome");
   auto address = net::parse_address(to.address);
   if (!address) return break_off(self, address.error().text());
-  spdlog::info("the parent sends this aggregator to {}", to.address);
+  spdlog::info("the parent redirects this aggregator to {}", to.address);
   hang_up(self);
   state.elsewhere = std::move(*address);
   state.try_at = steady_now();
@@ -84,7 +84,7 @@ void on_welcome(self_pointer self, protocol::welcome got) {
   state.encoder.emplace(state.run->e.parts.shared);
   state.decoder.emplace(state.run->e.parts.shared);
   log_run(state.run->e.run);
-  spdlog::info("the parent took this aggregator in, as number {}", got.aggregator);
+  spdlog::info("the parent accepted this aggregator, as number {}", got.aggregator);
   state.relay = self->spawn(relay_behavior, state.run, upward_actor(self), got);
   gateway_options options;
   options.number = got.aggregator = 0;  // of the relay's children
@@ -111,7 +111,7 @@ void pass_on(self_pointer self, downward what) {
 
 void on_assignment(self_pointer self, const protocol::assignment& got) {
   auto from = model_of(self, got.version);
-  if (!from) return break_off(self, "assigned tasks on a model that it had not sent");
+  if (!from) return break_off(self, "assigned tasks on a model that it has not sent");
   share_down share{std::move(from), {}, got.begins};
   for (const auto& who : got.tasks) share.tasks.push_back({got.run, got.version, who.client, who.attempt});
   pass_on(self, std::move(share));
@@ -126,7 +126,7 @@ void on_model(self_pointer self, const net::received& frame) {
   if (state.models.size() > models_kept) state.models.pop_front();
 }
 
-/// The parent waits for the end of the link: then the nodes have heard that the run is over.
+/// Ends the link, which tells the parent that the nodes know the end of the run.
 void leave(self_pointer self, const protocol::farewell& said) {
   auto& state = self->state;
   if (!state.relay) return finish(self, said.why, true, refusal(said));
@@ -145,7 +145,7 @@ void on_frame(self_pointer self, const net::received& frame) {
     return bye->final ? leave(self, *bye) : break_off(self, bye->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
   if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
-  if (!state.relay) return break_off(self, "sent something else before its welcome");
+  if (!state.relay) return break_off(self, "sent another message before its welcome");
   if (std::holds_alternative<wire::broadcast_view>(*got)) return on_model(self, frame);
   if (const auto* what = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *what);
   if (const auto* what = std::get_if<protocol::close_request>(&*got)) return pass_on(self, *what);
@@ -155,10 +155,10 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (const auto* what = std::get_if<protocol::displaced>(&*got)) return pass_on(self, *what);
   if (auto* what = std::get_if<protocol::evaluation_request>(&*got)) {
     auto from = model_of(self, what->version);
-    if (!from) return break_off(self, "asked for scores on a model that it had not sent");
+    if (!from) return break_off(self, "requested scores of a model that it has not sent");
     return pass_on(self, evaluation_down{std::move(from), std::move(what->clients)});
   }
-  break_off(self, "sent a message that is not a parent's to send");
+  break_off(self, "sent a message that parents do not send");
 }
 
 void send_up(self_pointer self, const upward& what) {
@@ -185,7 +185,7 @@ void on_tick(self_pointer self) {
   if (state.hooks.give_up > 0 && !state.relay && alone >= state.hooks.give_up)
     return finish(self, "the aggregator gave up", false,
                   error{error::kind::runtime, "--server", "no parent for " + seconds_text(alone) + " s",
-                        "see whether it runs and lets this aggregator in, or wait longer with --give-up"});
+                        "check that it runs and accepts this aggregator, or wait longer with --give-up"});
   if (!state.channel && !state.trying && steady_now() >= state.try_at) {
     state.trying = true;
     state.hooks.open(session_events(self), state.elsewhere.value_or(state.hooks.parent), ++state.attempt);
@@ -199,10 +199,10 @@ parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_
   self->state.hooks = std::move(hooks);
   self->state.pause.emplace(std::move(pause));
   self->state.alone_since = steady_now();
-  // Both end when they are told to, and are forgotten by then but for a run that is over.
+  // Both end on request, and are then released already unless the run is over.
   self->set_down_handler([self](const caf::down_msg& down) {
     const auto& state = self->state;
-    // Behind what the relay told the parent before it ended.
+    // After the relay's last messages to the parent.
     if (state.leaving) {
       if (state.relay.address() == down.source) self->send(self, session_closed{state.attempt, state.leaving->why});
       return;
@@ -230,7 +230,7 @@ parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_
           break_off(self, closed.why);
       },
       [self](const from_branch& told) {
-        // Of a relay that was given up meanwhile: nobody wants to know.
+        // Of a relay that was given up meanwhile: ignored.
         const auto& state = self->state;
         if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *told.what);
       },

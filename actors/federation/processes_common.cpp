@@ -49,8 +49,8 @@ over_hook process_end::hook() {
 }
 
 net::channel_events gateway_door::open(const net::channel_ptr& channel, bool trusted) {
-  // Locked until the gateway has the message: one that set() took away hears of the channel before its farewell, and
-  // closes it. Else the node would wait for an answer for ever.
+  // Locked until the gateway has the message: a gateway removed by set() receives the channel before its farewell and
+  // closes it. Otherwise the node would wait for ever.
   const std::lock_guard lock(mutex_);
   if (!to_) {
     channel->close();
@@ -79,7 +79,7 @@ net::channel_events branch_door::open(caf::actor_system& system, const net::chan
     channel->close();
     return {[](net::received) {}, [](const error&) {}};
   }
-  // One whose parent ends meanwhile hears of that.
+  // A branch whose parent ends meanwhile is notified.
   const auto link = system.spawn(branch_link_behavior, run_, to_);
   caf::anon_send(link, session_opened{0, channel});
   const auto& network = run_->e.settings.network;
@@ -114,7 +114,7 @@ result<std::shared_ptr<admission_control>> make_admission_control(
 
 namespace {
 
-/// Connections for which there are open files, beside those that the process needs for all else.
+/// Connections that the limit on open files allows, beside the other files of the process.
 std::size_t connections_by_files() {
   constexpr rlim_t others = 48;
   rlimit files{};
@@ -160,7 +160,7 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
 }
 
 void log_turned_away(const admission_control& admission) {
-  if (const auto text = admission.counts().text(); !text.empty()) spdlog::info("turned away at the gateway: {}", text);
+  if (const auto text = admission.counts().text(); !text.empty()) spdlog::info("rejected at the gateway: {}", text);
 }
 
 clients_of_certificate clients_by_certificate(bool tls) {

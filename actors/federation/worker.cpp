@@ -9,7 +9,7 @@ namespace furlong::actors::federation {
 
 namespace {
 
-/// The frame of the update; an update that cannot be encoded is a client that failed.
+/// The frame of the update; if it cannot be encoded, the client failed.
 std::shared_ptr<const wire::encoded> encode(const node_run& run, job& what) {
   if (what.failure) return nullptr;
   auto frame = wire::encoder(run.e.parts.shared).encode(what.update, run.format, run.packing);
@@ -26,7 +26,7 @@ void train(const worker_actor::pointer self, const node_actor& parent, node_work
   client.run = &context;
   client.perform(*given.from, *given.what);
   auto frame = encode(*given.run, *given.what);
-  given.run.reset();  // the node may open the store again as soon as it hears
+  given.run.reset();  // the node may reopen the store as soon as it is notified
   self->send(parent, node_done{given.what, std::move(frame)});
 }
 
@@ -37,7 +37,7 @@ std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given
   std::size_t no_numbers = 0;
   for (const auto& [in, client] : *given.clients) {
     auto score = scorer.score(in, client, thread_workspace());
-    // One that cannot be scored counts as one without examples. One that is not finite makes the figure not finite.
+    // A client that cannot be scored counts as one without examples. A non-finite score makes the figure non-finite.
     no_numbers += score && !federated::is_finite(*score) ? 1 : 0;
     scores->each.push_back({in, client, score ? std::move(*score) : federated::client_score{}});
   }
