@@ -43,7 +43,7 @@ aggregator_state::idle_client take_client(self_pointer self) {
 }
 
 /// Assigns the tasks that are ready, in blocks.
-void hand_out(self_pointer self) {
+void assign_blocks(self_pointer self) {
   auto& state = self->state;
   for (std::size_t done = 0; done < state.ready.size();) {
     const auto count = std::min(state.block_size, state.ready.size() - done);
@@ -71,7 +71,7 @@ void perform(self_pointer, federated::protocol::give_back&) {}
 void perform_all(self_pointer self) {
   for (auto& effect : self->state.effects) std::visit([&](auto& one) { perform(self, one); }, effect);
   self->state.effects.clear();
-  hand_out(self);
+  assign_blocks(self);
 }
 
 void settle(self_pointer self, const job& done) {

@@ -34,7 +34,7 @@ void end_run(self_pointer self, result<federated::run_outcome> outcome) {
 }
 
 /// Distributes jobs as far ahead as results may wait. At least one job is in flight while a result is needed.
-void hand_out(self_pointer self) {
+void assign_blocks(self_pointer self) {
   auto& state = self->state;
   const auto limit = state.block_size * most_blocks_ahead * state.run->threads;
   while (!state.idle.empty()) {
@@ -51,7 +51,7 @@ void hand_out(self_pointer self) {
 }
 
 /// Advances until it waits for results or evaluators, or the run ends.
-void go_on(self_pointer self) {
+void advance(self_pointer self) {
   auto& state = self->state;
   for (;;) {
     if (state.stop_requested()) state.line->stop();
@@ -59,7 +59,7 @@ void go_on(self_pointer self) {
     const auto needs = state.line->advance();
     if (!needs) return end_run(self, tl::unexpected(needs.error()));
     switch (*needs) {
-      case timeline_needs::training: return hand_out(self);
+      case timeline_needs::training: return assign_blocks(self);
       case timeline_needs::evaluation:
         state.prepare_evaluation(state.line->under_test(), state.line->state().ledger.get());
         state.evaluation->scores.leave_out(state.line->leaving());
@@ -83,7 +83,7 @@ void on_evaluation_done(self_pointer self, const evaluation_done& done) {
   if (!complete) return end_run(self, tl::unexpected(complete.error()));
   if (!*complete) return;
   state.line->on_evaluated(state.last_evaluation);
-  go_on(self);
+  advance(self);
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_con
   return {
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();
-        go_on(self);
+        advance(self);
         return self->state.promise;
       },
       [self](const training& done) {
@@ -113,7 +113,7 @@ timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_con
         for (auto& job : *done.jobs) of.line->on_trained(std::move(job));
         of.idle.push_back({caf::actor_cast<trainer_actor>(self->current_sender()), done.jobs});
         // The timeline does not advance during an evaluation.
-        if (of.evaluation == nullptr) go_on(self);
+        if (of.evaluation == nullptr) advance(self);
       },
       [self](const evaluation_done& done) { on_evaluation_done(self, done); },
   };

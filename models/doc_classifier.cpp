@@ -52,7 +52,7 @@ struct text_pass {
 };
 
 /// The calling thread's pass.
-text_pass& room() {
+text_pass& thread_pass() {
   thread_local text_pass of_thread;
   return of_thread;
 }
@@ -107,7 +107,7 @@ class doc_classifier final : public model {
 
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                   gradient_views& out) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     forward(weights, batch, pass, out.noise);
     tensor_view d_hidden;
     if (any_trained(out, 0, output_)) d_hidden = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
@@ -174,7 +174,7 @@ class doc_classifier final : public model {
   /// Calls work(first example, the block's examples, its pass) for blocks of a few texts.
   template <class Work>
   void each_block(std::span<const tensor_view> weights, const examples_view& batch, const Work& work) const {
-    auto& pass = room();
+    auto& pass = thread_pass();
     for (std::size_t first = 0; first < batch.size(); first += block_texts) {
       const auto block = batch.slice(first, std::min(first + block_texts, batch.size()));
       forward(weights, block, pass, nullptr);

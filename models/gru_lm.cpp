@@ -57,7 +57,7 @@ struct batch_pass {
 };
 
 /// The calling thread's pass.
-batch_pass& room() {
+batch_pass& thread_pass() {
   thread_local batch_pass of_thread;
   return of_thread;
 }
@@ -130,7 +130,7 @@ class gru_lm final : public model {
 
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                   gradient_views& out) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     if (!lay_out(sequences_of(batch), pass)) {
       zero_gradients(weights, out);
       return 0.0;
@@ -145,7 +145,7 @@ class gru_lm final : public model {
   }
 
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
       const auto count = std::min(score_batch_, batch.size() - first);
       step_arena().clear();
@@ -156,7 +156,7 @@ class gru_lm final : public model {
   }
 
   void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
       const auto last = std::min(first + score_batch_, batch.size());
       if (!lay_out(sequences_of(batch.slice(first, last)), pass)) continue;

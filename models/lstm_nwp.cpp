@@ -33,7 +33,7 @@ struct batch_pass {
 };
 
 /// The calling thread's pass.
-batch_pass& room() {
+batch_pass& thread_pass() {
   thread_local batch_pass of_thread;
   return of_thread;
 }
@@ -74,7 +74,7 @@ class lstm_nwp final : public model {
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                   gradient_views& out) const override {
     auto& memory = step_arena();
-    auto& pass = room();
+    auto& pass = thread_pass();
     memory.clear();
     pass.tokens.lay_out(sequences_of(batch), words_);
     if (pass.tokens.targets.empty()) {
@@ -91,7 +91,7 @@ class lstm_nwp final : public model {
   }
 
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     each_block(batch, [&](std::size_t first, const examples_view& block) {
       pass.tokens.lay_out_inputs(sequences_of(block));
       forward(weights, pass);
@@ -100,7 +100,7 @@ class lstm_nwp final : public model {
   }
 
   void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     each_block(batch, [&](std::size_t, const examples_view& block) {
       pass.tokens.lay_out(sequences_of(block), words_);
       if (pass.tokens.targets.empty()) return;

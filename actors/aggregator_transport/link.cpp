@@ -52,7 +52,7 @@ void end(self_pointer self, std::string reason, bool tell) {
 }
 
 /// Ends the link and its connection: nothing is delivered any more.
-void end_cut_off(self_pointer self, std::string reason) {
+void end_disconnected(self_pointer self, std::string reason) {
   cut_connections(self->state.start.connection);
   end(self, std::move(reason), false);
 }
@@ -130,7 +130,7 @@ void on_close(self_pointer self) {
 }
 
 /// Monitors the peer once it is known.
-void meet(self_pointer self, remote_link counterpart) {
+void on_counterpart(self_pointer self, remote_link counterpart) {
   self->state.counterpart = std::move(counterpart);
   self->monitor(self->state.counterpart);
 }
@@ -157,12 +157,12 @@ link_actor::behavior_type link_behavior(self_pointer self, std::shared_ptr<link_
   self->set_down_handler([self](const caf::down_msg& down) {
     if (down.source != self->state.counterpart) return;
     if (down.reason == caf::exit_reason::remote_link_unreachable)
-      end_cut_off(self, "the connection is lost: the other side ended, or was silent for too long");
+      end_disconnected(self, "the connection is lost: the other side ended, or was silent for too long");
     else
       end(self, "the other side is gone: " + self->system().render(down.reason), false);
   });
   if (state.start.counterpart) {
-    meet(self, std::exchange(state.start.counterpart, remote_link{}));
+    on_counterpart(self, std::exchange(state.start.counterpart, remote_link{}));
     self->delayed_send(self, confirmation, late_atom::value);
   }
   return {
@@ -175,7 +175,7 @@ link_actor::behavior_type link_behavior(self_pointer self, std::shared_ptr<link_
       [self](const link_opened& with, const std::string& name, const std::string& connection) {
         self->state.start.other.name = name;
         self->state.start.connection = connection;
-        meet(self, with.link);
+        on_counterpart(self, with.link);
         self->send(with.link, link_ready{});
         open(self);
       },
@@ -183,7 +183,7 @@ link_actor::behavior_type link_behavior(self_pointer self, std::shared_ptr<link_
       [self](close_atom) { on_close(self); },
       [self](late_atom) {
         if (self->state.closing)
-          end_cut_off(self, "closed by this side before all was sent");
+          end_disconnected(self, "closed by this side before all was sent");
         else if (!self->state.events)
           self->quit();
       },

@@ -53,7 +53,7 @@ class outbox {
   std::size_t in_flight_bytes_ = 0;
   std::uint64_t sequence_ = 0;
   bool shut_ = false;
-  bool told_ = false;  ///< the link will check the box, now or with its next credit
+  bool woken_ = false;  ///< the link will check the box, now or with its next credit
   bool overflowed_ = false;
   std::size_t too_long_ = 0;
 };

@@ -20,7 +20,7 @@ void end(self_pointer self, const std::string& why) {
   self->quit();
 }
 
-void tell(self_pointer self, upward what) {
+void send_up(self_pointer self, upward what) {
   self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(what))});
 }
 
@@ -55,14 +55,14 @@ void on_frame(self_pointer self, const net::received& frame) {
     protocol::send_partial whole;
     if (auto copied = state.decoder->decode_partial(frame.bytes(), whole.partial); !copied)
       return end(self, copied.error().text());
-    return tell(self, std::move(whole));
+    return send_up(self, std::move(whole));
   }
-  if (auto* what = std::get_if<protocol::attached>(&*got)) return tell(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::detached>(&*got)) return tell(self, *what);
-  if (auto* what = std::get_if<protocol::settled>(&*got)) return tell(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return tell(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::tasks_lost>(&*got)) return tell(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::evaluation_scores>(&*got)) return tell(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::attached>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::detached>(&*got)) return send_up(self, *what);
+  if (auto* what = std::get_if<protocol::settled>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::tasks_lost>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::evaluation_scores>(&*got)) return send_up(self, std::move(*what));
   end(self, "sent a message that is not an aggregator's to send");
 }
 

@@ -14,14 +14,14 @@ using self_pointer = gateway_actor::stateful_pointer<gateway_state>;
 using protocol::session_number;
 using session = gateway_state::session;
 
-void tell(self_pointer self, upward what) {
+void send_up(self_pointer self, upward what) {
   self->send(self->state.parent, from_branch{self->state.options.number, std::make_shared<upward>(std::move(what))});
 }
 
 void send(const session& to, const wire::control& message) { send_control(*to.channel, message); }
 
 /// Ends a session.
-void forget(self_pointer self, session_number number, protocol::gateway_effects& out) {
+void drop_session(self_pointer self, session_number number, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = state.sessions.find(number);
   if (at == state.sessions.end()) return;
@@ -37,7 +37,7 @@ void refuse(self_pointer self, session_number number, turned_away reason, const 
   if (at == self->state.sessions.end()) return;
   self->state.options.admission->sent_away(at->second.channel->other(), reason, why);
   send(at->second, protocol::farewell{why, for_good, for_good, remedy});
-  forget(self, number, out);
+  drop_session(self, number, out);
 }
 
 void send_model(self_pointer self, session& to, const federated::broadcast_ptr& from) {
@@ -78,7 +78,7 @@ void perform(self_pointer self, protocol::tell_parent& effect) {
   if (auto* here = std::get_if<protocol::attached>(&effect.content))
     for (const auto& [number, node] : self->state.sessions)
       if (node.open && node.hello.clients == here->clients) here->node = node.channel->other().name;
-  std::visit([&](auto& what) { tell(self, std::move(what)); }, effect.content);
+  std::visit([&](auto& what) { send_up(self, std::move(what)); }, effect.content);
 }
 
 void perform(self_pointer self, protocol::wake& effect) {
@@ -131,16 +131,16 @@ void on_ready(self_pointer self, session_number number, protocol::ready& got, pr
 void end_unready(self_pointer self, session_number number, protocol::gateway_effects& out) {
   const auto& all = self->state.sessions;
   const auto& node = all.at(number);
-  const auto& mine = node.hello.clients;
+  const auto& clients = node.hello.clients;
   if (node.channel->other().name.empty()) return;  // without certificates it may be another node
   std::vector<session_number> earlier;
   for (const auto& [other, of] : all)
     if (other != number && of.greeted && !of.open && of.channel->other().name == node.channel->other().name &&
-        of.hello.clients.first <= mine.last && mine.first <= of.hello.clients.last)
+        of.hello.clients.first <= clients.last && clients.first <= of.hello.clients.last)
       earlier.push_back(other);
   for (const auto other : earlier) {
     send(all.at(other), protocol::farewell{"the node began another session", false});
-    forget(self, other, out);
+    drop_session(self, other, out);
   }
 }
 
@@ -180,7 +180,7 @@ void on_placed(self_pointer self, const node_placed& where, protocol::gateway_ef
   // A node with an operator certificate stays here: other gateways require a node's certificate.
   if (where.address.empty() || at->second.trusted) return admit(self, at->second);
   send(at->second, protocol::redirect{where.address});
-  forget(self, where.session, out);
+  drop_session(self, where.session, out);
 }
 
 /// An undecodable frame ends the session. An update of another shape is also counted as unasked: its task is unknown,
@@ -196,7 +196,7 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
   if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
     spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, bye->why);
-    return forget(self, number, out);
+    return drop_session(self, number, out);
   }
   if (auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
   if (!state.sessions.at(number).open)
@@ -228,10 +228,10 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
 }
 
 /// Ends sessions of nodes that were denied after admission.
-void look_at_deny_list(self_pointer self, protocol::gateway_effects& out) {
+void check_deny_list(self_pointer self, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto pause = federated::from_seconds(state.run->e.settings.network.heartbeat);
-  state.looks_at = steady_now() + pause;
+  state.deny_check_at = steady_now() + pause;
   self->delayed_send(self, std::chrono::microseconds(pause), tick{});
   state.options.admission->refresh();
   std::vector<session_number> denied;
@@ -242,29 +242,29 @@ void look_at_deny_list(self_pointer self, protocol::gateway_effects& out) {
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
 
-void obey(self_pointer self, const share_down& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const share_down& what, protocol::gateway_effects& out) {
   self->state.machine->on_assignment(what.from, what.tasks, what.begins, steady_now(), out);
 }
-void obey(self_pointer self, const protocol::close_request& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::close_request& what, protocol::gateway_effects& out) {
   self->state.machine->on_close(what.version, what.enough, steady_now(), out);
 }
-void obey(self_pointer self, const protocol::withdrawal& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::withdrawal& what, protocol::gateway_effects& out) {
   self->state.machine->on_withdraw(what.tasks, steady_now(), out);
 }
-void obey(self_pointer self, const protocol::verdicts& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::verdicts& what, protocol::gateway_effects& out) {
   self->state.machine->on_verdicts(what, out);
 }
-void obey(self_pointer self, const protocol::checkpointed& what, protocol::gateway_effects&) {
+void on_downward(self_pointer self, const protocol::checkpointed& what, protocol::gateway_effects&) {
   self->state.welcome.covered = what.version;
   for (const auto& [number, node] : self->state.sessions)
     if (node.open) send(node, what);
 }
 
-void obey(self_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
   self->state.machine->on_evaluation(what, out);
 }
 
-void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = std::ranges::find_if(
       state.sessions, [&](const auto& of) { return of.second.open && of.second.hello.instance == what.instance; });
@@ -272,10 +272,10 @@ void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_
   const auto why = what.why.empty() ? std::string("another session of these clients began") : what.why;
   spdlog::info("node {}: {}", at->second.channel->other().name, why);
   send(at->second, protocol::farewell{why, true, true, what.remedy});
-  forget(self, at->first, out);
+  drop_session(self, at->first, out);
 }
 
-void obey(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
+void on_downward(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
   auto& state = self->state;
   for (const auto& [number, node] : state.sessions) send(node, what);
   // A node confirms the end of the run by closing its session. A second farewell ends the wait.
@@ -285,7 +285,7 @@ void obey(self_pointer self, const protocol::farewell& what, protocol::gateway_e
   state.leaving = true;
 }
 
-void end_when_left(self_pointer self) {
+void end_without_sessions(self_pointer self) {
   auto& state = self->state;
   if (!state.leaving || !state.sessions.empty()) return;
   state.over = true;
@@ -308,7 +308,7 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
     protocol::gateway_effects effects;
     work(effects);
     perform_all(self, effects);
-    end_when_left(self);
+    end_without_sessions(self);
   };
   // The parent's farewell and its last verdicts arrive before this message.
   self->monitor(state.parent);
@@ -334,16 +334,17 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
           // A peer without a hello was no node: admission control has counted any error.
           const auto level = at->second.greeted ? spdlog::level::info : spdlog::level::debug;
           spdlog::log(level, "node {}: {}", at->second.channel->other().name, closed.why);
-          forget(self, closed.session, out);
+          drop_session(self, closed.session, out);
         });
       },
       [self, with_effects](const to_branch& told) {
-        with_effects([&](auto& out) { std::visit([&](const auto& what) { obey(self, what, out); }, *told.what); });
+        with_effects(
+            [&](auto& out) { std::visit([&](const auto& what) { on_downward(self, what, out); }, *told.what); });
       },
       [self, with_effects](const node_placed& where) { with_effects([&](auto& out) { on_placed(self, where, out); }); },
       [self, with_effects](const tick&) {
         with_effects([&](auto& out) {
-          if (steady_now() >= self->state.looks_at) look_at_deny_list(self, out);
+          if (steady_now() >= self->state.deny_check_at) check_deny_list(self, out);
           self->state.machine->on_timer(steady_now(), out);
         });
       },

@@ -43,8 +43,8 @@ struct gateway_state {
   std::optional<wire::decoder> decoder;
   std::map<protocol::session_number, session> sessions;
   federated::client_update update;
-  federated::virtual_time looks_at = 0;  ///< time of the next check against the deny list
-  bool leaving = false;                  ///< the run is over: ends after its nodes have closed their sessions
+  federated::virtual_time deny_check_at = 0;  ///< time of the next check against the deny list
+  bool leaving = false;                       ///< the run is over: ends after its nodes have closed their sessions
   bool over = false;
 
   gateway_state() = default;

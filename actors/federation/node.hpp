@@ -55,14 +55,14 @@ struct node_state {
   node_hooks hooks;
   std::optional<protocol::node_machine> machine;
   std::optional<net::backoff> pause;
-  std::string home;  ///< the server's "host:port"
+  std::string server;  ///< the server's "host:port"
   protocol::session_number attempt = 0;
   net::channel_ptr channel;
   std::optional<std::string> to_open;  ///< next address to connect to, at `open_at`
   federated::virtual_time open_at = 0;
-  bool welcomed = false;                    ///< in this session
-  federated::virtual_time alone_since = 0;  ///< start of the time without a session
-  std::string trouble = "nobody answered";  ///< why the last session ended or failed to open
+  bool welcomed = false;                              ///< in this session
+  federated::virtual_time without_session_since = 0;  ///< start of the time without a session
+  std::string last_failure = "nobody answered";       ///< why the last session ended or failed to open
 
   node_run_ptr run;
   std::optional<wire::decoder> decoder;
@@ -73,8 +73,8 @@ struct node_state {
   std::vector<worker_actor> idle;
   std::deque<protocol::train> tasks;
   std::deque<node_scoring> scorings;
-  std::deque<std::function<void()>> between;  ///< actions that wait for the end of the wave
-  bool unsynced = false;                      ///< changes of the store from this thread are not durable yet
+  std::deque<std::function<void()>> after_wave;  ///< actions that wait for the end of the wave
+  bool unsynced = false;                         ///< changes of the store from this thread are not durable yet
   std::size_t busy = 0;
   std::size_t given = 0;  ///< tasks started in this wave
   std::vector<node_done> done;
@@ -86,7 +86,7 @@ struct node_state {
   bool over = false;
 };
 
-node_actor::behavior_type node_behavior(node_actor::stateful_pointer<node_state> self, std::string home,
+node_actor::behavior_type node_behavior(node_actor::stateful_pointer<node_state> self, std::string server,
                                         std::string software, protocol::client_range clients, std::size_t workers,
                                         net::backoff pause, node_hooks hooks);
 

@@ -73,7 +73,7 @@ void end_wave(node_pointer self) {
   perform_all(self, std::move(effects));
 }
 
-void hand_out(node_pointer self) {
+void start_work(node_pointer self) {
   auto& state = self->state;
   std::vector<federated::task_id> over;
   while (!state.idle.empty() && !state.scorings.empty()) {
@@ -101,14 +101,14 @@ void hand_out(node_pointer self) {
 }
 
 /// Runs the actions that waited for the end of the wave. They may begin the next one.
-void do_what_waits(node_pointer self) {
+void run_waiting(node_pointer self) {
   auto& state = self->state;
-  while (!state.between.empty() && state.busy == 0 && !state.over) {
-    const auto what = std::move(state.between.front());
-    state.between.pop_front();
+  while (!state.after_wave.empty() && state.busy == 0 && !state.over) {
+    const auto what = std::move(state.after_wave.front());
+    state.after_wave.pop_front();
     what();
   }
-  if (state.busy == 0) sync_kept(self);
+  if (state.busy == 0) sync_values(self);
 }
 
 }  // namespace
@@ -125,13 +125,13 @@ void finish(node_pointer self, const std::string& why, std::optional<error> fail
   self->quit();
 }
 
-void between_waves(node_pointer self, std::function<void()> what) { self->state.between.push_back(std::move(what)); }
+void between_waves(node_pointer self, std::function<void()> what) { self->state.after_wave.push_back(std::move(what)); }
 
-void sync_kept(node_pointer self) {
+void sync_values(node_pointer self) {
   if (!self->state.over && std::exchange(self->state.unsynced, false)) save(self, 0);
 }
 
-void keep_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {
+void store_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {
   if (std::exchange(held.kept, true)) return;
   between_waves(self, [self, task, value = held.value, version] {
     self->state.unsynced = true;
@@ -142,24 +142,24 @@ void keep_values(node_pointer self, const federated::task_id& task, held_values&
   });
 }
 
-void go_on(node_pointer self) {
+void continue_work(node_pointer self) {
   auto& state = self->state;
   if (state.over) return;
   const bool wave_is_full = state.given >= tasks_per_wave * state.workers.size();
   if (state.busy == 0) {
     if (!state.done.empty()) return end_wave(self);  // it calls this function again
     const auto failed = guarded("the node", [&] {
-      do_what_waits(self);
+      run_waiting(self);
       return std::shared_ptr<const error>();
     });
     if (failed) return finish(self, "it failed", *failed);
     if (state.over || state.busy > 0) return;
     if (state.ending) return finish(self, state.ending->why, state.ending->failure);
     state.given = 0;
-  } else if (wave_is_full || !state.between.empty() || state.ending) {
+  } else if (wave_is_full || !state.after_wave.empty() || state.ending) {
     return;  // until it has ended
   }
-  if (state.run) hand_out(self);
+  if (state.run) start_work(self);
 }
 
 }  // namespace furlong::actors::federation

@@ -15,10 +15,10 @@ void finish(node_pointer self, const std::string& why, std::optional<error> fail
 /// Runs when no worker uses the store: after all current effects are performed, or later.
 void between_waves(node_pointer self, std::function<void()> what);
 /// Stores private values as of that version, once.
-void keep_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version);
+void store_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version);
 /// Syncs the values stored between waves.
-void sync_kept(node_pointer self);
+void sync_values(node_pointer self);
 /// Ends the wave when its workers are done, runs the waiting actions, and begins the next.
-void go_on(node_pointer self);
+void continue_work(node_pointer self);
 
 }  // namespace furlong::actors::federation

@@ -8,10 +8,10 @@ namespace furlong::actors::federation {
 namespace {
 
 /// A link until its first frame, and the destination of its frames afterwards.
-struct entrance {
+struct pending_link {
   branch_link_actor branch;
   net::channel_ptr channel;  ///< until the first frame; then the owner of the link holds it
-  gateway_door* nodes;
+  session_router* nodes;
   net::channel_events to;
 };
 
@@ -32,7 +32,7 @@ void refuse_node(const net::channel_ptr& channel) {
 }
 
 /// Decides the owner of the link.
-void decide(entrance& at, const net::received& first) {
+void decide(pending_link& at, const net::received& first) {
   const auto channel = std::exchange(at.channel, nullptr);
   const auto branch = std::exchange(at.branch, nullptr);
   if (!is_hello(first)) return;
@@ -46,8 +46,10 @@ void decide(entrance& at, const net::received& first) {
 
 }  // namespace
 
-net::channel_events enter(const branch_link_actor& branch, const net::channel_ptr& channel, gateway_door* nodes) {
-  const auto at = std::make_shared<entrance>(entrance{branch, channel, nodes, events_for(session_events(branch), 0)});
+net::channel_events operator_link_events(const branch_link_actor& branch, const net::channel_ptr& channel,
+                                         session_router* nodes) {
+  const auto at =
+      std::make_shared<pending_link>(pending_link{branch, channel, nodes, events_for(session_events(branch), 0)});
   return {[at](net::received frame) {
             if (at->channel) decide(*at, frame);
             at->to.on_frame(std::move(frame));

@@ -10,7 +10,7 @@ namespace furlong::actors::federation {
 /// Everything else goes to the branch.
 /// @param branch has received session_opened
 /// @param nodes outlives the channel
-[[nodiscard]] net::channel_events enter(const branch_link_actor& branch, const net::channel_ptr& channel,
-                                        gateway_door* nodes);
+[[nodiscard]] net::channel_events operator_link_events(const branch_link_actor& branch, const net::channel_ptr& channel,
+                                                       session_router* nodes);
 
 }  // namespace furlong::actors::federation

@@ -37,13 +37,13 @@ struct parent_link_hooks {
 struct parent_link_state {
   parent_link_hooks hooks;
   std::optional<net::backoff> pause;
-  std::optional<net::host_port> elsewhere;  ///< where it was redirected, until that parent is lost
+  std::optional<net::host_port> redirected_to;  ///< where it was redirected, until that parent is lost
   protocol::session_number attempt = 0;
   net::channel_ptr channel;
   bool trying = false;
   federated::virtual_time try_at = 0;
-  federated::virtual_time alone_since = 0;        ///< start of the time without a relay
-  std::shared_ptr<const federation_context> run;  ///< of the relay
+  federated::virtual_time without_parent_since = 0;  ///< start of the time without a relay
+  std::shared_ptr<const federation_context> run;     ///< of the relay
   relay_actor relay;
   gateway_actor gateway;  ///< of the relay
   std::optional<wire::decoder> decoder;

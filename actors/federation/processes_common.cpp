@@ -48,7 +48,7 @@ over_hook process_end::hook() {
   };
 }
 
-net::channel_events gateway_door::open(const net::channel_ptr& channel, bool trusted) {
+net::channel_events session_router::open(const net::channel_ptr& channel, bool trusted) {
   // Locked until the gateway has the message: a gateway removed by set() receives the channel before its farewell and
   // closes it. Otherwise the node would wait for ever.
   const std::lock_guard lock(mutex_);
@@ -67,13 +67,13 @@ net::channel_events gateway_door::open(const net::channel_ptr& channel, bool tru
   return events;
 }
 
-void branch_door::set(std::shared_ptr<const federation_context> run, parent_actor to) {
+void link_router::set(std::shared_ptr<const federation_context> run, parent_actor to) {
   const std::lock_guard lock(mutex_);
   run_ = std::move(run);
   to_ = std::move(to);
 }
 
-net::channel_events branch_door::open(caf::actor_system& system, const net::channel_ptr& channel) {
+net::channel_events link_router::open(caf::actor_system& system, const net::channel_ptr& channel) {
   const std::lock_guard lock(mutex_);
   if (!run_) {
     channel->close();
@@ -84,15 +84,15 @@ net::channel_events branch_door::open(caf::actor_system& system, const net::chan
   caf::anon_send(link, session_opened{0, channel});
   const auto& network = run_->e.settings.network;
   channel->limit(network.max_message);
-  return enter(link, channel, network.operator_trust ? &nodes_ : nullptr);
+  return operator_link_events(link, channel, network.operator_trust ? &nodes_ : nullptr);
 }
 
 result<std::unique_ptr<aggregator_transport::operator_listener>> open_operator_port(caf::actor_system& system,
                                                                                     const net::host_port& at,
-                                                                                    branch_door& door) {
+                                                                                    link_router& router) {
   return aggregator_transport::operator_listener::open(
       system, at.host, at.port, {},
-      [&system, &door](const net::channel_ptr& channel) { return door.open(system, channel); });
+      [&system, &router](const net::channel_ptr& channel) { return router.open(system, channel); });
 }
 
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {
@@ -142,7 +142,7 @@ net::listener_settings listener_settings_of(const federated::experiment& e, std:
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
                                                     const std::shared_ptr<admission_control>& admission,
-                                                    const net::listener_settings& how, gateway_door& door) {
+                                                    const net::listener_settings& how, session_router& router) {
   std::optional<net::tls_context> context;
   if (credentials) {
     const auto& tier = credentials->gateway;
@@ -151,7 +151,7 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
     context = std::move(*made);
   }
   net::listener_events events;
-  events.on_open = [&door](const net::channel_ptr& channel) { return door.open(channel); };
+  events.on_open = [&router](const net::channel_ptr& channel) { return router.open(channel); };
   events.on_refused = [admission](const net::peer& who, const net::connect_failure& why) {
     admission->refused(who, why);
   };

@@ -15,9 +15,9 @@
 namespace furlong::actors::federation {
 
 /// Passes the sessions of a listener to the current gateway.
-class gateway_door {
+class session_router {
  public:
-  explicit gateway_door(std::shared_ptr<admission_control> admission) : admission_(std::move(admission)) {}
+  explicit session_router(std::shared_ptr<admission_control> admission) : admission_(std::move(admission)) {}
   void set(gateway_actor to) {
     const std::lock_guard lock(mutex_);
     to_ = std::move(to);
@@ -33,26 +33,26 @@ class gateway_door {
 };
 
 /// Passes each link of an operator port to an actor of its own below the current parent.
-class branch_door {
+class link_router {
  public:
   /// `nodes`: for nodes at the operator port.
-  explicit branch_door(gateway_door& nodes) : nodes_(nodes) {}
+  explicit link_router(session_router& nodes) : nodes_(nodes) {}
   void set(std::shared_ptr<const federation_context> run, parent_actor to);
   void shut() { set(nullptr, {}); }
   /// Events of a new link; without a parent it is closed.
   net::channel_events open(caf::actor_system& system, const net::channel_ptr& channel);
 
  private:
-  gateway_door& nodes_;
+  session_router& nodes_;
   std::mutex mutex_;
   std::shared_ptr<const federation_context> run_;
   parent_actor to_;
 };
 
-/// The operator port. `door` must outlive it, and it must be closed before the actor system ends.
+/// The operator port. `router` must outlive it, and it must be closed before the actor system ends.
 result<std::unique_ptr<aggregator_transport::operator_listener>> open_operator_port(caf::actor_system& system,
                                                                                     const net::host_port& at,
-                                                                                    branch_door& door);
+                                                                                    link_router& router);
 
 /// Events of a channel that go to an actor under a number.
 net::channel_events events_for(const session_events& to, protocol::session_number number);
@@ -96,11 +96,11 @@ net::listener_settings listener_settings_of(const federated::experiment& e, std:
 result<std::shared_ptr<admission_control>> make_admission_control(
     const std::optional<tls::operator_credentials>& credentials);
 
-/// The gateway's listener. `door` must outlive it.
+/// The gateway's listener. `router` must outlive it.
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
                                                     const std::shared_ptr<admission_control>& admission,
-                                                    const net::listener_settings& how, gateway_door& door);
+                                                    const net::listener_settings& how, session_router& router);
 
 /// Logs the counts at the end.
 void log_turned_away(const admission_control& admission);

@@ -23,7 +23,7 @@ void perform_all(self_pointer self, protocol::relay_effects& effects) {
   for (auto& effect : effects) std::visit([&](auto& one) { perform(self, one); }, effect);
 }
 
-void lose(self_pointer self, std::uint32_t number, const std::string& why) {
+void drop_child(self_pointer self, std::uint32_t number, const std::string& why) {
   auto& state = self->state;
   const auto at = state.children.find(number);
   if (at == state.children.end()) return;
@@ -39,14 +39,14 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   if (state.leaving && state.children.empty()) self->quit();
 }
 
-void on_told(self_pointer self, const from_branch& told) {
+void on_from_branch(self_pointer self, const from_branch& told) {
   auto& state = self->state;
   if (!state.children.contains(told.branch)) return;
   protocol::relay_effects effects;
   const auto sound = state.machine->on_told(told.branch, std::move(*told.what), effects);
   perform_all(self, effects);
   // Ignores its message.
-  if (!sound) lose(self, told.branch, sound.error().text());
+  if (!sound) drop_child(self, told.branch, sound.error().text());
 }
 
 void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
@@ -82,7 +82,7 @@ void on_down(self_pointer self, const caf::down_msg& down) {
     if (child.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
 }
 
-void on_order(self_pointer self, const downward& what) {
+void on_downward(self_pointer self, const downward& what) {
   auto& state = self->state;
   if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) state.welcome.covered = durable->version;
   protocol::relay_effects effects;
@@ -108,14 +108,14 @@ relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<con
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   self->monitor(state.up);
   return {
-      [self](const from_branch& told) { on_told(self, told); },
+      [self](const from_branch& told) { on_from_branch(self, told); },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
-      [self](const branch_gone& gone) { lose(self, gone.branch, gone.why); },
+      [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         self->send(to, node_placed{node.session, self->state.machine->who().gateway_with_fewer(node.avoid)});
       },
-      [self](const to_branch& told) { on_order(self, *told.what); },
+      [self](const to_branch& told) { on_downward(self, *told.what); },
       [self](const own_gateway& own) {
         self->state.children[0] = {own.actor, "its own gateway"};
         self->monitor(own.actor);

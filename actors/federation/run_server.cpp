@@ -38,8 +38,8 @@ struct server::parts {
   const federated::experiment& e;
   server_setup setup;
   std::shared_ptr<admission_control> admission;
-  gateway_door door{admission};
-  branch_door branches{door};
+  session_router router{admission};
+  link_router branches{router};
   caf::actor_system_config config;
   std::optional<caf::actor_system> system;
   net::transport transport;
@@ -65,7 +65,7 @@ result<void> server::parts::open() {
   how = listener_settings_of(e, e.clients->facts().clients, setup.upload_room);
   auto closed = how;
   closed.limits.handshakes = 0;
-  auto gateway = open_gateway(transport, setup.listen, setup.tls, admission, closed, door);
+  auto gateway = open_gateway(transport, setup.listen, setup.tls, admission, closed, router);
   if (!gateway) return tl::unexpected(gateway.error());
   listener = std::move(*gateway);
   if (!setup.operators) return {};
@@ -76,7 +76,7 @@ result<void> server::parts::open() {
 }
 
 void server::parts::shut() {
-  door.set({});
+  router.set({});
   branches.shut();
   listener.reset();
   operators.reset();  // otherwise the system would wait for its actor
@@ -110,7 +110,7 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
     const auto coordinator =
         self->spawn(coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer,
                     &watcher, &stop, clients_by_certificate(setup.tls.has_value()), admission, opened);
-    door.set(gateway.get());
+    router.set(gateway.get());
     branches.set(run, coordinator);
     static_cast<void>(listener->use(how));  // checked by open()
     if (watcher.on_listening) watcher.on_listening(listener->port(), operators ? operators->port() : std::uint16_t{0});
