@@ -21,7 +21,7 @@ result<federated::run_outcome> run_actors(const federated::experiment& e, federa
     caf::scoped_actor self(system);
     auto from = std::make_shared<federated::protocol::server_state>(std::move(start));
     const auto driver = self->spawn(timeline_behavior, &run, std::move(from));
-    // A request would wait for ever for an actor that an exception ended.
+    // A request to an actor that ended by an exception would never be answered.
     self->monitor(driver);
     self->send(driver, run_request{});
     self->receive(

@@ -14,8 +14,8 @@ struct engine_options {
   std::size_t threads = 1;  ///< scheduler threads; the results do not depend on it
 };
 
-/// Goes on from `start` until all rounds are done, or until `stop` becomes true: then it checkpoints after the round
-/// under way and returns. Blocks. One run at a time per process need not be kept: each has an actor system of its own.
+/// Continues from `start` until all rounds are done, or until `stop` becomes true: then it checkpoints after the
+/// current round and returns. Blocks. Several runs may be concurrent: each has its own actor system.
 [[nodiscard]] result<federated::run_outcome> run_actors(const federated::experiment& e,
                                                         federated::protocol::server_state start,
                                                         federated::private_store& store,

@@ -1,5 +1,5 @@
-// Every actor's typed interface, and every message between them. The messages of one process carry pointers to
-// immutable values; nothing is copied and nothing is encoded.
+// The typed interfaces of the actors of a run, and their messages. Messages within a process carry pointers to
+// immutable values and are not encoded.
 //
 //   caller --run_request--> timeline --training--> trainer, which sends it back, done
 //   caller <--run_result--  timeline --evaluation_share--> evaluator, which answers with evaluation_done
@@ -16,20 +16,20 @@
 
 namespace furlong::actors {
 
-/// Run to the end, or until asked to stop.
+/// Runs to the end, or until stopped.
 struct run_request {};
-/// How it went.
+/// The outcome.
 struct run_result {
   std::shared_ptr<result<federated::run_outcome>> outcome;
 };
 
-/// Timeline to trainer: do these; and back: done. Only one of them holds the block at a time.
+/// Timeline to trainer: run these; and back: done. Only one of them holds the block at a time.
 struct training {
   std::shared_ptr<std::vector<federated::training_job>> jobs;
 };
 
-/// An evaluation that several evaluators share: each takes the next client until none is left.
-/// It holds the model that it evaluates: evaluators may still be at it when the run has ended.
+/// An evaluation shared by several evaluators: each takes the next client until none is left. It holds the evaluated
+/// model, because evaluators may still run after the run has ended.
 struct evaluation_work {
   evaluation_work(const federated::experiment& e, models::shared_parameters of, federated::private_store& store,
                   std::uint64_t version, const federated::participation_ledger* ledger)
@@ -41,7 +41,7 @@ struct evaluation_work {
 struct evaluation_share {
   std::shared_ptr<evaluation_work> work;
 };
-/// Evaluator to timeline: no client is left; or what failed.
+/// Evaluator to timeline: no client is left; or an error.
 struct evaluation_done {
   std::shared_ptr<const error> failure;
 };
@@ -68,10 +68,10 @@ using evaluator_actor = caf::typed_actor<caf::reacts_to<evaluation_share>>;
 using trainer_actor = caf::typed_actor<caf::reacts_to<training>>;
 using timeline_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<training>,
                                         caf::reacts_to<evaluation_done>>;
-/// What evaluators answer.
+/// Receives the evaluators' answers.
 using evaluation_client = caf::typed_actor<caf::reacts_to<evaluation_done>>;
 
-/// What all actors of a run look at. Outlives them.
+/// Shared by all actors of a run. Outlives them.
 struct run_context {
   const federated::experiment& e;
   federated::private_store& store;
@@ -80,7 +80,7 @@ struct run_context {
   std::size_t threads = 1;
 };
 
-/// Runs a piece of an actor's work and turns an exception, which should never happen, into the error that it is.
+/// Runs a piece of an actor's work and converts an exception, which should never happen, into an error.
 template <class Work>
 [[nodiscard]] std::shared_ptr<const error> guarded(const char* place, Work work) {
   try {

@@ -10,12 +10,12 @@ namespace {
 using federated::timeline_needs;
 using self_pointer = timeline_actor::stateful_pointer<timeline_state>;
 
-// A message costs as much as a tenth of a small client's training: jobs travel in blocks.
+// A message costs as much as a tenth of a small client's training, so jobs are sent in blocks.
 constexpr std::size_t most_jobs_in_block = 8;
 constexpr std::size_t blocks_per_thread = 4;
-// Two blocks a thread at work, so that none waits while the timeline goes on.
+// Two blocks in flight per thread, so that no thread waits while the timeline advances.
 constexpr std::size_t trainers_per_thread = 2;
-// Results that wait for their time, and work under way, at most: memory stays O(model + this).
+// Maximum of results that wait for their time and of jobs in flight: memory stays O(model + this).
 constexpr std::size_t most_blocks_ahead = 8;
 
 std::size_t block_size_for(const run_context& run) {
@@ -32,8 +32,8 @@ void end_run(self_pointer self, result<federated::run_outcome> outcome) {
   self->quit();  // trainers are linked
 }
 
-/// Hands out jobs as far ahead as results may wait. Somebody is always at work while a result is needed.
-void hand_out(self_pointer self) {
+/// Distributes jobs as far ahead as results may wait. At least one job is in flight while a result is needed.
+void assign_blocks(self_pointer self) {
   auto& state = self->state;
   const auto limit = state.block_size * most_blocks_ahead * state.run->threads;
   while (!state.idle.empty()) {
@@ -49,8 +49,8 @@ void hand_out(self_pointer self) {
   }
 }
 
-/// Goes on until results, evaluators or nobody is waited for.
-void go_on(self_pointer self) {
+/// Advances until it waits for results or evaluators, or the run ends.
+void advance(self_pointer self) {
   auto& state = self->state;
   for (;;) {
     if (state.stop_requested()) state.line->stop();
@@ -58,7 +58,7 @@ void go_on(self_pointer self) {
     const auto needs = state.line->advance();
     if (!needs) return end_run(self, tl::unexpected(needs.error()));
     switch (*needs) {
-      case timeline_needs::training: return hand_out(self);
+      case timeline_needs::training: return assign_blocks(self);
       case timeline_needs::evaluation:
         state.prepare_evaluation(state.line->under_test(), state.line->state().ledger.get());
         state.evaluation->scores.leave_out(state.line->leaving());
@@ -82,7 +82,7 @@ void on_evaluation_done(self_pointer self, const evaluation_done& done) {
   if (!complete) return end_run(self, tl::unexpected(complete.error()));
   if (!*complete) return;
   state.line->on_evaluated(state.last_evaluation);
-  go_on(self);
+  advance(self);
 }
 
 // ---- trainers and evaluators ---------------------------------------------------------------------------------------
@@ -144,15 +144,15 @@ timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_con
   return {
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();
-        go_on(self);
+        advance(self);
         return self->state.promise;
       },
       [self](const training& done) {
         auto& of = self->state;
         for (auto& job : *done.jobs) of.line->on_trained(std::move(job));
         of.idle.push_back({caf::actor_cast<trainer_actor>(self->current_sender()), done.jobs});
-        // While an evaluation is under way the timeline stands still.
-        if (of.evaluation == nullptr) go_on(self);
+        // The timeline does not advance during an evaluation.
+        if (of.evaluation == nullptr) advance(self);
       },
       [self](const evaluation_done& done) { on_evaluation_done(self, done); },
   };

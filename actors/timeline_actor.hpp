@@ -1,4 +1,4 @@
-// The timeline actor: runs a federation in virtual time, its training on all of the scheduler's threads.
+// The timeline actor: runs a federation in virtual time, with training on all scheduler threads.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -6,9 +6,9 @@
 
 namespace furlong::actors {
 
-/// The shell round federated::timeline: hands out its jobs, calls the observer.
+/// The shell around federated::timeline: distributes its jobs, calls the observer.
 struct timeline_state {
-  /// A trainer that waits, with the block that it last worked on.
+  /// An idle trainer, with its last block.
   struct idle_trainer {
     trainer_actor actor;
     std::shared_ptr<std::vector<federated::training_job>> jobs;

@@ -14,8 +14,8 @@ namespace furlong {
 /// A SHA-256 digest (FIPS 180-4), first byte first.
 using digest = std::array<std::uint8_t, 32>;
 
-/// A digest over bytes that arrive in pieces; how they are cut into pieces does not matter.
-/// Not thread-safe. After finish() it is empty again and can be used for the next digest.
+/// A digest over bytes that are added in pieces of any size. Not thread-safe. After finish() it is empty and can be
+/// used for the next digest.
 class sha256_stream {
  public:
   sha256_stream();

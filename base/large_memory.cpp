@@ -24,7 +24,7 @@ void* allocate_large(std::size_t bytes) {
     if (handler == nullptr) throw std::bad_alloc();
     handler();
   }
-  if (unit == huge_page) madvise(block, size, MADV_HUGEPAGE);  // a wish: small pages are as good but for speed
+  if (unit == huge_page) madvise(block, size, MADV_HUGEPAGE);  // best effort: small pages are only slower
   return block;
 }
 

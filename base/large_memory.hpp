@@ -1,4 +1,4 @@
-// Memory for arrays that every step walks over.
+// Memory for large arrays.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace furlong {
 
-/// At least `bytes` bytes that begin on a cache line. From 2 MiB on they lie in huge pages, where the system has some
-/// to give: a product reads rows that are far apart, each in another small page. Throws std::bad_alloc.
+/// At least `bytes` bytes, aligned to a cache line. From 2 MiB on they use huge pages if available, because a product
+/// reads rows that are in different small pages. Throws std::bad_alloc.
 [[nodiscard]] void* allocate_large(std::size_t bytes);
-/// Takes back what allocate_large() gave; null is nothing.
+/// Frees memory of allocate_large(); null is allowed.
 void free_large(void* block) noexcept;
 
 /// Both as an allocator of the standard library.

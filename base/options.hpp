@@ -1,4 +1,4 @@
-// Typed, documented options: the one description from which scenarios are parsed, validated and documented.
+// Typed, documented options: scenarios are parsed, validated and documented from this one description.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace furlong {
 using option_value =
     std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
 
-/// What values an option takes.
+/// The type of an option's values.
 enum class option_type { boolean, integer, number, text, choice, text_list, number_list };
 
 /// One key of a scenario table.
@@ -26,13 +26,13 @@ struct option_spec {
   double at_least = -1e300;                   ///< bounds of integers and numbers, also of those in lists
   double at_most = 1e300;
   bool above = false;                     ///< the lower bound itself is excluded
-  std::vector<std::string> choices = {};  ///< what a choice may be
+  std::vector<std::string> choices = {};  ///< permitted values of a choice
   bool required = false;                  ///< absence is an error
-  std::string same_as = {};               ///< dotted key of the scenario whose value stands in when this one is absent
+  std::string same_as = {};               ///< dotted key of the scenario whose value is the default
 };
 
-/// Values by key, checked against their specs before anybody reads them. A getter for a key that is absent, or of
-/// another type, is a programming error and throws std::logic_error naming the key.
+/// Values by key, checked against their specs before they are read. A getter for a key that is absent, or of another
+/// type, is a programming error and throws std::logic_error naming the key.
 class option_values {
  public:
   void set(std::string name, option_value value) { values_[std::move(name)] = std::move(value); }
@@ -51,7 +51,7 @@ class option_values {
   std::map<std::string, option_value, std::less<>> values_;
 };
 
-/// Every fallback of the specs: what an empty table means.
+/// The default values of the specs.
 [[nodiscard]] option_values defaults(const std::vector<option_spec>& specs);
 
 }  // namespace furlong

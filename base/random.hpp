@@ -1,5 +1,5 @@
-// Random streams that are keyed, not shared: a draw depends on (seed, purpose, round, client) and on nothing else, so
-// neither the order of arrival nor the number of threads can change a result.
+// Keyed random streams: a draw depends only on (seed, purpose, round, client), so neither the order of arrival nor the
+// number of threads changes a result.
 #pragma once
 
 #include <array>

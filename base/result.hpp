@@ -1,5 +1,4 @@
-// How input errors travel in Furlong: result<T> holds a value or an error that names the place, the reason and the
-// mend.
+// Input errors: result<T> holds a value or an error with place, reason and fix.
 #pragma once
 
 #include <string>
@@ -8,9 +7,9 @@
 
 namespace furlong {
 
-/// What went wrong, in the three parts a person needs.
+/// An error message in three parts.
 struct error {
-  /// What kind of failure it is; decides the exit code of the command.
+  /// Kind of failure; decides the exit code of the command.
   enum class kind {
     usage,   ///< the command line or the scenario is wrong
     data,    ///< a dataset, store or checkpoint is missing or unreadable
@@ -18,9 +17,9 @@ struct error {
   };
 
   kind what = kind::runtime;
-  std::string place;   ///< file, line, key or client that the error is about; may be empty
-  std::string reason;  ///< what is wrong there
-  std::string mend;    ///< what to do about it; may be empty
+  std::string place;   ///< file, line, key or client; may be empty
+  std::string reason;  ///< what is wrong
+  std::string mend;    ///< the fix; may be empty
 
   /// One line: "place: reason; mend".
   [[nodiscard]] std::string text() const {
@@ -29,11 +28,11 @@ struct error {
   }
 };
 
-/// A T, or the reason why there is none. No exception crosses an actor.
+/// A T or an error. No exception crosses an actor.
 template <class T>
 using result = tl::expected<T, error>;
 
-/// Makes the failed alternative of any result<T>.
+/// Makes the error alternative of any result<T>.
 [[nodiscard]] inline tl::unexpected<error> fail(error::kind what, std::string place, std::string reason,
                                                 std::string mend = {}) {
   return tl::unexpected<error>(error{what, std::move(place), std::move(reason), std::move(mend)});

@@ -7,7 +7,7 @@ namespace furlong {
 
 namespace {
 
-/// What a first byte asks for: how many bytes, and the bounds of the second one (RFC 3629, section 4).
+/// What a first byte determines: the number of bytes, and the bounds of the second one (RFC 3629, section 4).
 struct shape {
   unsigned char first;
   unsigned char last;

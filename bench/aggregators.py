@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
-"""Aggregators are killed and stopped at random while a federation trains; the server and the nodes are left alone. The
-model must be, bit for bit, that of `furlong run`.
+"""Kills and stops aggregators at random while a federation trains; the server and the nodes are not disturbed. The model
+must equal that of `furlong run`, bit for bit.
 
 usage: aggregators.py [BUILD_DIR] [--shape flat|tree|both] [--seconds N] [--runs N] [--rounds N] [--seed N]
                       [--least N] [--schedules N]
        (default: 5 minutes of each shape, one run, 6 rounds for each second and 600 at least, no schedules)
 
-flat: two aggregators; every 0.2 to 0.7 s one is killed with SIGKILL and started again at once, or one of ten times
+flat: two aggregators; every 0.2 to 0.7 s one is killed with SIGKILL and restarted at once, or in one of ten cases
       stopped for 6 s.
-tree: five with fan_in = 2; the same, and two of five times it is stopped, at most two at once.
+tree: five with fan_in = 2; the same, stopped in two of five cases, at most two at once.
 
 The model is evaluated every 20 rounds, and the best one is kept, so that evaluations are disturbed too. The faults end
-when the run is over, or after N seconds and --least N faults; then the run goes on to its end. Exits 1 when a model or
-an evaluation differs, a task is dropped, late or abandoned, or a process does not end; the folder of such a run is
-kept.
+with the run, or after N seconds and --least N faults; the run then continues to its end. Exits 1 if a model or an
+evaluation differs, a task is dropped, late or abandoned, or a process does not end; the folder of such a run is kept.
 
---schedules: runs so many schedules of kills, stops and cuts in the simulated network before, of which none may differ.
+--schedules: first runs N schedules of kills, stops and disconnections in the simulated network; none may differ.
 """
 import argparse
 import json
@@ -59,7 +58,7 @@ class Siege:
     def start(self) -> None:
         self.f.serve()
         for name in self.names:
-            self.aggregate(name).wait_for("took this aggregator in")
+            self.aggregate(name).wait_for("accepted this aggregator")
         for number in range(NODES):
             self.f.join(number, number * EACH, number * EACH + EACH - 1)
         self.f.wait_for_version(1)
@@ -103,7 +102,7 @@ class Siege:
             time.sleep(0.1)
 
     def run(self, seconds: float, least: int) -> list[str]:
-        """What was wrong with it."""
+        """Returns the errors of the run."""
         alone = self.f.alone()
         self.start()
         began, first = time.monotonic(), self.f.version()
@@ -125,7 +124,7 @@ class Siege:
 
 
 def simulate(build: Path, schedules: int) -> bool:
-    """Whether all of them end as the runs without faults."""
+    """Whether all of them end like the runs without faults."""
     done = subprocess.run([build / "tests/federated/test_federated", "--run_test=aggregator_losses"],
                           env=os.environ | {"FURLONG_LOSS_SCHEDULES": str(schedules)}, capture_output=True, text=True)
     print(done.stdout, done.stderr, file=sys.stderr)

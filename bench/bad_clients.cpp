@@ -1,5 +1,5 @@
-// bench_bad_clients: what a few clients do to a run that always send the worst update that is accepted. They are asked
-// like all others, declare the weight that they may, and know the limits of the version that they start from:
+// bench_bad_clients: the effect of a few clients that always send the worst accepted update. They are selected like all
+// others, declare the largest permitted weight, and know the limits of the version that they start from:
 //   flip      the honest update, reversed, as long as the limits allow
 //   constant  one direction, the same in every round
 //   row       everything into one row of the first table
@@ -67,14 +67,14 @@ double most(double fixed, federated::size_level limit) {
   return limit == 0 ? fixed : std::min(fixed, federated::top_of(limit));
 }
 
-/// Clients that attack, drawn alike from those that train.
+/// The attacking clients, drawn uniformly from the training clients.
 std::set<std::uint32_t> draw_bad(const federated::experiment& e, std::uint32_t count) {
   const random_stream stream(e.settings.seed, purpose::test, count);
   const auto drawn = federated::draw_uniformly(e.clients->training(), count, stream);
   return {drawn.begin(), drawn.end()};
 }
 
-/// Runs the scenario's rounds one client after the other.
+/// Runs the scenario's rounds, one client at a time.
 class attacked_run {
  public:
   attacked_run(const federated::experiment& e, std::uint32_t bad, attack how)
@@ -142,7 +142,7 @@ class attacked_run {
       ++honest_refused_;
   }
 
-  /// The largest update that is accepted.
+  /// The largest accepted update.
   void spoil(const federated::broadcast& from, std::uint64_t weight, client_update& update) {
     const auto& rule = e_.settings.aggregation;
     const double bound = most(rule.max_norm, from.limits.norm);

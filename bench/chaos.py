@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A federation under fire: processes are killed and started again, stopped, frozen and cut off at random; then the
-faults stop, the run must end, and its books must balance.
+"""Random faults in a federation: processes are killed and restarted, stopped, frozen and disconnected; then the faults
+stop, the run must end, and its accounting must add up.
 
 usage: chaos.py [BUILD_DIR] [--minutes N] [--smoke] [--mode sync|async] [--seed N]
        (default 20 minutes of synchronous rounds with a deadline; --smoke: half a minute)
 
-Exits 1 when a round's tasks are not all accounted for, an update is folded twice, an acknowledged one is missing, a
-private store is damaged, a process does not end, or nothing moves for a minute. The folder of such a run is kept.
+Exits 1 if a round's tasks are not all accounted for, an update is aggregated twice, an acknowledged one is missing, a
+private store is damaged, a process does not end, or there is no progress for a minute. The folder of such a run is kept.
 """
 import argparse
 import json
@@ -53,7 +53,7 @@ class Chaos:
         self.recovering: dict[str, float] = {}                # by process: started again at
         self.recoveries: dict[str, list[float]] = {"server": [], "aggregator": [], "node": []}
         self.faults: dict[str, int] = {}
-        self.faulty: list[str] = []  # what must not happen, and did
+        self.faulty: list[str] = []  # violations
         self.version = self.resumed_from = 0
         self.moved_at = time.monotonic()
         self.proxies: dict[str, Proxy] = {}
@@ -91,7 +91,7 @@ class Chaos:
     def has_recovered(self, name: str) -> bool:
         if name == "server":
             return self.f.version() > self.resumed_from
-        words = "took this aggregator in" if role_of(name) == "aggregator" else "took this node in"
+        words = "accepted this aggregator" if role_of(name) == "aggregator" else "accepted this node"
         return words in self.f.processes[name].text()
 
     # ---- faults ------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Chaos:
         try:
             code = process.wait(30)
             if code == -signal.SIGTERM and not process.text():
-                pass  # it had hardly begun: it was not listening to signals yet
+                pass  # just started: it does not handle signals yet
             elif code != INTERRUPTED:
                 self.faulty.append(f"{name} ended with {code} when it was asked to stop")
         except AssertionError as why:
@@ -178,7 +178,7 @@ class Chaos:
             time.sleep(0.02)
 
     def calm(self) -> None:
-        """Heals everything; the server is told after how many more rounds the run is over."""
+        """Ends all faults; sets after how many more rounds the server ends the run."""
         for _, heal in list(self.healing.values()):
             heal()
         self.healing.clear()
@@ -191,12 +191,12 @@ class Chaos:
         code = server.wait()
         if code != INTERRUPTED:
             self.faulty.append(f"the server ended with {code} when it was asked to stop")
-        # Whoever is not there when the run ends is not told, and waits for the server to come back.
+        # A process that is disconnected when the run ends is not told, and waits for the server.
         self.f.settings |= {"scenario.rounds": self.f.version() + 20, "network.start": 1}
         self.f.serve_again()
         self.judge(self.f.end())
 
-    # ---- the books ---------------------------------------------------------------------------------------------------
+    # ---- accounting --------------------------------------------------------------------------------------------------
 
     def judge(self, summary: dict) -> None:
         f = self.f

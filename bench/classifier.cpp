@@ -1,4 +1,4 @@
-// bench_classifier: how fast the document classifier trains on ragged texts.
+// bench_classifier: training speed of the document classifier on texts of different lengths.
 //
 //   bench_classifier [--units N] [--batch TEXTS] [--threads N] [--passes N]   texts a second; each thread trains a
 //                                                                             model of its own
@@ -56,7 +56,7 @@ std::vector<double> pass(bench::trainee& one, std::size_t batch) {
   return losses;
 }
 
-/// Texts, first values, and the losses of the first pass: as JSON.
+/// Writes texts, initial values, and the losses of the first pass as JSON.
 int dump(const std::string& file, std::size_t units, std::size_t batch) {
   const auto data = draw_texts();
   const auto one = make_trainee(units, data);

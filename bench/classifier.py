@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The document classifier trained on ragged texts of 100 to 200 characters; PyTorch does the same work on packed
-sequences from the same first values. `./dev bench classifier` runs this; by hand: bench/classifier.py [BUILD_FOLDER].
+sequences from the same initial values. `./dev bench classifier` runs this; by hand: bench/classifier.py [BUILD_FOLDER].
 JSON lines on stdout, tables on stderr.
 """
 # packages: python3-numpy python3-torch libopenblas0-pthread
@@ -28,7 +28,7 @@ def run_furlong(program, units, batch, threads):
 
 
 def compare(program, work, units, batch, threads):
-    """Both in turns. Of two threads, PyTorch gets the better: both for one model, or one for each of two."""
+    """Both, alternating. With two threads PyTorch uses the faster of both for one model and one for each of two."""
     def torch(in_model, processes):
         command = ["/usr/bin/python3", YARDSTICK, work, "--threads", in_model]
         return run_torch(command, in_model, processes)

@@ -1,5 +1,5 @@
-// bench_clock: FedRecon's matrix factorization by the actor engine under the real clock and in virtual time, in turns.
-// The same clients train on the same models; the ends are compared.
+// bench_clock: FedRecon's matrix factorization by the actor engine, alternating between the real clock and virtual
+// time. The same clients train on the same models; the results are compared.
 //
 //   bench_clock [--rounds N] [--repetitions N] [--threads MOST]
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace furlong;
 
-/// Clients per second in virtual time shall be this share of those under the real clock.
+/// Required ratio of clients per second in virtual time to those under the real clock.
 constexpr double bar = 0.85;
 
 void compare(const federated::experiment& real, const federated::experiment& simulated, std::size_t threads,

@@ -1,4 +1,4 @@
-// What the benchmarks share: how figures are printed, and how they are taken on a machine that does other things too.
+// Shared by the benchmarks: measuring on a machine with other load, and printing figures.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ struct figure {
   std::string metric;
   double value = 0.0;
   std::string unit;
-  std::string baseline = {};                ///< what `ratio` compares with; empty: nothing
+  std::string baseline = {};                ///< of `ratio`; empty: none
   std::optional<double> ratio = {};         ///< how many times better than the baseline
-  std::optional<double> bar_at_least = {};  ///< what the ratio must reach, for the table
+  std::optional<double> bar_at_least = {};  ///< required ratio, for the table
 };
 
-/// Prints figures: each at once as a JSON line on stdout, all of them as a table on stderr at the end.
+/// Prints figures: each immediately as a JSON line on stdout, all as a table on stderr at the end.
 class figures {
  public:
   explicit figures(std::string bench) : bench_(std::move(bench)) {}
@@ -35,24 +35,24 @@ class figures {
   std::vector<figure> all_;
 };
 
-/// The middle value; of an even number the mean of the two middle ones. At least one value.
+/// The median; of an even number the mean of the two middle values. At least one value.
 [[nodiscard]] double median(std::vector<double> values);
-/// The median of values[i] / others[i]: pairs taken one after the other suffer alike from what else the machine does.
+/// The median of values[i] / others[i]: other load affects both runs of a neighbouring pair.
 [[nodiscard]] double median_ratio(const std::vector<double>& values, const std::vector<double>& others);
 
-/// "-1-thread", "-2-threads": the end of a case's name.
+/// "-1-thread", "-2-threads": the suffix of a case's name.
 [[nodiscard]] std::string on_threads(std::size_t threads);
 
-/// Seconds of a clock that never goes back.
+/// Seconds of a monotonic clock.
 [[nodiscard]] double wall_seconds();
 /// Seconds of processor time that the calling thread has used.
 [[nodiscard]] double thread_cpu_seconds();
 
-/// Calls work(0), ..., work(threads - 1) at once, each on a thread of its own, and returns the wall seconds from the
-/// moment when all stood ready until the last was done.
+/// Calls work(0), ..., work(threads - 1) in parallel, each on its own thread, and returns the wall seconds from when
+/// all threads are ready until the last is done.
 double run_at_once(std::size_t threads, const std::function<void(std::size_t)>& work);
 
-/// The value of "--name VALUE" on the command line. Ends the program with status 2 when VALUE is no positive number.
+/// The value of "--name VALUE" on the command line. Ends the program with status 2 if VALUE is not a positive number.
 [[nodiscard]] std::size_t count_argument(int argc, char** argv, const std::string& name, std::size_t fallback);
 /// Likewise a text.
 [[nodiscard]] std::string text_argument(int argc, char** argv, const std::string& name, const std::string& fallback);

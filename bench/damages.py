@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Random damage to the files of a finished run's private store: none may end silently wrong.
+"""Random damage to the files of a finished run's private store: none may cause a silent error.
 
 usage: damages.py [BUILD_DIR] [--damages N] [--seed N] [--kinds plain,encrypted] [--layout per-client|bucketed]
 
 For each kind a FURL run of some shards is made in several lives, so that its store has several logs and generations.
-Then, N times: a copy of it loses a file, or a file is cut off, partly zeroed, has bytes changed, or is swapped for
-another file of the store; `store verify`, `store ls`, `infer`, `store erase` (then `ls`) and `run --resume` with more
+Then, N times, in a copy of it a file is removed, truncated, partly zeroed, changed, or swapped for another file of the
+store; `store verify`, `store ls`, `infer`, `store erase` (then `ls`) and `run --resume` with more
 rounds are run on it. Each must end with exit code 0 and the undamaged run's answer, or with exit code 3 and a message.
-Prints a line for each damage that was not noticed and changed an answer, ended by a signal or hung, then a table; exits
-1 when there is one.
+Prints a line for each damage that changed an answer undetected, ended a process by a signal or made it hang, then a
+table; exits 1 if there is one.
 """
 import argparse
 import collections
@@ -41,7 +41,7 @@ class Store:
             assert done.returncode == 0, done.stderr
         self.files = sorted(one for one in (self.run / "private").rglob("*") if one.is_file())
         shutil.copytree(self.run, self.copy)
-        self.client = self.call("store", "ls", self.run).stdout.splitlines()[1].split()[0]  # one that has values
+        self.client = self.call("store", "ls", self.run).stdout.splitlines()[1].split()[0]  # a client with values
         self.answers = self.ask(self.copy)
         assert all(code == 0 for code, _ in self.answers.values()), self.answers
 
@@ -57,7 +57,7 @@ class Store:
         return self.call("run", ROOT / "scenarios/quickstart.toml", "--out", folder, "--resume", *sets)
 
     def ask(self, folder: Path) -> dict[str, tuple]:
-        """What each command answers: its exit code and what must not change of its output. The last one changes it."""
+        """The answer of each command: its exit code and the parts of its output that must not change. The last one changes it."""
         verify = self.call("store", "verify", folder)
         listed = self.call("store", "ls", folder)
         infer = self.call("infer", folder, "--client", self.client)
@@ -75,7 +75,7 @@ class Store:
                 "infer": (infer.returncode, infer.stdout), "erase": (left.returncode, left.stdout), "resume": (goes_on.returncode, hashes)}
 
     def damaged(self, draws: random.Random) -> str:
-        """Makes a damaged copy. Says what was done to it."""
+        """Makes a damaged copy and returns a description of the damage."""
         shutil.rmtree(self.copy, ignore_errors=True)
         shutil.copytree(self.run, self.copy)
         victim = draws.choice(self.files)

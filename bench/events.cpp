@@ -1,5 +1,5 @@
-// bench_events: what the machinery of virtual time costs when nobody trains. Clients without examples take their tasks,
-// report an update of one value, and are counted; selection, fates, timeline, validation and folding are all there is.
+// bench_events: the cost of virtual time without training. Clients without examples receive tasks and report an update
+// of one value: only selection, fates, timeline, validation and aggregation remain.
 //
 //   bench_events [--tasks N] [--repetitions N] [--threads MOST] [--only CASE]
 #include <cstdio>
@@ -19,10 +19,10 @@ using namespace furlong;
 
 constexpr std::uint32_t population_size = 100'000;
 constexpr std::uint64_t message_bytes = 1000;
-/// What two threads together shall do.
+/// Required tasks per second of two threads.
 constexpr double bar = 300'000.0;
 
-/// People who may be asked and have nothing.
+/// Clients without examples.
 class empty_hands final : public federated::population {
  public:
   empty_hands() : everybody_(population_size) { std::iota(everybody_.begin(), everybody_.end(), 0U); }
@@ -90,7 +90,7 @@ std::vector<contest> contests() {
 
 void measure(const contest& which, const std::shared_ptr<const federated::population>& who, std::size_t tasks,
              std::size_t repetitions, std::size_t most, bench::figures& out) {
-  // A tenth of the rounds before the watch starts: buffers have grown, and an asynchronous run is in its swing.
+  // A tenth of the rounds before the measurement: buffers have grown, and an asynchronous run is in its steady state.
   const auto rounds = std::max<std::uint64_t>(tasks / which.per_version, 20);
   const auto e = nothing_to_learn(who, which.how, rounds);
   std::vector<std::vector<bench::speed>> runs(most);

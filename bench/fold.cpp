@@ -1,4 +1,4 @@
-// bench_fold: the order-free sums against the machine's memory bandwidth.
+// bench_fold: the order-independent sums against the machine's memory bandwidth.
 //
 // Yardstick: STREAM's triad (McCalpin 1995), a = b + s c in double. Bytes are counted as STREAM does, those that the
 // program reads and writes: triad 8 + 8 + 8 an element; a fold 4 (value) + 8 + 8 (sum, in place); a wide fold 4 + 4
@@ -23,7 +23,7 @@ namespace {
 
 using namespace furlong;
 
-/// Anonymous memory; the kernel is asked for huge pages.
+/// Anonymous memory with huge pages requested.
 template <class T>
 class array {
  public:
@@ -50,7 +50,7 @@ class array {
   T* data_ = nullptr;
 };
 
-/// One way to move memory: how many bytes an element it counts for, and the work on one thread's share.
+/// One memory benchmark: its bytes per element, and the work on one thread's share.
 class contestant {
  public:
   contestant() = default;
@@ -63,7 +63,7 @@ class contestant {
 };
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-// The best instructions that the processor has, as the kernels.
+// The processor's best instructions, like the kernels.
 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
 void add_scaled(double* __restrict a, const double* __restrict b, const double* __restrict c, double s, std::size_t n) {
@@ -100,7 +100,7 @@ class kernel_fold final : public contestant {
   array<float> values_;
 };
 
-/// Through the public interface, with the memory that the accumulators and updates of a run have.
+/// Through the public interface, with the memory of a run's accumulators and updates.
 class rule_fold final : public contestant {
  public:
   rule_fold(std::size_t n, std::string_view rule, double bytes) : bytes_(bytes) {
@@ -131,17 +131,17 @@ class rule_fold final : public contestant {
 using maker = std::function<std::unique_ptr<contestant>(std::size_t)>;
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
-/// What all contestants together hold of each element.
+/// Bytes per element of all contestants together.
 constexpr std::size_t bytes_per_element = 24 + 12 + 12 + 20;
 
-/// Bytes of the last-level cache that this processor sees: sysconf() tells some of the whole package's.
+/// Bytes of this processor's last-level cache; sysconf() may report the whole package's.
 std::size_t cache_bytes() {
   std::size_t kibi = 0;
   std::ifstream("/sys/devices/system/cpu/cpu0/cache/index3/size") >> kibi;  // "32768K"
   return kibi * 1024;
 }
 
-/// Elements of one array, on which all threads work together.
+/// Elements of one array, shared by all threads.
 std::size_t element_count(int argc, char** argv) {
   const auto wanted = bench::count_argument(argc, argv, "--mebi-elements", 64) * mebi;
   const auto elements = std::max(wanted, 4 * cache_bytes() / sizeof(float) / mebi * mebi);
@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
     lanes.push_back({"mean-kernel", [](auto n) { return std::make_unique<kernel_fold>(n); }});
     lanes.push_back({"mean-accumulator", [](auto n) { return std::make_unique<rule_fold>(n, "mean", 20.0); }});
     lanes.push_back({"fedatt-accumulator", [](auto n) {
-                       // Once more 4: the distance comes first.
+                       // 4 more bytes: the distance is computed first.
                        return std::make_unique<rule_fold>(n, "fedatt", 40.0);
                      }});
     measure(lanes, threads, elements, repetitions);

@@ -1,5 +1,5 @@
 // bench_hostile: sends hostile inputs to the ports of a running federation, and damaged frames to the decoder in this
-// process. bench/hostile.py starts the federation and judges how it bore it.
+// process. bench/hostile.py starts the federation and checks the effects.
 //
 //   bench_hostile --pki PKI --good DIR --denied DIR --server PORT --aggregator PORT --operator PORT
 //                 [--inputs N] [--seed N] [--threads N]
@@ -46,7 +46,7 @@ struct arguments {
 
 net::tls_context context_of(const net::tls_paths& paths) {
   auto made = must(net::tls_context::for_client(paths));
-  SSL_CTX_set_verify(made.native(), SSL_VERIFY_NONE, nullptr);  // they do not care whom they attack
+  SSL_CTX_set_verify(made.native(), SSL_VERIFY_NONE, nullptr);  // attackers do not verify the server
   return made;
 }
 
@@ -54,7 +54,7 @@ net::tls_paths folder_paths(const fs::path& folder) {
   return {folder / "certificate.pem", folder / "key.pem", folder / "authority.pem"};
 }
 
-/// Certificates made by the authority of a tier, and by another one.
+/// Certificates issued by the authority of a tier, and by another one.
 identities forged(tests::test_pki& pki, const std::string& tier, const std::string& name, const fs::path& good) {
   tests::certificate_request request;
   request.common_name = name;
@@ -78,7 +78,7 @@ identities forged(tests::test_pki& pki, const std::string& tier, const std::stri
 
 // ---- targets -------------------------------------------------------------------------------------------------------
 
-/// Asks a gateway what the run is, as a node would.
+/// Requests the run's welcome from a gateway, like a node.
 void learn(target& of, const fs::path& good) {
   const auto paths = folder_paths(good);
   net::transport on;
@@ -97,7 +97,7 @@ void learn(target& of, const fs::path& good) {
   throw std::runtime_error("the gateway does not take the good node in");
 }
 
-/// How many inputs of each attack make `inputs` in all: a tenth for the operator port, the rest for the gateways.
+/// The number of inputs of each attack, `inputs` in all: a tenth for the operator port, the rest for the gateways.
 std::vector<std::uint64_t> shares(std::size_t inputs) {
   std::vector<std::uint64_t> wanted;
   for (const auto& one : bench::attacks())
@@ -105,7 +105,7 @@ std::vector<std::uint64_t> shares(std::size_t inputs) {
   return wanted;
 }
 
-/// Makes attacks in a random order, each until its share is done.
+/// Runs attacks in random order, each until its share is done.
 void fire(std::span<const target> gateways, const target& operators, std::span<const std::uint64_t> wanted,
           std::span<attack_counts> counts, random_stream random) {
   const auto& all = bench::attacks();
@@ -121,14 +121,14 @@ void fire(std::span<const target> gateways, const target& operators, std::span<c
     const auto& of = all[which].on_operators ? operators : gateways[random() % gateways.size()];
     try {
       all[which].make(of, random, counts[which]);
-    } catch (const std::runtime_error&) {  // the port took no connection: it counts, and shows when it lasts
+    } catch (const std::runtime_error&) {  // the port accepted no connection: it counts as an attempt
       ++counts[which].unanswered;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
 }
 
-/// Handshakes alone, as many as there is time for.
+/// Only handshakes, as many as possible in the time.
 double handshakes_per_second(const target& of, std::size_t threads) {
   constexpr double seconds = 2.0;
   std::atomic<std::uint64_t> made{0};
@@ -190,7 +190,7 @@ int attack_ports(const arguments& given) {
 
 // ---- the decoder ---------------------------------------------------------------------------------------------------
 
-/// Damaged frames of every kind, in turns.
+/// Damaged frames of every kind, alternating.
 int attack_decoder(std::size_t inputs, std::size_t seed) {
   namespace samples = wire::samples;
   std::vector<samples::bytes> sound;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Hostile inputs to every port of a federation that runs: the server's and an aggregator's gateway and the operator
-port, while two nodes train and a third one joins; and damaged frames to the decoder.
+"""Hostile inputs to every port of a running federation: the server's and an aggregator's gateway and the operator port,
+while two nodes train and a third one joins; and damaged frames to the decoder.
 
 usage: hostile.py [BUILD_DIR] [--inputs N] [--smoke] [--seed N]
        (default 100,000 inputs to the ports and as many to the decoder; --smoke: 3,000)
 
-Exits 1 when a process ends, a connection is not ended, memory has grown or file descriptors are left, no rounds are made
-meanwhile, a node cannot join, a kind of refusal was not counted, or the run does not end well. The folder of such a run
+Exits 1 if a process ends, a connection is not ended, memory or file descriptors grow, rounds stop, a node cannot join, a
+kind of rejection is not counted, or the run fails. The folder of such a run
 is kept.
 """
 import argparse
@@ -25,8 +25,8 @@ from federation import Federation, accounted, wait_until  # noqa: E402
 
 SETTINGS = {"scenario.rounds": 1_000_000, "evaluation.every": 0, "checkpoint.every": 10, "network.start": 0.4,
             "participation.deadline": 2, "participation.min_reports": 2, "network.heartbeat": 1, "network.timeout": 4}
-MOST_GROWTH = 24 << 20  # bytes; what a process may hold more after 100,000 inputs than after the first few
-# Refusals that each gateway must have counted.
+MOST_GROWTH = 24 << 20  # bytes; permitted growth from the first inputs to 100,000
+# Rejections that each gateway must have counted.
 REFUSALS = ["protocol", "untrusted", "expired", "denied", "not-a-node", "not-its-clients", "bad-frame"]
 SERVER, AGGREGATOR = "server", "aggregator0"
 
@@ -57,7 +57,7 @@ class Hostile:
         f = self.f
         f.serve("--dashboard", "127.0.0.1:0")
         self.page = f.processes[SERVER].wait_for(r"dashboard at (http://\S+)")[1].rstrip("/")
-        f.aggregate(AGGREGATOR).wait_for("took this aggregator in")
+        f.aggregate(AGGREGATOR).wait_for("accepted this aggregator")
         self.gateway = int(f.processes[AGGREGATOR].wait_for(r"nodes join at port (\d+)")[1])
         f.issue("node", "stranger", "150-189")
         f.issue("node", "banned", "190-199")
@@ -79,7 +79,7 @@ class Hostile:
         def counts():
             return {name: descriptors(self.pid(name)) for name in (SERVER, AGGREGATOR)}
         if before is None:
-            time.sleep(3)  # connections that were ended linger for a second
+            time.sleep(3)  # ended connections linger for a second
             return counts()
         try:
             wait_until("file descriptors are given back", lambda: all(c <= before[n] for n, c in counts().items()), 40)
@@ -89,7 +89,7 @@ class Hostile:
 
     def attack(self, inputs: int) -> None:
         f = self.f
-        if self.fire(max(inputs // 20, 400), subprocess.DEVNULL).wait() != 0:  # what is only made once is made now
+        if self.fire(max(inputs // 20, 400), subprocess.DEVNULL).wait() != 0:  # warm-up: one-time allocations
             self.faulty.append("the first inputs could not be sent")
         files = self.quiet(None)
         memory = {name: resident(self.pid(name)) for name in files}
@@ -99,11 +99,11 @@ class Hostile:
         newcomer, asked = f.join(2), time.monotonic()
         joined = 0.0
         while sender.poll() is None:
-            if not joined and "took this node in" in newcomer.text():
+            if not joined and "accepted this node" in newcomer.text():
                 joined = time.monotonic() - asked
             time.sleep(0.05)
-        if not joined:  # it came later than the last input
-            newcomer.wait_for("took this node in")
+        if not joined:  # it joined after the last input
+            newcomer.wait_for("accepted this node")
             joined = time.monotonic() - asked
         took, made = time.monotonic() - begun, f.version() - version
         figure("federation", "seconds_under_attack", round(took, 1), "s")
@@ -135,7 +135,7 @@ class Hostile:
         if accounted(summary) != summary["selected"]:
             self.faulty.append("the books do not balance")
         counted = {SERVER: status["refused_connections"]}
-        told = re.findall(r"turned away at the gateway: ([^;\n]*)", f.processes[AGGREGATOR].text())
+        told = re.findall(r"rejected at the gateway: ([^;\n]*)", f.processes[AGGREGATOR].text())
         counted[AGGREGATOR] = {w: int(n) for w, n in re.findall(r"([a-z-]+) (\d+)", told[-1] if told else "")}
         for name, reasons in counted.items():
             for reason, count in reasons.items():

@@ -34,7 +34,7 @@ bytes of_text(std::string_view text) {
   return made;
 }
 
-/// Bytes changed, one piece left out or repeated.
+/// Changes bytes, and removes or repeats a part.
 bytes damaged(bytes data, random_stream& random) {
   if (data.empty()) return data;
   for (auto left = 1 + below(random, 6); left > 0; --left)
@@ -60,7 +60,7 @@ bytes framed(const wire::control& message) {
 
 protocol::hello good_hello(const target& of);
 
-/// A connection, counted; ends when the port has done with it.
+/// A counted connection; ends when the port has processed it.
 class knock {
  public:
   knock(const target& of, attack_counts& counts) : peer_(of.port), counts_(counts) { ++counts.connections; }
@@ -77,7 +77,7 @@ class knock {
     ++counts_.inputs;
     return peer_.send(data);
   }
-  /// Is let in as a node. The gateway has greeted with a few bytes; all that follows them comes after its welcome.
+  /// Joins as a node. The gateway's greeting has a few bytes; further bytes follow its welcome.
   bool enter(const target& of) {
     const auto as = good_hello(of);
     if (!send(framed(wire::control(as)))) return false;
@@ -148,7 +148,7 @@ class handshake {
     SSL_set_bio(ssl_.get(), in_, out_);
     SSL_set_connect_state(ssl_.get());
   }
-  /// What it sends next, having got this.
+  /// Its next output after this input.
   bytes step(const bytes& got) {
     if (!got.empty()) BIO_write(in_, got.data(), static_cast<int>(got.size()));
     SSL_do_handshake(ssl_.get());
@@ -239,7 +239,7 @@ void clients_of_others(const target& of, random_stream& random, attack_counts& c
   to.finish();
 }
 
-/// One damaged frame a connection: the first that cannot be read ends it.
+/// One damaged frame per connection: the first undecodable one ends it.
 void damaged_frames(const target& of, random_stream& random, attack_counts& counts) {
   knock to(of, counts);
   if (!to.secure(of, "good")) return;
@@ -248,7 +248,7 @@ void damaged_frames(const target& of, random_stream& random, attack_counts& coun
   to.finish();
 }
 
-/// Sound frames about tasks that nobody gave: many to a connection, which lives on.
+/// Valid frames for unknown tasks: many per connection, which stays open.
 void unknown_tasks(const target& of, random_stream& random, attack_counts& counts) {
   knock to(of, counts);
   if (!to.secure(of, "good")) return;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Kills a FURL run at random moments, resumes it each time, and compares the end with a run that was never killed.
+"""Kills a FURL run at random moments, resumes it each time, and compares the result with a run that was never killed.
 
-usage: kills.py [BUILD_DIR [KILLS]]      (default 100; exits 1 when a hash differs)
+usage: kills.py [BUILD_DIR [KILLS]]      (default 100; exits 1 if a hash differs)
 """
 import json
 import os

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Every process of Furlong under too small resource limits: it must end well, or with exit code 4 and a message.
+"""Every process of Furlong under too small resource limits: it must succeed, or end with exit code 4 and a message.
 
 usage: limits.py [BUILD_DIR] [--commands run,serve,aggregate,join] [--limits v,u,n,f] [--steps N] [--only STEP] [--smoke]
                  [--jobs N]
 
-As root a limited process runs as another user, since root has no limit on processes; as somebody else -u is left out,
-since it would count all processes of that user. --smoke takes four of the steps. For each of `furlong run`,
+As root a limited process runs as another user, because root has no limit on processes; as another user -u is left out,
+because it would count all processes of that user. --smoke takes four of the steps. For each of `furlong run`,
 `serve`, `aggregate` and `join`, and each of ulimit -v (address space), -u (processes), -n (open files) and -f (size of
 a file), 20 steps upwards from the lowest limit at which `furlong --version` succeeds; the other processes of the
-federation have no limit. Prints a line for each case, and exits 1 when one hangs, is killed by a signal, does not name
-its limit, has another exit code, or ends well with another model than a run without limits.
+federation have no limit. Prints a line for each case, and exits 1 if one hangs, is killed by a signal, does not name its
+limit, has another exit code, or succeeds with another model than a run without limits.
 """
 import argparse
 import concurrent.futures
@@ -32,10 +32,10 @@ from federation import DONE, FAILURE, INTERRUPTED, Federation, Process  # noqa: 
 COMMANDS = ["run", "serve", "aggregate", "join"]
 SETTINGS = {"scenario.rounds": 30, "evaluation.every": 10, "network.heartbeat": 0.5, "network.timeout": 2.0}
 KILOBYTE = 1024
-# One user for each job, since the limit on processes counts all those of a user.
+# One user per job, because the limit on processes counts all those of a user.
 FIRST_USER = 54_300
 PATIENCE = 40.0       # seconds until a case counts as hanging; without a limit it takes two
-AFTER_FAILURE = 10.0  # seconds from the first word about a failure to the end
+AFTER_FAILURE = 10.0  # seconds from the first message about a failure to the end
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Limit:
     option: str
     unit: int
     step: callable
-    highest: int  # that a search for the lowest looks at
+    highest: int  # upper bound of the search for the lowest
 
 
 LIMITS = {
@@ -56,7 +56,7 @@ LIMITS = {
 
 
 def limited(letter: str, value: int, user: int) -> list[str]:
-    """What stands before a command that runs as another user under a limit."""
+    """The prefix of a command that runs as another user under a limit."""
     of = LIMITS[letter]
     become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if os.geteuid() == 0 else []
     return [*become, "prlimit", f"--{of.option}={value * of.unit}", "--core=0"]
@@ -77,7 +77,7 @@ def lowest(furlong: Path, letter: str, user: int) -> int | None:
 
 
 class Piped(Process):
-    """Its log is written by somebody without a limit on files."""
+    """Its log is written by a process without a limit on files."""
 
     def start(self, command: list[str], environment: dict) -> None:
         with self.log.open("ab") as log:
@@ -92,7 +92,7 @@ class Piped(Process):
 
 
 class Case(Federation):
-    """One process under a limit, and whatever else it needs."""
+    """One process under a limit, and the other processes that it needs."""
 
     def __init__(self, furlong: Path, command: str, letter: str, value: int, user: int):
         super().__init__(str(furlong), settings=SETTINGS)
@@ -131,13 +131,13 @@ class Case(Federation):
         if self.command == "aggregate":
             one = self.aggregate("aggregator0")
             end = time.monotonic() + PATIENCE
-            while one.running and "took this aggregator in" not in one.text() and time.monotonic() < end:
+            while one.running and "accepted this aggregator" not in one.text() and time.monotonic() < end:
                 time.sleep(0.05)
         self.join(0, 0, 49)
         self.join(1, 50, 199)
 
     def end_of_victim(self) -> tuple[int | None, float]:
-        """Its exit code, None when it hangs, and the seconds from its first word about a failure to its end."""
+        """Its exit code (None: it hangs), and the seconds from its first message about a failure to its end."""
         process = self.process(self.victim)
         end, told = time.monotonic() + PATIENCE, None
         while process.running and time.monotonic() < end:
@@ -152,13 +152,13 @@ class Case(Federation):
         return process.process.returncode, time.monotonic() - told if told else 0.0
 
     def server_is_gone_for(self, process: Process) -> bool:
-        """Whether it was on its way back when the run ended: it looks for the server until it is told to stop."""
+        """Whether it was reconnecting when the run ended: it tries until it is stopped."""
         server = self.processes.get("server")
         return bool(server and process is not server and not server.running and "Connection refused" in process.text())
 
     @staticmethod
     def stopped(process: Process) -> int | None:
-        """DONE when it ends as it should on SIGTERM, its exit code otherwise; None: it hangs."""
+        """DONE if it ends correctly on SIGTERM, otherwise its exit code; None: it hangs."""
         process.terminate()
         try:
             code = process.wait(AFTER_FAILURE)
@@ -183,7 +183,7 @@ def outcome(code: int | None, text: str, delay: float, letter: str) -> str:
 
 
 def examine(furlong: Path, command: str, letter: str, value: int, user: int, model: str) -> tuple[str, str]:
-    """What became of a case, and the process's last words. `model`: the hash that a run without limits ends with."""
+    """The outcome of a case, and the process's last output. `model`: the hash of a run without limits."""
     with Case(furlong, command, letter, value, user) as one:
         one.begin()
         code, delay = one.end_of_victim()

@@ -1,5 +1,5 @@
-// bench_lm: how fast the recurrent language model trains, against the speed of matrix products alone, and what FedAtt's
-// aggregation of ten such models takes.
+// bench_lm: training speed of the recurrent language model, against matrix products alone, and the time of FedAtt's
+// aggregation of ten such models.
 //
 //   bench_lm [--batch SENTENCES] [--threads N] [--steps N]   training; each thread trains a model of its own
 //   bench_lm --part products|aggregation                     the other figures
@@ -56,7 +56,7 @@ struct product_shape {
   bool a_transposed, b_transposed;
 };
 
-/// GFLOP per second of processor time: the best of many, since whatever disturbs only slows down.
+/// GFLOP per second of processor time: the best of many, because other load only slows it down.
 double time_product(const product_shape& s) {
   const std::vector<float> a(s.m * s.k, 0.5F);
   const std::vector<float> b(s.k * s.n, 0.25F);
@@ -82,7 +82,7 @@ void time_products(std::uint32_t words, bench::figures& out) {
     out.add({std::string("product-") + shape.name, "speed", time_product(shape), "GFLOP/s"});
 }
 
-/// Ten updates of the model, dense as a client's are.
+/// Ten updates of the model, dense like a client's.
 std::vector<federated::client_update> make_updates(const models::layout_ptr& shape) {
   std::vector<federated::client_update> updates(models_folded);
   for (std::size_t i = 0; i < updates.size(); ++i) {
@@ -97,7 +97,7 @@ std::vector<federated::client_update> make_updates(const models::layout_ptr& sha
   return updates;
 }
 
-/// Fold and report of the updates on one thread: median of milliseconds.
+/// Accumulation and report of the updates on one thread: median of milliseconds.
 double time_aggregation(const models::layout_ptr& shape, const std::vector<federated::client_update>& updates,
                         const std::string& norm, std::size_t repetitions) {
   federated::aggregation_settings settings;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gru-lm small with tied weights on Penn Treebank, trained as FedAtt's clients do, in batches of 10 and 20 sentences;
-PyTorch does the same work from the same first values. Then FedAtt's aggregation of ten such models. `./dev bench lm`
+"""gru-lm small with tied weights on Penn Treebank, trained like FedAtt's clients, in batches of 10 and 20 sentences;
+PyTorch does the same work from the same initial values. Then FedAtt's aggregation of ten such models. `./dev bench lm`
 runs this; by hand: bench/lm.py [BUILD_FOLDER]. JSON lines on stdout, tables on stderr.
 """
 # packages: python3-numpy python3-torch libopenblas0-pthread
@@ -39,7 +39,7 @@ class Torch:
         return run_torch(command, threads, processes)
 
     def alone(self, *options):
-        """On one thread, of whatever library: what it printed."""
+        """Runs it on one thread, of either library; returns its output."""
         (printed,) = results_of(self.command(*options), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         return printed[0]
 
@@ -47,7 +47,7 @@ class Torch:
         """The form, and of two threads whether they are one model's or two models'."""
         shapes = [(1, 1)] if threads == 1 else [(2, 1), (1, 2)]
         settings = [(form, *shape) for form in ("packed", "padded") for shape in shapes]
-        # On one thread, other work on the machine would decide by wall time.
+        # On one thread wall time would depend on other load.
         metric = "tokens_per_cpu_second" if threads == 1 else "tokens_per_second"
         return max(settings, key=lambda one: self.run(batch, *one)[metric])
 

@@ -102,7 +102,7 @@ std::unique_ptr<trainee> make_trainee(const text& from) {
 double operations_per_token(const models::layout& of) {
   double products = 0.0;
   for (const auto& spec : of.tensors())
-    if (spec.rows > 1) products += static_cast<double>(spec.size());  // each weight once; the lookup is no product
+    if (spec.rows > 1) products += static_cast<double>(spec.size());  // each weight once; the lookup is not a product
   return 6.0 * products;
 }
 

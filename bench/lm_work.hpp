@@ -17,8 +17,8 @@ struct text {
   models::examples sentences;
 };
 
-/// ptb/ptb.train.txt from $FURLONG_DATA, ./data or ../shared/data; where it is in none of them, a text of its lengths
-/// with 10,000 words by Zipf's law.
+/// ptb/ptb.train.txt from $FURLONG_DATA, ./data or ../shared/data; otherwise a text of its lengths with 10,000 words by
+/// Zipf's law.
 [[nodiscard]] text load_text();
 
 /// The model, ready to train on all of a text: SGD with rate .01 and momentum .5 on sentences, whose mean loss is per

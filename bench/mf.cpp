@@ -1,4 +1,4 @@
-// bench_mf: how much the actors cost. The same clients train by the reference loop and by the actor engine, in turns.
+// bench_mf: the cost of the actors. The same clients train alternately with the reference loop and the actor engine.
 //
 //   bench_mf [--rounds N] [--repetitions N] [--threads MOST]   figures
 //   bench_mf --dump FOLDER [--rounds N]                        the work, for yardsticks in other languages
@@ -26,7 +26,7 @@ speed time_reference(const federated::experiment& e) {
   return watch.read();
 }
 
-/// The fair rival of a two-thread engine: as many loops at once, each with a federation of its own.
+/// The baseline of a multi-threaded engine: as many parallel loops, each with its own federation.
 speed time_references(const std::vector<federated::experiment>& each) {
   std::vector<speed> all(each.size());
   bench::run_at_once(each.size(), [&](std::size_t i) { all[i] = time_reference(each[i]); });
@@ -39,7 +39,7 @@ speed time_references(const std::vector<federated::experiment>& each) {
   return together;
 }
 
-/// The reference loops and the engine on this many threads.
+/// Compares reference loops and engine on this number of threads.
 void compare(const bench::ratings& data, std::size_t threads, std::size_t rounds, std::size_t repetitions,
              figures& out) {
   std::vector<federated::experiment> each;

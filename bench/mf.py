@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """FedRecon's matrix factorization with its published settings: the actor engine against the reference loop, a numpy
-loop and a torch loop that do the same work on the same clients, from the same first values. `./dev bench mf` runs this;
+loop and a torch loop that do the same work on the same clients, from the same initial values. `./dev bench mf` runs this;
 by hand: bench/mf.py [BUILD_FOLDER]. JSON lines on stdout, tables on stderr.
 """
 # packages: python3-numpy python3-torch
@@ -27,7 +27,7 @@ def fail(why):
 
 
 def find_python():
-    """An interpreter that has the archive's numpy and torch: maybe not the first in the path."""
+    """An interpreter with the archive's numpy and torch, which may not be the first in the path."""
     for python in (sys.executable, "/usr/bin/python3"):
         probe = subprocess.run([python, "-c", "import numpy, torch"], capture_output=True, check=False)
         if probe.returncode == 0:
@@ -43,7 +43,7 @@ def run(command, **options):
 
 
 def run_yardstick(python, library, folder):
-    """Clients per CPU-second, after a check that it computed what Furlong computes."""
+    """Clients per CPU-second, after checking its results against Furlong's."""
     environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
     script = HERE / "yardsticks" / f"mf_{library}.py"
     (result,) = run([python, script, folder, "--rounds", ROUNDS[library]], env=environment)
@@ -96,11 +96,11 @@ def main():
     python = find_python()
     os.chdir(ROOT)
 
-    # The engine against the reference loop; its lines and its table pass through.
+    # The engine against the reference loop; its lines and its table are passed on.
     if subprocess.run([program], check=False).returncode != 0:
         fail("bench_mf failed")
 
-    # The engine, numpy and torch in turns: what else the machine does hits all three alike.
+    # The engine, numpy and torch alternate, so that other load affects all three.
     taken = {"actors-1-thread": [], "numpy": [], "torch": []}
     with tempfile.TemporaryDirectory() as folder:
         run([program, "--dump", folder, "--rounds", ROUNDS["numpy"]])

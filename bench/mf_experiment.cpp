@@ -76,7 +76,7 @@ void write_ratings(const federated::experiment& e, const std::filesystem::path& 
   write_array(folder / "labels.f32", labels);
 }
 
-/// Who trains in which round and who is tested, each with the user vector that the work starts from.
+/// The training clients of each round and the test clients, each with its initial user vector.
 void write_cohorts(const federated::experiment& e, const std::filesystem::path& folder) {
   std::vector<std::uint32_t> cohorts;
   std::vector<float> users;

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Stores, checkpoints, folders, data and kernels that do not belong together: each must be refused, or change nothing.
+"""Mismatched stores, checkpoints, folders, data and kernels: each must be refused, or change no result.
 
 usage: mismatches.py [BUILD_DIR] [--only LETTERS] [--jobs N]
 
   a  a private store and a checkpoint of different moments or runs        (furlong run)
-  b  a store of which something is gone: logs, lists of families, tables  (furlong run, furlong store verify, join)
+  b  a store with missing parts: logs, lists of families, tables          (furlong run, furlong store verify, join)
   c  nodes with the store of another, an empty one, an older copy         (furlong join)
-  d  a server's folder that was put back to an older copy                 (furlong serve, join)
+  d  a server's folder that was replaced by an older copy                 (furlong serve, join)
   e  the folder of `run` given to `serve`, and the reverse
-  f  processes whose kernels are of different levels
+  f  processes with different kernel levels
   g  data that have changed since the run began                           (furlong run, join)
 
-A case is "refused" when the command ends with exit code 2 or 3 and a message, "harmless" when it goes on and ends with
-the hashes of the undisturbed run, and "silent" when it goes on as if nothing was. Prints a line for each case, then how
-many were silent; exits 1 when any was, or when a case could not be tried.
+A case is "refused" if the command ends with exit code 2 or 3 and a message, "harmless" if it continues and ends with the
+hashes of the undisturbed run, and "silent" if it continues with other hashes. Prints a line for each case, then the number
+of silent ones; exits 1 if there is one, or if a case could not be tried.
 """
 import argparse
 import concurrent.futures
@@ -50,7 +50,7 @@ def last_line(text: str) -> str:
 
 
 def judged(code: int, words: str, same: bool = False) -> tuple[str, str]:
-    """Of a command that ended, and whose result is that of the undisturbed run, or not."""
+    """The verdict on a command that ended, by its result and that of the undisturbed run."""
     if code in (USAGE, MISSING) and words.strip():
         return REFUSED, words
     if code == DONE and same:
@@ -84,7 +84,7 @@ class Run:
         self.f.__exit__(None, None, None)
 
     def go(self, rounds: int, out: Path | None = None, resume: bool = True, *more: str):
-        """To the end of so many rounds."""
+        """Runs to the end of this number of rounds."""
         words = [word for one in (*self.settings, f"scenario.rounds={rounds}", *more) for word in ("--set", one)]
         return self.f.run("run", self.f.scenario, "--out", out or self.out, *words, *(["--resume"] if resume else []),
                           expect=None)
@@ -106,7 +106,7 @@ class Run:
         return summary["model_sha256"], summary["private_sha256"]
 
     def resumed(self, rounds: int) -> tuple[str, str]:
-        """What becomes of a resume, against a run that nothing happened to."""
+        """The verdict on a resume, compared with an undisturbed run."""
         done = self.go(rounds)
         same = False
         if done.returncode == DONE:
@@ -238,7 +238,7 @@ def changed_data(furlong: str, change):
 # ---- federations -----------------------------------------------------------------------------------------------------
 
 class Together(Federation):
-    """A federation that is under way."""
+    """A running federation."""
 
     def __init__(self, furlong: str, aggregators: int = 0, begun: int = 6, data: bool = False, **settings):
         scenario = SCENARIO.replace(SYNTHETIC_RATINGS, HOSTED_RATINGS) if data else SCENARIO
@@ -282,9 +282,9 @@ class Together(Federation):
         self.wait_for_version(self.version() + versions)
 
     def outcome(self, process) -> tuple[str, str]:
-        """Of a process that should not take part: it ends, or it works on."""
+        """The verdict on a process that should not take part: it ends, or it continues."""
         def look():
-            return not process.running or "took this node in" in process.text() and self.works(process.name)
+            return not process.running or "accepted this node" in process.text() and self.works(process.name)
         try:
             wait_until(f"{process.name} ends or takes part", look, 30)
         except AssertionError:
@@ -471,7 +471,7 @@ def level(furlong: str, pinned: str, what: str):
         f.environment["FURLONG_KERNEL_LEVEL"] = pinned
         if what == "aggregator":
             process = f.aggregate("aggregator1")
-            wait_until("it ends or is taken in", lambda: not process.running or "took this" in process.text(), 30)
+            wait_until("it ends or is accepted", lambda: not process.running or "accepted this" in process.text(), 30)
             return (SILENT, "taken in") if process.running else judged(process.process.returncode,
                                                                        last_line(process.text()))
         return f.outcome(f.host(1))

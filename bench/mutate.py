@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the tests notice: tools/mutate.py with all its mutations. Three quarters of an hour on one processor."""
+"""Runs tools/mutate.py with all its mutations. Three quarters of an hour on one processor."""
 import subprocess
 import sys
 from pathlib import Path

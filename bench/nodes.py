@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What a server does for its nodes and aggregators: throughput of both transports against the bare libraries under them,
-the size of an update, and a real server to which 100 nodes upload 1 MB each at once.
+"""A server's work for its nodes and aggregators: throughput of both transports against the libraries that they use, the
+size of an update, and a real server to which 100 nodes upload 1 MB each at once.
 
 usage: nodes.py [BUILD_DIR] [--smoke]
 
-Exits 1 when a figure misses its bar.
+Exits 1 if a figure misses its bar.
 """
 import argparse
 import json
@@ -50,9 +50,9 @@ every = 0
 """
 # Ratios of cases that must be reached: (case, metric) -> bar.
 BARS = {("gateway", "throughput"): 0.70, ("link-tls", "throughput"): 0.70, ("update-1MB", "encoded_size"): 1 / 1.01}
-MOST_FOLD_CPU = 0.3  # ms of an update of 1 MB: decoded, validated, folded
-MOST_MODELS = 64     # in a server's memory beyond what it has before the first node comes
-MOST_PER_NODE = 0.3  # models of these that a further node adds, while all of them upload
+MOST_FOLD_CPU = 0.3  # ms of an update of 1 MB: decoded, validated, aggregated
+MOST_MODELS = 64     # in a server's memory in addition to that before the first node
+MOST_PER_NODE = 0.3  # models per additional node, while all upload
 
 faulty: list[str] = []
 
@@ -63,7 +63,7 @@ def figure(case: str, metric: str, value: float, unit: str, baseline=None, ratio
 
 
 def run(program: Path, *words) -> dict[tuple[str, str], dict]:
-    """Figures of one of the executables, passed on under this name."""
+    """Passes on the figures of an executable under this name."""
     done = subprocess.run([str(program), *map(str, words)], stdout=subprocess.PIPE, text=True, check=True)
     figures = [json.loads(line) for line in done.stdout.splitlines()]
     for one in figures:
@@ -101,7 +101,7 @@ def upload(build: Path, nodes: int, rounds: int, tls: float) -> float:
         server.forget_peak()
         f.process("load").start([str((build / "bench/bench_nodes_load").resolve()), "--pki", str(f.folder / "pki"),
                                  "--server", str(f.join_port), "--nodes", str(nodes)], f.environment)
-        f.wait_for_version(2)  # the accumulator is there
+        f.wait_for_version(2)  # the accumulator is allocated
         cpu, begun, first = server.cpu(), time.monotonic(), f.version()
         for version in range(first + 1, first + rounds + 1):
             f.wait_for_version(version)
@@ -113,7 +113,7 @@ def upload(build: Path, nodes: int, rounds: int, tls: float) -> float:
     figure(case, "updates", updates, "1")
     figure(case, "updates_per_second", round(updates / took, 1), "1/s")
     figure(case, "cpu_per_update", round(1e3 * used / updates, 3), "ms")
-    # An update comes in, and the model goes out: of each a side of TLS.
+    # An update is received and the model sent: one side of TLS each.
     beyond = 1e3 * used / updates - 2 * MODEL / 1e6 * tls / 2
     figure(case, "cpu_per_update_beyond_tls", round(beyond, 3), "ms")
     figure(case, "memory_beyond_idle", round((peak - idle) / 2**20, 1), "MiB")

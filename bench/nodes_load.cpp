@@ -1,8 +1,8 @@
-// bench_nodes_load: many nodes with a client each, that answer every task at once with an update of the whole model and
-// do not train; and what of it a gateway does apart from moving bytes.
+// bench_nodes_load: many nodes with one client each, which answer every task at once with an update of the whole model,
+// without training; and the gateway's work on an update apart from transport.
 //
-//   bench_nodes_load --pki PKI --server PORT --nodes N     until the run is over; writes how many updates were sent
-//   bench_nodes_load --fold N                              decodes, validates and folds N updates of 1 MB
+//   bench_nodes_load --pki PKI --server PORT --nodes N     until the run is over; prints the number of updates sent
+//   bench_nodes_load --fold N                              decodes, validates and aggregates N updates of 1 MB
 #include <cstdio>
 #include <filesystem>
 #include <future>
@@ -54,7 +54,7 @@ class node {
     net::channel_settings settings;
     settings.max_message = settings.max_queued = std::size_t{256} << 20U;
     net::connect(on, {"127.0.0.1", port}, std::move(tls), settings, nullptr, std::move(events));
-    came_.get_future().wait();  // a gateway turns away who comes with too many of one address
+    came_.get_future().wait();  // a gateway limits the handshakes of one address
   }
   [[nodiscard]] std::size_t wait() {
     auto ended = ended_.get_future();

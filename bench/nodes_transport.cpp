@@ -1,6 +1,6 @@
 // bench_nodes_transport: frames of 1 MB from a node to a gateway over mutual TLS on loopback, against OpenSSL on
-// blocking sockets with the same bytes, certificates and cores. The pairs alternate, so that both suffer alike from
-// what else the machine does. And what a gateway holds while many nodes send at once.
+// blocking sockets with the same bytes, certificates and cores. The pairs alternate, so that other load affects both.
+// Also the memory of a gateway while many nodes send at once.
 //
 //   bench_nodes_transport [--frames N] [--repetitions N] [--nodes N]
 #include <algorithm>
@@ -61,7 +61,7 @@ ssl_ptr secured(const net::tls_context& context, int socket) {
   return made;
 }
 
-/// `count` times the bytes of `frame`, a megabyte in each call; the receiver answers when it has them all.
+/// Sends the bytes of `frame` `count` times, a megabyte per call; the receiver answers after the last.
 speed bare_tls(const net::tls_context& server, const net::tls_context& client, std::span<const std::byte> frame,
                std::size_t count) {
   const tests::raw_listener listening;

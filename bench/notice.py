@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How soon a server notices that a node is gone, and whether its rounds go on: kill -9, which ends the connection, and
-SIGSTOP, which leaves it open.
+"""How soon a server detects a lost node, and whether its rounds continue: kill -9, which ends the connection, and SIGSTOP,
+which leaves it open.
 
-usage: notice.py [BUILD_DIR] [--times N] [--smoke]      (default 20 of each; exits 1 when a bound is missed)
+usage: notice.py [BUILD_DIR] [--times N] [--smoke]      (default 20 of each; exits 1 if a bound is missed)
 """
 import argparse
 import json
@@ -42,7 +42,7 @@ def noticed_after(f: Federation, told: int, strike, words: str) -> float:
 
 
 def comes_back(f: Federation, told: int) -> None:
-    wait_until("node3 is back", lambda: re.search(r"node3/.*: clients 150 to 199 are here", f.log()[told:]))
+    wait_until("node3 is back", lambda: re.search(r"node3/.*: clients 150 to 199 are connected", f.log()[told:]))
     at = f.version()
     f.wait_for_version(at + 3)
 
@@ -78,7 +78,7 @@ def main() -> int:
             found = measure(f, case, times)
             figure(case, "median", statistics.median(found), "s", bound)
             figure(case, "max", max(found), "s", bound)
-            # A timer may be late by what the machine needs to look at it.
+            # A timer may be late by scheduling delays.
             missed |= statistics.median(found) > bound * 1.02
     return 1 if missed else 0
 

@@ -1,5 +1,5 @@
-// bench_operator_link: frames of 1 MB over an operator link, and the same bytes by bare CAF messages, in turns; in one
-// direction on loopback, with mutual TLS and without.
+// bench_operator_link: frames of 1 MB over an operator link, alternating with the same bytes in bare CAF messages; in
+// one direction on loopback, with and without mutual TLS.
 //
 //   bench_operator_link [--frames N] [--repetitions N]
 #include <caf/all.hpp>
@@ -17,7 +17,7 @@
 
 namespace furlong::bench {
 
-/// Bytes as a message of CAF's own: copies share them, and they are written as they are.
+/// Bytes as a CAF message: copies share them, and they are written unchanged.
 struct blob {
   std::shared_ptr<const std::vector<char>> bytes;
 };
@@ -53,10 +53,10 @@ using namespace furlong;
 using namespace std::chrono_literals;
 namespace aggregator_transport = actors::aggregator_transport;
 
-/// What a link shall reach of bare CAF.
+/// Required fraction of bare CAF's throughput.
 constexpr double bar = 0.70;
 constexpr std::size_t values = 250'000;
-/// Messages of bare CAF under way: as many as pieces of a link.
+/// Messages of bare CAF in flight: as many as pieces of a link.
 constexpr std::size_t in_flight = aggregator_transport::link_credits;
 
 wire::encoded one_frame() {
@@ -90,7 +90,7 @@ struct pair {
   site upper, lower;
 };
 
-/// Frames go from `lower` to `upper`.
+/// Sends frames from `lower` to `upper`.
 class link_run : pair {
  public:
   link_run(tests::test_authority& authority, bool with_tls) : pair(authority, with_tls) {
@@ -135,7 +135,7 @@ class link_run : pair {
   std::unique_ptr<aggregator_transport::operator_listener> listener_;
 };
 
-/// Blobs go from `lower` to `upper`, which answers each.
+/// Sends blobs from `lower` to `upper`, which answers each.
 class bare_run : pair {
  public:
   bare_run(tests::test_authority& authority, bool with_tls) : pair(authority, with_tls) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""scenarios/million.toml at 10,000 and at 1,000,000 clients: memory, and what a round costs. `./dev bench population` runs
+"""scenarios/million.toml at 10,000 and at 1,000,000 clients: memory, and the cost of a round. `./dev bench population` runs
 this; by hand: bench/population.py [BUILD_FOLDER]. JSON lines on stdout, a table on stderr.
 
-Two runs of each size, a short and a long one; the rounds that the long one has more are what is compared, so loading and
-starting are left out. Under FURL clients of the small population come back, and what they stored has to be read and
-trained on: cold starts cost nothing here, and FedRecon, which stores nothing, is the same comparison without the store.
+Two runs of each size, a short and a long one; the additional rounds of the long one are compared, without loading and
+start. Under FURL clients of the small population return, and their stored values are read and trained further, while cold
+starts are free; FedRecon, which stores nothing, is the same comparison without the store.
 """
 import json
 import os
@@ -34,7 +34,7 @@ def run(build, algorithm, clients, rounds):
             command += ["--set", f"{key}={value}"]
         begun = time.monotonic()
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-        if done.returncode not in (0, 1):  # 1: what the scenario expects of the full run does not hold for this one
+        if done.returncode not in (0, 1):  # 1: the expectations of the full run do not hold for this one
             sys.exit(f"bench population: furlong run ended with status {done.returncode}: {done.stderr[-300:]}")
         summary = json.loads(done.stdout)
         summary["around_seconds"] = time.monotonic() - begun - summary["wall_seconds"]
@@ -60,7 +60,7 @@ def tell(case, metric, value, unit, baseline=None, ratio=None, bar=None):
 def compare(build, algorithm):
     taken = {FEW: [], MANY: []}
     last = {}
-    for _ in range(REPETITIONS):  # in turns: what else the machine does hits both alike
+    for _ in range(REPETITIONS):  # alternating, so that other load affects both
         for clients, all_costs in taken.items():
             cost, last[clients] = costs(build, algorithm, clients)
             all_costs.append(cost)

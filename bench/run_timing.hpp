@@ -1,4 +1,4 @@
-// How long a run's rounds take.
+// The cost of a run's rounds.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace furlong::bench {
 
-/// What the rounds after the first ones cost: buffers have grown by then, and loading and evaluation are left out.
+/// The cost of the rounds after the first ones, when buffers have grown; without loading and evaluation.
 struct speed {
   double per_wall_second = 0.0;  ///< client tasks that ended
   double per_cpu_second = 0.0;
   double cpu_us = 0.0;  ///< of one task
 };
 
-/// Takes the times at the ends of the first rounds of a run, `skipped` of them, and of its last one.
+/// Takes the times at the end of the first `skipped` rounds of a run, and of its last one.
 class round_watch {
  public:
-  /// `cpu` tells the processor time that counts.
+  /// `cpu` returns the processor time to measure.
   round_watch(const federated::experiment& e, double (*cpu)(), std::uint64_t skipped = 1)
       : cpu_(cpu), skipped_(skipped), last_(e.settings.rounds) {}
 
-  /// To be called by one run. The watch must outlive it.
+  /// For one run, which the watch must outlive.
   [[nodiscard]] federated::run_observer observer();
   [[nodiscard]] speed read() const { return {tasks_ / wall_, tasks_ / cpu_used_, cpu_used_ / tasks_ * 1e6}; }
 
@@ -38,7 +38,7 @@ class round_watch {
   double cpu_used_ = 0.0;
 };
 
-/// A whole run by the actor engine, under the clock of the experiment, with a store that keeps nothing.
+/// A whole run by the actor engine, under the clock of the experiment, with an empty store.
 [[nodiscard]] speed time_engine(const federated::experiment& e, std::size_t threads, std::uint64_t skipped = 1);
 
 /// One figure of all runs.
@@ -46,7 +46,7 @@ class round_watch {
 
 /// Prints the error and ends the program with status 4.
 [[noreturn]] void give_up(const error& why);
-/// The value; ends the program with status 4 when there is none.
+/// The value; ends the program with status 4 if there is none.
 template <class T>
 [[nodiscard]] T expect(result<T> got) {
   if (got) return std::move(*got);

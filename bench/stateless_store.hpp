@@ -1,4 +1,4 @@
-// A store for algorithms that keep nothing: it has no values and refuses to take any.
+// A store for algorithms without private state: it has no values and rejects commits.
 #pragma once
 
 #include "federated/private_store.hpp"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The private store at 100,000 clients in both layouts: bench_store --case 100k. Apart from `store`, for it needs 4 GB."""
+"""The private store at 100,000 clients in both layouts: bench_store --case 100k. Separate from `store`, because it needs 4 GB."""
 import os
 import subprocess
 import sys

@@ -79,7 +79,7 @@ std::size_t single_family::visit() {
 void single_family::erase(std::uint32_t client) {
   auto& db = *content_->db;
   check(db.DeleteRange({}, db.DefaultColumnFamily(), key_of(client, 0), key_of(client, 255)));
-  check(db.Flush({}));  // ends the log that has the bytes
+  check(db.Flush({}));  // ends the log that contains the bytes
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
   const auto first = key_of(client, 0);

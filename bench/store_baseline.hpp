@@ -1,4 +1,4 @@
-// What most would build: one RocksDB database with one family and the client as key prefix. Stock options.
+// The obvious design: one RocksDB database with one family and the client as key prefix, default options.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class single_family {
   void commit(std::uint32_t client, std::uint64_t version, std::span<const float> values);
   void sync();
   bool load(std::uint32_t client, std::span<float> out);
-  /// Reads everything; how many values there are.
+  /// Reads everything; returns the number of values.
   std::size_t visit();
-  /// Deletes a client and rewrites what may still hold its bytes.
+  /// Deletes a client and rewrites the files that may still hold its bytes.
   void erase(std::uint32_t client);
 
  private:

@@ -1,8 +1,6 @@
 // bench_store: the private store with 1,000 and 10,000 clients of 50 + 1 floats against one RocksDB family with key
 // prefixes; 100 kills of a writing process; and, by --case 100k (bench/store_100k.py), both layouts with 100,000
-// clients.
-//
-// Each store is measured in a process of its own, so that resident memory is its own. Caches of the system stay warm:
+// clients. Each store is measured in its own process, so that resident memory is its own. System caches stay warm:
 // "cold" means that no part of the store is open.
 #include <cstdio>
 #include <cstring>
@@ -58,7 +56,7 @@ double resident_bytes() {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-/// The private store behind the same few functions as the baseline.
+/// The private store behind the baseline's interface.
 class furlong_store {
  public:
   furlong_store(const fs::path& folder, std::uint32_t clients) {
@@ -240,7 +238,7 @@ void scale(bench::figures& figures, const fs::path& folder, const std::string& n
   for (const auto& [metric, unit] : units) figures.add({name, metric, all.at(metric), unit});
 }
 
-/// Both layouts; the bucketed one encrypted too.
+/// Both layouts; the bucketed one also encrypted.
 void scale_all(bench::figures& figures, const fs::path& folder, const std::string& name, std::uint32_t clients) {
   using storage::store_layout;
   fs::create_directories(folder);

@@ -64,7 +64,7 @@ void measure_disk(const fs::path& folder, figures_by_name& out) {
   }
 }
 
-/// Rounds as a run has them: who is in the cohort is loaded, later committed; a checkpoint now and then.
+/// Rounds like those of a run: the cohort's values are loaded and later committed, with regular checkpoints.
 class rounds {
  public:
   rounds(rocks_store& store, std::uint32_t clients, std::uint64_t version)
@@ -116,7 +116,7 @@ figures_by_name measure_creation(const fs::path& folder, const store_scale& scal
   out["create"] = wall_seconds() - begin;
   out["resident_all_open"] = resident_bytes() - before;
   rounds all(*store, scale.clients, 1);
-  all.run(50, false);  // the first rounds read what each client has
+  all.run(50, false);  // the first rounds read each client's values
   out["cohort_all_open"] = all.run(300, false);
   begin = wall_seconds();
   store.reset();

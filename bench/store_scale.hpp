@@ -10,7 +10,7 @@
 
 namespace furlong::bench {
 
-/// What is measured at which size.
+/// The size and options of a measurement.
 struct store_scale {
   std::uint32_t clients = 100'000;
   storage::store_layout layout = storage::store_layout::per_client;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How long, in virtual time, until the validation error of scenarios/stragglers-*.toml is low enough? Synchronous rounds
-with and without over-selection against FedBuff and FedAsync. `./dev bench stragglers` runs this; by hand:
+"""Virtual time to the target validation error of scenarios/stragglers-*.toml: synchronous rounds with and without
+over-selection against FedBuff and FedAsync. `./dev bench stragglers` runs this; by hand:
 bench/stragglers.py [BUILD_FOLDER [FIGURE.svg]]. JSON lines on stdout, a table on stderr.
 """
 import json

@@ -7,7 +7,7 @@
 
 namespace furlong::bench {
 
-/// A model with its first values (of seed 1), ready to train on all examples of a table. One thread at a time.
+/// A model with its initial values (of seed 1), ready to train on all examples of a table. One thread at a time.
 class trainee {
  public:
   trainee(std::shared_ptr<const models::model> model, const models::examples& data, const models::sgd_options& how);

@@ -1,5 +1,5 @@
-# All third-party packages, from the Debian archive. Headers come in as SYSTEM.
-# Read twice: by this build, and by FurlongConfig.cmake, since static libraries pass their dependencies on.
+# All third-party packages, from the Debian archive. Headers are SYSTEM. Included by this build and by
+# FurlongConfig.cmake, because static libraries pass on their dependencies.
 macro(furlong_find)
   if(CMAKE_FIND_PACKAGE_NAME STREQUAL "Furlong")
     find_dependency(${ARGN})
@@ -13,7 +13,7 @@ furlong_find(Eigen3 3.4 NO_MODULE)
 furlong_find(OpenSSL 3)
 furlong_find(CapnProto)
 furlong_find(RocksDB)
-# RocksDB brings a module of this name, which lacks the target.
+# RocksDB has a module of this name without the target.
 furlong_find(zstd NO_MODULE)
 furlong_find(spdlog)
 furlong_find(Boost 1.74)
@@ -22,10 +22,10 @@ furlong_find(nlohmann_json)
 find_path(FURLONG_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 find_path(FURLONG_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 
-# Without a CMake package; the compiled library fits only those who set the macros that it was built with.
+# Without a CMake package; the compiled library requires the macros that it was built with.
 furlong_find(PkgConfig)
 pkg_check_modules(FURLONG_HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
-# Its CMake package would also look for the libraries of its server and client, which nothing here uses.
+# Its CMake package would also require the libraries of its server and client, which are not used.
 find_path(FURLONG_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)
 find_library(FURLONG_PROMETHEUS_CORE prometheus-cpp-core REQUIRED)
 if(NOT TARGET furlong_prometheus)
@@ -34,7 +34,7 @@ if(NOT TARGET furlong_prometheus)
   target_link_libraries(furlong_prometheus INTERFACE "${FURLONG_PROMETHEUS_CORE}")
 endif()
 
-# CAF 0.17 ships no CMake package.
+# CAF 0.17 has no CMake package.
 find_path(FURLONG_CAF_INCLUDE caf/actor_system.hpp REQUIRED)
 find_library(FURLONG_CAF_CORE caf_core REQUIRED)
 find_library(FURLONG_CAF_IO caf_io REQUIRED)

@@ -1,5 +1,5 @@
-# The headers that a model, algorithm, aggregation rule, selection policy or dataset of another project needs, and what
-# these include. No others are installed.
+# The headers for a model, algorithm, aggregation rule, selection policy or dataset of another project, and the headers
+# that they include. No others are installed.
 set(FURLONG_PUBLIC_HEADERS
   base/large_memory.hpp base/options.hpp base/random.hpp base/result.hpp
   models/delta.hpp models/examples.hpp models/layout.hpp models/local_step.hpp models/model.hpp models/parameters.hpp

@@ -1,5 +1,5 @@
-# What `cmake --install` lays down beside the libraries (furlong_library installs those and their headers): the command,
-# the scenario files and the CMake package. Include it after all targets are defined.
+# Installs the command, the scenario files and the CMake package (furlong_library installs libraries and headers).
+# Include it after all targets are defined.
 include(CMakePackageConfigHelpers)
 
 set(furlong_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Furlong")
@@ -7,7 +7,7 @@ install(EXPORT FurlongTargets NAMESPACE Furlong:: DESTINATION "${furlong_package
 configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/FurlongConfig.cmake.in" "${PROJECT_BINARY_DIR}/FurlongConfig.cmake"
   INSTALL_DESTINATION "${furlong_package_dir}" PATH_VARS CMAKE_INSTALL_DATADIR)
-# Before 1.0 a minor version may break those who build on it.
+# Before 1.0 a minor version may break dependent projects.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/FurlongConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/FurlongConfig.cmake" "${PROJECT_BINARY_DIR}/FurlongConfigVersion.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FurlongDependencies.cmake" DESTINATION "${furlong_package_dir}")

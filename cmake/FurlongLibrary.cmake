@@ -1,6 +1,6 @@
-# furlong_library(NAME SOURCES file... DEPENDS target...): the static library of one folder, Furlong::NAME.
-# Headers are included relative to the root: "models/layout.hpp". Those under detail/ are for their own folder. Which are
-# installed is in FurlongHeaders.cmake.
+# furlong_library(NAME SOURCES file... DEPENDS target...): the static library of one folder, Furlong::NAME. Headers are
+# included relative to the root: "models/layout.hpp". Those under detail/ are for their own folder. FurlongHeaders.cmake
+# lists the installed ones.
 find_program(FURLONG_CCACHE ccache)
 if(FURLONG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${FURLONG_CCACHE}")
@@ -29,25 +29,25 @@ function(furlong_library name)
   install(TARGETS furlong_${name} EXPORT FurlongTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endfunction()
 
-# What is tested is optimized; to optimize the tests takes as long to compile again as they run.
+# Libraries are optimized, tests are not: optimizing them would cost as much compile time as they run.
 function(furlong_test_options target)
   furlong_warnings(${target})
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-O0>)
-  # As where CAF is used (FurlongDependencies.cmake): one precompiled header serves all tests, and must agree with each.
+  # As for users of CAF (FurlongDependencies.cmake): all tests share one precompiled header, and must have its macros.
   target_compile_options(${target} PRIVATE -U_GLIBCXX_ASSERTIONS)
-  # GCC 12 warns of the standard library's own strings when their headers come precompiled.
+  # GCC 12 warns about the standard library's own strings in precompiled headers.
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
 endfunction()
 
-# ./dev gives CTest twice as many places as there are processors. A test that computes takes the two of one processor, one
-# that mostly waits, as those of processes do, one place. Three: it keeps more than one processor busy, and only a test
-# that waits runs beside it. COST says which tests begin first: long ones, so that none is left alone at the end.
+# ./dev gives CTest two slots per processor. A test that computes takes two, a test that mostly waits, as those of
+# processes do, takes one. Three: it uses more than one processor, and only a waiting test runs in parallel. COST orders
+# tests: long ones start first, so that none runs alone at the end.
 set(furlong_computes 2)
 set(furlong_computes_in_parallel 3)
 
 # furlong_test(NAME SOURCES file... DEPENDS target... [LABELS label...] [TIMEOUT seconds] [OWN_HEADERS]): one Boost.Test
-# executable under CTest, with the precompiled headers that tests share unless it has its own. TIMEOUT (600) ends what
-# hangs: it has to be far above what the test needs where processors or disks are slow.
+# executable under CTest, with the shared precompiled headers of tests unless OWN_HEADERS. TIMEOUT (600) ends a hanging
+# test: it must be far above the time on slow processors or disks.
 function(furlong_test name)
   cmake_parse_arguments(arg "OWN_HEADERS" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
@@ -68,9 +68,9 @@ function(furlong_test name)
 endfunction()
 
 # furlong_fuzz(NAME SOURCES file... DEPENDS target... COVERS target... [CORPUS folder]): a libFuzzer target under CTest,
-# label "fuzz", only where FURLONG_FUZZ is on (preset asan-ubsan: most of what a fuzz target needs is what the tests there
-# need). libFuzzer looks for new paths in its own sources and those of the targets that it COVERS. It runs FURLONG_FUZZ_SECONDS from the corpus, a folder beside its sources
-# that it only reads; what it discovers stays in the build folder.
+# label "fuzz", only if FURLONG_FUZZ is on (preset asan-ubsan, which builds most of its dependencies for the tests).
+# libFuzzer searches for new paths in its own sources and those of the targets that it COVERS. It runs
+# FURLONG_FUZZ_SECONDS from the corpus, a read-only folder beside its sources; new inputs stay in the build folder.
 set(FURLONG_FUZZ_SECONDS 20 CACHE STRING "How long each fuzz target runs under CTest, in seconds")
 function(furlong_fuzz name)
   if(NOT FURLONG_FUZZ)

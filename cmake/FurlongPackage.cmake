@@ -1,6 +1,6 @@
-# The Debian package: `cpack -G DEB` in a build folder. The command, scenarios, pages and units; no headers or libraries.
-# EXCLUDE_FROM_ALL: not by `cmake --install`. Units name /usr/bin/furlong, their user is made by what systemd reads in
-# /usr alone, and the package always goes there.
+# The Debian package: `cpack -G DEB` in a build folder. The command, scenarios, pages and units; no headers or
+# libraries. EXCLUDE_FROM_ALL: not by `cmake --install`. Units name /usr/bin/furlong, and systemd reads the definition
+# of their user only in /usr, where the package is always installed.
 set(units "${PROJECT_SOURCE_DIR}/packaging")
 install(FILES "${units}/furlong-serve@.service" "${units}/furlong-aggregate@.service" "${units}/furlong-join@.service"
         DESTINATION lib/systemd/system COMPONENT runtime EXCLUDE_FROM_ALL)
@@ -11,7 +11,7 @@ install(FILES "${units}/serve-NAME.conf.example" "${units}/aggregate-NAME.conf.e
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime EXCLUDE_FROM_ALL)
 install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/split_ratings.py" DESTINATION "${CMAKE_INSTALL_DATADIR}/furlong/tools"
         COMPONENT runtime)
-# Laid out as in the sources: the pages refer to one another.
+# Same layout as in the sources, because the pages link to one another.
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
               "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)

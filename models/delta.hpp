@@ -9,8 +9,8 @@
 
 namespace furlong::models {
 
-/// A change of shared parameters. Row-sparse tensors list the rows that changed, each once, in any order; all other
-/// rows changed by zero. Only shared parameters have deltas: there is no way to make one from private values.
+/// A difference of shared parameters. Row-sparse tensors list the changed rows, each once, in any order; all other rows
+/// are unchanged. Only shared parameters have deltas: none can be made from private values.
 struct delta {
   struct piece {
     bool by_rows = false;
@@ -43,7 +43,7 @@ struct delta {
   }
 };
 
-/// The same change with every tensor dense.
+/// The same delta with every tensor dense.
 [[nodiscard]] delta to_dense(const delta& change);
 
 }  // namespace furlong::models

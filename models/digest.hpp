@@ -1,5 +1,4 @@
-// Digests of layouts and models: what identifies a layout on the wire and on disk, and what the results of runs are
-// compared by.
+// Digests of layouts and models: they identify a layout on the wire and on disk, and results of runs.
 #pragma once
 
 #include "base/digest.hpp"

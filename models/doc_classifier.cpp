@@ -1,20 +1,18 @@
-// A classifier of short texts that knows whose they are (FURL: Bui, Malik, Goetz, Liu, Moon, Kumar, Shin: "Federated
-// user representation learning", 2019): the tokens of a text (characters or words) are embedded and read by a
-// bidirectional LSTM; what it makes of all steps is pooled into a text vector; an MLP with one hidden layer (ReLU) goes
-// from the text vector and the user's own vector, side by side, to the classes.
+// A classifier of short texts with user embeddings (FURL: Bui, Malik, Goetz, Liu, Moon, Kumar, Shin: "Federated user
+// representation learning", 2019): the tokens of a text (characters or words) are embedded and read by a bidirectional
+// LSTM; its outputs are pooled over all steps into a text vector; an MLP with one hidden layer (ReLU) maps the
+// concatenated vectors of text and user to the classes.
 //
 // Tensors, in order: user (1 x user_embedding, or clients x user_embedding when `user_table`; absent when
 // `user_embedding` is 0: FURL's "global" model), embedding (features x embedding), forward_input, forward_recurrent,
-// forward_bias, backward_input, backward_recurrent, backward_bias (as layers/lstm.hpp has them),
-// hidden (mlp x (2 hidden + user_embedding)), hidden_bias, output (classes x mlp; one row for two classes: the log-odds
-// of 1), output_bias. FURL keeps `user` private; the paper says neither sizes nor first values.
+// forward_bias, backward_input, backward_recurrent, backward_bias (as layers/lstm.hpp has them), hidden (mlp x (2
+// hidden + user_embedding)), hidden_bias, output (classes x mlp; one row for two classes: the log-odds of 1),
+// output_bias. FURL keeps `user` private; the paper states neither sizes nor initial values.
 //
-// A text has at least one token; sources of texts refuse empty ones.
-//
-// First values are PyTorch's defaults (embedding: standard normal; LSTM: uniform in 1 / sqrt(hidden); dense layers:
-// uniform in 1 / sqrt(inputs)) with two exceptions. PyTorch draws two biases of an LSTM, which add up; the one here is
-// drawn once, so its variance is half of theirs. And `user` is zero unless `user_init` says otherwise, so that of a
-// user who has never trained nothing is claimed.
+// A text has at least one token; sources of texts refuse empty ones. Initial values are PyTorch's defaults (embedding:
+// standard normal; LSTM: uniform in 1 / sqrt(hidden); dense layers: uniform in 1 / sqrt(inputs)) with two exceptions.
+// PyTorch draws two biases of an LSTM, which are added; the one here is drawn once, so its variance is half. And `user`
+// is zero unless `user_init` is set, so that a user who has never trained does not affect predictions.
 #include <algorithm>
 #include <cmath>
 
@@ -34,10 +32,10 @@ namespace furlong::models {
 
 namespace {
 
-/// Texts that are predicted or scored at once.
+/// Number of texts that are predicted or scored at once.
 constexpr std::size_t block_texts = 64;
 
-/// The activations of a batch, one text a place of the packing; and the room that the next batch reuses.
+/// The activations of a batch, one text per place of the packing; reused for the next batch.
 struct text_pass {
   std::vector<std::uint32_t> lengths;
   packed_sequences packed;
@@ -46,15 +44,15 @@ struct text_pass {
   blstm_states states;
   std::vector<std::uint32_t> pooled_from;
   std::span<const float> text_mask;
-  tensor_view joint;  ///< count x (2 hidden + user_embedding): what the MLP reads
+  tensor_view joint;  ///< count x (2 hidden + user_embedding): the input of the MLP
   tensor_view hidden;
   std::span<const float> hidden_mask;
   std::vector<std::uint32_t> targets;
   std::vector<std::uint32_t> likeliest;
 };
 
-/// This thread's.
-text_pass& room() {
+/// The calling thread's pass.
+text_pass& thread_pass() {
   thread_local text_pass of_thread;
   return of_thread;
 }
@@ -109,7 +107,7 @@ class doc_classifier final : public model {
 
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                   gradient_views& out) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     forward(weights, batch, pass, out.noise);
     tensor_view d_hidden;
     if (any_trained(out, 0, output_)) d_hidden = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
@@ -130,7 +128,7 @@ class doc_classifier final : public model {
         for (std::size_t place = 0; place < block.size(); ++place) put(place, odds.data[place]);
         return;
       }
-      pass.targets.assign(block.size(), 0);  // whose losses nobody reads
+      pass.targets.assign(block.size(), 0);  // arbitrary: the losses are not used
       rank_classes(weights, pass);
       for (std::size_t place = 0; place < block.size(); ++place) put(place, static_cast<float>(pass.likeliest[place]));
     });
@@ -176,7 +174,7 @@ class doc_classifier final : public model {
   /// Calls work(first example, the block's examples, its pass) for blocks of a few texts.
   template <class Work>
   void each_block(std::span<const tensor_view> weights, const examples_view& batch, const Work& work) const {
-    auto& pass = room();
+    auto& pass = thread_pass();
     for (std::size_t first = 0; first < batch.size(); first += block_texts) {
       const auto block = batch.slice(first, std::min(first + block_texts, batch.size()));
       forward(weights, block, pass, nullptr);
@@ -184,7 +182,7 @@ class doc_classifier final : public model {
     }
   }
 
-  /// Packs the texts, cut to the length that the options allow.
+  /// Packs the texts, truncated to max_length.
   void lay_out(const examples_view& batch, text_pass& pass) const {
     pass.lengths.clear();
     for (std::size_t i = 0; i < batch.size(); ++i)
@@ -227,14 +225,14 @@ class doc_classifier final : public model {
     max_over_steps(pass.packed, pass.states.after, text, pass.pooled_from);
   }
 
-  /// One log-odds a place.
+  /// One log-odds per place.
   tensor_view log_odds(std::span<const tensor_view> weights, const text_pass& pass) const {
     const auto odds = make_matrix(step_arena(), pass.hidden.rows, 1);
     dense_forward(output_of(weights), pass.hidden, odds);
     return odds;
   }
 
-  /// Finds the likeliest classes; returns the sum of the losses of the targets.
+  /// Finds the most likely classes; returns the sum of the losses of the targets.
   double rank_classes(std::span<const tensor_view> weights, text_pass& pass) const {
     pass.likeliest.resize(pass.targets.size());
     return softmax_output_score(output_of(weights), pass.hidden, pass.targets, pass.likeliest, step_arena());
@@ -256,7 +254,7 @@ class doc_classifier final : public model {
     return loss / static_cast<double>(batch.size());
   }
 
-  /// From d_hidden = dL/d(hidden), which is spent: the gradients of all but the output layer.
+  /// From d_hidden = dL/d(hidden), which is overwritten: the gradients of all but the output layer.
   void backward(std::span<const tensor_view> weights, const examples_view& batch, const text_pass& pass,
                 const tensor_view& d_hidden, gradient_views& out) const {
     drop(pass.hidden_mask, d_hidden.data);
@@ -315,7 +313,7 @@ class doc_classifier final : public model {
   bool user_table_;
   float dropout_;
   float user_init_;
-  std::size_t embedding_ = 0;  ///< tensors; `user`, if there is one, is the first
+  std::size_t embedding_ = 0;  ///< tensors; `user`, if present, is the first
   std::size_t hidden_ = 0;
   std::size_t output_ = 0;
   layout_ptr tensors_;
@@ -339,13 +337,13 @@ std::vector<option_spec> options() {
       {.name = "pooling",
        .type = option_type::choice,
        .fallback = std::string("max"),
-       .doc = "What becomes the text vector: the largest value of each unit over the text, or its last states.",
+       .doc = "Pooling into the text vector: the largest value of each unit over the text, or its last states.",
        .choices = {"max", "last"}},
       width_option("mlp", 128, "Units of the hidden layer between the vectors of text and user and the classes."),
       {.name = "user_embedding",
        .type = option_type::integer,
        .fallback = std::int64_t{4},
-       .doc = "Width of the user's vector (tensor user); 0: none, the same model for everybody.",
+       .doc = "Width of the user's vector (tensor user); 0: none, one model for all users.",
        .at_least = 0,
        .at_most = 4096},
       {.name = "user_table",

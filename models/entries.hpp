@@ -7,13 +7,13 @@ namespace furlong::models {
 
 [[nodiscard]] model_entry matrix_factorization_entry();
 [[nodiscard]] model_entry logistic_regression_entry();
-/// build() fails (kind usage) when the data is not of sentences, and when `tied` meets an embedding that is not as wide
-/// as the layers or data with buckets.
+/// build() fails (kind usage) if the data is not sentences, and if `tied` is set with an embedding that is not as wide
+/// as the layers or with data that has buckets.
 [[nodiscard]] model_entry gru_lm_entry();
-/// build() fails (kind usage) when the data is not of sentences.
+/// build() fails (kind usage) if the data is not sentences.
 [[nodiscard]] model_entry lstm_nwp_entry();
-/// build() fails (kind usage) when the data is not of texts with a class each (objectives logistic and categorical),
-/// and when `user_table` is set without a user embedding.
+/// build() fails (kind usage) if the data is not labelled texts (objectives logistic and categorical), and if
+/// `user_table` is set without a user embedding.
 [[nodiscard]] model_entry doc_classifier_entry();
 
 }  // namespace furlong::models

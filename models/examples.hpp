@@ -8,7 +8,7 @@
 
 namespace furlong::models {
 
-/// A borrowed table of n examples. Cheap to copy; lives no longer than the buffers it looks at.
+/// A view of a table of n examples. Cheap to copy; valid as long as its buffers.
 struct examples_view {
   std::span<const std::uint32_t> features;  ///< feature ids (rows of the tensors indexed by feature)
   std::span<const float> values;            ///< one per feature id, or empty: all 1
@@ -31,8 +31,8 @@ struct examples {
 
   [[nodiscard]] examples_view view() const { return {features, values, offsets, labels, owners}; }
   void clear();
-  /// Appends examples picked from another table, in the order of `picks`. Both must agree on which columns they have,
-  /// or this one must be empty.
+  /// Appends the examples `picks` of another table, in this order. Both must have the same columns, or this one must
+  /// be empty.
   void append(const examples_view& from, std::span<const std::uint32_t> picks);
   /// Appends all examples of another table.
   void append(const examples_view& from);

@@ -3,21 +3,18 @@
 //
 // Tensors, in order: embedding (features x embedding); for each layer l from 0: gru<l>_input (3 hidden x in),
 // gru<l>_recurrent (3 hidden x hidden), gru<l>_bias_input and gru<l>_bias_recurrent (1 x 3 hidden), as layers/gru.hpp
-// has them; output (words x hidden), absent when `tied`: the embedding serves in its place; output_bias (1 x words).
-// Dropout acts on what enters each layer and on what leaves the last (Zaremba, Sutskever, Vinyals 2014).
-//
-// First values: embedding and output uniform in (-init, init), output_bias zero, the layers' uniform in
-// 1 / sqrt(hidden).
-//
-// Protocol "fedatt-2018" reproduces how the published code cut its batches, and is for comparisons with the published
-// numbers only. There, a batch of B sentences, start tokens included, loses everything beyond the length of its
-// shortest sentence and is transposed: for each position t, the sequence is token t of sentence 0, 1, ..., B - 1. The
-// model learns, and is scored on, token t of sentence b + 1 given token t of the sentences up to b. That is no language
-// model: no word is predicted from words of its own sentence, what is longer than the shortest sentence is never
-// scored, and at t = 0 all tokens are the start token, which is predicted for free. So its perplexities are far lower
-// than those of language models and must not be set beside them. score() depends on the batches: it cuts its examples
-// into `score_batch` sentences in their order. A batch of one sentence predicts nothing, and its gradient is zero.
-// predict() goes along each sentence as a language model does, which is not what was trained: it means nothing here.
+// has them; output (words x hidden), absent if `tied`: the embedding is used instead; output_bias (1 x words). Dropout
+// applies to the input of each layer and to the output of the last (Zaremba, Sutskever, Vinyals 2014). Initial values:
+// embedding and output uniform in (-init, init), output_bias zero, the layers' uniform in 1 / sqrt(hidden). Protocol
+// "fedatt-2018" reproduces the batching of the published code, for comparison with the published numbers only. A batch
+// of B sentences, start tokens included, is truncated to the length of its shortest sentence and transposed: for each
+// position t, the sequence is token t of sentence 0, 1, ..., B - 1. The model is trained and scored on token t of
+// sentence b + 1 given token t of the sentences up to b. This is not a language model: no word is predicted from words
+// of its own sentence, tokens beyond the shortest sentence are never scored, and at t = 0 all tokens are the start
+// token, a trivial prediction. Its perplexities are far lower than those of language models and not comparable with
+// them. score() depends on the batches: it takes `score_batch` sentences at a time, in order. A batch of one sentence
+// has no predictions, and its gradient is zero. predict() reads each sentence like a language model, which is
+// meaningless here.
 #include <algorithm>
 #include <cmath>
 
@@ -41,26 +38,26 @@ constexpr std::size_t tensors_per_layer = 4;
 /// The first of the tensors of layer l: input, recurrent, bias_input, bias_recurrent.
 constexpr std::size_t first_of(std::size_t l) { return 1 + l * tensors_per_layer; }
 
-/// A layer's input and states, and the mask that the input was dropped by.
+/// A layer's input, states and dropout mask of the input.
 struct layer_pass {
   tensor_view x;
   std::span<const float> mask;
   gru_states states;
 };
 
-/// The activations of a batch, and the room that the next one reuses.
+/// The activations of a batch; reused for the next batch.
 struct batch_pass {
   next_tokens tokens;
   std::vector<std::uint32_t> transposed;
   std::vector<std::uint32_t> transposed_offsets;
   std::vector<layer_pass> layers;
-  tensor_view h;  ///< rows x hidden: what the output layer reads
+  tensor_view h;  ///< rows x hidden: the input of the output layer
   std::span<const float> mask;
   std::vector<std::uint32_t> likeliest;
 };
 
-/// This thread's.
-batch_pass& room() {
+/// The calling thread's pass.
+batch_pass& thread_pass() {
   thread_local batch_pass of_thread;
   return of_thread;
 }
@@ -133,7 +130,7 @@ class gru_lm final : public model {
 
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                   gradient_views& out) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     if (!lay_out(sequences_of(batch), pass)) {
       zero_gradients(weights, out);
       return 0.0;
@@ -148,7 +145,7 @@ class gru_lm final : public model {
   }
 
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
       const auto count = std::min(score_batch_, batch.size() - first);
       step_arena().clear();
@@ -159,7 +156,7 @@ class gru_lm final : public model {
   }
 
   void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
       const auto last = std::min(first + score_batch_, batch.size());
       if (!lay_out(sequences_of(batch.slice(first, last)), pass)) continue;
@@ -172,7 +169,7 @@ class gru_lm final : public model {
   }
 
  private:
-  /// Begins a step. False when the batch predicts nothing.
+  /// Begins a step. False if the batch has no predictions.
   bool lay_out(const token_sequences& sentences, batch_pass& pass) const {
     step_arena().clear();
     pass.tokens.lay_out(transposed_ ? transpose(sentences, pass) : sentences, words_);
@@ -205,7 +202,7 @@ class gru_lm final : public model {
     pass.mask = drop_by(noise, dropout_, x, memory);
   }
 
-  /// From d_h = dL/dh, which is spent: the gradients of all but the output layer.
+  /// From d_h = dL/dh, which is overwritten: the gradients of all but the output layer.
   void backward(std::span<const tensor_view> weights, const batch_pass& pass, tensor_view d_h,
                 const gradient_views& out) const {
     auto& memory = step_arena();
@@ -220,7 +217,7 @@ class gru_lm final : public model {
       drop(layer.mask, d_x.data);
       d_h = d_x;
     }
-    // A tied embedding holds what the output layer wrote.
+    // A tied embedding's gradient already holds the output layer's part.
     if (!tied_) std::fill_n(out.data[embedding], weights[embedding].size(), 0.0F);
     embed_backward(pass.tokens.inputs, d_h, out.data[embedding]);
   }
@@ -228,7 +225,7 @@ class gru_lm final : public model {
   void predict_after_last(std::span<const tensor_view> weights, batch_pass& pass, std::span<float> out) const {
     const auto& packed = pass.tokens.packed;
     const auto last = last_rows(packed, pass.h, step_arena());
-    pass.tokens.targets.assign(packed.count(), unknown_token);  // whose losses nobody reads
+    pass.tokens.targets.assign(packed.count(), unknown_token);  // arbitrary: the losses are not used
     pass.likeliest.resize(packed.count());
     softmax_output_score(output_of(weights), last, pass.tokens.targets, pass.likeliest, step_arena());
     for (std::size_t place = 0; place < out.size(); ++place)
@@ -278,13 +275,13 @@ std::vector<option_spec> options() {
       {.name = "embedding",
        .type = option_type::integer,
        .fallback = std::int64_t{0},
-       .doc = "Width of the embedding; 0: what `size` says.",
+       .doc = "Width of the embedding; 0: as set by `size`.",
        .at_least = 0,
        .at_most = 16384},
       {.name = "hidden",
        .type = option_type::integer,
        .fallback = std::int64_t{0},
-       .doc = "Units of each layer; 0: what `size` says.",
+       .doc = "Units of each layer; 0: as set by `size`.",
        .at_least = 0,
        .at_most = 16384},
       {.name = "layers",

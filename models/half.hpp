@@ -1,4 +1,4 @@
-// IEEE 754 binary16 as 16 bits. Portable: neither F16C nor a half type of the compiler is asked for.
+// IEEE 754 binary16 as 16 bits. Portable: needs neither F16C nor a half type of the compiler.
 #pragma once
 
 #include <bit>
@@ -9,16 +9,16 @@ namespace furlong::models {
 /// The largest finite half.
 constexpr float largest_half = 65504.0F;
 
-/// The nearest half; of two, the one whose last bit is zero. What lies beyond largest_half becomes +-largest_half,
-/// infinities too; a NaN stays a NaN.
+/// The nearest half; of two, the one whose last bit is zero. Values beyond largest_half, infinities included, become
+/// +-largest_half; a NaN stays a NaN.
 [[nodiscard]] constexpr std::uint16_t to_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16U & 0x8000U;
   const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
   if (magnitude > 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7E00U);
-  // From 65520 on the next half would be 65536, which there is not.
+  // From 65520 on the nearest half would be 65536, which does not exist.
   if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7BFFU);
-  if (magnitude >= 0x38800000U) {  // 2^-14: normal; the exponent's bias goes from 127 to 15
+  if (magnitude >= 0x38800000U) {  // 2^-14: normal; the exponent's bias changes from 127 to 15
     const std::uint32_t rounded = magnitude + 0xFFFU + (magnitude >> 13U & 1U);
     return static_cast<std::uint16_t>(sign | (rounded - 0x38000000U) >> 13U);
   }

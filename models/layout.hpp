@@ -1,4 +1,4 @@
-// The names, shapes and places of a set of tensors that live in one contiguous buffer of float32.
+// The names, shapes and offsets of a set of tensors in one contiguous buffer of float32.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace furlong::models {
 
-/// Which rows of a tensor one client works on.
+/// The rows of a tensor that one client uses.
 enum class row_index : std::uint8_t {
   none,        ///< all of them
-  by_feature,  ///< those that the client's examples name (an item's row, a word's row)
-  by_client    ///< the one that belongs to the client (a user table kept in one place)
+  by_feature,  ///< the rows that the client's examples name (an item's row, a word's row)
+  by_client    ///< the client's own row (a table of all users)
 };
 
 /// One tensor: a row-major matrix of float32. A vector has one row, a scalar is 1 x 1.
@@ -45,7 +45,7 @@ class layout {
   /// Elements of all tensors together.
   [[nodiscard]] std::size_t size() const { return offsets_.back(); }
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
-  /// "name rows cols" of each tensor, a line each: what hashes and on-disk formats identify a layout by.
+  /// "name rows cols" of each tensor, a line each: identifies a layout in hashes and on-disk formats.
   [[nodiscard]] std::string signature() const;
 
   friend bool operator==(const layout& a, const layout& b) { return a.specs_ == b.specs_; }
@@ -57,7 +57,7 @@ class layout {
 
 using layout_ptr = std::shared_ptr<const layout>;
 
-/// Where each tensor of a model went when the scenario's `private = [...]` split it.
+/// The split of a model's tensors by the scenario's `private = [...]`.
 struct partition {
   struct slot {
     bool is_private = false;
@@ -65,17 +65,16 @@ struct partition {
   };
 
   layout_ptr model;                          ///< all tensors, in the model's own order
-  layout_ptr shared;                         ///< those that everybody shares, in the same order
-  layout_ptr private_;                       ///< those that never leave the client, in the same order
+  layout_ptr shared;                         ///< the shared ones, in the same order
+  layout_ptr private_;                       ///< the private ones, which never leave the client, in the same order
   std::vector<slot> slots;                   ///< one per tensor of `model`
   std::vector<std::size_t> all_tensors;      ///< 0, 1, ... of `model`
   std::vector<std::size_t> shared_tensors;   ///< indices in `model` of the shared ones
   std::vector<std::size_t> private_tensors;  ///< indices in `model` of the private ones
 };
 
-/// Splits a model's tensors into shared and private ones.
-/// Fails when a name is unknown or named twice, when a private tensor is indexed by client (a private tensor belongs to
-/// one client already), or when nothing is left to share.
+/// Splits a model's tensors into shared and private ones. Fails if a name is unknown or listed twice, if a private
+/// tensor is indexed by client (a private tensor already belongs to one client), or if no tensor is left to share.
 [[nodiscard]] result<partition> split(const layout_ptr& model, std::span<const std::string> private_names);
 
 }  // namespace furlong::models

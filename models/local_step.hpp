@@ -1,4 +1,4 @@
-// How a step of local training moves the weights.
+// The step of a local optimizer.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@ namespace furlong::models {
 
 enum class local_optimizer : std::uint8_t { sgd, adam, adamw };
 
-/// How a step moves the weights by the gradient g of the mean loss.
+/// The step of the weights w for the gradient g of the mean loss.
 ///
 /// adam   m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, both zero at gather() and train_only();
 ///        w -= rate m' / (sqrt(v') + eps), with m' = m / (1 - beta1^t) and v' = v / (1 - beta2^t) in step t
 ///        (Kingma and Ba, Adam: a method for stochastic optimization, 2015, algorithm 1); weight_decay w is added to g
-/// adamw  the same, and the decay apart from the gradient: w -= rate weight_decay w before the step (Loshchilov and
+/// adamw  the same, with the decay separate from the gradient: w -= rate weight_decay w before the step (Loshchilov and
 ///        Hutter, Decoupled weight decay regularization, 2019, algorithm 2)
 struct sgd_options {
   float rate = 0.1F;
@@ -20,7 +20,7 @@ struct sgd_options {
   float proximal =
       0.0F;  ///< adds proximal (w - w before the first such step) to the gradient of shared tensors (FedProx)
   local_optimizer optimizer = local_optimizer::sgd;
-  // Of adam and adamw. Decay moves the gathered rows alone: those that the client's examples name.
+  // Of adam and adamw. Decay applies only to the gathered rows: those that the client's examples name.
   float beta1 = 0.9F;
   float beta2 = 0.999F;
   float eps = 1e-8F;

@@ -1,4 +1,4 @@
-// The logistic function and its loss, where a model's output is a log-odds. Pure and thread-safe.
+// The logistic function and its loss, for models whose output is a log-odds. Pure and thread-safe.
 #pragma once
 
 #include <algorithm>

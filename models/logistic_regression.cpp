@@ -38,7 +38,7 @@ class logistic_regression final : public model {
   models::objective objective() const override { return objective::logistic; }
 
   void initialize(std::size_t, random_stream, std::span<float> values) const override {
-    std::ranges::fill(values, 0.0F);  // convex: zero is as good a start as any
+    std::ranges::fill(values, 0.0F);  // convex: any start will do
   }
 
   double gradient(std::span<const tensor_view> w, const examples_view& batch, gradient_views& out) const override {

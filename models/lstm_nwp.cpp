@@ -1,14 +1,11 @@
 // Next-word prediction: embedding, LSTM, a dense projection, logits over the vocabulary (FedRecon: Singhal, Sidahmed,
 // Garrett, Wu, Rush, Prakash: "Federated reconstruction: partially local federated learning", NeurIPS 2021; 96-670-96).
-//
-// Tensors, in order: embedding (words x embedding); oov_embedding (features - words rows: the buckets that unknown
-// words are hashed into, a tensor of its own so that it can be private; absent when the data has no buckets);
-// lstm_input, lstm_recurrent, lstm_bias (as layers/lstm.hpp has them); projection (projection x hidden) and
-// projection_bias, without activation; output (words x projection), output_bias. Buckets are inputs only: as a target,
-// a word outside the vocabulary counts as the unknown word.
-//
-// First values: embeddings uniform in (-init, init), output_bias zero, all others uniform in 1 / sqrt(inputs), the
-// LSTM's in 1 / sqrt(hidden).
+// Tensors, in order: embedding (words x embedding); oov_embedding (features - words rows: the hash buckets of unknown
+// words, a separate tensor so that it can be private; absent if the data has no buckets); lstm_input, lstm_recurrent,
+// lstm_bias (as layers/lstm.hpp has them); projection (projection x hidden) and projection_bias, without activation;
+// output (words x projection), output_bias. Buckets are inputs only: as a target, a word outside the vocabulary counts
+// as the unknown word. Initial values: embeddings uniform in (-init, init), output_bias zero, all others uniform in 1 /
+// sqrt(inputs), the LSTM's in 1 / sqrt(hidden).
 #include <algorithm>
 #include <cmath>
 
@@ -23,10 +20,10 @@ namespace furlong::models {
 
 namespace {
 
-/// Sentences that are predicted or scored at once.
+/// Number of sentences that are predicted or scored at once.
 constexpr std::size_t block_sentences = 32;
 
-/// The activations of a batch, and the room that the next one reuses.
+/// The activations of a batch; reused for the next batch.
 struct batch_pass {
   next_tokens tokens;
   tensor_view x;
@@ -35,8 +32,8 @@ struct batch_pass {
   std::vector<std::uint32_t> likeliest;
 };
 
-/// This thread's.
-batch_pass& room() {
+/// The calling thread's pass.
+batch_pass& thread_pass() {
   thread_local batch_pass of_thread;
   return of_thread;
 }
@@ -77,7 +74,7 @@ class lstm_nwp final : public model {
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                   gradient_views& out) const override {
     auto& memory = step_arena();
-    auto& pass = room();
+    auto& pass = thread_pass();
     memory.clear();
     pass.tokens.lay_out(sequences_of(batch), words_);
     if (pass.tokens.targets.empty()) {
@@ -94,7 +91,7 @@ class lstm_nwp final : public model {
   }
 
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     each_block(batch, [&](std::size_t first, const examples_view& block) {
       pass.tokens.lay_out_inputs(sequences_of(block));
       forward(weights, pass);
@@ -103,7 +100,7 @@ class lstm_nwp final : public model {
   }
 
   void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
-    auto& pass = room();
+    auto& pass = thread_pass();
     each_block(batch, [&](std::size_t, const examples_view& block) {
       pass.tokens.lay_out(sequences_of(block), words_);
       if (pass.tokens.targets.empty()) return;
@@ -114,7 +111,7 @@ class lstm_nwp final : public model {
   }
 
  private:
-  /// Calls work(first sentence, the block's sentences) for blocks of a few, each with the arena to itself.
+  /// Calls work(first sentence, the block's sentences) block by block; the arena is cleared before each.
   template <class Work>
   static void each_block(const examples_view& batch, const Work& work) {
     for (std::size_t first = 0; first < batch.size(); first += block_sentences) {
@@ -169,7 +166,7 @@ class lstm_nwp final : public model {
     }
   }
 
-  /// Finds the likeliest words; returns the sum of the losses of the targets.
+  /// Finds the most likely words; returns the sum of the losses of the targets.
   double rank_words(std::span<const tensor_view> weights, const tensor_view& projected, batch_pass& pass) const {
     pass.likeliest.resize(projected.rows);
     return softmax_output_score(dense_at(weights, output_), projected, pass.tokens.targets, pass.likeliest,
@@ -179,7 +176,7 @@ class lstm_nwp final : public model {
   void predict_after_last(std::span<const tensor_view> weights, batch_pass& pass, std::span<float> out) const {
     const auto& packed = pass.tokens.packed;
     const auto last = last_rows(packed, pass.projected, step_arena());
-    pass.tokens.targets.assign(packed.count(), unknown_token);  // whose losses nobody reads
+    pass.tokens.targets.assign(packed.count(), unknown_token);  // arbitrary: the losses are not used
     rank_words(weights, last, pass);
     for (std::size_t place = 0; place < out.size(); ++place)
       out[packed.order[place]] = static_cast<float>(pass.likeliest[place]);
@@ -206,7 +203,7 @@ result<std::shared_ptr<const model>> build(const option_values& options, const d
 model_entry lstm_nwp_entry() {
   model_entry entry;
   entry.kind = "lstm-nwp";
-  entry.doc = "Next-word prediction: embedding, LSTM, projection, softmax; unknown words in a tensor of their own.";
+  entry.doc = "Next-word prediction: embedding, LSTM, projection, softmax; unknown words in a separate tensor.";
   entry.options = {
       width_option("embedding", 96, "Width of the embeddings."),
       width_option("hidden", 670, "Units of the LSTM."),

@@ -69,7 +69,7 @@ class matrix_factorization final : public model {
   }
 
   bool affine_in(std::span<const std::size_t> tensors) const override {
-    // <user, item> is a product: linear in the user's side alone. The design has no columns for items.
+    // <user, item> is linear in the user's vector alone. The design has no columns for items.
     return std::ranges::none_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
   }
 
@@ -154,7 +154,7 @@ model_entry matrix_factorization_entry() {
       {.name = "initial_mean",
        .type = option_type::number,
        .fallback = 0.0,
-       .doc = "First value of the mean, in rating units."},
+       .doc = "Initial value of the mean, in rating units."},
       {.name = "init",
        .type = option_type::number,
        .fallback = 0.05,
@@ -163,7 +163,7 @@ model_entry matrix_factorization_entry() {
       {.name = "init_distribution",
        .type = option_type::choice,
        .fallback = std::string("uniform"),
-       .doc = "How vectors are drawn at first.",
+       .doc = "Distribution of the initial vectors.",
        .choices = {"uniform", "normal"}},
       {.name = "l2",
        .type = option_type::number,

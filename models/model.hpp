@@ -1,4 +1,4 @@
-// What a model is to Furlong: named tensors, an initialisation, a loss with its gradient, and predictions.
+// The interface of a model: named tensors, an initialisation, a loss with its gradient, and predictions.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace furlong::models {
 
-/// One tensor as a kernel sees it: row-major, `rows` x `cols`, not owned.
+/// A view of one tensor: row-major, `rows` x `cols`.
 struct tensor_view {
   float* data = nullptr;
   std::uint32_t rows = 0;
@@ -36,15 +36,15 @@ struct row_marks {
 
 /// Where a model writes the gradient of a batch. A tensor with a null pointer is frozen: its gradient is not computed.
 /// Tensors with row_index::none are overwritten whole. Of the others only touched rows are written: a model marks a row
-/// the first time that it writes it, and what unmarked rows hold means nothing.
+/// the first time that it writes it, and unmarked rows are unspecified.
 struct gradient_views {
   std::span<float* const> data;  ///< one per tensor of the model, shaped like the tensor
   row_marks by_feature;
   row_marks by_client;
-  random_stream* noise = nullptr;  ///< what dropout draws from; null: nothing is dropped
+  random_stream* noise = nullptr;  ///< the stream of dropout; null: no dropout
 };
 
-/// What predictions mean, and so which metrics apply.
+/// The meaning of predictions, which determines the metrics.
 enum class objective {
   squared_error,  ///< a label is a number, a prediction its estimate
   logistic,       ///< a label is 0 or 1, a prediction the log-odds of 1
@@ -52,15 +52,15 @@ enum class objective {
   next_token      ///< an example is a sequence of tokens, each predicted from those before it; scored by score()
 };
 
-/// Sums over predictions of classes (categorical: one an example; next_token: one a token but the first).
+/// Sums over predictions of classes (categorical: one per example; next_token: one per token after the first).
 struct class_scores {
   double loss = 0.0;  ///< negative log-likelihoods, in nats
   std::uint64_t predictions = 0;
-  std::uint64_t correct = 0;  ///< the class predicted as the likeliest was the right one
-  /// next_token: of those, the ones whose target is a word of the vocabulary, neither unknown nor the end.
+  std::uint64_t correct = 0;  ///< predictions whose most likely class was right
+  /// next_token: those whose target is a word of the vocabulary, neither unknown nor the end.
   std::uint64_t words = 0;
   std::uint64_t words_correct = 0;
-  /// next_token: the ones whose target is not the end; unknown words count.
+  /// next_token: those whose target is not the end; unknown words count.
   std::uint64_t inside = 0;
   std::uint64_t inside_correct = 0;
 };
@@ -78,7 +78,7 @@ class model {
   [[nodiscard]] virtual const layout_ptr& tensors() const = 0;
   [[nodiscard]] virtual models::objective objective() const = 0;
 
-  /// Draws the first values of one tensor (of the rows given: a part of a tensor indexed by rows may be drawn alone).
+  /// Draws the initial values of one tensor (of the given rows: part of an indexed tensor may be drawn alone).
   virtual void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const = 0;
 
   /// Writes the gradient of the batch's *mean* loss and returns that mean times the number of its examples. The mean is
@@ -86,13 +86,13 @@ class model {
   virtual double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                           gradient_views& out) const = 0;
 
-  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic), the likeliest class
-  /// (categorical), the likeliest token after the example's last (next_token).
+  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic), the most likely class
+  /// (categorical), the most likely token after the example's last (next_token).
   virtual void predict(std::span<const tensor_view> weights, const examples_view& batch,
                        std::span<float> out) const = 0;
 
-  /// Adds the scores of the batch, for objectives that predict classes. Independent of how examples are cut into
-  /// batches, unless the model says otherwise.
+  /// Adds the scores of the batch, for objectives that predict classes. Independent of the batching of examples,
+  /// unless the model says otherwise.
   virtual void score(std::span<const tensor_view> /*weights*/, const examples_view& /*batch*/,
                      class_scores& /*to*/) const {}
 
@@ -105,7 +105,7 @@ class model {
                              std::span<float> /*offset*/) const {}
 };
 
-/// What a model needs to know of the data before it can say its shapes.
+/// The facts about the data that determine a model's shapes.
 struct data_facts {
   std::uint32_t features = 0;  ///< feature ids are below this (items, words)
   std::uint32_t clients = 0;   ///< client ids are below this
@@ -115,18 +115,18 @@ struct data_facts {
                               ///< words are hashed into, predicted as unknown_token. 0: features are not tokens
 };
 
-/// One line of the registry: how scenarios name, configure and build a model.
+/// One line of the registry: name, options and builder of a model.
 struct model_entry {
   std::string kind;
   std::string doc;
   std::vector<option_spec> options;
-  /// Options are checked against `options` before; what only the data can contradict fails here.
+  /// Options have been checked against `options`; fails if they do not fit the data.
   std::function<result<std::shared_ptr<const model>>(const option_values&, const data_facts&)> build;
 };
 
-/// All models: the built-in ones and those registered since, in that order. Not to be called while others register.
+/// All models: the built-in ones, then those registered. Must not be called concurrently with register_model().
 [[nodiscard]] const std::vector<model_entry>& registered_models();
-/// Adds a model of another library; a kind that is taken is replaced. Call before scenarios are read, from one thread.
+/// Adds a model of another library; an existing kind is replaced. Call before scenarios are read, from one thread.
 void register_model(model_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const model_entry* find_model(std::string_view kind);

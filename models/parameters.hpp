@@ -1,5 +1,5 @@
-// Values of a layout. Shared and private parameters are different types, so that code which may only touch what is
-// shared (the wire, the server, the aggregation rules) cannot be handed what is private: it does not compile.
+// Values of a layout. Shared and private parameters are different types: passing private ones to code for shared ones
+// (the wire, the server, the aggregation rules) does not compile.
 #pragma once
 
 #include <span>
@@ -34,9 +34,9 @@ class parameters {
   std::vector<float> values_;
 };
 
-/// What everybody shares: broadcast by the server, moved by aggregation.
+/// Shared parameters: broadcast by the server, updated by aggregation.
 using shared_parameters = parameters<struct shared_side>;
-/// What belongs to one client and never leaves its device.
+/// Private parameters of one client; they never leave its device.
 using private_parameters = parameters<struct private_side>;
 
 }  // namespace furlong::models

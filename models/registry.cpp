@@ -8,7 +8,7 @@ namespace furlong::models {
 namespace {
 
 std::vector<model_entry>& table() {
-  // One entry per model. An explicit table, since a linker drops the static initialisers of a static library.
+  // One entry per model. An explicit table, because a linker drops the static initialisers of a static library.
   static std::vector<model_entry> entries = {
       matrix_factorization_entry(), logistic_regression_entry(), gru_lm_entry(), lstm_nwp_entry(),
       doc_classifier_entry(),

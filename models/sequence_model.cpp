@@ -31,7 +31,7 @@ void zero_gradients(std::span<const tensor_view> weights, const gradient_views& 
 tensor_view last_rows(const packed_sequences& packed, const tensor_view& of, arena& memory) {
   const auto last = make_matrix(memory, packed.count(), of.cols);
   std::fill_n(last.data, last.size(), 0.0F);
-  for (std::uint32_t step = 0; step < packed.steps(); ++step)  // the last step that a sequence has stays
+  for (std::uint32_t step = 0; step < packed.steps(); ++step)  // the last step of a sequence remains
     std::copy_n(of.row(packed.begin[step]), std::size_t{packed.active[step]} * of.cols, last.data);
   return last;
 }

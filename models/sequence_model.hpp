@@ -1,4 +1,4 @@
-// What the models of token sequences share: options for widths, and which gradients are wanted.
+// Shared by the models of token sequences: options for widths, and selection of gradients.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace furlong::models {
 [[nodiscard]] option_spec width_option(std::string name, std::int64_t fallback, std::string doc);
 [[nodiscard]] std::uint32_t width_of(const option_values& options, std::string_view name);
 
-/// True when one of the tensors first, ..., last - 1 has a gradient to be computed.
+/// True if the gradient of one of the tensors first, ..., last - 1 is computed.
 [[nodiscard]] bool any_trained(const gradient_views& out, std::size_t first, std::size_t last);
 /// Writes the gradient of a batch that predicts nothing.
 void zero_gradients(std::span<const tensor_view> weights, const gradient_views& out);

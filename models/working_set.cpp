@@ -13,7 +13,7 @@ void working_set::selection::begin(std::size_t global_rows) {
     slot.resize(global_rows);
     seen.resize(global_rows, 0);
   }
-  if (++epoch == 0) {  // the counter wrapped: forget everything
+  if (++epoch == 0) {  // the counter wrapped: reset all marks
     std::ranges::fill(seen, 0U);
     epoch = 1;
   }
@@ -185,7 +185,7 @@ void working_set::apply_adam(std::size_t tensor, const sgd_options& options) {
 
 double working_set::step(const examples_view& batch, const sgd_options& options) {
   const bool adam = options.optimizer != local_optimizer::sgd;
-  // Moments and the proximal term move rows that the batch does not touch: then unmarked rows must hold zeros.
+  // Moments and the proximal term change rows that the batch does not touch: then unmarked rows must be zero.
   every_row_moves_ = adam || options.momentum != 0.0F || options.proximal != 0.0F;
   if ((adam || options.momentum != 0.0F) && velocity_.empty()) velocity_.assign(offsets_.back(), 0.0F);
   if (adam && second_moment_.empty()) second_moment_.assign(offsets_.back(), 0.0F);
@@ -211,7 +211,7 @@ void working_set::reinitialize(std::size_t tensor, std::uint64_t seed, std::uint
   const auto& view = views_[tensor];
   const auto& spec = (*parts_->model)[tensor];
   if (spec.index != row_index::by_feature) return model_->initialize(tensor, stream, {view.data, view.size()});
-  // A row's draw depends on its place in the whole tensor, not on which rows the client names beside it.
+  // A row's draw depends on its place in the whole tensor, not on the other rows that the client names.
   redrawn_.resize(spec.size());
   model_->initialize(tensor, stream, redrawn_);
   for (std::size_t r = 0; r < view.rows; ++r)

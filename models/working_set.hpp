@@ -1,6 +1,5 @@
-// The part of a model that one client works on: the rows that its examples name, gathered into small dense tensors,
-// with the examples renumbered to match. Computing on it gives the numbers that computing on the whole model would
-// give.
+// The part of a model that one client uses: the rows that its examples name, gathered into small dense tensors, with
+// the examples renumbered to match. Computing on it gives the same numbers as computing on the whole model.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +15,13 @@
 
 namespace furlong::models {
 
-/// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and where
-/// momentum, a proximal term, reorder() or reinitialize() is used for the first time. What a model takes for a step is
-/// apart (layers/arena.hpp). One thread at a time.
+/// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and at the
+/// first use of momentum, a proximal term, reorder() or reinitialize(). A model's memory for a step is separate
+/// (layers/arena.hpp). One thread at a time.
 class working_set {
  public:
-  /// Copies in the rows that `data` names (and of tables over clients the rows of its owners, or of `client` when the
-  /// examples have none). The model, partition and parameters must outlive the work on it.
+  /// Gathers the rows that `data` names (and of tables over clients the rows of its owners, or of `client` if the
+  /// examples have none). The model, partition and parameters must outlive the use of the result.
   void gather(const model& of, const partition& parts, const shared_parameters& shared, const private_parameters& own,
               const examples_view& data, std::uint32_t client);
 
@@ -31,22 +30,22 @@ class working_set {
   /// One view per tensor of the model.
   [[nodiscard]] std::span<const tensor_view> weights() const { return views_; }
 
-  /// Puts the examples of data() in another order: example i becomes what order[i] was.
+  /// Reorders the examples of data(): example i becomes the former example order[i].
   void reorder(std::span<const std::uint32_t> order);
 
-  /// Chooses the tensors (by index in the model) that step() moves; all others stay frozen. Resets momentum.
+  /// Selects the tensors (by index in the model) that step() trains; all others are frozen. Resets momentum.
   void train_only(std::span<const std::size_t> tensors);
-  /// From now on dropout draws from this stream; until the next gather().
+  /// Sets the stream of dropout until the next gather().
   void drop_by(const random_stream& stream) { noise_ = stream; }
   /// One step on a batch (a slice of data()): returns the sum of its losses before the step.
   double step(const examples_view& batch, const sgd_options& options);
 
-  /// Redraws a tensor as a client that has never trained would: keyed by (seed, client).
+  /// Draws a tensor's initial values again, keyed by (seed, client).
   void reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t client);
 
-  /// What the shared tensors moved by since gather(). `shared` must be the parameters given to gather().
+  /// The update of the shared tensors since gather(). `shared` must be the parameters given to gather().
   void difference(const shared_parameters& shared, delta& out) const;
-  /// Writes the private tensors' values; rows that the examples do not name are left as `out` has them.
+  /// Writes the private tensors' values; rows that the examples do not name stay unchanged in `out`.
   void copy_private(private_parameters& out) const;
   /// True when every weight is finite.
   [[nodiscard]] bool finite() const;

@@ -9,12 +9,12 @@
 
 namespace furlong::actors::aggregator_transport {
 
-/// Guards a listener's on_open: it runs once at a time, and not at all after shut(). Thread-safe.
+/// Guards a listener's on_open: one call at a time, and none after shut(). Thread-safe.
 class open_gate {
  public:
   explicit open_gate(link_opened_callback on_open) : on_open_(std::move(on_open)) {}
 
-  /// Events of nobody when it is shut: the channel is not taken, and so is closed.
+  /// Empty events after shut(): the channel has no owner, and is closed.
   [[nodiscard]] net::channel_events opened(const net::channel_ptr& channel) {
     const std::scoped_lock lock(mutex_);
     return on_open_ ? on_open_(channel) : net::channel_events{};
@@ -29,7 +29,7 @@ class open_gate {
   link_opened_callback on_open_;
 };
 
-/// Spawns a link for each that a connecting process wants, and answers with it.
+/// Spawns a link for each request of a connecting process, and answers with it.
 acceptor_actor::behavior_type acceptor_behavior(acceptor_actor::pointer self, const link_options& options,
                                                 const std::shared_ptr<open_gate>& gate);
 

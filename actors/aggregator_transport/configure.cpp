@@ -12,7 +12,7 @@ namespace furlong::actors::aggregator_transport {
 
 namespace {
 
-/// @param into what CAF shall read; with all of them empty it would encrypt without knowing for whom
+/// @param into CAF's options; with all of them empty it would encrypt without authentication
 result<void> name_file(const char* what, const std::filesystem::path& file, std::string& into) {
   std::error_code none;
   if (file.empty() || !std::filesystem::is_regular_file(file, none))
@@ -27,7 +27,7 @@ result<void> configure_tls(caf::actor_system_config& config, const operator_file
   if (auto named = name_file("certificate", files.certificate, config.openssl_certificate); !named) return named;
   if (auto named = name_file("key", files.key, config.openssl_key); !named) return named;
   if (auto named = name_file("authority", files.authority, config.openssl_cafile); !named) return named;
-  // Less than the silence after which CAF gives a connection up: it would keep its socket.
+  // Less than the silence after which CAF abandons a connection, but keeps its socket.
   if (auto guarded = guard_connections(files.certificate, timeout * 2 / 3); !guarded) return guarded;
   config.load<caf::openssl::manager>();
   return {};
@@ -45,7 +45,7 @@ result<void> configure_operator(caf::actor_system_config& config, const operator
   config.add_message_types<caf::id_block::furlong_links>();
   config.set("middleman.heartbeat-interval", caf::timespan(network.heartbeat));
   config.set("middleman.connection-timeout", caf::timespan(network.timeout));
-  // Another program on CAF is turned away at once.
+  // Rejects other programs on CAF at once.
   config.set("middleman.app-identifiers", std::vector<std::string>{"furlong-operator"});
   // The default work-stealing queue is quadratic in the fan-out.
   config.set("scheduler.policy", caf::atom("sharing"));

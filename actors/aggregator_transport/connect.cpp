@@ -22,20 +22,20 @@ using clock = std::chrono::steady_clock;
 using again_atom = caf::atom_constant<caf::atom("again")>;
 using probe_atom = caf::atom_constant<caf::atom("probe")>;
 
-/// Between a connection that came to nothing and the next.
+/// Pause between a failed connection and the next.
 constexpr std::chrono::milliseconds pause{100};
 
 /// Connects a link, then ends.
 struct connector_state {
   operator_target target;
   clock::time_point begin, deadline;
-  std::string address;  ///< numeric, that answered
+  std::string address;  ///< numeric; the one that answered
   std::function<void(const error&)> on_failed;
   link_actor link;
   net::peer peer;             ///< of the connection
-  acceptor_actor acceptor;    ///< that was asked for a link
-  std::string setback;        ///< what went wrong the last time
-  std::uint64_t attempt = 0;  ///< answers to earlier ones do not count
+  acceptor_actor acceptor;    ///< from which a link was requested
+  std::string setback;        ///< why the last attempt failed
+  std::uint64_t attempt = 0;  ///< answers to earlier ones are ignored
 
   [[nodiscard]] std::chrono::milliseconds left() const {
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now());
@@ -61,31 +61,31 @@ void failed_late(connector* self) {
   cut_attempts();
   if (!state.setback.empty())
     return failed(self, state.setback,
-                  "see whether both sides use TLS, with certificates of one operator authority that have not expired");
+                  "check that both sides use TLS, with valid certificates of one operator authority");
   failed(self, "no answer within " + std::to_string(state.target.within.count()) + " ms",
-         "see whether an operator port is open there, and whether both sides use TLS");
+         "check that an operator port is open there, and that both sides use TLS");
 }
 
-/// Tries again after a pause, as long as there is time.
+/// Tries again after a pause, until the deadline.
 void again(connector* self) { self->delayed_send(self, pause, again_atom::value, self->state.attempt); }
 
-/// CAF's network actor of this process has ended, as it does when it cannot load the certificates for lack of memory or
-/// of open files. Nothing starts it again: the process ends by std::terminate().
+/// CAF's network actor of this process has ended, because it could not load the certificates for lack of memory or open
+/// files. It cannot be restarted: the process ends by std::terminate().
 [[noreturn]] void end_without_network() noexcept {
   std::rethrow_exception(std::make_exception_ptr(
       std::runtime_error("the operator network of this process failed; see the messages before, and the limits on "
                          "memory (ulimit -v) and open files (ulimit -n)")));
 }
 
-/// CAF holds a new connection for one that was silent for long when a heartbeat falls into its handshake: what has no
-/// reason that OpenSSL knows of may work the next time.
+/// CAF takes a new connection for a silent one if a heartbeat falls into its handshake: a failure without a reason from
+/// OpenSSL is worth a retry.
 void failed_in_handshake(connector* self, const caf::error& why) {
   auto& state = self->state;
   if (why == caf::sec::request_receiver_down) end_without_network();
   if (why == caf::sec::request_timeout) return failed_late(self);
-  if (why == caf::sec::incompatible_application_ids) return failed(self, "it is another program's port");
+  if (why == caf::sec::incompatible_application_ids) return failed(self, "it is the port of another program");
   const auto reason = handshake_failure(state.address, state.begin);
-  if (reason.empty() && why == caf::sec::cannot_connect_to_node) return failed(self, "nobody listens there any more");
+  if (reason.empty() && why == caf::sec::cannot_connect_to_node) return failed(self, "it does not listen any more");
   state.setback = "the connection ended in the handshake: " + (reason.empty() ? self->system().render(why) : reason);
   if (reason.empty())
     again(self);
@@ -100,8 +100,7 @@ void on_answer(connector* self, const link_opened& answer) {
   self->quit();
 }
 
-/// CAF may hand out a connection of earlier that is dying: then the acceptor is down at once, and there is time to try
-/// again.
+/// CAF may return an earlier connection that is closing: then the acceptor is down at once, and a retry follows.
 void on_acceptor(connector* self, const caf::strong_actor_ptr& published, const std::set<std::string>& messages) {
   auto& state = self->state;
   const auto wanted = self->system().message_types<acceptor_actor>();
@@ -134,7 +133,7 @@ void on_connection(connector* self, const caf::node_id& node, const caf::strong_
             const auto address = with_port(host, port);
             go_on({certified_name(address), address});
           },
-          // It is gone again: the acceptor will be found dead.
+          // The connection is lost again: the acceptor's monitor reports it.
           [=](const caf::error&) { go_on({}); });
 }
 
@@ -149,7 +148,7 @@ void ask(connector* self) {
             [self](const caf::error& why) { failed_in_handshake(self, why); });
 }
 
-/// Looks whether anybody listens, on a thread of its own: this blocks.
+/// Checks for a listener, on its own thread, because this blocks.
 caf::behavior prober_behavior(caf::event_based_actor* self, const std::shared_ptr<result<std::string>>& outcome,
                               const operator_target& target, clock::time_point deadline) {
   return {[=](probe_atom) {
@@ -169,7 +168,7 @@ caf::behavior connector_behavior(connector* self, const operator_target& target,
   self->set_down_handler([self](const caf::down_msg& down) {
     if (down.source == self->state.acceptor) again(self);
   });
-  // Shared, for it is not a message of its own: written before the answer is sent, read after it came.
+  // Shared instead of sent: written before the answer is sent, read after it arrived.
   auto outcome = std::make_shared<result<std::string>>();
   self->request(self->spawn<caf::detached>(prober_behavior, outcome, target, state.deadline), state.left(),
                 probe_atom::value)

@@ -19,11 +19,11 @@ struct operator_target {
 };
 
 /// Returns at once. Exactly one of the two is called, from a thread of the actor system: `on_open` when the link is
-/// open, or `on_failed` (runtime errors): the name is not known; the connection was refused, or not answered in time;
-/// it ended in the handshake (other authority, certificate expired, TLS at one side only: in OpenSSL's words, where it
-/// has any); something else listens there, or another version of this program.
-/// Nobody is told when the actor system ends before. Calling it again after a failure, or after a link was closed, is
-/// how to connect anew: CAF makes a new connection when the old one is gone, and shares one that is not.
+/// open, or `on_failed` (runtime errors): the name is unknown; the connection was refused, or not answered in time; it
+/// ended in the handshake (other authority, certificate expired, TLS at one side only: with OpenSSL's reason, if any);
+/// another program or version listens there. Neither is called if the actor system ends before. To reconnect after a
+/// failure or a closed link, call it again: CAF makes a new connection if the old one is closed, and shares it
+/// otherwise.
 void operator_connect(caf::actor_system& system, const operator_target& target, const link_options& options,
                       link_opened_callback on_open, std::function<void(const error& why)> on_failed);
 

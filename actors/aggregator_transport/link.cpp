@@ -10,7 +10,7 @@ namespace {
 
 using self_pointer = link_actor::stateful_pointer<link_state>;
 
-/// How long the other side may take to confirm a link that it asked for. It ends as well when its connection does.
+/// Time for the peer to confirm a link that it requested. The link also ends with its connection.
 constexpr std::chrono::seconds confirmation{30};
 
 class link_channel final : public net::channel {
@@ -42,7 +42,7 @@ error link_error(self_pointer self, std::string reason) {
   return {error::kind::runtime, "operator link with " + self->state.start.other.address, std::move(reason), ""};
 }
 
-/// Ends the link. The other side is told why, unless it cannot be or knows already.
+/// Ends the link. The peer receives the reason, unless it is unreachable or knows it.
 void end(self_pointer self, std::string reason, bool tell) {
   auto& state = self->state;
   if (tell && state.counterpart) self->send(state.counterpart, goodbye{state.closing ? std::string{} : reason});
@@ -51,13 +51,13 @@ void end(self_pointer self, std::string reason, bool tell) {
   self->quit();
 }
 
-/// Ends the link, and the connection with it: nothing gets through any more.
-void end_cut_off(self_pointer self, std::string reason) {
+/// Ends the link and its connection: nothing is delivered any more.
+void end_disconnected(self_pointer self, std::string reason) {
   cut_connections(self->state.start.connection);
   end(self, std::move(reason), false);
 }
 
-/// Sends pieces as far as there are credits; then ends, when that is what it waits for.
+/// Sends pieces within the credits; then ends if it is closing.
 void pump(self_pointer self) {
   auto& state = self->state;
   if (!state.events) return;
@@ -76,7 +76,7 @@ void pump(self_pointer self) {
   if (state.closing && state.out->drained()) end(self, "closed by this side", true);
 }
 
-/// Runs a callback of the link's user, who should not throw: nothing may leave an actor.
+/// Runs a user's callback: an exception must not leave the actor.
 template <class Callback>
 bool call(self_pointer self, Callback callback) {
   try {
@@ -93,7 +93,7 @@ void open(self_pointer self) {
   if (state.events) return;
   state.events.emplace();
   auto channel = std::make_shared<link_channel>(state.out, link_actor(self), state.start.other);
-  // Let go of what the callback holds: the link may last long.
+  // Release the callback: the link may last long.
   const auto on_open = std::exchange(state.start.on_open, nullptr);
   if (call(self, [&] { state.events = on_open(channel); })) pump(self);
 }
@@ -116,7 +116,7 @@ void on_piece(self_pointer self, const piece& next) {
 void on_credit(self_pointer self, const credit& got) {
   if (!self->state.events) return;
   for (std::uint32_t i = 0; i < got.pieces; ++i) {
-    if (!self->state.out->acknowledge()) return end(self, "the other side gave a credit too many", true);
+    if (!self->state.out->acknowledge()) return end(self, "the other side sent too many credits", true);
   }
   pump(self);
 }
@@ -129,8 +129,8 @@ void on_close(self_pointer self) {
   pump(self);
 }
 
-/// The other side is known: watch it.
-void meet(self_pointer self, remote_link counterpart) {
+/// Monitors the peer once it is known.
+void on_counterpart(self_pointer self, remote_link counterpart) {
   self->state.counterpart = std::move(counterpart);
   self->monitor(self->state.counterpart);
 }
@@ -145,7 +145,7 @@ void link_state::closed(const error& why) {
   try {
     told->on_closed(why);
   } catch (const std::exception&) {
-    // The link is over already; there is nobody left to tell.
+    // The link has already ended.
   }
 }
 
@@ -157,12 +157,12 @@ link_actor::behavior_type link_behavior(self_pointer self, std::shared_ptr<link_
   self->set_down_handler([self](const caf::down_msg& down) {
     if (down.source != self->state.counterpart) return;
     if (down.reason == caf::exit_reason::remote_link_unreachable)
-      end_cut_off(self, "the connection is lost: the other side ended, or was silent for too long");
+      end_disconnected(self, "the connection is lost: the other side ended, or was silent for too long");
     else
       end(self, "the other side is gone: " + self->system().render(down.reason), false);
   });
   if (state.start.counterpart) {
-    meet(self, std::exchange(state.start.counterpart, remote_link{}));
+    on_counterpart(self, std::exchange(state.start.counterpart, remote_link{}));
     self->delayed_send(self, confirmation, late_atom::value);
   }
   return {
@@ -175,7 +175,7 @@ link_actor::behavior_type link_behavior(self_pointer self, std::shared_ptr<link_
       [self](const link_opened& with, const std::string& name, const std::string& connection) {
         self->state.start.other.name = name;
         self->state.start.connection = connection;
-        meet(self, with.link);
+        on_counterpart(self, with.link);
         self->send(with.link, link_ready{});
         open(self);
       },
@@ -183,7 +183,7 @@ link_actor::behavior_type link_behavior(self_pointer self, std::shared_ptr<link_
       [self](close_atom) { on_close(self); },
       [self](late_atom) {
         if (self->state.closing)
-          end_cut_off(self, "closed by this side before all was sent");
+          end_disconnected(self, "closed by this side before all was sent");
         else if (!self->state.events)
           self->quit();
       },

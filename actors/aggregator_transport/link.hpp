@@ -22,27 +22,27 @@
 
 namespace furlong::actors::aggregator_transport {
 
-/// What a link starts from.
+/// The start parameters of a link.
 struct link_start {
   link_options options;
-  net::peer other;               ///< where it connects, its name comes with link_opened
-  std::string connection;        ///< numeric address of the other side; where it connects, comes with link_opened
-  link_opened_callback on_open;  ///< not called when it is empty
-  remote_link counterpart;       ///< where it listens
+  net::peer other;               ///< when connecting, its name arrives with link_opened
+  std::string connection;        ///< numeric address of the peer; when connecting, arrives with link_opened
+  link_opened_callback on_open;  ///< may be empty
+  remote_link counterpart;       ///< when listening
 };
 
 struct link_state {
   link_state() = default;
   link_state(const link_state&) = delete;
   link_state& operator=(const link_state&) = delete;
-  /// Whatever ended the actor, on_closed is called.
+  /// on_closed is called for every end of the actor.
   ~link_state();
 
   link_start start;
   std::shared_ptr<outbox> out;
   std::optional<assembler> in;
   remote_link counterpart;
-  std::optional<net::channel_events> events;  ///< once open, until closed
+  std::optional<net::channel_events> events;  ///< while open
   bool closing = false;                       ///< close() was called
 
   /// Calls on_closed, the first time.

@@ -6,7 +6,7 @@ namespace furlong::actors::aggregator_transport {
 
 namespace {
 
-/// Lengths before bytes, so that all bytes of a piece are read into one buffer at once.
+/// Lengths precede bytes, so that all bytes of a piece are read into one buffer at once.
 caf::error read_piece(caf::deserializer& source, piece& x) {
   std::uint32_t count = 0;
   if (auto failed = source(x.sequence, count)) return failed;
@@ -26,7 +26,7 @@ caf::error read_piece(caf::deserializer& source, piece& x) {
     x.flaw = "a piece has " + std::to_string(size) + " bytes";
     return caf::none;
   }
-  // Not zeroed first: it is overwritten whole.
+  // Not zeroed: it is overwritten completely.
   const std::shared_ptr<std::byte[]> buffer(new std::byte[size]);
   if (size > 0) {
     if (auto failed = source.apply_raw(size, buffer.get())) return failed;
@@ -50,7 +50,7 @@ caf::error inspect(caf::serializer& sink, piece& x) {
     if (auto failed = sink(one.total, one.offset, length)) return failed;
   }
   for (const auto& one : x.slices) {
-    // CAF has one signature for reading and writing; a serializer only reads from here.
+    // CAF has one signature for reading and writing; a serializer does not modify it.
     auto* from = const_cast<std::byte*>(one.bytes.data());
     if (one.bytes.empty()) continue;
     if (auto failed = sink.apply_raw(one.bytes.size(), from)) return failed;

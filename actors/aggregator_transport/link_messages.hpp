@@ -6,9 +6,8 @@
 //   link --link_ready--> link                   both have on_open called
 //   link <--piece, credit--> link               frames both ways; one credit for each piece dealt with
 //   link <--goodbye--> link                     the last message of an orderly end
-//
-// CAF carries them between processes in one TLS connection, and tells when that ends. It is not made for hostile peers:
-// whoever holds an operator certificate can stop the other processes.
+// CAF sends them between processes in one TLS connection, and reports when that ends. It is not designed for hostile
+// peers: the holder of an operator certificate can stop the other processes.
 #pragma once
 
 #include <caf/all.hpp>
@@ -27,7 +26,7 @@ struct goodbye;
 
 }  // namespace furlong::actors::aggregator_transport
 
-// Far above those of actors/interfaces.hpp, so that neither header needs the other.
+// Far above those of actors/interfaces.hpp, so that the headers are independent.
 CAF_BEGIN_TYPE_ID_BLOCK(furlong_links, first_custom_type_id + 100)
 CAF_ADD_TYPE_ID(furlong_links, (furlong::actors::aggregator_transport::piece))
 CAF_ADD_TYPE_ID(furlong_links, (furlong::actors::aggregator_transport::credit))
@@ -39,22 +38,22 @@ CAF_END_TYPE_ID_BLOCK(furlong_links)
 
 namespace furlong::actors::aggregator_transport {
 
-/// Of these messages. Both sides must speak the same.
+/// Version of these messages. Both sides must use the same.
 inline constexpr std::uint32_t link_protocol = 1;
-/// Pieces that may be on their way to the other side and not dealt with there, in each direction.
+/// Maximum of pieces in flight that the peer has not processed, in each direction.
 inline constexpr std::size_t link_credits = 8;
 
-/// What a link is to the other side.
+/// A link's interface for the peer.
 using remote_link = caf::typed_actor<caf::reacts_to<piece>, caf::reacts_to<credit>, caf::reacts_to<goodbye>,
                                      caf::reacts_to<link_ready>>;
-/// What a link is to its own process. link_opened: this is the other side, and the name in its certificate. wake: look
-/// at the outbox. close: drain, then end. late: it took too long.
+/// A link's interface for its own process. link_opened: the peer and the name in its certificate. wake: check the
+/// outbox. close: drain, then end. late: a deadline has passed.
 using wake_atom = caf::atom_constant<caf::atom("wake")>;
 using close_atom = caf::atom_constant<caf::atom("close")>;
 using late_atom = caf::atom_constant<caf::atom("late")>;
 using link_actor = remote_link::extend<caf::reacts_to<link_opened, std::string, std::string>, caf::reacts_to<wake_atom>,
                                        caf::reacts_to<close_atom>, caf::reacts_to<late_atom>>;
-/// Published at the operator port.
+/// The actor published at the operator port.
 using acceptor_actor = caf::typed_actor<caf::replies_to<link_open>::with<link_opened>>;
 
 struct credit {
@@ -70,7 +69,7 @@ struct link_open {
 };
 struct link_opened {
   remote_link link;
-  std::string refusal;  ///< empty when there is a link
+  std::string refusal;  ///< empty if there is a link
 };
 
 template <class Inspector>
@@ -95,8 +94,8 @@ typename Inspector::result_type inspect(Inspector& f, link_opened& x) {
 }
 /// Writes the bytes as they are.
 caf::error inspect(caf::serializer& sink, piece& x);
-/// Reads at most piece_bytes and piece_slices; what goes beyond makes a piece with a flaw. Throws nothing: an exception
-/// would end all networking of the process.
+/// Reads at most piece_bytes and piece_slices; more makes a piece with a flaw. Throws nothing: an exception would end
+/// all networking of the process.
 caf::error inspect(caf::deserializer& source, piece& x);
 
 }  // namespace furlong::actors::aggregator_transport

@@ -21,7 +21,7 @@ class operator_listener::state {
     const std::scoped_lock lock(mutex_);
     const auto acceptor = std::exchange(acceptor_, acceptor_actor{});
     if (!acceptor) return;
-    // Not by the functions of caf::openssl: those for this do not compile.
+    // Not by caf::openssl, whose functions for this do not compile.
     caf::make_function_view(network_manager(acceptor.home_system()))(caf::unpublish_atom::value, acceptor.address(),
                                                                      port_);
     caf::anon_send_exit(acceptor, caf::exit_reason::user_shutdown);
@@ -44,7 +44,7 @@ result<std::unique_ptr<operator_listener>> operator_listener::open(caf::actor_sy
                                                                    link_opened_callback on_open) {
   auto gate = std::make_shared<open_gate>(std::move(on_open));
   auto acceptor = system.spawn(acceptor_behavior, options, gate);
-  // Reused, so that a server that is started anew gets its port back from connections that are still dying.
+  // Reuses the address, so that a restarted server gets its port while old connections are closing.
   constexpr bool reuse = true;
   auto bound = system.has_openssl_manager() ? caf::openssl::publish(acceptor, port, host.c_str(), reuse)
                                             : system.middleman().publish(acceptor, port, host.c_str(), reuse);

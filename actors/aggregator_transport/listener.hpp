@@ -11,15 +11,16 @@
 
 namespace furlong::actors::aggregator_transport {
 
-/// Listens from open() until it is closed or destroyed; links that are open then go on. It must end before its actor
-/// system does. Thread-safe, but not for threads of the actor system.
+/// Listens from open() until it is closed or destroyed; open links continue. It must end before its actor system.
+/// Thread-safe, but not for threads of the actor system.
 class operator_listener {
  public:
-  /// @param system configured by configure_operator: with or without TLS as said there
-  /// @param host an address of this machine, or a name of one
-  /// @param port 0: one that is free
-  /// @param on_open called for one link at a time
-  /// Errors as of net::can_listen().
+  /// @param system configured by configure_operator, with or without TLS
+  /// @param host an address of this machine, or its name
+  /// @param port 0: any free one
+  /// @param on_open one call at a time
+  /// Errors as of
+  /// net::can_listen().
   [[nodiscard]] static result<std::unique_ptr<operator_listener>> open(caf::actor_system& system,
                                                                        const std::string& host, std::uint16_t port,
                                                                        const link_options& options,
@@ -29,7 +30,7 @@ class operator_listener {
   operator_listener& operator=(const operator_listener&) = delete;
 
   [[nodiscard]] std::uint16_t port() const;
-  /// No further link is opened; on_open does not run any more when this returns, unless it was called from there.
+  /// Opens no further links; on_open does not run any more when this returns, unless it is the caller.
   void close();
 
  private:

@@ -20,12 +20,12 @@ bool outbox::push(wire::encoded frame) {
   }
   waiting_bytes_ += frame.size();
   waiting_.push_back(std::move(frame));
-  return !std::exchange(told_, true);
+  return !std::exchange(woken_, true);
 }
 
 std::optional<piece> outbox::cut() {
   const std::scoped_lock lock(mutex_);
-  told_ = false;
+  woken_ = false;
   if (waiting_.empty()) return std::nullopt;
   piece next;
   next.sequence = sequence_++;

@@ -1,8 +1,6 @@
-// What travels between two links: pieces of frames.
-//
-// A piece is at most piece_bytes long, and holds the next bytes of the frames in the order in which they were queued:
-// the rest of a frame that was begun, then whole frames, then the begin of one that has no room. So a large frame does
-// not keep heartbeats waiting, and small ones share the cost of a message.
+// Pieces of frames, the messages between two links. A piece is at most piece_bytes long, and holds the next bytes of
+// the frames in the order of the queue: the rest of an incomplete frame, then whole frames, then the beginning of one
+// that does not fit. A large frame therefore does not delay heartbeats, and small ones share the cost of a message.
 #pragma once
 
 #include <cstddef>
@@ -30,12 +28,12 @@ struct slice {
 
 /// Copies share the bytes.
 struct piece {
-  std::uint64_t sequence = 0;  ///< of its direction, from 0: tells a lost piece
+  std::uint64_t sequence = 0;  ///< of its direction, from 0: detects lost pieces
   std::vector<slice> slices;
 
-  std::vector<wire::encoded> frames;          ///< sender: whose bytes the slices are
+  std::vector<wire::encoded> frames;          ///< sender: the owners of the slices' bytes
   std::shared_ptr<const std::byte[]> buffer;  ///< receiver: likewise
-  std::string flaw;                           ///< receiver: why the piece cannot be used; empty when it can
+  std::string flaw;                           ///< receiver: why the piece is invalid; otherwise empty
 
   /// Payload, bytes.
   [[nodiscard]] std::size_t size() const {

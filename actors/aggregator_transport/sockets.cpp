@@ -31,8 +31,8 @@ std::string peer_address(int socket) {
 
 namespace {
 
-/// @param use called with a descriptor of our own of everything this process has open: a number may be closed and mean
-///        something else at any time
+/// @param use called with a duplicate of every open descriptor of this process, because a descriptor may be closed and
+/// reused at any time
 template <class Use>
 void for_each_descriptor(const Use& use) {
   std::error_code failed;

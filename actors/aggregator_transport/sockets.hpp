@@ -1,4 +1,4 @@
-// What the operating system knows about this process' TCP connections.
+// This process's TCP connections, from the operating system.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace furlong::actors::aggregator_transport {
 /// "host:port" or "[host]:port".
 [[nodiscard]] std::string with_port(const std::string& host, std::uint16_t port);
 
-/// Numeric address of the other end, as with_port writes it; empty when the socket is not connected by TCP.
+/// Numeric address of the peer, in the format of with_port(); empty if the socket is not connected by TCP.
 [[nodiscard]] std::string peer_address(int socket);
 
-/// Ends all TCP connections with that address at once, and drops what they have to send. CAF gives a connection up that
-/// was silent for too long, but keeps its socket as long as there is something to send: a system could not end while a
-/// peer is stopped or cut off. Thread-safe.
-/// @param peer as peer_address gives it
+/// Ends all TCP connections with that address at once, and drops their unsent data. CAF abandons a connection that was
+/// silent for too long, but keeps its socket while there is data to send: a system could not end while a peer is
+/// stopped or disconnected. Thread-safe.
+/// @param peer a result of peer_address()
 void cut_connections(const std::string& peer);
 
-/// Ends every attempt of this process to connect that nobody has answered. CAF connects with a blocking call, on the
-/// one thread that all its connections need: the kernel would hold it for two minutes.
+/// Ends all unanswered attempts of this process to connect. CAF connects with a blocking call on the thread of all its
+/// connections, which would block for two minutes.
 void cut_attempts();
 
 }  // namespace furlong::actors::aggregator_transport

@@ -28,14 +28,14 @@ using certificate_pointer = std::unique_ptr<X509, free_certificate>;
 
 using clock = std::chrono::steady_clock;
 
-/// A guarded connection since its handshake began.
+/// A guarded connection, from the start of its handshake.
 struct connection_record {
   std::string address;  ///< of the peer
-  std::string name;     ///< of the peer, once the handshake is done
+  std::string name;     ///< of the peer, after the handshake
   clock::time_point begin;
   bool accepted = false;  ///< the peer connected
   bool done = false;
-  bool unwanted = false;  ///< to be ended by the thread that uses it: elsewhere its socket may be another's by now
+  bool unwanted = false;  ///< to be ended by the thread that uses it: for other threads its socket may have been reused
 };
 
 struct failure_record {
@@ -44,7 +44,7 @@ struct failure_record {
   clock::time_point at;
 };
 
-/// Shared by all threads. Never destroyed: connections may be freed at the very end of the process.
+/// Shared by all threads. Never destroyed, because connections may be freed at the end of the process.
 struct guard {
   std::mutex mutex;
   std::vector<certificate_pointer> certificates;
@@ -58,7 +58,7 @@ struct guard {
   }
 };
 
-/// Reasons of failures that are kept.
+/// Number of failures that are kept.
 constexpr std::size_t failures_kept = 64;
 
 std::string peer_name(const SSL* connection) {
@@ -72,7 +72,7 @@ std::string peer_name(const SSL* connection) {
 void begin_handshake(const SSL* connection) {
   auto& all = guard::all();
   const std::scoped_lock lock(all.mutex);
-  // Messages after the handshake begin and end one, too.
+  // Messages after the handshake also count as a handshake.
   const auto [entry, is_new] = all.connections.try_emplace(connection);
   if (!is_new) return;
   entry->second.address = peer_address(SSL_get_fd(connection));
@@ -96,18 +96,18 @@ void end_handshake(const SSL* connection) {
   record.done = true;
 }
 
-/// An attempt to go on has found nothing to go on with.
+/// True if the handshake could not continue for lack of data.
 void wait_for_handshake(const SSL* connection) {
   auto& all = guard::all();
   const std::scoped_lock lock(all.mutex);
   const auto found = all.connections.find(connection);
   if (found == all.connections.end() || found->second.done) return;
-  // CAF finds it closed, and frees it.
+  // CAF detects the close and frees it.
   if (found->second.unwanted || clock::now() - found->second.begin > all.handshake)
     ::shutdown(SSL_get_fd(connection), SHUT_RDWR);
 }
 
-/// @param alert what the other side said; empty: see OpenSSL's queue
+/// @param alert the peer's alert; empty: use OpenSSL's queue
 void note_failure(const SSL* connection, std::string alert) {
   auto reason = std::move(alert);
   if (const long verified = SSL_get_verify_result(connection); reason.empty() && verified != X509_V_OK)
@@ -122,7 +122,7 @@ void note_failure(const SSL* connection, std::string alert) {
   if (all.failures.size() > failures_kept) all.failures.pop_front();
 }
 
-/// Called in the course of a handshake, and for alerts later on.
+/// Called during a handshake, and for later alerts.
 void on_progress(const SSL* connection, int where, int outcome) {
   if ((where & SSL_CB_HANDSHAKE_START) != 0) begin_handshake(connection);
   if ((where & SSL_CB_HANDSHAKE_DONE) != 0) end_handshake(connection);
@@ -133,7 +133,7 @@ void on_progress(const SSL* connection, int where, int outcome) {
     note_failure(connection, std::string("refused by the other side: ") + SSL_alert_desc_string_long(outcome));
   if ((stopped || alert) && ERR_peek_error() != 0) {
     note_failure(connection, {});
-    // CAF only asks whether it failed, which it still sees.
+    // CAF only checks for failure, which it still detects.
     ERR_clear_error();
   }
 }
@@ -151,7 +151,7 @@ void on_new(void* made, void*, CRYPTO_EX_DATA*, int, long, void*) {
   if (!is_guarded(connection)) return;
   SSL_set_info_callback(connection, on_progress);
   SSL_set_min_proto_version(connection, TLS1_3_VERSION);
-  // The end of a killed process would be an error in the queue; CAF sees it as an end in either case.
+  // A killed peer would leave an error in the queue; CAF detects the end in either case.
   SSL_set_options(connection, SSL_OP_IGNORE_UNEXPECTED_EOF);
 }
 
@@ -172,7 +172,7 @@ result<void> guard_connections(const std::filesystem::path& certificate, std::ch
     (void)std::fclose(in);
   }
   ERR_clear_error();
-  if (!read) return fail(error::kind::data, certificate.string(), "there is no certificate in it");
+  if (!read) return fail(error::kind::data, certificate.string(), "contains no certificate");
   static std::once_flag once;
   std::call_once(once, [] { CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nullptr, on_new, nullptr, on_free); });
   const std::scoped_lock lock(guard::all().mutex);

@@ -9,13 +9,13 @@ namespace furlong::actors::federation {
 
 namespace {
 
-/// In a second; who knocks all the time must not fill the disk.
+/// Per second, so that a peer that keeps trying cannot fill the disk.
 constexpr std::size_t most_lines = 10;
 
 using tls::denied_text;
 constexpr std::string_view not_a_node_text = "the certificate is not a node's";
 
-/// What a refusal of the transport comes to.
+/// The category of a refusal by the transport.
 std::optional<turned_away> meaning(const net::connect_failure& why) {
   using net::failure_cause;
   switch (why.cause) {
@@ -114,7 +114,7 @@ void admission_control::sent_away(const net::peer& who, turned_away why, const s
   log(who, text);
 }
 
-/// Whether this second has room for another line; tells first how many had none.
+/// Whether another line may be logged in this second; first logs how many were suppressed.
 bool admission_control::may_log() {
   using namespace std::chrono;
   const auto now = duration_cast<seconds>(steady_clock::now().time_since_epoch()).count();
@@ -132,13 +132,13 @@ bool admission_control::may_log() {
     }
     ++lines_;
   }
-  if (left_out > 0) spdlog::warn("turned away: {} more, of which nothing was written", left_out);
+  if (left_out > 0) spdlog::warn("rejected: {} more, not logged", left_out);
   return true;
 }
 
 void admission_control::log(const net::peer& who, const std::string& text) {
   if (!may_log()) return;
-  spdlog::warn("turned away: {} {}: {}", who.address, who.name, text);
+  spdlog::warn("rejected: {} {}: {}", who.address, who.name, text);
 }
 
 admission_counts admission_control::counts() const { return {loaded(connections_), loaded(unasked_)}; }

@@ -18,56 +18,56 @@
 
 namespace furlong::actors::federation {
 
-/// Why somebody was not let in, or was sent away.
+/// Why a peer was not admitted, or its session ended.
 enum class turned_away : std::uint8_t {
-  protocol,         ///< speaks no TLS 1.3, or something else inside of it
-  untrusted,        ///< without a certificate, or with one of another authority
-  expired,          ///< its certificate is not valid now
-  denied,           ///< its certificate is on the deny list
-  not_a_node,       ///< the common name of its certificate is not a node's
-  too_many,         ///< as many connections as there may be were there
-  timed_out,        ///< it did not shake hands in time
-  refused_us,       ///< it does not accept the gateway's certificate
-  lost,             ///< it went away before the handshake was over
-  not_its_clients,  ///< it spoke for clients that are not its own, or that there are not
-  bad_frame,        ///< what it sent cannot be read
-  out_of_turn,      ///< it sent a message that it may not send, or not then
-  other_kernels,    ///< it computes with kernels of another level than the server
-  other_store,      ///< its private store is not the one that its clients had
+  protocol,         ///< no TLS 1.3, or another protocol inside it
+  untrusted,        ///< no certificate, or one of another authority
+  expired,          ///< certificate not valid now
+  denied,           ///< certificate on the deny list
+  not_a_node,       ///< common name of the certificate is not a node's
+  too_many,         ///< limit on connections reached
+  timed_out,        ///< handshake not finished in time
+  refused_us,       ///< the peer does not accept the gateway's certificate
+  lost,             ///< connection lost during the handshake
+  not_its_clients,  ///< reported for clients that are not its own, or do not exist
+  bad_frame,        ///< undecodable frame
+  out_of_turn,      ///< message not allowed, or not in this state
+  other_kernels,    ///< kernel level differs from the server's
+  other_store,      ///< private store is not the one of its clients
 };
 constexpr std::size_t turned_away_count = 14;
-/// The word used in logs and metrics: "not-its-clients".
+/// The name used in logs and metrics: "not-its-clients".
 [[nodiscard]] std::string_view to_string(turned_away why);
 
-/// What was turned away since the process started.
+/// Rejections since the process started.
 struct admission_counts {
   std::array<std::uint64_t, turned_away_count> connections{};
   std::array<std::uint64_t, federated::rejection_count> unasked{};  ///< updates that ended no task
 
-  /// Connections by word, without those that did not happen.
+  /// Connections by name, without zero counts.
   [[nodiscard]] std::map<std::string, std::uint64_t> by_word() const;
-  /// For a log: "denied 2, protocol 11; updates that ended no task: duplicate 3". Empty: nothing was turned away.
+  /// For a log: "denied 2, protocol 11; updates that ended no task: duplicate 3". Empty: no rejections.
   [[nodiscard]] std::string text() const;
 };
 
 /// One instance per process, for its listener and its successive gateways. Thread-safe.
 class admission_control {
  public:
-  /// @param deny  nothing: nobody is denied, and certificates are not looked at (there are none)
+  /// @param deny  nullopt: no deny list, and certificates are not examined (there are none)
   explicit admission_control(std::shared_ptr<tls::deny_list> deny = nullptr) : deny_(std::move(deny)) {}
 
-  /// A handshake is over: why this peer does not come in. Reads the deny list again when it has changed.
+  /// After a handshake: the reason to reject this peer, if any. Reads the deny list again if it has changed.
   [[nodiscard]] std::optional<std::string> judge(const net::peer& who);
-  /// Reads the deny list again when it has changed.
+  /// Reads the deny list again if it has changed.
   void refresh();
-  /// Whether somebody who came in was denied since, as of the last look at the list.
+  /// Whether an admitted peer has been denied since, as of the last reading of the list.
   [[nodiscard]] bool denies(const net::peer& who) const { return deny_ && deny_->contains(who.name); }
 
-  /// Somebody did not come in: counted and logged. Of many in a second only some are logged.
+  /// Counts and logs a peer that was not admitted. The number of log lines per second is limited.
   void refused(const net::peer& who, const net::connect_failure& why);
-  /// Somebody was sent away again, or broke the framing: likewise.
+  /// Likewise for a session that was ended, or broke the framing.
   void sent_away(const net::peer& who, turned_away why, const std::string& text);
-  /// An update ended no task.
+  /// Counts an update that ended no task.
   void unasked(federated::rejection why) { ++unasked_[static_cast<std::size_t>(why)]; }
 
   [[nodiscard]] admission_counts counts() const;
@@ -80,10 +80,10 @@ class admission_control {
   const std::shared_ptr<tls::deny_list> deny_;
   std::array<std::atomic<std::uint64_t>, turned_away_count> connections_{};
   std::array<std::atomic<std::uint64_t>, federated::rejection_count> unasked_{};
-  std::mutex log_;  ///< of the three below
+  std::mutex log_;  ///< guards the three below
   std::int64_t second_ = 0;
   std::size_t lines_ = 0;       ///< in this second
-  std::uint64_t left_out_ = 0;  ///< since the last line
+  std::uint64_t left_out_ = 0;  ///< lines suppressed since the last one
 };
 
 }  // namespace furlong::actors::federation

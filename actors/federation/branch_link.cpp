@@ -20,7 +20,7 @@ void end(self_pointer self, const std::string& why) {
   self->quit();
 }
 
-void tell(self_pointer self, upward what) {
+void send_up(self_pointer self, upward what) {
   self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(what))});
 }
 
@@ -55,14 +55,14 @@ void on_frame(self_pointer self, const net::received& frame) {
     protocol::send_partial whole;
     if (auto copied = state.decoder->decode_partial(frame.bytes(), whole.partial); !copied)
       return end(self, copied.error().text());
-    return tell(self, std::move(whole));
+    return send_up(self, std::move(whole));
   }
-  if (auto* what = std::get_if<protocol::attached>(&*got)) return tell(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::detached>(&*got)) return tell(self, *what);
-  if (auto* what = std::get_if<protocol::settled>(&*got)) return tell(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return tell(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::tasks_lost>(&*got)) return tell(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::evaluation_scores>(&*got)) return tell(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::attached>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::detached>(&*got)) return send_up(self, *what);
+  if (auto* what = std::get_if<protocol::settled>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::tasks_lost>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::evaluation_scores>(&*got)) return send_up(self, std::move(*what));
   end(self, "sent a message that is not an aggregator's to send");
 }
 
@@ -74,7 +74,7 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
   state.run = std::move(run);
   state.parent = std::move(parent);
   state.decoder.emplace(state.run->e.parts.shared);
-  // A link that opened while the run ended is no branch of it: nobody else would close it, and the process would wait.
+  // A link that opened while the run ended is no branch of it: close it here, or the process would wait for it.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
@@ -91,7 +91,7 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
       [self](const to_branch& told) {
         std::visit([&](const auto& what) { send(self, what); }, *told.what);
         const auto* bye = std::get_if<protocol::farewell>(told.what.get());
-        // An aggregator that hears the end of the run closes the link once its nodes have heard it.
+        // An aggregator closes the link after it has told its nodes that the run is over.
         if (bye == nullptr || bye->final) return;
         self->state.channel->close();
         self->quit();

@@ -38,17 +38,17 @@ struct coordinator_state {
   std::shared_ptr<admission_control> admission;  ///< of the server's own gateway
   std::optional<protocol::client_routes> who;
   std::optional<protocol::server_machine> machine;
-  federated::virtual_time told_at = 0;  ///< when the watcher was told last
-  federated::virtual_time began = 0;    ///< on the steady clock, less what the run had spent before
+  federated::virtual_time told_at = 0;  ///< time of the last call of the watcher
+  federated::virtual_time began = 0;    ///< on the steady clock, minus the time of earlier lives
   bool started = false;
   bool settled_to_stop = false;
   std::uint64_t covered = 0;            ///< version of the last durable checkpoint
-  std::set<std::string> kernel_levels;  ///< of nodes and aggregators, in all lives
-  protocol::known_stores stores;        ///< of the nodes; empty where no private values are kept
+  std::set<std::string> kernel_levels;  ///< of nodes and aggregators in all lives
+  protocol::known_stores stores;        ///< of the nodes; empty if no private values are kept
   std::map<std::uint32_t, branch> branches;
   effect_queue effects;
   std::optional<protocol::scoring_machine> evaluation;
-  bool unevaluated = false;  ///< the last evaluation was cut short: to be done again by the next life
+  bool unevaluated = false;  ///< the last evaluation is incomplete: the next life repeats it
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;
   std::optional<federated::run_outcome> outcome;  ///< of a run that is over, until all processes have heard of it
@@ -57,10 +57,10 @@ struct coordinator_state {
   caf::typed_response_promise<run_result> promise;
 };
 
-/// Shows the watcher how things are, at most once a second.
+/// Publishes the status to the watcher, at most once per second.
 void tell_watcher(coordinator_state& state);
 
-/// `opened` gets the server's own gateway.
+/// `opened` receives the server's own gateway.
 coordinator_actor::behavior_type coordinator_behavior(
     coordinator_actor::stateful_pointer<coordinator_state> self, std::shared_ptr<const federation_context> run,
     std::shared_ptr<protocol::server_state> start, const federated::run_observer* observer,

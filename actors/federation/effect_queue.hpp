@@ -14,11 +14,11 @@ class effect_queue {
   void add(federated::protocol::server_effects effects) {
     for (auto& effect : effects) effects_.push_back(std::move(effect));
   }
-  /// Calls perform(effect) for one after the other, those too that it adds, as long as goes_on(); forgets the rest.
+  /// Calls perform(effect) for each, including those that it adds, while goes_on(); drops the rest.
   template <class Perform, class GoesOn>
   void perform_all(Perform perform, GoesOn goes_on) {
     for (std::size_t next = 0; next < effects_.size(); ++next) {
-      auto effect = std::move(effects_[next]);  // which adding may move
+      auto effect = std::move(effects_[next]);  // moved out: adding may reallocate
       std::visit(perform, effect);
       if (!goes_on()) break;
     }

@@ -14,14 +14,14 @@ using self_pointer = gateway_actor::stateful_pointer<gateway_state>;
 using protocol::session_number;
 using session = gateway_state::session;
 
-void tell(self_pointer self, upward what) {
+void send_up(self_pointer self, upward what) {
   self->send(self->state.parent, from_branch{self->state.options.number, std::make_shared<upward>(std::move(what))});
 }
 
 void send(const session& to, const wire::control& message) { send_control(*to.channel, message); }
 
-/// Ends a session from this side.
-void forget(self_pointer self, session_number number, protocol::gateway_effects& out) {
+/// Ends a session.
+void drop_session(self_pointer self, session_number number, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = state.sessions.find(number);
   if (at == state.sessions.end()) return;
@@ -30,14 +30,14 @@ void forget(self_pointer self, session_number number, protocol::gateway_effects&
   state.machine->on_session_lost(number, steady_now(), out);
 }
 
-/// `for_good`: it will not be let in however often it comes back; `remedy`: before what is done.
+/// `for_good`: reconnecting is useless until `remedy` is done.
 void refuse(self_pointer self, session_number number, turned_away reason, const std::string& why,
             protocol::gateway_effects& out, bool for_good = false, const std::string& remedy = {}) {
   const auto at = self->state.sessions.find(number);
   if (at == self->state.sessions.end()) return;
   self->state.options.admission->sent_away(at->second.channel->other(), reason, why);
   send(at->second, protocol::farewell{why, for_good, for_good, remedy});
-  forget(self, number, out);
+  drop_session(self, number, out);
 }
 
 void send_model(self_pointer self, session& to, const federated::broadcast_ptr& from) {
@@ -67,8 +67,8 @@ void perform(self_pointer self, protocol::end_session& effect) {
   const auto at = self->state.sessions.find(effect.session);
   if (at == self->state.sessions.end()) return;
   spdlog::info("node {}: {}", at->second.channel->other().name, effect.why);
-  // For good: two nodes that both came back would take turns for ever. One that opened another session itself does not
-  // listen to this one any more.
+  // For good: two nodes that both reconnect would replace each other for ever. A node that opened another session
+  // itself ignores this one.
   send(at->second, protocol::farewell{effect.why, true, true});
   at->second.channel->close();
   self->state.sessions.erase(at);
@@ -78,7 +78,7 @@ void perform(self_pointer self, protocol::tell_parent& effect) {
   if (auto* here = std::get_if<protocol::attached>(&effect.content))
     for (const auto& [number, node] : self->state.sessions)
       if (node.open && node.hello.clients == here->clients) here->node = node.channel->other().name;
-  std::visit([&](auto& what) { tell(self, std::move(what)); }, effect.content);
+  std::visit([&](auto& what) { send_up(self, std::move(what)); }, effect.content);
 }
 
 void perform(self_pointer self, protocol::wake& effect) {
@@ -96,7 +96,7 @@ void perform_all(self_pointer self, protocol::gateway_effects& effects) {
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
-/// Before, only a hello was taken from it.
+/// Until then only a hello is accepted from it.
 void admit(self_pointer self, session& node) {
   const auto& state = self->state;
   node.welcomed = true;
@@ -105,12 +105,12 @@ void admit(self_pointer self, session& node) {
   send(node, state.welcome);
 }
 
-/// Takes the node in. Not before: it may find that it cannot work on this run, and somebody else may have its clients.
+/// Attaches the node. Not earlier: it may be unable to run the scenario, and another node may have its clients.
 void on_ready(self_pointer self, session_number number, protocol::ready& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
   if (!node.welcomed || node.open || got.run != state.welcome.run)
-    return refuse(self, number, turned_away::out_of_turn, "said that it is ready, and was not asked", out);
+    return refuse(self, number, turned_away::out_of_turn, "sent ready before its welcome", out);
   const auto hosts = std::uint64_t{node.hello.clients.last} - node.hello.clients.first + 1;
   if (got.sizes.size() != hosts)
     return refuse(
@@ -120,34 +120,34 @@ void on_ready(self_pointer self, session_number number, protocol::ready& got, pr
   node.open = true;
   node.hello.claim = got.claim;
   if (node.covered != state.welcome.covered) send(node, protocol::checkpointed{state.welcome.covered});
-  spdlog::info("node {}: clients {} to {} are here", node.channel->other().name, node.hello.clients.first,
+  spdlog::info("node {}: clients {} to {} are connected", node.channel->other().name, node.hello.clients.first,
                node.hello.clients.last);
   state.machine->on_hello(number, node.hello, steady_now(), out, std::move(got.sizes));
-  node.hello.holding = {};  // it can be long, and was told
+  node.hello.holding = {};  // frees the list, which can be long and was passed on
 }
 
-/// A node that connects again has given up an earlier session in which it was not ready yet. What that one said that it
-/// holds would stay, and there is no end to such sessions.
+/// A node that reconnects has abandoned an earlier session in which it was not ready yet. Ends such sessions, because
+/// their lists of held tasks take memory.
 void end_unready(self_pointer self, session_number number, protocol::gateway_effects& out) {
   const auto& all = self->state.sessions;
   const auto& node = all.at(number);
-  const auto& mine = node.hello.clients;
-  if (node.channel->other().name.empty()) return;  // there are no certificates: it may be another node
+  const auto& clients = node.hello.clients;
+  if (node.channel->other().name.empty()) return;  // without certificates it may be another node
   std::vector<session_number> earlier;
   for (const auto& [other, of] : all)
     if (other != number && of.greeted && !of.open && of.channel->other().name == node.channel->other().name &&
-        of.hello.clients.first <= mine.last && mine.first <= of.hello.clients.last)
+        of.hello.clients.first <= clients.last && clients.first <= of.hello.clients.last)
       earlier.push_back(other);
   for (const auto other : earlier) {
     send(all.at(other), protocol::farewell{"the node began another session", false});
-    forget(self, other, out);
+    drop_session(self, other, out);
   }
 }
 
 void on_hello(self_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
-  if (std::exchange(node.greeted, true)) return refuse(self, number, turned_away::out_of_turn, "said hello twice", out);
+  if (std::exchange(node.greeted, true)) return refuse(self, number, turned_away::out_of_turn, "sent hello twice", out);
   if (state.options.clients_of && !node.trusted) {
     const auto allowed = state.options.clients_of(node.channel->other().name);
     if (!allowed || !allowed->contains(got.clients.first) || !allowed->contains(got.clients.last))
@@ -177,26 +177,26 @@ void on_placed(self_pointer self, const node_placed& where, protocol::gateway_ef
   if (at == self->state.sessions.end()) return;
   if (!where.refused.empty())
     return refuse(self, where.session, turned_away::other_store, where.refused, out, true, right_store_remedy);
-  // One of the operator's stays where it connected: gateways elsewhere want a node's certificate.
+  // A node with an operator certificate stays here: other gateways require a node's certificate.
   if (where.address.empty() || at->second.trusted) return admit(self, at->second);
   send(at->second, protocol::redirect{where.address});
-  forget(self, where.session, out);
+  drop_session(self, where.session, out);
 }
 
-/// A frame that cannot be read ends the session. An update of another shape is counted as that too: its task is not
-/// known, and is lost with the session.
+/// An undecodable frame ends the session. An update of another shape is also counted as unasked: its task is unknown,
+/// and is lost with the session.
 void refuse_frame(self_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
   if (why.place.starts_with("update.")) self->state.options.admission->unasked(federated::rejection::wrong_shape);
   refuse(self, number, turned_away::bad_frame, why.text(), out);
 }
 
-/// Frames that do not depend on the model's layout. Others of a node break the protocol.
+/// Frames that do not depend on the model's layout. Other frames of a node violate the protocol.
 void on_control(self_pointer self, session_number number, wire::message& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
   if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
     spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, bye->why);
-    return forget(self, number, out);
+    return drop_session(self, number, out);
   }
   if (auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
   if (!state.sessions.at(number).open)
@@ -207,7 +207,7 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
     const auto told = state.machine->on_scores(number, std::move(*scores), out);
     return told ? void() : refuse_frame(self, number, told.error(), out);
   }
-  refuse(self, number, turned_away::out_of_turn, "sent a message that is not a node's to send", out);
+  refuse(self, number, turned_away::out_of_turn, "sent a message that nodes do not send", out);
 }
 
 void on_frame(self_pointer self, const session_frame& got, protocol::gateway_effects& out) {
@@ -227,11 +227,11 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
     if (state.machine->unasked()[why] != before[why]) state.options.admission->unasked(federated::rejection(why));
 }
 
-/// Ends sessions of nodes that were denied after they had come in.
-void look_at_deny_list(self_pointer self, protocol::gateway_effects& out) {
+/// Ends sessions of nodes that were denied after admission.
+void check_deny_list(self_pointer self, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto pause = federated::from_seconds(state.run->e.settings.network.heartbeat);
-  state.looks_at = steady_now() + pause;
+  state.deny_check_at = steady_now() + pause;
   self->delayed_send(self, std::chrono::microseconds(pause), tick{});
   state.options.admission->refresh();
   std::vector<session_number> denied;
@@ -242,29 +242,29 @@ void look_at_deny_list(self_pointer self, protocol::gateway_effects& out) {
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
 
-void obey(self_pointer self, const share_down& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const share_down& what, protocol::gateway_effects& out) {
   self->state.machine->on_assignment(what.from, what.tasks, what.begins, steady_now(), out);
 }
-void obey(self_pointer self, const protocol::close_request& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::close_request& what, protocol::gateway_effects& out) {
   self->state.machine->on_close(what.version, what.enough, steady_now(), out);
 }
-void obey(self_pointer self, const protocol::withdrawal& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::withdrawal& what, protocol::gateway_effects& out) {
   self->state.machine->on_withdraw(what.tasks, steady_now(), out);
 }
-void obey(self_pointer self, const protocol::verdicts& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::verdicts& what, protocol::gateway_effects& out) {
   self->state.machine->on_verdicts(what, out);
 }
-void obey(self_pointer self, const protocol::checkpointed& what, protocol::gateway_effects&) {
+void on_downward(self_pointer self, const protocol::checkpointed& what, protocol::gateway_effects&) {
   self->state.welcome.covered = what.version;
   for (const auto& [number, node] : self->state.sessions)
     if (node.open) send(node, what);
 }
 
-void obey(self_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
   self->state.machine->on_evaluation(what, out);
 }
 
-void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = std::ranges::find_if(
       state.sessions, [&](const auto& of) { return of.second.open && of.second.hello.instance == what.instance; });
@@ -272,20 +272,20 @@ void obey(self_pointer self, const protocol::displaced& what, protocol::gateway_
   const auto why = what.why.empty() ? std::string("another session of these clients began") : what.why;
   spdlog::info("node {}: {}", at->second.channel->other().name, why);
   send(at->second, protocol::farewell{why, true, true, what.remedy});
-  forget(self, at->first, out);
+  drop_session(self, at->first, out);
 }
 
-void obey(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
+void on_downward(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
   auto& state = self->state;
   for (const auto& [number, node] : state.sessions) send(node, what);
-  // A node that heard the end of the run closes its session, and so confirms it. Another farewell ends the wait.
+  // A node confirms the end of the run by closing its session. A second farewell ends the wait.
   if (what.final && !std::exchange(state.leaving, true)) return;
   for (const auto& [number, node] : state.sessions) node.channel->close();
   state.sessions.clear();
   state.leaving = true;
 }
 
-void end_when_left(self_pointer self) {
+void end_without_sessions(self_pointer self) {
   auto& state = self->state;
   if (!state.leaving || !state.sessions.empty()) return;
   state.over = true;
@@ -308,9 +308,9 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
     protocol::gateway_effects effects;
     work(effects);
     perform_all(self, effects);
-    end_when_left(self);
+    end_without_sessions(self);
   };
-  // A parent that says farewell has said so before: this comes behind it, and behind its last verdicts.
+  // The parent's farewell and its last verdicts arrive before this message.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
@@ -331,19 +331,20 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
         with_effects([&](auto& out) {
           const auto at = self->state.sessions.find(closed.session);
           if (at == self->state.sessions.end()) return;
-          // Who never said hello was no node: if anything was wrong, admission control has counted it.
+          // A peer without a hello was no node: admission control has counted any error.
           const auto level = at->second.greeted ? spdlog::level::info : spdlog::level::debug;
           spdlog::log(level, "node {}: {}", at->second.channel->other().name, closed.why);
-          forget(self, closed.session, out);
+          drop_session(self, closed.session, out);
         });
       },
       [self, with_effects](const to_branch& told) {
-        with_effects([&](auto& out) { std::visit([&](const auto& what) { obey(self, what, out); }, *told.what); });
+        with_effects(
+            [&](auto& out) { std::visit([&](const auto& what) { on_downward(self, what, out); }, *told.what); });
       },
       [self, with_effects](const node_placed& where) { with_effects([&](auto& out) { on_placed(self, where, out); }); },
       [self, with_effects](const tick&) {
         with_effects([&](auto& out) {
-          if (steady_now() >= self->state.looks_at) look_at_deny_list(self, out);
+          if (steady_now() >= self->state.deny_check_at) check_deny_list(self, out);
           self->state.machine->on_timer(steady_now(), out);
         });
       },

@@ -1,4 +1,4 @@
-// The gateway actor: lets nodes in, gives them models and tasks, folds their updates, tells its parent.
+// The gateway actor: admits nodes, sends them models and tasks, aggregates their updates, reports to its parent.
 #pragma once
 
 #include <deque>
@@ -11,28 +11,28 @@
 
 namespace furlong::actors::federation {
 
-/// The clients that a certificate's common name allows; nothing: it is not a node's name.
+/// The clients that a certificate's common name allows; nullopt: it is not a node's name.
 using clients_of_certificate = std::function<std::optional<protocol::client_range>(const std::string& name)>;
 
-/// What a gateway does beside its machine's work.
+/// The gateway's options beside those of its machine.
 struct gateway_options {
-  std::uint32_t number = 0;  ///< as the parent knows it
-  /// Empty: there are no certificates, and any clients are believed.
+  std::uint32_t number = 0;  ///< assigned by the parent
+  /// Empty: there are no certificates, and all clients are accepted.
   clients_of_certificate clients_of = {};
   std::shared_ptr<admission_control> admission = {};  ///< required
 };
 
-/// The shell round gateway_machine.
+/// The shell around gateway_machine.
 struct gateway_state {
   struct session {
     net::channel_ptr channel;
-    bool trusted = false;  ///< came in at the operator port: any clients are believed
+    bool trusted = false;  ///< connected at the operator port: all clients are accepted
     bool greeted = false;
-    bool welcomed = false;      ///< said hello, and stays here
-    bool open = false;          ///< is ready: its clients are reached here
-    std::uint64_t covered = 0;  ///< checkpoint that it was told of with its welcome
+    bool welcomed = false;      ///< sent its hello, and was not redirected
+    bool open = false;          ///< is ready: its clients are reachable here
+    std::uint64_t covered = 0;  ///< checkpoint in its welcome
     protocol::hello hello;
-    std::deque<std::uint64_t> models;  ///< versions that the node has, oldest first
+    std::deque<std::uint64_t> models;  ///< versions that were sent to the node, oldest first
   };
 
   std::shared_ptr<const federation_context> run;
@@ -43,14 +43,14 @@ struct gateway_state {
   std::optional<wire::decoder> decoder;
   std::map<protocol::session_number, session> sessions;
   federated::client_update update;
-  federated::virtual_time looks_at = 0;  ///< when nodes are held against the deny list again
-  bool leaving = false;                  ///< the run is over: ends once its nodes have closed their sessions
+  federated::virtual_time deny_check_at = 0;  ///< time of the next check against the deny list
+  bool leaving = false;                       ///< the run is over: ends after its nodes have closed their sessions
   bool over = false;
 
   gateway_state() = default;
   gateway_state(const gateway_state&) = delete;
   gateway_state& operator=(const gateway_state&) = delete;
-  /// Nobody would answer sessions whose gateway an exception ended.
+  /// Sessions of a gateway that ended by an exception would get no answer.
   ~gateway_state() {
     for (auto& [number, node] : sessions)
       if (node.channel) node.channel->close();

@@ -1,5 +1,5 @@
-// The actors of a federation of processes, and the messages between them. What crosses a network is encoded by the
-// actors at its ends; inside of a process messages carry pointers.
+// The actors of a federation of processes, and their messages. Messages over a network are encoded by the actors at its
+// ends; messages within a process carry pointers.
 //
 //   server process                                  aggregator process                          node process
 //   coordinator <--from_branch-- gateway <~frames~ (nodes)
@@ -35,27 +35,27 @@ using protocol::upward;
 struct to_branch {
   std::shared_ptr<const downward> what;
 };
-/// Branch to parent. `branch`: the number that it was given.
+/// Branch to parent. `branch`: its assigned number.
 struct from_branch {
   std::uint32_t branch = 0;
   std::shared_ptr<upward> what;
 };
-/// A link to an aggregator is open, and it said hello. Answered with branch_welcome, or with branch_sent_on.
+/// A link to an aggregator is open, with its hello. Answered by branch_welcome or branch_sent_on.
 struct branch_arrived {
   protocol::branch_hello hello;
 };
-/// The link's aggregator is taken in.
+/// The link's aggregator is admitted.
 struct branch_welcome {
   std::shared_ptr<const protocol::welcome> content;
 };
-/// It is not: it is to go to that operator port; empty: to come again later, since `why`, or not at all.
+/// It is not: it is redirected to that operator port; if empty, it retries later because of `why`, or not at all.
 struct branch_sent_on {
   std::string address;
   std::string why;
   bool for_good = false;
   std::string remedy = {};
 };
-/// Why an aggregator is turned away when topology.fan_in others are here and none of them takes it in.
+/// Why an aggregator is rejected if topology.fan_in others are attached and none of them accepts it.
 inline constexpr const char* run_is_over = "the run is over";
 inline constexpr const char* no_room =
     "as many aggregators as topology.fan_in allows are here, and none of them has an operator port";
@@ -65,8 +65,8 @@ struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
 };
-/// A gateway asks where a node with these clients should go; and the answer. An empty address: stay here. `refused`:
-/// nowhere, since its store is not the one that its clients had.
+/// A gateway asks where a node with these clients belongs; and the answer. An empty address: here. `refused`: nowhere,
+/// because its store is not that of its clients.
 struct node_arrived {
   protocol::session_number session = 0;
   std::string avoid;
@@ -91,7 +91,7 @@ inline constexpr const char* right_data_remedy =
 struct session_opened {
   protocol::session_number session = 0;
   net::channel_ptr channel;
-  bool trusted = false;  ///< the other side is the operator's
+  bool trusted = false;  ///< the peer has an operator certificate
 };
 struct session_frame {
   protocol::session_number session = 0;
@@ -100,14 +100,14 @@ struct session_frame {
 struct session_closed {
   protocol::session_number session = 0;
   std::string why;
-  bool denied = false;  ///< it was not opened: the other side has this side's certificate on its deny list
+  bool denied = false;  ///< not opened: this side's certificate is on the peer's deny list
 };
 
 /// A delayed message of an actor to itself.
 struct alarm {
   protocol::timer what;
 };
-/// The same without content: look around.
+/// A periodic check, without content.
 struct tick {};
 
 struct node_run;
@@ -117,15 +117,15 @@ struct node_work {
   std::shared_ptr<const node_run> run;
   std::shared_ptr<federated::training_job> job;
 };
-/// Worker to node: done. The frame is the update; none when the client failed.
+/// Worker to node: done. The frame is the update; none if the client failed.
 struct node_done {
   std::shared_ptr<federated::training_job> job;
   std::shared_ptr<const wire::encoded> frame;
 };
-/// Node to worker: score these clients. Worker to node: the scores, for the session in which they were asked for.
+/// Node to worker: score these clients. Worker to node: the scores, for the session that requested them.
 struct node_scoring {
   protocol::session_number session = 0;
-  std::shared_ptr<const node_run> run;  ///< only while a worker has it: it keeps the store open
+  std::shared_ptr<const node_run> run;  ///< only while a worker runs: it keeps the store open
   federated::broadcast_ptr from;
   std::shared_ptr<const std::vector<std::pair<federated::group, std::uint32_t>>> clients;
 };
@@ -138,7 +138,7 @@ struct own_gateway;
 
 }  // namespace furlong::actors::federation
 
-// Far above those of the other headers, so that none needs another.
+// Far above those of the other headers, so that the headers are independent.
 CAF_BEGIN_TYPE_ID_BLOCK(furlong_federation, first_custom_type_id + 200)
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::to_branch))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::from_branch))
@@ -182,10 +182,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::own_gateway)
 namespace furlong::actors::federation {
 
 using branch_actor = caf::typed_actor<caf::reacts_to<to_branch>>;
-/// Where what a relay says goes up.
+/// The destination of a relay's messages to its parent.
 using upward_actor = caf::typed_actor<caf::reacts_to<from_branch>>;
-/// What branches have above them: the coordinator in the server, the relay in an aggregator. When it ends, its branches
-/// are over; for good if it ends normally.
+/// The parent of branches: the coordinator in the server, the relay in an aggregator. When it ends, its branches end;
+/// for good if it ends normally.
 using parent_actor =
     upward_actor::extend<caf::reacts_to<branch_arrived>, caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>>;
 using session_events =
@@ -196,7 +196,7 @@ using branch_link_actor =
     session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<branch_welcome>, caf::reacts_to<branch_sent_on>>;
 using coordinator_actor =
     parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<alarm>, caf::reacts_to<tick>>;
-/// To a relay, before anything else: its own gateway.
+/// First message to a relay: its own gateway.
 struct own_gateway {
   gateway_actor actor;
 };
@@ -205,24 +205,24 @@ using parent_link_actor = session_events::extend<caf::reacts_to<from_branch>, ca
 using worker_actor = caf::typed_actor<caf::reacts_to<node_work>, caf::reacts_to<node_scoring>>;
 using node_actor = session_events::extend<caf::reacts_to<node_done>, caf::reacts_to<node_scored>, caf::reacts_to<tick>>;
 
-/// What the gateways, links and coordinator of a process share. Outlives them.
+/// Shared by the gateways, links and coordinator of a process. Outlives them.
 struct federation_context {
   const federated::experiment& e;
-  /// For nodes and aggregators; `covered`, `history` and `aggregator` are filled in by whoever sends it.
+  /// For nodes and aggregators; the sender fills in `covered`, `history` and `aggregator`.
   protocol::welcome welcome;
   std::shared_ptr<model_frames> frames;
 };
 
-/// Why somebody who computes with kernels of this level has no part in a run; nothing: it may.
+/// Why a process with kernels of this level may not take part in a run; nullopt: it may.
 [[nodiscard]] std::optional<std::string> unlike_kernels(const federation_context& run, const std::string& level);
 inline constexpr const char* same_kernels_remedy =
     "pin a level that all processors have with FURLONG_KERNEL_LEVEL, here and on the server, or set "
     "network.kernel_levels = \"any\"";
 
-/// Microseconds on this process's steady clock, as the state machines count time.
+/// Microseconds on this process's steady clock, the time of the state machines.
 [[nodiscard]] federated::virtual_time steady_now();
 
-/// Seconds for people, with a tenth.
+/// Seconds as text, with one decimal.
 [[nodiscard]] std::string seconds_text(federated::virtual_time span);
 
 }  // namespace furlong::actors::federation

@@ -8,8 +8,8 @@ namespace furlong::actors::federation {
 
 namespace {
 
-/// Whether a store has the values of every update in the model: where they wait for it to be taken in, a node that is
-/// killed before it hears of that does not have them.
+/// Whether a store has the values of every update in the model. With commit = "after-ack" values are stored only after
+/// the acknowledgement: a node that is killed before does not have them.
 bool are_complete(const federated::experiment& e) {
   return e.settings.own.commit == federated::commit_kind::after_training;
 }
@@ -20,7 +20,7 @@ std::optional<std::string> unlike_kernels(const federation_context& run, const s
   const auto& wanted = run.welcome.kernel_level;
   if (level == wanted || run.e.settings.network.any_kernel_level) return std::nullopt;
   return "its kernels are of level " + (level.empty() ? "unknown" : level) + ", the server's of level " + wanted +
-         ": the last bits of the model would depend on who trains";
+         ": the last bits of the model would depend on which process trains";
 }
 
 std::optional<std::string> unlike_store(const federated::experiment& e, const protocol::server_state& state,
@@ -44,7 +44,7 @@ std::optional<federated::run_event> take_store(const federated::experiment& e, c
   if (!e.settings.algorithm.traits.keeps_state) return std::nullopt;
   const auto lost = stores.take(node.clients, node.claim, *state.ledger, are_complete(e), state.version, node.node);
   if (lost == 0) return std::nullopt;
-  const auto what = std::to_string(lost) + " clients go on without their values, or with older ones";
+  const auto what = std::to_string(lost) + " clients continue without their values, or with older ones";
   spdlog::warn("node {}: private values of clients {} to {} are lost: {}", node.node, node.clients.first,
                node.clients.last, what);
   return federated::run_event{state.now, state.version, "state_lost", node.clients.first, node.clients.last, what};

@@ -1,4 +1,4 @@
-// Who may take part in a run with what it has: kernels, and private stores.
+// Checks of processes that join a run: kernel levels and private stores.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,20 @@
 
 namespace furlong::actors::federation {
 
-/// Why a node must not take part with its store; nothing: it may.
+/// Why a node may not take part with its store; nullopt: it may.
 [[nodiscard]] std::optional<std::string> unlike_store(const federated::experiment& e,
                                                       const protocol::server_state& state,
                                                       const protocol::known_stores& stores,
                                                       const protocol::client_range& clients,
                                                       const protocol::store_claim& claim);
 
-/// What a node is told that must not take part with its store or its data; nothing: it may.
+/// The rejection of a node because of its store or its data; nullopt: it may take part.
 [[nodiscard]] std::optional<protocol::displaced> refusal_of(const federated::experiment& e,
                                                             const protocol::server_state& state,
                                                             const protocol::known_stores& stores,
                                                             const protocol::attached& node);
 
-/// From now on that is the store of the node's clients. Where values are lost by it: what to write down.
+/// Records the store of the node's clients. Returns the event to record if values are lost.
 [[nodiscard]] std::optional<federated::run_event> take_store(const federated::experiment& e,
                                                              const protocol::server_state& state,
                                                              protocol::known_stores& stores,

@@ -34,14 +34,14 @@ std::uint64_t bytes_of_update(const federated::experiment& e) {
   return wire::encoded_size(update, wire::update_format::dense, e.settings.network.compression.numbers);
 }
 
-/// Tasks of one share at most.
+/// Maximum of tasks in one share.
 std::size_t largest_share(const federated::experiment& e) {
   const auto& how = e.settings.participation;
   if (how.mode == federated::participation_mode::async) return how.concurrency;
   return static_cast<std::size_t>(std::ceil(how.per_round * how.over_selection));
 }
 
-/// Entries of the longest list: clients, or of settled tasks their distances.
+/// Entries of the longest list: clients, or distances of settled tasks.
 std::size_t longest_list_of(const federated::experiment& e, std::size_t clients) {
   return std::max<std::size_t>(clients, 1) * (e.settings.evaluation.attention ? e.parts.shared->count() : 1);
 }
@@ -52,12 +52,12 @@ bool predicts_two_classes(const federated::experiment& e) {
   return e.model->objective() == models::objective::logistic;
 }
 
-/// Of a message with the scores of clients that have so many predictions of two classes.
+/// Bytes of a message with the scores of clients that have so many predictions of two classes.
 std::uint64_t bytes_of_scores(std::size_t predictions) {
   return wire::largest_control(1) + predictions * bytes_of_prediction;
 }
 
-/// The client with the most predictions of two classes, and how many they are. Where others host the data: none.
+/// The client with the most predictions of two classes, and their number. None if other processes have the data.
 std::pair<std::uint32_t, std::size_t> most_scored(const federated::experiment& e) {
   using federated::part;
   std::pair<std::uint32_t, std::size_t> most{0, 0};

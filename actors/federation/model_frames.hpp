@@ -1,4 +1,4 @@
-// The frames of models, encoded once for everybody who is sent one.
+// The frames of models, encoded once for all receivers.
 #pragma once
 
 #include <deque>
@@ -12,8 +12,8 @@
 
 namespace furlong::actors::federation {
 
-/// Versions of a model that a node, or an aggregator, keeps: the last ones that it was sent. An older one is sent again
-/// when it is needed again.
+/// Number of versions of a model that a node or an aggregator keeps: the last ones that it received. Older ones are
+/// sent again when needed.
 constexpr std::size_t models_kept = 4;
 
 /// Thread-safe.
@@ -21,7 +21,7 @@ class model_frames {
  public:
   model_frames(models::layout_ptr shared, wire::packing how) : encoder_(std::move(shared)), how_(how) {}
 
-  /// Sends a model, unless `has` (versions that the other side has, oldest first) says that it is there.
+  /// Sends a model, unless it is in `has` (the versions that the peer has, oldest first).
   void send(net::channel& to, std::deque<std::uint64_t>& has, const federated::broadcast_ptr& from);
 
  private:
@@ -35,7 +35,7 @@ class model_frames {
   std::deque<entry> entries_;
 };
 
-/// Sends a control message. One that cannot be encoded is a fault of this program: it is logged, and not sent.
+/// Sends a control message. One that cannot be encoded is a bug: it is logged, and not sent.
 void send_control(net::channel& to, const wire::control& message);
 
 }  // namespace furlong::actors::federation

@@ -17,11 +17,11 @@ namespace furlong::actors::federation {
 namespace {
 
 constexpr auto look_around = std::chrono::milliseconds(50);
-constexpr std::size_t clients_per_scoring = 64;  // of one worker at once, and of one message at most
+constexpr std::size_t clients_per_scoring = 64;  // per worker and per message
 
-void read_unread(node_pointer self);
+void handle_unread(node_pointer self);
 
-/// Ends a node when its workers are done: what the server has in a model is kept, and durable.
+/// Ends a node when its workers are done: values of updates in the model are stored and durable.
 void end_after_work(node_pointer self, const std::string& why, std::optional<error> failure) {
   auto& state = self->state;
   if (state.ending) return;
@@ -29,21 +29,22 @@ void end_after_work(node_pointer self, const std::string& why, std::optional<err
   state.to_open.reset();
 }
 
-/// From now on there is no session, and nobody waits for answers to what was asked in it.
-void be_alone(node_pointer self) {
+/// Ends the session; requests of it need no answer any more.
+void end_session(node_pointer self) {
   self->state.scorings.clear();
-  if (std::exchange(self->state.welcomed, false)) self->state.alone_since = steady_now();
+  if (std::exchange(self->state.welcomed, false)) self->state.without_session_since = steady_now();
 }
 
-/// Ends a node that had no session for too long. What it holds and has not reported is lost: the server asks others.
-void give_up_when_alone(node_pointer self) {
+/// Ends a node without a session for too long. Its unreported updates are lost.
+void check_give_up(node_pointer self) {
   auto& state = self->state;
-  const auto alone = steady_now() - state.alone_since;
+  const auto alone = steady_now() - state.without_session_since;
   if (state.hooks.give_up == 0 || state.welcomed || alone < state.hooks.give_up) return;
   if (state.ending) return finish(self, state.ending->why, state.ending->failure);
   finish(self, "gave up",
-         error{error::kind::runtime, state.home, "no session for " + seconds_text(alone) + " s; last: " + state.trouble,
-               "see whether the server runs and lets this node in, or wait longer with --give-up"});
+         error{error::kind::runtime, state.server,
+               "no session for " + seconds_text(alone) + " s; last: " + state.last_failure,
+               "check that the server runs and accepts this node, or wait longer with --give-up"});
 }
 
 // ---- effects -------------------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ void perform(node_pointer self, protocol::connect& effect) {
   auto& state = self->state;
   state.to_open = std::move(effect.address);
   state.open_at = steady_now();
-  // The first attempt is made at once, and so is one at a place that was just named.
+  // The first attempt, and one after a redirection, are immediate.
   if (state.attempt > 0 && !state.channel) state.open_at += std::chrono::microseconds(state.pause->next()).count();
   state.channel = nullptr;
 }
@@ -61,7 +62,7 @@ void perform(node_pointer self, protocol::say_hello& effect) {
   send_control(*self->state.channel, std::move(effect.content));
 }
 
-/// To what the run allows. Until a node knows the run it takes more: a model may follow the welcome at once.
+/// Sets the limit of the run. Before a node knows the run it accepts more, because a model may follow the welcome.
 void limit_channel(node_pointer self) {
   const auto& state = self->state;
   if (state.channel && state.run) state.channel->limit(state.run->e.settings.network.max_message);
@@ -69,19 +70,19 @@ void limit_channel(node_pointer self) {
 
 void open(node_pointer self, const protocol::welcome& content) {
   auto& state = self->state;
-  sync_kept(self);
+  sync_values(self);
   if (state.over || state.ending) return;
-  state.run = nullptr;                                      // the store of the run before closes: nobody else has it
-  for (auto& [task, held] : state.held) held.kept = false;  // the server may have gone back
+  state.run = nullptr;                                      // closes the store of the previous run
+  for (auto& [task, held] : state.held) held.kept = false;  // the server may have resumed from an earlier checkpoint
   auto run = state.hooks.prepare(content);
-  if (!run) return finish(self, "cannot work on this run", run.error());
+  if (!run) return finish(self, "cannot run the scenario", run.error());
   state.run = std::move(*run);
   state.run->store->covered(content.covered);
   state.machine->set_claim(state.run->claim);
   state.decoder.emplace(state.run->e.parts.shared);
   limit_channel(self);
   perform_all(self, state.machine->on_run_opened());
-  read_unread(self);
+  handle_unread(self);
 }
 
 void perform(node_pointer self, protocol::open_run& effect) {
@@ -110,14 +111,14 @@ void perform(node_pointer self, protocol::send_failure& effect) {
 
 void perform(node_pointer self, protocol::keep& effect) {
   const auto at = self->state.held.find(effect.task);
-  if (at != self->state.held.end()) keep_values(self, effect.task, at->second, effect.version);
+  if (at != self->state.held.end()) store_values(self, effect.task, at->second, effect.version);
 }
 
 void perform(node_pointer self, protocol::release& effect) {
   auto& state = self->state;
   state.updates.erase(effect.task);
   auto released = state.held.extract(effect.task);
-  if (effect.in_model && !released.empty()) keep_values(self, effect.task, released.mapped(), effect.task.version);
+  if (effect.in_model && !released.empty()) store_values(self, effect.task, released.mapped(), effect.task.version);
 }
 
 void perform(node_pointer self, protocol::cover& effect) {
@@ -134,13 +135,13 @@ void perform(node_pointer self, protocol::take_leave& effect) {
   auto& state = self->state;
   if (!state.channel) return perform_all(self, state.machine->on_disconnected());
   send_control(*state.channel, protocol::farewell{effect.why, false});
-  // Afterwards the server does not wait for the updates either.
+  // After that the server does not wait for the updates either.
   const auto wait = state.run ? state.run->e.settings.network.task_timeout : federated::network_settings{}.task_timeout;
   state.leave_until = steady_now() + federated::from_seconds(wait);
 }
 
-/// Ends a node that took leave, and whose gateway neither reads on nor falls silent.
-void stop_when_kept(node_pointer self) {
+/// Ends a node that has taken leave, and whose gateway neither reads nor times out.
+void check_leave(node_pointer self) {
   auto& state = self->state;
   if (!state.leave_until || state.ending || steady_now() < *state.leave_until) return;
   spdlog::warn("the gateway does not end the session; {} bytes wait", state.channel ? state.channel->queued() : 0);
@@ -149,16 +150,16 @@ void stop_when_kept(node_pointer self) {
 
 void perform(node_pointer self, protocol::hang_up&) {
   auto& state = self->state;
-  be_alone(self);
+  end_session(self);
   if (state.channel) state.channel->close();
-  ++state.attempt;  // what still comes over it is not for us
+  ++state.attempt;  // ignores later events of this channel
 }
 
 void perform(node_pointer self, protocol::stop_node& effect) {
   std::optional<error> failure;
   const auto remedy = [&](const char* usual) { return effect.remedy.empty() ? usual : effect.remedy; };
   if (effect.refused)
-    failure = error{error::kind::usage, "the gateway does not let this node in", effect.why,
+    failure = error{error::kind::usage, "the gateway rejects this node", effect.why,
                     remedy("correct --clients, --server or --tls")};
   else if (effect.unwanted)
     failure = error{error::kind::usage, "the gateway ended the session for good", effect.why,
@@ -173,7 +174,7 @@ void perform_all(node_pointer self, protocol::node_effects effects) {
     if (self->state.over) return;
     std::visit([&](auto& one) { perform(self, one); }, effect);
   }
-  go_on(self);
+  continue_work(self);
 }
 
 namespace {
@@ -191,35 +192,35 @@ void on_scoring(node_pointer self, protocol::evaluation_request& got) {
         {state.attempt, nullptr, from,
          std::make_shared<const std::vector<std::pair<federated::group, std::uint32_t>>>(at(first), at(last))});
   }
-  go_on(self);
+  continue_work(self);
 }
 
-/// A gateway that breaks the protocol is left; the next one may do better.
-void leave(node_pointer self, const std::string& why) {
+/// Leaves a gateway that violates the protocol, and connects again.
+void leave_gateway(node_pointer self, const std::string& why) {
   spdlog::error("the gateway: {}", why);
   if (self->state.channel) self->state.channel->close();
 }
 
-void obey(node_pointer self, wire::message& got, const net::received& frame) {
+void on_message(node_pointer self, wire::message& got, const net::received& frame) {
   auto& state = self->state;
   auto& machine = *state.machine;
   if (const auto* to = std::get_if<protocol::redirect>(&got)) return perform_all(self, machine.on_redirect(*to));
   if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
     spdlog::info("the gateway says: {}", bye->why);
-    state.trouble = bye->why;
+    state.last_failure = bye->why;
     return perform_all(self, machine.on_farewell(*bye));
   }
   if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
     state.pause->reset();
     log_run(welcome->run);
     state.welcomed = true;
-    spdlog::info("the gateway took this node in");
+    spdlog::info("the gateway accepted this node");
     limit_channel(self);
     return perform_all(self, machine.on_welcome(*welcome));
   }
   if (const auto* given = std::get_if<protocol::assignment>(&got)) {
     auto effects = machine.on_assignment(*given);
-    if (!effects) return leave(self, effects.error().text());
+    if (!effects) return leave_gateway(self, effects.error().text());
     return perform_all(self, std::move(*effects));
   }
   if (const auto* what = std::get_if<protocol::verdicts>(&got)) {
@@ -230,25 +231,25 @@ void obey(node_pointer self, wire::message& got, const net::received& frame) {
     return perform_all(self, machine.on_checkpointed(what->version));
   if (auto* what = std::get_if<protocol::evaluation_request>(&got)) return on_scoring(self, *what);
   if (!std::holds_alternative<wire::broadcast_view>(got))
-    return leave(self, "sent a message that is not a gateway's to send");
+    return leave_gateway(self, "sent a message that gateways do not send");
   auto model = std::make_shared<federated::broadcast>();
   if (auto copied = state.decoder->decode_broadcast(frame.bytes(), *model); !copied)
-    return leave(self, copied.error().text());
+    return leave_gateway(self, copied.error().text());
   machine.on_broadcast(std::move(model));
 }
 
 void on_frame(node_pointer self, std::shared_ptr<net::received> frame) {
   auto& state = self->state;
-  // Before the run is known only control messages can be read; while it is being opened nothing is.
-  if (!state.decoder && !state.between.empty()) return state.unread.push_back(std::move(frame));
+  // Before the run is known only control messages are read; while it is being opened none.
+  if (!state.decoder && !state.after_wave.empty()) return state.unread.push_back(std::move(frame));
   wire::decoder control(nullptr);
   auto& decoder = state.decoder ? *state.decoder : control;
   auto got = decoder.decode(frame->bytes());
-  if (!got) return leave(self, got.error().text());
-  obey(self, *got, *frame);
+  if (!got) return leave_gateway(self, got.error().text());
+  on_message(self, *got, *frame);
 }
 
-void read_unread(node_pointer self) {
+void handle_unread(node_pointer self) {
   for (auto& frame : std::exchange(self->state.unread, {}))
     if (!self->state.over && self->state.channel) on_frame(self, std::move(frame));
 }
@@ -260,8 +261,8 @@ void on_closed(node_pointer self, const session_closed& closed) {
   if (state.over || closed.session != state.attempt) return;
   spdlog::info("session: {}", closed.why);
   if (closed.denied) return perform_all(self, state.machine->on_farewell({closed.why, true, true}));
-  be_alone(self);
-  state.trouble = closed.why;
+  end_session(self);
+  state.last_failure = closed.why;
   state.channel = nullptr;
   state.unread.clear();
   perform_all(self, state.machine->on_disconnected());
@@ -271,11 +272,11 @@ void on_tick(node_pointer self) {
   auto& state = self->state;
   if (state.over) return;
   if (state.hooks.stop->load(std::memory_order_relaxed) && !std::exchange(state.draining, true)) {
-    spdlog::info("draining: {} tasks at work", state.machine->at_work());
+    spdlog::info("draining: {} tasks in flight", state.machine->at_work());
     perform_all(self, state.machine->drain());
   }
-  if (!state.over) stop_when_kept(self);
-  if (!state.over) give_up_when_alone(self);
+  if (!state.over) check_leave(self);
+  if (!state.over) check_give_up(self);
   if (!state.over && state.to_open && steady_now() >= state.open_at) {
     const auto address = *std::exchange(state.to_open, std::nullopt);
     state.hooks.open(session_events(self), address, ++state.attempt);
@@ -285,15 +286,15 @@ void on_tick(node_pointer self) {
 
 }  // namespace
 
-node_actor::behavior_type node_behavior(node_pointer self, std::string home, std::string software,
+node_actor::behavior_type node_behavior(node_pointer self, std::string server, std::string software,
                                         protocol::client_range clients, std::size_t workers, net::backoff pause,
                                         node_hooks hooks) {
   auto& state = self->state;
   state.hooks = std::move(hooks);
   state.pause.emplace(std::move(pause));
-  state.home = home;
-  state.alone_since = steady_now();
-  state.machine.emplace(std::move(home), std::move(software), clients, fresh_nonce(), models::kernels().level);
+  state.server = server;
+  state.without_session_since = steady_now();
+  state.machine.emplace(std::move(server), std::move(software), clients, fresh_nonce(), models::kernels().level);
   state.machine->set_claim(state.hooks.claim);
   for (std::size_t i = 0; i < workers; ++i)
     state.workers.push_back(self->spawn<caf::linked>(worker_behavior, node_actor(self)));
@@ -317,16 +318,16 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string home, std
         --now.busy;
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
         now.done.push_back(done);
-        go_on(self);
+        continue_work(self);
       },
       [self](const node_scored& done) {
         auto& now = self->state;
         --now.busy;
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
-        // Another session did not ask for them, and may be of another life of the run.
+        // Another session did not request them, and may belong to another life of the run.
         if (now.channel && now.run && done.session == now.attempt)
           send_scores(*now.channel, std::move(*done.scores), most_predictions(now.run->e));
-        go_on(self);
+        continue_work(self);
       },
       [self](const tick&) { on_tick(self); },
   };

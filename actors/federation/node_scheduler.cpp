@@ -10,10 +10,10 @@ namespace furlong::actors::federation {
 
 namespace {
 
-constexpr std::size_t tasks_per_wave = 8;  // and worker
+constexpr std::size_t tasks_per_wave = 8;  // per worker
 
-/// What is reported next is durable and on record: a store that has lost some of it is refused, not gone on with.
-/// @param served versions up to which the node has served, with what is reported next
+/// Makes the values of the next reports durable and recorded, so that a store that loses some is refused.
+/// @param served versions up to which the node has served, including the next reports
 void save(node_pointer self, std::uint64_t served) {
   auto& state = self->state;
   served = std::max(served, state.machine->claim().served);
@@ -34,7 +34,7 @@ std::uint64_t served_by(const std::vector<node_done>& done) {
   return served;
 }
 
-/// Before updates are reported: a store that is put back later, and has not their values, is found out.
+/// Called before updates are reported, so that a store restored without their values is detected.
 void note_served(node_pointer self, std::uint64_t served) {
   auto& state = self->state;
   if (state.over || !state.run->note_served || served <= state.machine->claim().served) return;
@@ -42,13 +42,13 @@ void note_served(node_pointer self, std::uint64_t served) {
   state.machine->on_served(served);
 }
 
-/// The end of a wave: what was trained becomes durable, then it is reported.
+/// Ends a wave: syncs the trained values, then reports the updates.
 void end_wave(node_pointer self) {
   auto& state = self->state;
   state.given = 0;
   auto done = std::exchange(state.done, {});
   if (done.empty()) return;
-  // No client here can work any more: its tasks are not failures of clients, and the server hears no more of them.
+  // The store has failed for all clients: the tasks are not reported as failures of their clients.
   for (const auto& one : done)
     if (one.job->store_failed) return finish(self, "its store failed", *one.job->failure);
   const auto served = served_by(done);
@@ -62,7 +62,7 @@ void end_wave(node_pointer self) {
   for (auto& one : done) {
     const auto id = one.job->id;
     if (!one.frame) {
-      spdlog::error("client {} gave up: {}", id.client, one.job->failure->text());
+      spdlog::error("client {} failed: {}", id.client, one.job->failure->text());
       add(state.machine->on_failed(id));
       continue;
     }
@@ -74,7 +74,7 @@ void end_wave(node_pointer self) {
   perform_all(self, std::move(effects));
 }
 
-void hand_out(node_pointer self) {
+void start_work(node_pointer self) {
   auto& state = self->state;
   std::vector<federated::task_id> over;
   while (!state.idle.empty() && !state.scorings.empty()) {
@@ -86,7 +86,7 @@ void hand_out(node_pointer self) {
   while (!state.idle.empty() && !state.tasks.empty() && state.given < tasks_per_wave * state.workers.size()) {
     auto next = std::move(state.tasks.front());
     state.tasks.pop_front();
-    if (!state.machine->counts(next.task)) {  // of a life of the run that is over, or not asked for any more
+    if (!state.machine->counts(next.task)) {  // of an earlier life of the run, or withdrawn
       over.push_back(next.task);
       continue;
     }
@@ -102,15 +102,15 @@ void hand_out(node_pointer self) {
   if (!effects.empty()) perform_all(self, std::move(effects));
 }
 
-/// Does what waited for the end of the wave. What it does may begin the next one.
-void do_what_waits(node_pointer self) {
+/// Runs the actions that waited for the end of the wave. They may begin the next one.
+void run_waiting(node_pointer self) {
   auto& state = self->state;
-  while (!state.between.empty() && state.busy == 0 && !state.over) {
-    const auto what = std::move(state.between.front());
-    state.between.pop_front();
+  while (!state.after_wave.empty() && state.busy == 0 && !state.over) {
+    const auto what = std::move(state.after_wave.front());
+    state.after_wave.pop_front();
     what();
   }
-  if (state.busy == 0) sync_kept(self);
+  if (state.busy == 0) sync_values(self);
 }
 
 }  // namespace
@@ -127,13 +127,13 @@ void finish(node_pointer self, const std::string& why, std::optional<error> fail
   self->quit();
 }
 
-void between_waves(node_pointer self, std::function<void()> what) { self->state.between.push_back(std::move(what)); }
+void between_waves(node_pointer self, std::function<void()> what) { self->state.after_wave.push_back(std::move(what)); }
 
-void sync_kept(node_pointer self) {
+void sync_values(node_pointer self) {
   if (!self->state.over && std::exchange(self->state.unsynced, false)) save(self, 0);
 }
 
-void keep_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {
+void store_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {
   if (std::exchange(held.kept, true)) return;
   between_waves(self, [self, task, value = held.value, version] {
     self->state.unsynced = true;
@@ -144,24 +144,24 @@ void keep_values(node_pointer self, const federated::task_id& task, held_values&
   });
 }
 
-void go_on(node_pointer self) {
+void continue_work(node_pointer self) {
   auto& state = self->state;
   if (state.over) return;
   const bool wave_is_full = state.given >= tasks_per_wave * state.workers.size();
   if (state.busy == 0) {
-    if (!state.done.empty()) return end_wave(self);  // which comes back here
+    if (!state.done.empty()) return end_wave(self);  // it calls this function again
     const auto failed = guarded("the node", [&] {
-      do_what_waits(self);
+      run_waiting(self);
       return std::shared_ptr<const error>();
     });
     if (failed) return finish(self, "it failed", *failed);
     if (state.over || state.busy > 0) return;
     if (state.ending) return finish(self, state.ending->why, state.ending->failure);
     state.given = 0;
-  } else if (wave_is_full || !state.between.empty() || state.ending) {
-    return;  // let it end
+  } else if (wave_is_full || !state.after_wave.empty() || state.ending) {
+    return;  // until it has ended
   }
-  if (state.run) hand_out(self);
+  if (state.run) start_work(self);
 }
 
 }  // namespace furlong::actors::federation

@@ -1,4 +1,4 @@
-// How a node works: in waves, between which the store is made durable and changed from the node's thread.
+// A node's work in waves: between them its thread syncs and changes the store.
 #pragma once
 
 #include "actors/federation/node.hpp"
@@ -7,18 +7,18 @@ namespace furlong::actors::federation {
 
 using node_pointer = node_actor::stateful_pointer<node_state>;
 
-/// Performs what the machine wants, then goes on with the work.
+/// Performs the machine's effects, then continues the work.
 void perform_all(node_pointer self, protocol::node_effects effects);
 /// Ends the node at once.
 void finish(node_pointer self, const std::string& why, std::optional<error> failure = {});
 
-/// When no worker is at it: as soon as all effects under way are performed, or later.
+/// Runs when no worker uses the store: after all current effects are performed, or later.
 void between_waves(node_pointer self, std::function<void()> what);
-/// Keeps private values as of that version, once.
-void keep_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version);
-/// Makes durable what was kept between waves.
-void sync_kept(node_pointer self);
-/// Ends the wave when it is over, does what waited for that, and begins the next.
-void go_on(node_pointer self);
+/// Stores private values as of that version, once.
+void store_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version);
+/// Syncs the values stored between waves.
+void sync_values(node_pointer self);
+/// Ends the wave when its workers are done, runs the waiting actions, and begins the next.
+void continue_work(node_pointer self);
 
 }  // namespace furlong::actors::federation

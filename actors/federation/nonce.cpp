@@ -9,7 +9,7 @@ std::uint64_t fresh_nonce() {
   std::uint64_t drawn = 0;
   while (drawn == 0)
     if (RAND_bytes(reinterpret_cast<unsigned char*>(&drawn), sizeof drawn) != 1)
-      throw std::runtime_error("the system has no randomness");
+      throw std::runtime_error("the operating system's random generator failed");
   return drawn;
 }
 

@@ -7,11 +7,11 @@ namespace furlong::actors::federation {
 
 namespace {
 
-/// A link until its first frame has come, and where its frames go afterwards.
-struct entrance {
+/// A link until its first frame, and the destination of its frames afterwards.
+struct pending_link {
   branch_link_actor branch;
-  net::channel_ptr channel;  ///< until the first frame: then whoever has the link holds it
-  gateway_door* nodes;
+  net::channel_ptr channel;  ///< until the first frame; then the owner of the link holds it
+  session_router* nodes;
   net::channel_events to;
 };
 
@@ -23,15 +23,16 @@ bool is_hello(const net::received& frame) {
 
 void refuse_node(const net::channel_ptr& channel) {
   const auto& other = channel->other();
-  spdlog::warn("refused a node {} at {}: it came to the operator port", other.name, other.address);
-  send_control(*channel, protocol::farewell{"nodes do not join at this port: join where nodes do, or set network.trust "
-                                            "= \"operator\" in the scenario",
-                                            true, true});
+  spdlog::warn("rejected node {} at {}: it connected to the operator port", other.name, other.address);
+  send_control(*channel,
+               protocol::farewell{"nodes do not join at this port: use the --listen port, or set network.trust "
+                                  "= \"operator\" in the scenario",
+                                  true, true});
   channel->close();
 }
 
-/// Settles whose link it is.
-void decide(entrance& at, const net::received& first) {
+/// Decides the owner of the link.
+void decide(pending_link& at, const net::received& first) {
   const auto channel = std::exchange(at.channel, nullptr);
   const auto branch = std::exchange(at.branch, nullptr);
   if (!is_hello(first)) return;
@@ -45,8 +46,10 @@ void decide(entrance& at, const net::received& first) {
 
 }  // namespace
 
-net::channel_events enter(const branch_link_actor& branch, const net::channel_ptr& channel, gateway_door* nodes) {
-  const auto at = std::make_shared<entrance>(entrance{branch, channel, nodes, events_for(session_events(branch), 0)});
+net::channel_events operator_link_events(const branch_link_actor& branch, const net::channel_ptr& channel,
+                                         session_router* nodes) {
+  const auto at =
+      std::make_shared<pending_link>(pending_link{branch, channel, nodes, events_for(session_events(branch), 0)});
   return {[at](net::received frame) {
             if (at->channel) decide(*at, frame);
             at->to.on_frame(std::move(frame));

@@ -22,7 +22,7 @@ void drop_relay(self_pointer self, const std::string& why, bool final) {
   self->send(state.relay, to_branch{std::make_shared<const downward>(protocol::farewell{why, final})});
   state.relay = nullptr;
   state.gateway = nullptr;
-  state.alone_since = steady_now();
+  state.without_parent_since = steady_now();
   state.models.clear();
 }
 
@@ -38,7 +38,7 @@ void finish(self_pointer self, const std::string& why, bool final, const std::op
   self->quit();
 }
 
-void hang_up(self_pointer self) {
+void close_channel(self_pointer self) {
   auto& state = self->state;
   if (state.channel) state.channel->close();
   state.channel = nullptr;
@@ -46,45 +46,45 @@ void hang_up(self_pointer self) {
   state.trying = false;
 }
 
-/// An aggregator that is not wanted while the run goes on has failed.
+/// An aggregator that is rejected during the run has failed.
 std::optional<error> refusal(const protocol::farewell& said) {
   if (!said.unwanted) return std::nullopt;
-  return error{error::kind::usage, "the parent does not let this aggregator in", said.why, said.remedy};
+  return error{error::kind::usage, "the parent rejects this aggregator", said.why, said.remedy};
 }
 
-void break_off(self_pointer self, const std::string& why) {
+void leave_parent(self_pointer self, const std::string& why) {
   auto& state = self->state;
   if (state.leaving) return finish(self, state.leaving->why, true, refusal(*state.leaving));
   spdlog::warn("the parent: {}", why);
   drop_relay(self, "the aggregator lost its parent", false);
-  hang_up(self);
-  state.elsewhere.reset();
+  close_channel(self);
+  state.redirected_to.reset();
   state.try_at = steady_now() + std::chrono::microseconds(state.pause->next()).count();
 }
 
 void on_redirect(self_pointer self, const protocol::redirect& to) {
   auto& state = self->state;
-  if (state.relay) return break_off(self, "sent this aggregator elsewhere after its welcome");
+  if (state.relay) return leave_parent(self, "redirected this aggregator after its welcome");
   auto address = net::parse_address(to.address);
-  if (!address) return break_off(self, address.error().text());
-  spdlog::info("the parent sends this aggregator to {}", to.address);
-  hang_up(self);
-  state.elsewhere = std::move(*address);
+  if (!address) return leave_parent(self, address.error().text());
+  spdlog::info("the parent redirects this aggregator to {}", to.address);
+  close_channel(self);
+  state.redirected_to = std::move(*address);
   state.try_at = steady_now();
 }
 
 void on_welcome(self_pointer self, protocol::welcome got) {
   auto& state = self->state;
-  if (state.relay) return break_off(self, "welcomed this aggregator twice");
+  if (state.relay) return leave_parent(self, "welcomed this aggregator twice");
   auto run = state.hooks.prepare(got);
-  if (!run) return break_off(self, run.error().text());
+  if (!run) return leave_parent(self, run.error().text());
   state.pause->reset();
   state.run = std::move(*run);
   state.channel->limit(state.run->e.settings.network.max_message);
   state.encoder.emplace(state.run->e.parts.shared);
   state.decoder.emplace(state.run->e.parts.shared);
   log_run(state.run->e.run);
-  spdlog::info("the parent took this aggregator in, as number {}", got.aggregator);
+  spdlog::info("the parent accepted this aggregator, as number {}", got.aggregator);
   state.relay = self->spawn(relay_behavior, state.run, upward_actor(self), got);
   gateway_options options;
   options.number = got.aggregator = 0;  // of the relay's children
@@ -105,60 +105,60 @@ federated::broadcast_ptr model_of(self_pointer self, std::uint64_t version) {
   return at == models.end() ? nullptr : *at;
 }
 
-void pass_on(self_pointer self, downward what) {
+void send_down(self_pointer self, downward what) {
   self->send(self->state.relay, to_branch{std::make_shared<const downward>(std::move(what))});
 }
 
 void on_assignment(self_pointer self, const protocol::assignment& got) {
   auto from = model_of(self, got.version);
-  if (!from) return break_off(self, "assigned tasks on a model that it had not sent");
+  if (!from) return leave_parent(self, "assigned tasks on a model that it has not sent");
   share_down share{std::move(from), {}, got.begins};
   for (const auto& who : got.tasks) share.tasks.push_back({got.run, got.version, who.client, who.attempt});
-  pass_on(self, std::move(share));
+  send_down(self, std::move(share));
 }
 
 void on_model(self_pointer self, const net::received& frame) {
   auto& state = self->state;
   auto model = std::make_shared<federated::broadcast>();
   if (auto copied = state.decoder->decode_broadcast(frame.bytes(), *model); !copied)
-    return break_off(self, copied.error().text());
+    return leave_parent(self, copied.error().text());
   state.models.push_back(std::move(model));
   if (state.models.size() > models_kept) state.models.pop_front();
 }
 
-/// The parent waits for the end of the link: then the nodes have heard that the run is over.
+/// Ends the link, which tells the parent that the nodes know the end of the run.
 void leave(self_pointer self, const protocol::farewell& said) {
   auto& state = self->state;
   if (!state.relay) return finish(self, said.why, true, refusal(said));
   if (state.leaving) return;
   state.leaving = said;
   state.hooks.on_shut();
-  pass_on(self, said);
+  send_down(self, said);
 }
 
 void on_frame(self_pointer self, const net::received& frame) {
   auto& state = self->state;
   if (!state.decoder) state.decoder.emplace(nullptr);
   auto got = state.decoder->decode(frame.bytes());
-  if (!got) return break_off(self, got.error().text());
+  if (!got) return leave_parent(self, got.error().text());
   if (const auto* bye = std::get_if<protocol::farewell>(&*got))
-    return bye->final ? leave(self, *bye) : break_off(self, bye->why);
+    return bye->final ? leave(self, *bye) : leave_parent(self, bye->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
   if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
-  if (!state.relay) return break_off(self, "sent something else before its welcome");
+  if (!state.relay) return leave_parent(self, "sent another message before its welcome");
   if (std::holds_alternative<wire::broadcast_view>(*got)) return on_model(self, frame);
   if (const auto* what = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *what);
-  if (const auto* what = std::get_if<protocol::close_request>(&*got)) return pass_on(self, *what);
-  if (auto* what = std::get_if<protocol::withdrawal>(&*got)) return pass_on(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::verdicts>(&*got)) return pass_on(self, std::move(*what));
-  if (const auto* what = std::get_if<protocol::checkpointed>(&*got)) return pass_on(self, *what);
-  if (const auto* what = std::get_if<protocol::displaced>(&*got)) return pass_on(self, *what);
+  if (const auto* what = std::get_if<protocol::close_request>(&*got)) return send_down(self, *what);
+  if (auto* what = std::get_if<protocol::withdrawal>(&*got)) return send_down(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::verdicts>(&*got)) return send_down(self, std::move(*what));
+  if (const auto* what = std::get_if<protocol::checkpointed>(&*got)) return send_down(self, *what);
+  if (const auto* what = std::get_if<protocol::displaced>(&*got)) return send_down(self, *what);
   if (auto* what = std::get_if<protocol::evaluation_request>(&*got)) {
     auto from = model_of(self, what->version);
-    if (!from) return break_off(self, "asked for scores on a model that it had not sent");
-    return pass_on(self, evaluation_down{std::move(from), std::move(what->clients)});
+    if (!from) return leave_parent(self, "requested scores of a model that it has not sent");
+    return send_down(self, evaluation_down{std::move(from), std::move(what->clients)});
   }
-  break_off(self, "sent a message that is not a parent's to send");
+  leave_parent(self, "sent a message that parents do not send");
 }
 
 void send_up(self_pointer self, const upward& what) {
@@ -166,7 +166,7 @@ void send_up(self_pointer self, const upward& what) {
   if (const auto* partial = std::get_if<protocol::send_partial>(&what)) {
     if (!partial->settled.empty()) send_control(*state.channel, protocol::settled{partial->settled});
     auto frame = state.encoder->encode(partial->partial);
-    if (!frame) return break_off(self, frame.error().text());
+    if (!frame) return leave_parent(self, frame.error().text());
     return state.channel->send(std::move(*frame));
   }
   std::visit(
@@ -181,14 +181,14 @@ void on_tick(self_pointer self) {
   auto& state = self->state;
   if (state.over) return;
   if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
-  const auto alone = steady_now() - state.alone_since;
+  const auto alone = steady_now() - state.without_parent_since;
   if (state.hooks.give_up > 0 && !state.relay && alone >= state.hooks.give_up)
     return finish(self, "the aggregator gave up", false,
                   error{error::kind::runtime, "--server", "no parent for " + seconds_text(alone) + " s",
-                        "see whether it runs and lets this aggregator in, or wait longer with --give-up"});
+                        "check that it runs and accepts this aggregator, or wait longer with --give-up"});
   if (!state.channel && !state.trying && steady_now() >= state.try_at) {
     state.trying = true;
-    state.hooks.open(session_events(self), state.elsewhere.value_or(state.hooks.parent), ++state.attempt);
+    state.hooks.open(session_events(self), state.redirected_to.value_or(state.hooks.parent), ++state.attempt);
   }
   self->delayed_send(self, look_around, tick{});
 }
@@ -198,18 +198,18 @@ void on_tick(self_pointer self) {
 parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_link_hooks hooks, net::backoff pause) {
   self->state.hooks = std::move(hooks);
   self->state.pause.emplace(std::move(pause));
-  self->state.alone_since = steady_now();
-  // Both end when they are told to, and are forgotten by then but for a run that is over.
+  self->state.without_parent_since = steady_now();
+  // Both end on request, and are then released already unless the run is over.
   self->set_down_handler([self](const caf::down_msg& down) {
     const auto& state = self->state;
-    // Behind what the relay told the parent before it ended.
+    // After the relay's last messages to the parent.
     if (state.leaving) {
       if (state.relay.address() == down.source) self->send(self, session_closed{state.attempt, state.leaving->why});
       return;
     }
     if ((state.relay && state.relay.address() == down.source) ||
         (state.gateway && state.gateway.address() == down.source))
-      break_off(self, "an actor of this aggregator ended: " + caf::to_string(down.reason));
+      leave_parent(self, "an actor of this aggregator ended: " + caf::to_string(down.reason));
   });
   self->send(self, tick{});
   return {
@@ -227,10 +227,10 @@ parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_
       [self](const session_closed& closed) {
         auto& state = self->state;
         if (!state.over && closed.session == state.attempt && (state.channel || state.trying))
-          break_off(self, closed.why);
+          leave_parent(self, closed.why);
       },
       [self](const from_branch& told) {
-        // Of a relay that was given up meanwhile: nobody wants to know.
+        // Of a relay that was given up meanwhile: ignored.
         const auto& state = self->state;
         if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *told.what);
       },

@@ -1,6 +1,6 @@
-// The aggregator process's end of the link to its parent. Opens it, opens it again when it breaks, and has a relay with
-// a gateway as long as it is open: what they know is worth nothing once the parent has given them up. A parent without
-// room sends it to another one; when that one is lost, it begins again at the first, which knows who is there.
+// The aggregator process's end of the link to its parent. Opens it, reopens it when it breaks, and runs a relay with a
+// gateway while it is open: their state is void once the parent has given them up. A parent without room redirects it
+// to another aggregator; when that one is lost, it starts again at the first address.
 #pragma once
 
 #include <chrono>
@@ -13,43 +13,43 @@
 
 namespace furlong::actors::federation {
 
-/// What the link needs of its process. All are called on the link's thread.
+/// Functions of the process for the link. All are called on the link's thread.
 struct parent_link_hooks {
-  /// Begins to open a channel to that operator port; its events go to the actor as session_opened, session_frame and
-  /// session_closed, and a failure as session_closed. `attempt` is to be their number.
+  /// Starts opening a channel to that operator port; its events go to the actor as session_opened, session_frame and
+  /// session_closed, and a failure as session_closed. `attempt` is their number.
   std::function<void(const session_events& to, const net::host_port& at, protocol::session_number attempt)> open = {};
-  /// Makes ready for a run.
+  /// Prepares a run.
   std::function<result<std::shared_ptr<const federation_context>>(const protocol::welcome&)> prepare = {};
-  /// The doors of the run that begins: nodes come in by the gateway, aggregators by the relay.
+  /// Opens the ports for the run: nodes join at the gateway, aggregators at the relay.
   std::function<void(const std::shared_ptr<const federation_context>&, gateway_actor, relay_actor)> on_open = {};
-  /// They are shut.
+  /// Closes them.
   std::function<void()> on_shut = {};
-  /// The run is over, the link was told to stop, or it gave up.
+  /// The run is over, the link was stopped, or it gave up.
   std::function<void(const std::string& why, const std::optional<error>& failure)> on_over = {};
   clients_of_certificate clients_of = {};
   std::shared_ptr<admission_control> admission = {};
   protocol::branch_hello hello = {};
-  net::host_port parent = {};  ///< the one to begin with
+  net::host_port parent = {};  ///< the first address
   const std::atomic<bool>* stop = nullptr;
-  federated::virtual_time give_up = 0;  ///< the link ends when it had no parent for so long; 0: never
+  federated::virtual_time give_up = 0;  ///< the link ends after this time without a parent; 0: never
 };
 
 struct parent_link_state {
   parent_link_hooks hooks;
   std::optional<net::backoff> pause;
-  std::optional<net::host_port> elsewhere;  ///< where it was sent; until that one is lost
+  std::optional<net::host_port> redirected_to;  ///< where it was redirected, until that parent is lost
   protocol::session_number attempt = 0;
   net::channel_ptr channel;
   bool trying = false;
   federated::virtual_time try_at = 0;
-  federated::virtual_time alone_since = 0;        ///< while there is no relay
-  std::shared_ptr<const federation_context> run;  ///< of the relay
+  federated::virtual_time without_parent_since = 0;  ///< start of the time without a relay
+  std::shared_ptr<const federation_context> run;     ///< of the relay
   relay_actor relay;
   gateway_actor gateway;  ///< of the relay
   std::optional<wire::decoder> decoder;
   std::optional<wire::encoder> encoder;
   std::deque<federated::broadcast_ptr> models;
-  /// The run is over: the parent's farewell. The link ends once the relay has.
+  /// The parent's farewell at the end of the run. The link ends after the relay.
   std::optional<protocol::farewell> leaving;
   bool over = false;
 };

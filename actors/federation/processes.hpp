@@ -1,4 +1,4 @@
-// The three processes of a federation: assembled from actors, transports and certificates, run until they are over.
+// The three processes of a federation: assembled from actors, transports and certificates, and run.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace furlong::actors::federation {
 
-/// What is true of a federation at one moment, for those who watch it. The references last as long as the call.
+/// The status of a federation at one moment. The references are valid during the call.
 struct federation_view {
   enum class phase : std::uint8_t { waiting, training, evaluating, done };
   /// An aggregator; the server's own gateway is one without an address.
@@ -29,10 +29,10 @@ struct federation_view {
     std::string gateway;
     double since = 0.0;  ///< seconds ago
   };
-  /// Clients that are reached through a node.
+  /// A node and its clients.
   struct node {
     federated::protocol::client_range clients;
-    std::string name;         ///< of its certificate; empty without one
+    std::string name;         ///< from its certificate; empty without one
     std::uint32_t via = 0;    ///< number of its aggregator
     double since = 0.0;       ///< seconds ago
     std::size_t at_work = 0;  ///< tasks
@@ -41,33 +41,32 @@ struct federation_view {
   const federated::protocol::client_routes& who;
   phase now = phase::waiting;
   std::size_t in_flight = 0;  ///< tasks
-  std::size_t adrift = 0;     ///< of these, tasks whose node is gone
+  std::size_t adrift = 0;     ///< of these, tasks whose node is disconnected
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint; 0: none
   std::vector<aggregator> aggregators;
   std::vector<node> nodes;
   admission_counts turned_away;  ///< at the server's own gateway
-  std::uint64_t state_lost = 0;  ///< clients whose private values a node had lost
+  std::uint64_t state_lost = 0;  ///< clients whose private values were lost
 };
 
-/// What a server tells while it runs. Called on its own threads.
+/// Callbacks of a running server, on its own threads.
 struct server_watcher {
-  /// It listens at these ports; 0: not at all.
+  /// It listens at these ports; 0: none.
   std::function<void(std::uint16_t gateway, std::uint16_t operators)> on_listening = {};
-  /// Once a second.
+  /// Called once per second.
   std::function<void(const federation_view&)> on_tick = {};
 };
 
 struct server_setup {
   net::host_port listen;                         ///< for nodes
   std::optional<net::host_port> operators;       ///< for aggregators
-  std::optional<tls::operator_credentials> tls;  ///< nothing: neither encrypted nor authenticated
-  std::string scenario;                          ///< for nodes and aggregators: no path is in it
+  std::optional<tls::operator_credentials> tls;  ///< nullopt: neither encrypted nor authenticated
+  std::string scenario;                          ///< for nodes and aggregators, without paths
   std::size_t threads = 2;
-  std::size_t upload_room = std::size_t{64} << 20U;  ///< most bytes of updates on their way in at once
+  std::size_t upload_room = std::size_t{64} << 20U;  ///< maximum of bytes of incoming updates at once
 };
 
-/// A server that listens, and lets nobody in before it runs: whether it can listen is known before anything of the run
-/// is written.
+/// A server that listens, but admits no peer before run(): whether it can listen is known before any output is written.
 class server {
  public:
   /// @param e must outlive the server
@@ -78,7 +77,8 @@ class server {
   server(const server&) = delete;
   server& operator=(const server&) = delete;
 
-  /// Drives a run over whoever comes, until it is over or `stop` is set: then it ends after the round under way. Once.
+  /// Drives a run over the processes that join, until it is over or `stop` is set: then it ends after the current
+  /// round. Call it once.
   [[nodiscard]] result<federated::run_outcome> run(federated::protocol::server_state start,
                                                    const federated::run_observer& observer,
                                                    const server_watcher& watcher, const std::atomic<bool>& stop);
@@ -92,7 +92,7 @@ class server {
 
 struct aggregator_setup {
   std::string name;
-  net::host_port parent;                    ///< its operator port; one without room sends to others
+  net::host_port parent;                    ///< its operator port; one without room redirects
   net::host_port listen;                    ///< for nodes
   std::string advertise;                    ///< "host:port" for nodes; empty: where it listens
   std::optional<net::host_port> operators;  ///< for aggregators below this one
@@ -100,22 +100,21 @@ struct aggregator_setup {
   std::optional<tls::operator_credentials> tls;
   std::size_t threads = 2;
   std::size_t upload_room = std::size_t{64} << 20U;
-  // Until the run's own are known. Those of the link to the parent's port stay, but for max_message.
+  // Until the run's own are known. Those of the link to the parent stay, except max_message.
   double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;
   std::uint64_t max_message = std::uint64_t{1} << 30U;
   double give_up = 0.0;  ///< seconds without a parent after which it fails; 0: never
-  /// It listens at these ports; 0: not at all.
+  /// It listens at these ports; 0: none.
   std::function<void(std::uint16_t gateway, std::uint16_t operators)> on_listening = {};
-  /// The experiment of a welcome: without clients' data.
+  /// The experiment of a welcome, without clients' data.
   std::function<result<federated::experiment>(const federated::protocol::welcome&)> prepare = {};
 };
 
-/// Serves its parent until the run is over, or `stop` is set. Returns why it ended. Fails (kind runtime) when it gave
-/// up.
+/// Serves its parent until the run is over, or `stop` is set. Returns why it ended. Fails (kind runtime) after give_up.
 [[nodiscard]] result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup);
 
-/// A run, made ready on a node.
+/// A run, prepared on a node.
 struct prepared_run {
   federated::experiment e;
   std::shared_ptr<federated::private_store> store;
@@ -135,12 +134,12 @@ struct node_setup {
   double timeout = 4.0;
   std::uint64_t max_message = std::uint64_t{1} << 30U;  ///< until the run's own is known
   double give_up = 0.0;                                 ///< seconds without a session after which it fails; 0: never
-  /// Called when the node learns of a run, or of a new life of it; nothing of the one before is used any more.
+  /// Called for a new run, or a new life of it; the previous result is not used any more.
   std::function<result<prepared_run>(const federated::protocol::welcome&)> prepare = {};
 };
 
-/// Hosts clients until the run is over; with `stop` set, until those at work are done. Returns why it ended. Fails
-/// (kind runtime) when it gave up, or when another session of its clients took its place; or as `prepare` does.
+/// Hosts clients until the run is over; with `stop` set, until the tasks in flight are done. Returns why it ended.
+/// Fails (kind runtime) after give_up, or if another session of its clients replaced it; or as `prepare` does.
 [[nodiscard]] result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& setup);
 
 }  // namespace furlong::actors::federation

@@ -48,9 +48,9 @@ over_hook process_end::hook() {
   };
 }
 
-net::channel_events gateway_door::open(const net::channel_ptr& channel, bool trusted) {
-  // Locked until the gateway has the message: one that set() took away hears of the channel before its farewell, and
-  // closes it. Else the node would wait for an answer for ever.
+net::channel_events session_router::open(const net::channel_ptr& channel, bool trusted) {
+  // Locked until the gateway has the message: a gateway removed by set() receives the channel before its farewell and
+  // closes it. Otherwise the node would wait for ever.
   const std::lock_guard lock(mutex_);
   if (!to_) {
     channel->close();
@@ -67,32 +67,32 @@ net::channel_events gateway_door::open(const net::channel_ptr& channel, bool tru
   return events;
 }
 
-void branch_door::set(std::shared_ptr<const federation_context> run, parent_actor to) {
+void link_router::set(std::shared_ptr<const federation_context> run, parent_actor to) {
   const std::lock_guard lock(mutex_);
   run_ = std::move(run);
   to_ = std::move(to);
 }
 
-net::channel_events branch_door::open(caf::actor_system& system, const net::channel_ptr& channel) {
+net::channel_events link_router::open(caf::actor_system& system, const net::channel_ptr& channel) {
   const std::lock_guard lock(mutex_);
   if (!run_) {
     channel->close();
     return {[](net::received) {}, [](const error&) {}};
   }
-  // One whose parent ends meanwhile hears of that.
+  // A branch whose parent ends meanwhile is notified.
   const auto link = system.spawn(branch_link_behavior, run_, to_);
   caf::anon_send(link, session_opened{0, channel});
   const auto& network = run_->e.settings.network;
   channel->limit(network.max_message);
-  return enter(link, channel, network.operator_trust ? &nodes_ : nullptr);
+  return operator_link_events(link, channel, network.operator_trust ? &nodes_ : nullptr);
 }
 
 result<std::unique_ptr<aggregator_transport::operator_listener>> open_operator_port(caf::actor_system& system,
                                                                                     const net::host_port& at,
-                                                                                    branch_door& door) {
+                                                                                    link_router& router) {
   return aggregator_transport::operator_listener::open(
       system, at.host, at.port, {},
-      [&system, &door](const net::channel_ptr& channel) { return door.open(system, channel); });
+      [&system, &router](const net::channel_ptr& channel) { return router.open(system, channel); });
 }
 
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {
@@ -114,7 +114,7 @@ result<std::shared_ptr<admission_control>> make_admission_control(
 
 namespace {
 
-/// Connections for which there are open files, beside those that the process needs for all else.
+/// Connections that the limit on open files allows, beside the other files of the process.
 std::size_t connections_by_files() {
   constexpr rlim_t others = 48;
   rlimit files{};
@@ -142,7 +142,7 @@ net::listener_settings listener_settings_of(const federated::experiment& e, std:
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
                                                     const std::shared_ptr<admission_control>& admission,
-                                                    const net::listener_settings& how, gateway_door& door) {
+                                                    const net::listener_settings& how, session_router& router) {
   std::optional<net::tls_context> context;
   if (credentials) {
     const auto& tier = credentials->gateway;
@@ -151,7 +151,7 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
     context = std::move(*made);
   }
   net::listener_events events;
-  events.on_open = [&door](const net::channel_ptr& channel) { return door.open(channel); };
+  events.on_open = [&router](const net::channel_ptr& channel) { return router.open(channel); };
   events.on_refused = [admission](const net::peer& who, const net::connect_failure& why) {
     admission->refused(who, why);
   };
@@ -160,7 +160,7 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
 }
 
 void log_turned_away(const admission_control& admission) {
-  if (const auto text = admission.counts().text(); !text.empty()) spdlog::info("turned away at the gateway: {}", text);
+  if (const auto text = admission.counts().text(); !text.empty()) spdlog::info("rejected at the gateway: {}", text);
 }
 
 clients_of_certificate clients_by_certificate(bool tls) {

@@ -10,7 +10,7 @@ using self_pointer = relay_actor::stateful_pointer<relay_state>;
 
 void perform(self_pointer self, protocol::tell_child& effect) {
   const auto at = self->state.children.find(effect.child);
-  // A child that is gone: the machine hears of it, or has.
+  // A lost child: the machine is notified, or has been.
   if (at != self->state.children.end())
     self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(effect.content))});
 }
@@ -23,13 +23,13 @@ void perform_all(self_pointer self, protocol::relay_effects& effects) {
   for (auto& effect : effects) std::visit([&](auto& one) { perform(self, one); }, effect);
 }
 
-void lose(self_pointer self, std::uint32_t number, const std::string& why) {
+void drop_child(self_pointer self, std::uint32_t number, const std::string& why) {
   auto& state = self->state;
   const auto at = state.children.find(number);
   if (at == state.children.end()) return;
   spdlog::log(state.leaving ? spdlog::level::debug : spdlog::level::warn, "aggregator {} ({}): {}", number,
               at->second.name, why);
-  // It may be there still, and not to be believed. One that is gone does not hear it.
+  // It may still be connected and must not be trusted. A lost child ignores this.
   const auto bye = std::make_shared<const downward>(protocol::farewell{why, false});
   self->send(at->second.actor, to_branch{bye});
   state.children.erase(at);
@@ -39,39 +39,40 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   if (state.leaving && state.children.empty()) self->quit();
 }
 
-void on_told(self_pointer self, const from_branch& told) {
+void on_from_branch(self_pointer self, const from_branch& told) {
   auto& state = self->state;
   if (!state.children.contains(told.branch)) return;
   protocol::relay_effects effects;
   const auto sound = state.machine->on_told(told.branch, std::move(*told.what), effects);
   perform_all(self, effects);
-  // As if what it said had never come.
-  if (!sound) lose(self, told.branch, sound.error().text());
+  // Ignores its message.
+  if (!sound) drop_child(self, told.branch, sound.error().text());
 }
 
 void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   auto& state = self->state;
   const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
   if (const auto why = unlike_kernels(*state.run, hello.kernel_level)) {
-    spdlog::warn("aggregator {} is refused: {}", hello.name, *why);
+    spdlog::warn("aggregator {} is rejected: {}", hello.name, *why);
     return self->send(actor, branch_sent_on{{}, *why, true, same_kernels_remedy});
   }
   const auto place = state.machine->place_aggregator(hello);
   if (!place.here) {
-    spdlog::info("aggregator {} is sent {}", hello.name, place.elsewhere.empty() ? "away" : "to " + place.elsewhere);
+    spdlog::info("aggregator {} is {}", hello.name,
+                 place.elsewhere.empty() ? "rejected: there is no room" : "redirected to " + place.elsewhere);
     return self->send(actor, branch_sent_on{place.elsewhere, no_room});
   }
   auto welcome = state.welcome;
   welcome.aggregator = state.machine->add_child(hello);
   state.children[welcome.aggregator] = {actor, hello.name};
-  self->monitor(actor);  // a link that ended before it knew its number does not say so
-  spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", welcome.aggregator, hello.name, hello.gateway);
+  self->monitor(actor);  // a link that ends before it knows its number sends no branch_gone
+  spdlog::info("aggregator {} ({}) is connected; nodes reach it at {}", welcome.aggregator, hello.name, hello.gateway);
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
   if (state.leaving)
     self->send(actor, to_branch{std::make_shared<const downward>(protocol::farewell{run_is_over, true})});
 }
 
-/// Behind what the other said before it ended: of one that told its end this is nothing new.
+/// After the other actor's last messages; it may have reported its end already.
 void on_down(self_pointer self, const caf::down_msg& down) {
   auto& state = self->state;
   if (state.up.address() == down.source)
@@ -81,7 +82,7 @@ void on_down(self_pointer self, const caf::down_msg& down) {
     if (child.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
 }
 
-void on_order(self_pointer self, const downward& what) {
+void on_downward(self_pointer self, const downward& what) {
   auto& state = self->state;
   if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) state.welcome.covered = durable->version;
   protocol::relay_effects effects;
@@ -90,7 +91,7 @@ void on_order(self_pointer self, const downward& what) {
   const auto* said = std::get_if<protocol::farewell>(&what);
   if (said == nullptr) return;
   if (said->final && !std::exchange(state.leaving, true) && !state.children.empty()) return;
-  // Links that are not among the children yet tell it by the reason.
+  // Links that are not children yet derive this from the exit reason.
   self->quit(said->final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
@@ -107,14 +108,14 @@ relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<con
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   self->monitor(state.up);
   return {
-      [self](const from_branch& told) { on_told(self, told); },
+      [self](const from_branch& told) { on_from_branch(self, told); },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
-      [self](const branch_gone& gone) { lose(self, gone.branch, gone.why); },
+      [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         self->send(to, node_placed{node.session, self->state.machine->who().gateway_with_fewer(node.avoid)});
       },
-      [self](const to_branch& told) { on_order(self, *told.what); },
+      [self](const to_branch& told) { on_downward(self, *told.what); },
       [self](const own_gateway& own) {
         self->state.children[0] = {own.actor, "its own gateway"};
         self->monitor(own.actor);

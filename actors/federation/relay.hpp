@@ -1,4 +1,5 @@
-// The relay actor: what an aggregator is between its parent and its children, its own gateway and other aggregators.
+// The relay actor of an aggregator: between its parent and its children, which are its own gateway and other
+// aggregators.
 #pragma once
 
 #include <map>
@@ -9,7 +10,7 @@
 
 namespace furlong::actors::federation {
 
-/// The shell round relay_machine.
+/// The shell around relay_machine.
 struct relay_state {
   struct child {
     branch_actor actor;
@@ -22,11 +23,11 @@ struct relay_state {
   protocol::welcome welcome;
   std::optional<protocol::relay_machine> machine;
   std::map<std::uint32_t, child> children;
-  bool leaving = false;  ///< the run is over: ends once its children have
+  bool leaving = false;  ///< the run is over: ends after its children
 };
 
 /// Lives until the parent's farewell; if that is the end of the run, until its children have ended. `got`: the parent's
-/// welcome, with the number under which it tells `up` everything.
+/// welcome, with the number of its messages to `up`.
 relay_actor::behavior_type relay_behavior(relay_actor::stateful_pointer<relay_state> self,
                                           std::shared_ptr<const federation_context> run, upward_actor up,
                                           protocol::welcome got);

@@ -25,7 +25,7 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
   return std::shared_ptr<const federation_context>(made, &made->context);
 }
 
-/// The listener opens before the run is known, since its port is in the hello. Nobody is let in until then.
+/// The listener opens before the run is known, because its port is in the hello. No node is admitted until then.
 void use_settings_of(const federation_context& run, const aggregator_setup& setup, net::listener& nodes) {
   const auto how = listener_settings_of(run.e, run.welcome.facts.clients, setup.upload_room);
   if (auto used = nodes.use(how); !used) spdlog::error("{}", used.error().text());
@@ -35,10 +35,10 @@ std::string advertised(const std::string& given, const std::string& host, std::u
   return given.empty() ? net::host_port{host, port}.text() : given;
 }
 
-/// Null where it takes no others in.
+/// Null if it accepts no children.
 result<std::unique_ptr<aggregator_transport::operator_listener>> open_operators(caf::actor_system& system,
                                                                                 const aggregator_setup& setup,
-                                                                                branch_door& to) {
+                                                                                link_router& to) {
   if (!setup.operators) return nullptr;
   return open_operator_port(system, *setup.operators, to);
 }
@@ -62,13 +62,13 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   if (auto done = configure_system(config, setup.threads, setup.tls, true, setup.heartbeat, setup.timeout); !done)
     return tl::unexpected(done.error());
   caf::actor_system system(config);
-  gateway_door door(*admission);
+  session_router router(*admission);
   net::transport transport;
   const auto how =
       listener_settings_of(channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room);
-  auto listener = open_gateway(transport, setup.listen, setup.tls, *admission, how, door);
+  auto listener = open_gateway(transport, setup.listen, setup.tls, *admission, how, router);
   if (!listener) return tl::unexpected(listener.error());
-  branch_door branches(door);
+  link_router branches(router);
   auto operators = open_operators(system, setup, branches);
   if (!operators) return tl::unexpected(operators.error());
   const auto port = (*listener)->port();
@@ -92,20 +92,20 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
     return made;
   };
   hooks.on_open = [&](const std::shared_ptr<const federation_context>& run, gateway_actor gateway, relay_actor relay) {
-    door.set(std::move(gateway));
+    router.set(std::move(gateway));
     branches.set(run, std::move(relay));
   };
   hooks.on_shut = [&] {
-    door.set({});
+    router.set({});
     branches.shut();
   };
   hooks.on_over = end.hook();
   net::backoff pause(random_stream(std::hash<std::string>{}(setup.name), purpose::reconnect, 0, port));
   auto why = end.wait(system, system.spawn(parent_link_behavior, std::move(hooks), std::move(pause)), "the aggregator");
-  door.set({});  // of a link that an exception ended
+  router.set({});  // in case the link ended by an exception
   branches.shut();
   log_turned_away(**admission);
-  operators->reset();  // its actor would be waited for
+  operators->reset();  // otherwise the system would wait for its actor
   system.await_all_actors_done();
   return why;
 }

@@ -1,4 +1,4 @@
-// What the logs of processes have in common: their lines say of which run they are.
+// Log format of the processes: lines name the run.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace furlong::actors::federation {
 
-/// From now on the process' log names this run: "[time] [run 0123456789abcdef] [level] text". Thread-safe.
+/// Makes the process's log name this run: "[time] [run 0123456789abcdef] [level] text". Thread-safe.
 inline void log_run(std::uint64_t run) {
   spdlog::set_pattern(fmt::format("[%Y-%m-%d %H:%M:%S.%e] [run {:016x}] [%^%l%$] %v", run));
 }
 
-/// The word of a verdict.
+/// The name of a verdict.
 inline const char* word(federated::protocol::verdict_kind what) {
   switch (what) {
     case federated::protocol::verdict_kind::durable: return "durable";
@@ -25,7 +25,7 @@ inline const char* word(federated::protocol::verdict_kind what) {
   return "?";
 }
 
-/// A line each, at level debug.
+/// Logs each in a line, at level debug.
 inline void log_verdicts(const federated::protocol::verdicts& some) {
   for (const auto& [task, what, why] : some.each)
     spdlog::debug("version {} client {} attempt {}: {}{}{}", task.version, task.client, task.attempt, word(what),

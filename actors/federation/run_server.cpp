@@ -23,23 +23,23 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   return made;
 }
 
-/// Whether the run can be served so.
+/// Checks that the run can be served with this setup.
 result<void> check_setup(const federated::experiment& e, const server_setup& setup) {
   if (e.settings.network.operator_trust && !setup.operators)
-    return fail(error::kind::usage, "network.trust", "lets nodes in at the operator port, and there is none",
+    return fail(error::kind::usage, "network.trust", "accepts nodes at the operator port, and there is none",
                 "add --operator HOST:PORT, or set it to \"certificates\"");
   return check_max_message(e, e.clients->facts().clients, setup.operators.has_value());
 }
 
 }  // namespace
 
-/// In the order in which they are needed: what comes later ends first.
+/// In the order of dependencies: later members end first.
 struct server::parts {
   const federated::experiment& e;
   server_setup setup;
   std::shared_ptr<admission_control> admission;
-  gateway_door door{admission};
-  branch_door branches{door};
+  session_router router{admission};
+  link_router branches{router};
   caf::actor_system_config config;
   std::optional<caf::actor_system> system;
   net::transport transport;
@@ -65,7 +65,7 @@ result<void> server::parts::open() {
   how = listener_settings_of(e, e.clients->facts().clients, setup.upload_room);
   auto closed = how;
   closed.limits.handshakes = 0;
-  auto gateway = open_gateway(transport, setup.listen, setup.tls, admission, closed, door);
+  auto gateway = open_gateway(transport, setup.listen, setup.tls, admission, closed, router);
   if (!gateway) return tl::unexpected(gateway.error());
   listener = std::move(*gateway);
   if (!setup.operators) return {};
@@ -76,10 +76,10 @@ result<void> server::parts::open() {
 }
 
 void server::parts::shut() {
-  door.set({});
+  router.set({});
   branches.shut();
   listener.reset();
-  operators.reset();  // its actor would be waited for
+  operators.reset();  // otherwise the system would wait for its actor
 }
 
 server::server(std::unique_ptr<parts> opened) : parts_(std::move(opened)) {}
@@ -110,11 +110,11 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
     const auto coordinator =
         self->spawn(coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer,
                     &watcher, &stop, clients_by_certificate(setup.tls.has_value()), admission, opened);
-    door.set(gateway.get());
+    router.set(gateway.get());
     branches.set(run, coordinator);
-    static_cast<void>(listener->use(how));  // which open() had checked
+    static_cast<void>(listener->use(how));  // checked by open()
     if (watcher.on_listening) watcher.on_listening(listener->port(), operators ? operators->port() : std::uint16_t{0});
-    // A request would wait for ever for an actor that an exception ended.
+    // A request to an actor that ended by an exception would never be answered.
     self->monitor(coordinator);
     self->send(coordinator, run_request{});
     self->receive([&](run_result& done) { outcome = std::move(done.outcome); },

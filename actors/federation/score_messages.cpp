@@ -9,7 +9,7 @@ namespace furlong::actors::federation {
 
 std::vector<federated::protocol::evaluation_scores> cut(federated::protocol::evaluation_scores scores) {
   std::vector<federated::protocol::evaluation_scores> messages{{scores.version, {}}};
-  std::size_t predictions = 0;  // of the last message
+  std::size_t predictions = 0;  // in the last message
   for (auto& one : scores.each) {
     const auto more = one.score.odds.size();
     if (predictions > 0 && predictions + more > predictions_per_message) {

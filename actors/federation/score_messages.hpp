@@ -1,4 +1,4 @@
-// Scores on their way up, in messages that the other side takes.
+// Splits scores into messages of bounded size.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,14 @@
 
 namespace furlong::actors::federation {
 
-/// Predictions of two classes beyond which a message has no further client.
+/// Predictions of two classes after which a message gets no further client.
 inline constexpr std::size_t predictions_per_message = std::size_t{1} << 16U;
 
-/// The same scores, in their order, as several messages: none has more than `predictions_per_message` predictions but
-/// for those of a single client.
+/// The same scores, in order, as several messages: none has more than `predictions_per_message` predictions, except of
+/// a single client.
 [[nodiscard]] std::vector<federated::protocol::evaluation_scores> cut(federated::protocol::evaluation_scores scores);
 
-/// Sends them so. Of a client that has more than `most` predictions nothing can be sent: it counts as one without
-/// examples, and the log says so.
+/// Sends them. A client with more than `most` predictions counts as one without examples, and is logged.
 void send_scores(net::channel& to, federated::protocol::evaluation_scores scores, std::size_t most);
 
 }  // namespace furlong::actors::federation

@@ -27,7 +27,7 @@ void train(const worker_actor::pointer self, const node_actor& parent, node_work
     return std::shared_ptr<const error>();
   });
   if (exception) job.failure = exception;
-  given.run.reset();  // the node may open the store again as soon as it hears
+  given.run.reset();  // the node may reopen the store again as soon as it is notified
   self->send(parent, node_done{given.job, std::move(frame)});
 }
 
@@ -38,7 +38,7 @@ std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given
   std::size_t no_numbers = 0;
   for (const auto& [in, client] : *given.clients) {
     auto score = scorer.score(in, client, thread_workspace());
-    // One that cannot be scored counts as one without examples. One that is not finite makes the figure not finite.
+    // A client that cannot be scored counts as one without examples. A non-finite score makes the figure non-finite.
     no_numbers += score && !federated::is_finite(*score) ? 1 : 0;
     scores->each.push_back({in, client, score ? std::move(*score) : federated::client_score{}});
   }

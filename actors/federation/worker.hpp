@@ -1,4 +1,4 @@
-// The worker actor of a node: trains and scores one client after the other.
+// The worker actor of a node: trains and scores one client after another.
 #pragma once
 
 #include "actors/federation/node.hpp"

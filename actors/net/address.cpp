@@ -14,7 +14,7 @@ bool is_name(std::string_view host) {
   return std::all_of(host.begin(), host.end(),
                      [](char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; });
 }
-// What is no address at all is refused when it is resolved.
+// Other invalid addresses are refused when they are resolved.
 bool is_ipv6(std::string_view host) {
   return std::all_of(host.begin(), host.end(),
                      [](char c) { return is_letter_or_digit(c) || c == ':' || c == '.' || c == '%'; });

@@ -1,4 +1,4 @@
-// "host:port" as people write it.
+// "host:port" texts.
 #pragma once
 
 #include <cstdint>

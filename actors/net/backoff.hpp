@@ -1,4 +1,4 @@
-// How long to wait before trying to connect again.
+// The pause before connecting again.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,12 @@
 namespace furlong::actors::net {
 
 /// Exponential backoff with full jitter: the nth wait in a row is uniform in [0, min(longest, first * 2^n)), so that
-/// nodes that lost their server together do not come back together. Not thread-safe.
+/// nodes that lost their server together do not reconnect together. Not thread-safe.
 class backoff {
  public:
   struct bounds {
     std::chrono::milliseconds first{200};
-    std::chrono::milliseconds longest{10'000};  ///< a round without deadline waits for nodes that wait
+    std::chrono::milliseconds longest{10'000};  ///< short, because a round without deadline waits for these nodes
   };
 
   explicit backoff(random_stream random) : backoff(random, bounds{}) {}
@@ -24,9 +24,9 @@ class backoff {
 
   /// The next wait.
   [[nodiscard]] std::chrono::milliseconds next();
-  /// After a success: begins again at `first`.
+  /// After a success: starts again at `first`.
   void reset() { ceiling_ = within_.first; }
-  /// No wait that next() returns now is as long as this.
+  /// Upper bound (exclusive) of the next wait.
   [[nodiscard]] std::chrono::milliseconds ceiling() const { return ceiling_; }
 
  private:

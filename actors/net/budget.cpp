@@ -30,7 +30,7 @@ void budget::cancel(ticket which) {
   std::unique_lock lock(mutex_);
   const auto at = std::find_if(requests_.begin(), requests_.end(), [&](const request& r) { return r.id == which; });
   if (at == requests_.end()) return;
-  const auto dropped = std::move(*at);  // destroyed after the lock, which may run code of others
+  const auto dropped = std::move(*at);  // destroyed outside the lock, because that may run other code
   requests_.erase(at);
   serve(std::move(lock));
 }

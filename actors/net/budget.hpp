@@ -1,4 +1,4 @@
-// How many bytes of large frames a gateway may hold at once, over all its channels.
+// The memory budget of a gateway for large frames, over all its channels.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,31 @@
 
 namespace furlong::actors::net {
 
-/// Room for large frames: reserved before their bodies are read, given back when the consumer is done with them. Who
-/// asks first is served first, so that a large frame is not overtaken for ever by small ones. Thread-safe.
+/// Bytes for large frames: reserved before their bodies are read, released when the consumer is done with them.
+/// Requests are served in order, so that small frames do not starve a large one. Thread-safe.
 class budget : public std::enable_shared_from_this<budget> {
  public:
-  /// Gives its bytes back when the last copy is gone.
+  /// Releases its bytes with the last copy.
   using reservation = std::shared_ptr<const void>;
-  /// Called once, outside the lock, by whoever made the room: from any thread, or before reserve() returns.
+  /// Called once, outside the lock, by the thread that released bytes, or before reserve() returns.
   using granted = std::function<void(reservation)>;
   using ticket = std::uint64_t;
 
   /// @param bytes at least the longest frame of any channel that shares it
   [[nodiscard]] static std::shared_ptr<budget> make(std::size_t bytes);
 
-  /// Room at once, or nothing. Nobody who waits is overtaken.
+  /// A reservation without waiting, or null. Does not overtake waiting requests.
   [[nodiscard]] reservation try_reserve(std::size_t bytes);
-  /// Asks for room. More than the whole budget is never granted: callers refuse such a frame first.
+  /// Requests a reservation. More than the whole budget is never granted: callers refuse such a frame first.
   ticket reserve(std::size_t bytes, granted call);
-  /// Takes a request back. Nothing happens when it was granted already.
+  /// Cancels a request. No effect if it was granted already.
   void cancel(ticket which);
 
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] std::size_t reserved() const;
-  /// The most that was ever reserved.
+  /// The peak of reserved bytes.
   [[nodiscard]] std::size_t peak() const;
-  /// Requests that wait.
+  /// Number of waiting requests.
   [[nodiscard]] std::size_t waiting() const;
 
  private:

@@ -1,4 +1,4 @@
-// One end of a conversation in frames, whatever carries it: TLS with a node, CAF between an operator's processes.
+// One end of a channel of frames, over TLS with a node or over CAF between an operator's processes.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace furlong::actors::net {
 
-/// The bytes of one received frame, at a multiple of 8 bytes. Copies share the bytes. They count against what the
-/// transport may hold until the last copy is gone: do not keep one longer than needed.
+/// The bytes of one received frame, aligned to 8 bytes. Copies share the bytes. They count against the transport's
+/// memory until the last copy is gone: do not keep one longer than needed.
 class received {
  public:
   received() = default;
@@ -28,7 +28,7 @@ class received {
   [[nodiscard]] std::span<const std::byte> bytes() const {
     return std::as_bytes(std::span<const std::uint64_t>(words_.get(), (size_ + 7) / 8)).first(size_);
   }
-  /// Keeps `what` until the bytes are gone: a transport's reservation.
+  /// Keeps `what`, a transport's reservation, until the bytes are freed.
   void hold(std::shared_ptr<const void> what) { held_ = std::move(what); }
 
  private:
@@ -37,7 +37,7 @@ class received {
   std::size_t size_ = 0;
 };
 
-/// Who is at the other end, as its certificate says. Without TLS: what is known of the socket.
+/// The identity of the peer: from its certificate, or without TLS from the socket.
 struct peer {
   std::string name;     ///< common name; empty without TLS
   std::string address;  ///< "host:port"
@@ -51,23 +51,23 @@ class channel {
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
 
-  /// Queues a frame; its bytes are shared, not copied. Frames for a channel that is closed are dropped.
+  /// Queues a frame; its bytes are shared, not copied. Frames for a closed channel are dropped.
   virtual void send(wire::encoded frame) = 0;
-  /// Bytes queued and not yet handed to the operating system.
+  /// Bytes queued and not yet passed to the operating system.
   [[nodiscard]] virtual std::size_t queued() const = 0;
-  /// From now on no longer frame is taken from the other side, and sending one closes the channel. A frame that was
-  /// announced before is not looked at again.
+  /// Limits the length of frames: a longer one from the peer is refused, and sending one closes the channel. Frames
+  /// that were announced before are not affected.
   virtual void limit(std::size_t max_message) = 0;
-  /// Sends what is queued, for a short time at most, then closes. on_closed follows.
+  /// Sends queued frames for a bounded time, then closes. on_closed follows.
   virtual void close() = 0;
   [[nodiscard]] virtual const peer& other() const = 0;
 };
 using channel_ptr = std::shared_ptr<channel>;
 
-/// Called one at a time per channel, from a thread of the transport: hand over and return.
+/// Called one at a time per channel, from a thread of the transport: must not block.
 struct channel_events {
   std::function<void(received frame)> on_frame;
-  /// Once, after the last on_frame: either side closed, the other fell silent, or broke the framing (kind data).
+  /// Once, after the last on_frame: either side closed, or the peer timed out or broke the framing (kind data).
   std::function<void(const error& why)> on_closed;
 };
 

@@ -23,7 +23,7 @@ failure_cause cause_of(const error_code& failed) {
   return failure_cause::unreachable;
 }
 
-/// Finds the address and connects; a session does the rest. Lives on the strand that the socket will use.
+/// Resolves the address and connects; a session continues. Runs on the strand of the socket.
 class dialer final : public detail::endable, public std::enable_shared_from_this<dialer> {
  public:
   dialer(std::shared_ptr<detail::io_core> core, host_port to, std::optional<tls_context> tls,

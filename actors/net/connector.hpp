@@ -1,4 +1,4 @@
-// The client's side: one attempt to reach a gateway. When to try again is the caller's affair: see backoff.
+// The client's side: one attempt to reach a gateway. The caller decides when to retry: see backoff.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@ namespace furlong::actors::net {
 
 /// Exactly one of the two is called, once, from a thread of the transport.
 struct connect_events {
-  /// The other side took this one in. Returns what to call for the channel: no frame is missed.
+  /// The peer accepted the connection. Returns the channel's callbacks: no frame is missed.
   std::function<channel_events(channel_ptr)> on_open;
   std::function<void(const connect_failure&)> on_failed;
 };
 
-/// Resolves, connects and shakes hands within settings.opening; returns at once.
-/// @param tls  a client's; nothing: plain TCP, for trusted machines only
-/// @param room for large frames; null: they need no room
+/// Resolves, connects and completes the handshake within settings.opening; returns at once.
+/// @param tls  a client's; nullopt: plain TCP, for trusted machines only
+/// @param room budget for large frames; null: unlimited
 void connect(transport& on, const host_port& to, std::optional<tls_context> tls, const channel_settings& settings,
              budget_ptr room, connect_events events);
 

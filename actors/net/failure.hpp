@@ -1,4 +1,4 @@
-// Why a connection did not come about.
+// Why a connection failed.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace furlong::actors::net {
 
 enum class failure_cause : std::uint8_t {
   unknown_host,  ///< the name has no address
-  refused,       ///< nobody listens there
+  refused,       ///< no listener there
   unreachable,   ///< no route, or another error of the network
   timed_out,     ///< no answer in time
-  protocol,      ///< the other side speaks something else: no TLS, TLS where none is expected, no frames
-  untrusted,     ///< its certificate is not of our authority, or not for this use
+  protocol,      ///< another protocol: no TLS, unexpected TLS, no frames
+  untrusted,     ///< its certificate is of another authority, or not for this use
   expired,       ///< its certificate is expired or not yet valid
   wrong_host,    ///< its certificate is for another host
-  rejected,      ///< it does not accept our certificate, or us: see the reason
+  rejected,      ///< the peer rejects our certificate or us: see the reason
   lost,          ///< the connection ended before it was open
   stopped,       ///< the transport ended
 };

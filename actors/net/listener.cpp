@@ -16,7 +16,7 @@ using detail::asio::ip::tcp;
 
 namespace {
 
-/// After an error of accept(): without file descriptors, trying again at once would only burn the processor.
+/// Pause after an error of accept(), such as a lack of file descriptors, which an immediate retry does not fix.
 constexpr std::chrono::milliseconds pause_after_error{100};
 
 std::string text_of(const tcp::endpoint& end) {
@@ -31,7 +31,7 @@ result<void> check(const listener_settings& settings, const std::string& place) 
 
 }  // namespace
 
-/// Lives on its own strand, as do the sessions on theirs.
+/// Runs on its own strand, like each session.
 class listener::acceptor final : public detail::endable, public std::enable_shared_from_this<acceptor> {
  public:
   acceptor(std::shared_ptr<detail::io_core> core, std::optional<tls_context> tls, listener_settings settings,
@@ -133,7 +133,7 @@ void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) 
   const auto known = by_origin_.find(origin);
   const auto of_origin = known == by_origin_.end() ? share{} : known->second;
   if (of_origin.connections >= settings_.limits.per_address) return refuse(from, "too many connections from " + origin);
-  // Else one that never says a word would keep all others out.
+  // Otherwise silent connections of one address would block all others.
   if (of_origin.handshakes >= settings_.limits.handshakes_per_address)
     return refuse(from, "too many handshakes at once from " + origin);
   error_code failed;
@@ -153,7 +153,7 @@ void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) 
   std::make_shared<detail::session>(std::move(parts))->start();
 }
 
-/// A hook of a session that does `work` here, if there still is a listener.
+/// A callback for a session that runs `work` here, if the listener still exists.
 template <class Work>
 std::function<void()> listener::acceptor::on_strand(Work work) {
   return [weak = weak_from_this(), work] {

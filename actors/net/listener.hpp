@@ -1,4 +1,4 @@
-// Takes in connections of nodes, within limits, and makes channels of those that may come in.
+// Accepts connections of nodes within limits, and opens channels for admitted ones.
 #pragma once
 
 #include <cstddef>
@@ -19,33 +19,34 @@
 namespace furlong::actors::net {
 
 struct listener_limits {
-  std::size_t connections = 4096;           ///< in all; further ones are closed at once
-  std::size_t per_address = 1024;           ///< likewise, from one address or IPv6 network (/64)
-  std::size_t handshakes = 128;             ///< at once; further connections wait in the system's queue; 0: all of them
-  std::size_t handshakes_per_address = 16;  ///< further ones are closed at once: whoever they are, they try again
+  std::size_t connections = 4096;  ///< in all; further ones are closed at once
+  std::size_t per_address = 1024;  ///< likewise, from one address or IPv6 network (/64)
+  std::size_t handshakes = 128;    ///< in progress; further connections wait in the system's queue; 0: all of them
+  std::size_t handshakes_per_address = 16;  ///< further ones are closed at once: nodes retry
 };
 
 struct listener_settings {
   channel_settings channel;
   listener_limits limits;
-  budget_ptr room;  ///< for large frames, of all channels; null: they need no room
+  budget_ptr room;  ///< for large frames of all channels; null: unlimited
 };
 
-/// Called from the transport's threads, for several connections at once when it has several: hand over and return.
+/// Called from the transport's threads, also concurrently for different connections: must not block.
 struct listener_events {
-  /// After the handshake, before a byte of a frame is read: why this peer is not wanted. It is told. May be empty.
+  /// After the handshake, before a byte of a frame is read: the reason to reject this peer, if any, which is sent to
+  /// it. May be empty.
   std::function<std::optional<std::string>(const peer&)> accept_peer;
-  /// A channel is open. Returns what to call for it: no frame is missed. Required.
+  /// A channel is open. Returns its callbacks: no frame is missed. Required.
   std::function<channel_events(channel_ptr)> on_open;
-  /// Somebody did not come in: for the log and the counters. May be empty.
+  /// A peer was not admitted: for the log and the counters. May be empty.
   std::function<void(const peer&, const connect_failure&)> on_refused;
 };
 
-/// Listens as long as it lives. Channels live on without it.
+/// Listens during its lifetime. Channels outlive it.
 class listener {
  public:
   /// @param at  port 0: the system chooses one; "[::]" also takes IPv4
-  /// @param tls a server's; nothing: plain TCP, for trusted machines only
+  /// @param tls a server's; nullopt: plain TCP, for trusted machines only
   /// Errors as of can_listen(); usage: limits or a budget below max_message.
   [[nodiscard]] static result<std::unique_ptr<listener>> open(transport& on, const host_port& at,
                                                               std::optional<tls_context> tls,
@@ -56,9 +57,9 @@ class listener {
   listener& operator=(const listener&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
-  /// Settings for the connections that come from now on. Errors as for open(); the settings are what they were then.
+  /// Settings for future connections. Errors as for open(); the settings are then unchanged.
   [[nodiscard]] result<void> use(const listener_settings& settings);
-  /// Connections that are open or on their way, at this moment.
+  /// Current number of connections, open or in the handshake.
   [[nodiscard]] std::size_t connections() const;
 
  private:

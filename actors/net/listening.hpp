@@ -1,13 +1,13 @@
-// Sockets that listen: one way to open them, and one way to say why that fails.
+// Listening sockets and their errors.
 #pragma once
 
 #include "actors/net/address.hpp"
 
 namespace furlong::actors::net {
 
-/// Whether one could listen there now, for libraries that do not say what stands against it. Opens a socket and closes
-/// it again. Errors: no address has this name (usage); it is not this machine's, or the port is taken or not this
-/// user's to open (runtime).
+/// Checks whether listening there is possible now, for libraries that report no reason. Opens a socket and closes it
+/// again. Errors: the name does not resolve (usage); it is not this machine's address, or the port is in use or not
+/// permitted (runtime).
 [[nodiscard]] result<void> can_listen(const host_port& at);
 
 }  // namespace furlong::actors::net

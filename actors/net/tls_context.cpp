@@ -9,7 +9,7 @@ namespace furlong::actors::net {
 
 namespace {
 
-/// The newest of OpenSSL's errors, in its words.
+/// The text of OpenSSL's latest error.
 std::string openssl_reason() {
   const auto code = ERR_peek_last_error();
   ERR_clear_error();
@@ -27,7 +27,7 @@ void set_rules(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  // What waits to be sent may lie elsewhere when it is tried again; connections at rest hold no buffers.
+  // Data to send may have moved when a write is repeated; idle connections hold no buffers.
   SSL_CTX_set_mode(context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);

@@ -1,4 +1,4 @@
-// Certificates and rules of TLS for one side of the node transport.
+// TLS certificates and settings of one side of the node transport.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,19 @@ struct ssl_ctx_st;
 
 namespace furlong::actors::net {
 
-/// PEM files: the certificate with what stands between it and the authority, its key, the authority to trust.
+/// PEM files: the certificate with any intermediate ones, its key, the trusted authority.
 struct tls_paths {
   std::filesystem::path certificate;
   std::filesystem::path key;
   std::filesystem::path authority;
 };
 
-/// TLS 1.3 with certificates on both sides; no tickets, no session is resumed, nothing is compressed. A server wants a
-/// client's certificate of its authority, fit for clients; a client wants a server's, fit for servers and for the very
-/// host name or address that it connects to. Copies share one context. Thread-safe.
+/// TLS 1.3 with certificates on both sides, without tickets, session resumption and compression. A server requires a
+/// client certificate of its authority; a client requires a server certificate for the host name or address that it
+/// connects to. Copies share one context. Thread-safe.
 class tls_context {
  public:
-  /// Reads the files. Errors of kind data name the file: unreadable, no PEM, a key of another certificate.
+  /// Reads the files. Errors of kind data name the file: unreadable, not PEM, a key of another certificate.
   [[nodiscard]] static result<tls_context> for_server(const tls_paths& paths);
   [[nodiscard]] static result<tls_context> for_client(const tls_paths& paths);
 

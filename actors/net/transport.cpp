@@ -41,8 +41,8 @@ void io_core::stop() {
 
 namespace {
 
-/// Signals are for the threads of the program itself. SIGPIPE above all: OpenSSL writes to sockets without
-/// MSG_NOSIGNAL, and a connection that the other side closed is no reason to end the process.
+/// Blocks signals on these threads: other threads of the program handle them. SIGPIPE in particular, because OpenSSL
+/// writes to sockets without MSG_NOSIGNAL, and a closed connection must not end the process.
 void block_signals() {
   sigset_t all;
   sigfillset(&all);
@@ -50,7 +50,7 @@ void block_signals() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-/// An exception of a handler can only be a lack of memory: its connection is left to its timeouts.
+/// An exception of a handler can only be a lack of memory: its connection ends by its timeouts.
 void run(boost::asio::io_context& context) {
   for (;;) {
     try {

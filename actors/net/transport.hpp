@@ -1,4 +1,4 @@
-// The threads on which all connections of the node transport run.
+// The threads of the node transport.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@ namespace detail {
 class io_core;
 }
 
-/// Listeners and connections belong to one of these. Heartbeats and timeouts run here, whatever the rest of the process
-/// does. Thread-safe, but must not be destroyed on one of its own threads.
+/// Owns the threads of listeners and connections, with their heartbeats and timeouts, independent of the rest of the
+/// process. Thread-safe, but must not be destroyed on one of its own threads.
 class transport {
  public:
   /// @param threads at least 1; each connection uses one at a time
   explicit transport(std::size_t threads = 1);
-  /// Closes all connections at once and waits for the threads. Every on_closed and on_failed has been called then.
+  /// Closes all connections at once and waits for the threads. Every on_closed and on_failed has then been called.
   ~transport();
   transport(const transport&) = delete;
   transport& operator=(const transport&) = delete;

@@ -16,7 +16,7 @@ tl::unexpected<error> unfit(const std::string& place, const std::string& why) {
   return fail(error::kind::data, place, why, "use a certificate made by furlong certs issue");
 }
 
-/// The only entry of this kind in a name, as UTF-8; nothing when there is none, or several.
+/// The only entry of this kind in a name, as UTF-8; nullopt if there is none or several.
 std::optional<std::string> only_entry(const X509_NAME* name, int kind) {
   const int at = X509_NAME_get_index_by_NID(name, kind, -1);
   if (at < 0 || X509_NAME_get_index_by_NID(name, kind, at) >= 0) return std::nullopt;
@@ -86,7 +86,7 @@ result<certificate_facts> facts_of(const X509& certificate, const std::string& p
   if (ASN1_INTEGER_get_uint64(&facts.serial, X509_get0_serialNumber(&certificate)) != 1) facts.serial = 0;
   const auto from = read_time(X509_get0_notBefore(&certificate));
   const auto until = read_time(X509_get0_notAfter(&certificate));
-  if (!from || !until) return unfit(place, "does not say from when to when it is valid");
+  if (!from || !until) return unfit(place, "has no valid period of validity");
   facts.not_before = *from;
   facts.not_after = *until;
   // The flags are computed on first use and kept in the certificate, hence no const there.

@@ -1,4 +1,4 @@
-// What a certificate says.
+// The content of a certificate.
 #pragma once
 
 #include <chrono>
@@ -21,18 +21,19 @@ using instant = std::chrono::sys_seconds;
 
 struct certificate_facts {
   std::string common_name;
-  std::string role;    ///< organizational unit: "server", "aggregator", "node"; empty for an authority, or when foreign
-  std::string issuer;  ///< common name of the authority
-  std::uint64_t serial = 0;  ///< 0 when it does not fit
+  std::string
+      role;  ///< organizational unit: "server", "aggregator", "node"; empty for an authority or a foreign certificate
+  std::string issuer;        ///< common name of the authority
+  std::uint64_t serial = 0;  ///< 0 if it does not fit
   instant not_before;
-  instant not_after;               ///< it is not valid any more in this second
+  instant not_after;               ///< not valid any more from this second on
   bool as_client = false;          ///< extendedKeyUsage clientAuth
   bool as_server = false;          ///< extendedKeyUsage serverAuth
   std::vector<std::string> hosts;  ///< subjectAltName: DNS names and addresses
 };
 
-/// Fails (kind data) when the subject has no common name or several, or when a field cannot be read. `place` goes into
-/// the error.
+/// Fails (kind data) if the subject has no common name or several, or if a field cannot be read. `place` is that of the
+/// error.
 [[nodiscard]] result<certificate_facts> facts_of(const X509& certificate, const std::string& place);
 
 /// The facts of a file that holds exactly one certificate.

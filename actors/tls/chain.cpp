@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The error for what the verification found, about the certificate or about the authority at its top.
+/// The error of a failed verification, about the certificate or its authority.
 error explain(X509_STORE_CTX& checked, const fs::path& file, const fs::path& authorities_file,
               const std::string& issuer, instant now) {
   const int code = X509_STORE_CTX_get_error(&checked);
@@ -30,7 +30,7 @@ error explain(X509_STORE_CTX& checked, const fs::path& file, const fs::path& aut
   if (code == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY || code == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE ||
       code == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT)
     return {error::kind::data, file.string(),
-            "was made by \"" + issuer + "\", which is not an authority in " + authorities_file.string(),
+            "was issued by \"" + issuer + "\", which is not an authority in " + authorities_file.string(),
             "take certificate and authority from one folder of furlong certs issue"};
   return {error::kind::data, place, std::string("is refused: ") + X509_verify_cert_error_string(code),
           "copy the file again, or issue a new certificate with furlong certs issue"};

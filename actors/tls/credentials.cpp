@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// In which directions a certificate may be used, no more and no less.
+/// The exact uses of a certificate.
 struct tier_use {
   bool as_client = false;
   bool as_server = false;
@@ -20,7 +20,7 @@ constexpr tier_use of_node{true, false, "name a folder made by furlong certs iss
 constexpr tier_use of_operator{true, true, "name a folder made by furlong certs issue --role server or aggregator"};
 constexpr tier_use of_gateway{false, true, "name a folder made by furlong certs issue --role server or aggregator"};
 
-/// A tier and the authorities that it trusts.
+/// A tier and its trusted authorities.
 struct loaded_tier {
   tier_credentials tier;
   std::vector<x509_ptr> authorities;
@@ -36,8 +36,8 @@ result<void> check_use(const tier_credentials& tier, const tier_use& use) {
   const auto& facts = tier.facts;
   if (facts.as_client == use.as_client && facts.as_server == use.as_server) return {};
   return fail(error::kind::data, tier.certificate.string(),
-              "is made for " + usage_text(facts.as_client, facts.as_server) + ", and " +
-                  usage_text(use.as_client, use.as_server) + " is needed here",
+              "is issued for " + usage_text(facts.as_client, facts.as_server) + ", and " +
+                  usage_text(use.as_client, use.as_server) + " is required",
               use.mend);
 }
 
@@ -92,7 +92,7 @@ bool share_a_key(const std::vector<x509_ptr>& these, const std::vector<x509_ptr>
   return false;
 }
 
-/// `has` tells a folder of the right kind, `other` one of the other kind.
+/// `has` identifies a folder of the right kind, `other` one of the other kind.
 result<void> check_folder(const fs::path& folder, const char* has, const char* other, const tier_use& use) {
   std::error_code gone;
   if (!fs::is_directory(folder, gone)) return fail(error::kind::data, folder.string(), "is not a folder", use.mend);
@@ -133,8 +133,8 @@ result<operator_credentials> load_operator_credentials(const fs::path& folder, i
   loaded.operator_tier = std::move(above->tier);
   loaded.gateway = std::move(below->tier);
   if (loaded.gateway.facts.hosts.empty())
-    return fail(error::kind::data, loaded.gateway.certificate.string(),
-                "names no host, so that no node would accept it", "issue a new one, with --host");
+    return fail(error::kind::data, loaded.gateway.certificate.string(), "names no host, so no node would accept it",
+                "issue a new one with --host");
   loaded.deny = folder / "deny.txt";
   if (const auto denied = deny_list::load(loaded.deny); !denied) return tl::unexpected(denied.error());
   return loaded;

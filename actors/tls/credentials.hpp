@@ -1,10 +1,10 @@
-// The folder that --tls names, checked before anything listens or connects. A key that does not fit its certificate
-// would otherwise end the server at the first connection, and a wrong authority show as a refusal at the far end.
+// The folder of --tls, checked before anything listens or connects. A key that does not match its certificate would
+// otherwise end the server at the first connection, and a wrong authority would only show as a rejection by the peer.
 //
 //   a node's folder:                    certificate.pem  key.pem  authority.pem
 //   a server's or an aggregator's:      operator/{certificate,key,authority}.pem    towards servers and aggregators
 //                                       gateway/{certificate,key,authority}.pem     towards nodes
-//                                       deny.txt                                    nodes that are not let in any more
+//                                       deny.txt                                    denied nodes
 #pragma once
 
 #include <filesystem>
@@ -16,13 +16,13 @@
 
 namespace furlong::actors::tls {
 
-/// What a TLS connection of one tier needs. The files were read and fit each other.
+/// The files of a TLS connection of one tier. They were read, and match.
 struct tier_credentials {
   std::filesystem::path certificate;
-  std::filesystem::path key;        ///< only its owner may use it
-  std::filesystem::path authority;  ///< who made the certificates of the other side
+  std::filesystem::path key;        ///< accessible to its owner only
+  std::filesystem::path authority;  ///< issuer of the peers' certificates
   certificate_facts facts;
-  instant until;  ///< when the certificate or an authority above it expires first
+  instant until;  ///< when the certificate or its authority expires, whichever is first
 };
 
 struct node_credentials {
@@ -31,23 +31,23 @@ struct node_credentials {
   std::vector<std::string> notes;  ///< for the log: what will expire within expiry_notice
 };
 
-/// Of a server or of an aggregator: the operator tier does not tell them apart.
+/// Of a server or an aggregator: the operator tier does not distinguish them.
 struct operator_credentials {
   tier_credentials operator_tier;
-  tier_credentials gateway;        ///< facts.hosts: how nodes may address it
-  std::filesystem::path deny;      ///< for deny_list::load(), which accepts it
+  tier_credentials gateway;        ///< facts.hosts: addresses for nodes
+  std::filesystem::path deny;      ///< for deny_list::load(); has been read once
   std::vector<std::string> notes;  ///< for the log: what will expire within expiry_notice
 };
 
 inline constexpr std::chrono::days expiry_notice{14};
 
-/// Loads a node's folder. Errors (kind data) name the file: it is missing or damaged; the key is open to others, or
-/// another certificate's; the certificate is another authority's, or expired, or not valid yet, or not a node's.
+/// Loads a node's folder. Errors (kind data) name the file: it is missing or damaged; the key is accessible to others,
+/// or of another certificate; the certificate is of another authority, expired, not valid yet, or not a node's.
 [[nodiscard]] result<node_credentials> load_node_credentials(const std::filesystem::path& folder,
                                                              instant now = wall_clock());
 
-/// Loads a server's or an aggregator's folder. Errors as above; also when both tiers trust the same authority, for then
-/// every node could open the operator's port.
+/// Loads a server's or an aggregator's folder. Errors as above; also if both tiers trust the same authority, because
+/// then every node could use the operator port.
 [[nodiscard]] result<operator_credentials> load_operator_credentials(const std::filesystem::path& folder,
                                                                      instant now = wall_clock());
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{64} << 20U;
 
-/// The line without comment and without blanks around it.
+/// The line without comment and surrounding blanks.
 std::string_view content_of(std::string_view line) {
   line = line.substr(0, line.find('#'));
   const auto from = line.find_first_not_of(" \t\r");
@@ -35,7 +35,7 @@ result<std::shared_ptr<deny_list>> deny_list::load(std::filesystem::path file) {
 
 result<bool> deny_list::refresh() {
   const std::lock_guard locked(guard_);
-  // Looked at before it is read: a change in between is then seen next time.
+  // Checked before it is read: a change in between is then detected next time.
   const auto now = look();
   if (!now) return tl::unexpected(now.error());
   if (*now == seen_) return false;
@@ -64,7 +64,7 @@ result<deny_list::fingerprint> deny_list::look() const {
   struct stat facts {};
   if (::stat(file_.c_str(), &facts) != 0)
     return fail(error::kind::data, file_.string(), std::string("the deny list cannot be read: ") + std::strerror(errno),
-                "copy clients/deny.txt of the certificates' folder here; it may be empty");
+                "copy pki/clients/deny.txt here; it may be empty");
   return fingerprint{facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec,
                      facts.st_mtim.tv_nsec};
 }
@@ -85,7 +85,7 @@ result<void> deny_list::read(entries& into) const {
     else if (outcome)
       outcome = fail(error::kind::data, file_.string() + ", line " + std::to_string(number),
                      "is neither a common name nor the name of a node",
-                     "write NAME/FIRST-LAST/SERIAL or NAME, and comments behind #");
+                     "write NAME/FIRST-LAST/SERIAL or NAME, and comments after #");
   }
   return outcome;
 }

@@ -32,7 +32,7 @@ using address_ptr = openssl_ptr<ASN1_OCTET_STRING, ASN1_OCTET_STRING_free>;
 using certificate_store_ptr = openssl_ptr<X509_STORE, X509_STORE_free>;
 using verification_ptr = openssl_ptr<X509_STORE_CTX, X509_STORE_CTX_free>;
 
-/// What OpenSSL says about the last failure on this thread; its queue of errors is empty afterwards.
+/// OpenSSL's reason for the last failure on this thread; empties its queue of errors.
 [[nodiscard]] inline std::string openssl_reason() {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();

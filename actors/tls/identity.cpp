@@ -8,10 +8,10 @@ namespace furlong::actors::tls {
 
 namespace {
 
-// Not <cctype>: what is a letter there depends on the locale.
+// Not <cctype>, which depends on the locale.
 bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
-/// A number as to_string() writes it.
+/// A number in the format of to_string().
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value = 0;
@@ -30,7 +30,7 @@ std::optional<federated::protocol::client_range> read_range(std::string_view tex
   return federated::protocol::client_range{*first, *last};
 }
 
-/// A text that came from elsewhere, fit for a message: short, and without control characters.
+/// Untrusted text, sanitized for a message: short, and without control characters.
 std::string shown(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, longest_common_name)) out += c >= ' ' && c <= '~' ? c : '?';
@@ -58,7 +58,7 @@ std::string to_string(const federated::protocol::client_range& clients) {
 result<node_identity> parse_common_name(std::string_view text) {
   const auto refuse = [&](const std::string& why) {
     return fail(error::kind::data, "common name " + shown(text), why,
-                "a node's certificate is made by furlong certs issue --role node");
+                "issue a node's certificate with furlong certs issue --role node");
   };
   if (text.size() > longest_common_name) return refuse("is longer than " + std::to_string(longest_common_name));
   const auto one = text.find('/');

@@ -1,4 +1,4 @@
-// Who a node is: the common name of its certificate, NAME/FIRST-LAST/SERIAL, e.g. "rack-3/100-149/17".
+// The identity of a node: the common name of its certificate, NAME/FIRST-LAST/SERIAL, e.g. "rack-3/100-149/17".
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace furlong::actors::tls {
 
-/// What a certificate says about its node. The client tier's authority vouches for it.
+/// A node's identity, certified by the client tier's authority.
 struct node_identity {
   std::string name;                           ///< is_name()
   federated::protocol::client_range clients;  ///< that it may report for
@@ -19,7 +19,7 @@ struct node_identity {
   friend bool operator==(const node_identity&, const node_identity&) = default;
 };
 
-/// X.509 limits a common name to this.
+/// X.509's limit of a common name.
 inline constexpr std::size_t longest_common_name = 64;
 inline constexpr std::size_t longest_name = 40;
 
@@ -32,8 +32,8 @@ inline constexpr std::size_t longest_name = 40;
 /// "FIRST-LAST".
 [[nodiscard]] std::string to_string(const federated::protocol::client_range& clients);
 
-/// Reads a common name, strictly: what to_common_name() gives, and nothing else. So each identity has one spelling, and
-/// a deny list can compare texts. Errors have kind data.
+/// Parses a common name strictly: exactly the format of to_common_name(), so that each identity has one spelling and a
+/// deny list can compare texts. Errors have kind data.
 [[nodiscard]] result<node_identity> parse_common_name(std::string_view text);
 /// "NAME/FIRST-LAST/SERIAL".
 [[nodiscard]] std::string to_common_name(const node_identity& of);

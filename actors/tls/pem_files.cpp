@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t most_pem_bytes = std::size_t{1} << 20U;
 
-/// A text that is wiped when it is no longer needed.
+/// A text that is erased from memory by the destructor.
 struct secret {
   std::string text;
   explicit secret(std::string from) : text(std::move(from)) {}
@@ -46,7 +46,7 @@ tl::unexpected<error> unreadable(const fs::path& file, const std::string& doing)
               code == EACCES ? "let the user that runs furlong read it" : "check the path");
 }
 
-/// OpenSSL would ask the terminal.
+/// Prevents OpenSSL from prompting on the terminal.
 int refuse_passphrase(char*, int, int, void*) { return -1; }
 
 bio_ptr memory_of(const std::string& text) {
@@ -60,13 +60,13 @@ std::size_t blocks_in(std::string_view text) {
   return count;
 }
 
-/// True when the last failure was that nothing more begins.
+/// True if the last failure was the end of the PEM data.
 bool at_end() {
   const auto code = ERR_peek_last_error();
   return ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
 }
 
-/// Whether the two halves of a key belong together: comparing a key to a certificate looks at the public half only.
+/// Whether private and public half of a key match; comparing a key with a certificate only uses the public half.
 bool is_whole(EVP_PKEY& key) {
   const key_context_ptr context(EVP_PKEY_CTX_new_from_pkey(nullptr, &key, nullptr));
   return context != nullptr && EVP_PKEY_pairwise_check(context.get()) == 1;
@@ -79,7 +79,7 @@ result<std::string> read_text_file(const fs::path& file, std::size_t most) {
   struct stat facts {};
   if (open.number < 0 || ::fstat(open.number, &facts) != 0) return unreadable(file, "open the file");
   if (!S_ISREG(facts.st_mode)) return fail(error::kind::data, file.string(), "is not a file", "check the path");
-  // One byte more than may be: so a file that grows meanwhile is found out too.
+  // One byte more than permitted, to detect a file that grows meanwhile.
   std::string content(std::min(most, static_cast<std::size_t>(facts.st_size)) + 1, '\0');
   std::size_t have = 0;
   while (have < content.size()) {
@@ -109,8 +109,8 @@ result<std::vector<x509_ptr>> read_certificates(const fs::path& file) {
   ERR_clear_error();
   if (found.empty()) return fail(error::kind::data, file.string(), "holds no certificate", "copy the file again");
   if (blocks_in(*text) != found.size())
-    return fail(error::kind::data, file.string(), "holds something beside certificates",
-                "a private key belongs into a file of its own");
+    return fail(error::kind::data, file.string(), "holds something other than certificates",
+                "put a private key into a file of its own");
   return found;
 }
 
@@ -122,7 +122,7 @@ result<key_ptr> read_private_key(const fs::path& file) {
   if (text.text.find("PRIVATE KEY-----") == std::string::npos)
     return fail(error::kind::data, file.string(), "holds no private key", "copy the file again");
   if (text.text.find("ENCRYPTED") != std::string::npos)
-    return fail(error::kind::data, file.string(), "the key is encrypted, and nobody is there to type its passphrase",
+    return fail(error::kind::data, file.string(), "the key is encrypted, and processes start unattended",
                 "store it decrypted, readable by its owner only");
   const auto from = memory_of(text.text);
   ERR_clear_error();
@@ -131,7 +131,7 @@ result<key_ptr> read_private_key(const fs::path& file) {
     return fail(error::kind::data, file.string(), "holds a damaged key: " + openssl_reason(), "copy the file again");
   if (!is_whole(*key)) {
     ERR_clear_error();
-    return fail(error::kind::data, file.string(), "the private and the public half of the key do not belong together",
+    return fail(error::kind::data, file.string(), "the private and the public half of the key do not match",
                 "copy the file again");
   }
   return key;

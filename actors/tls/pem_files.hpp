@@ -1,4 +1,4 @@
-// Certificates and keys, read from PEM files.
+// Reads certificates and keys from PEM files.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@ namespace furlong::actors::tls {
 /// The content of a regular file of at most `most` bytes. Errors (kind data) name the file.
 [[nodiscard]] result<std::string> read_text_file(const std::filesystem::path& file, std::size_t most);
 
-/// All certificates of a file, one at least. Fails when it cannot be read, when one is damaged or cut off, and when
-/// there is anything else in it, such as a key.
+/// All certificates of a file, at least one. Fails if it cannot be read, if one is damaged or truncated, or if it
+/// contains anything else, such as a key.
 [[nodiscard]] result<std::vector<x509_ptr>> read_certificates(const std::filesystem::path& file);
 
-/// The private key of a file. Fails when others than its owner may use the file, when the key is damaged, when its
-/// private and public half do not belong together, and when it is encrypted: nobody is there to type a passphrase.
+/// The private key of a file. Fails if the file is accessible to others than its owner, or if the key is damaged, its
+/// private and public half do not match, or it is encrypted (processes start unattended).
 [[nodiscard]] result<key_ptr> read_private_key(const std::filesystem::path& file);
 
 }  // namespace furlong::actors::tls

@@ -1,4 +1,4 @@
-"""Which library PyTorch computes products with."""
+"""The BLAS library of PyTorch."""
 import os
 import pathlib
 
@@ -6,7 +6,7 @@ import torch
 
 
 def blas_in_use():
-    """A reference implementation would be no yardstick."""
+    """Rejects the slow reference implementation."""
     torch.ones(8, 8) @ torch.ones(8, 8)
     files = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if "blas" in line}
     return sorted(os.path.basename(os.path.realpath(file)) for file in files)

@@ -1,4 +1,4 @@
-"""What the benchmarks that compare with PyTorch share: processes that run at once, and PyTorch at its best."""
+"""Shared by the benchmarks against PyTorch: parallel processes, and PyTorch's fastest setting."""
 import json
 import os
 import statistics
@@ -14,7 +14,7 @@ def fail(why):
 
 
 def results_of(*commands, **environment):
-    """Runs the commands at once; what each printed, as objects."""
+    """Runs the commands in parallel; returns the output of each as objects."""
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **environment)
     running = [subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                 text=True, env=environment) for command in commands]
@@ -26,8 +26,8 @@ def results_of(*commands, **environment):
 
 def run_torch(command, threads, processes):
     """Models that train at once, each on `threads` threads: the rates of all together, rates per CPU-second of one.
-    Fails unless they computed what Furlong computes, with a BLAS that is worth comparing with."""
-    # Threads that spin while they wait would take the processor from those that work.
+    Fails unless their results agree with Furlong's, with an optimized BLAS."""
+    # Spinning threads would take the processor from working ones.
     settings = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive",
                 "GOMP_SPINCOUNT": "0"}
     results = [lines[0] for lines in results_of(*[command] * processes, **settings)]
@@ -42,13 +42,12 @@ def run_torch(command, threads, processes):
 
 
 def median_ratio(ours, theirs):
-    """Runs one after the other suffer alike from what else the machine does."""
+    """Neighbouring runs, so that other load affects both."""
     return statistics.median(a / b for a, b in zip(ours, theirs))
 
 
 def tell(bench, case, metric, value, unit, baseline=None, ratio=None, verdict="", data=None):
-    """A JSON line on stdout, a row of the table on stderr. `data`: what was worked on, where that is not always the
-    same."""
+    """A JSON line on stdout, a row of the table on stderr. `data`: the data set, if it varies."""
     line = {"bench": bench, "case": case, "metric": metric, "value": value, "unit": unit, "baseline": baseline,
             "ratio": ratio}
     print(json.dumps(line if data is None else {**line, "data": data}), flush=True)

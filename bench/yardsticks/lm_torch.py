@@ -106,7 +106,7 @@ def aggregate(work, repetitions):
 
 
 def fastest_product(work):
-    """Large matrices, and those of the logits of a batch: the best of many, since whatever disturbs only slows down."""
+    """Large matrices, and those of the logits of a batch: the best of many, because other load only slows them down."""
     words, width = (work.facts["tensors"][0][size] for size in ("rows", "cols"))
     speeds = []
     for m, n, k in ((1024, 1024, 1024), (2048, 2048, 2048), (200, words, width), (400, words, width)):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""FedRecon on ratings with numpy, as one writes it for speed: only a client's own item rows are gathered, a batch is a
-view of them and costs a handful of library calls, no Python code runs per example, and the fold adds rows (a client
-rates an item once, so plain indexing will do)."""
+"""FedRecon on ratings with numpy, optimized: only a client's own item rows are gathered, a batch is a view of them and
+costs a few library calls, no Python code runs per example, and aggregation adds rows (a client rates an item once, so
+plain indexing suffices)."""
 import numpy as np
 from mf_work import batches, main
 
@@ -40,7 +40,7 @@ def train_client(facts, items, first, ids, labels):
         residual *= step
         user -= residual.dot(rows)
 
-    # Move the items of the odd batches, the user frozen.
+    # Train the items on the odd batches, the user frozen.
     loss, examples = 0.0, 0
     for at in cut[1::2][: facts["client_steps"]]:
         rows = q[at]

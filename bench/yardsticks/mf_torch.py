@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""FedRecon on ratings with torch, as one ordinarily writes it: a client's item rows are gathered, autograd gives the
+"""FedRecon on ratings with torch in its usual style: a client's item rows are gathered, autograd gives the
 gradient of each batch's mean squared error, and SGD steps are taken without recording. One thread: the tensors are
 small, more would only add waiting."""
 import numpy as np
@@ -41,7 +41,7 @@ def train_client(facts, before, first, labels):
             user.sub_(gradient, alpha=facts["recon_lr"])
     user = user.detach()
 
-    # Move the items of the odd batches, the user frozen. A client rates an item once: each row moves in one batch.
+    # Train the items on the odd batches, the user frozen. A client rates an item once: each row is in one batch.
     change = torch.zeros_like(before)
     loss, examples = 0.0, 0
     moved = change.split(size)[1::2]

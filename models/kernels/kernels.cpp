@@ -29,7 +29,7 @@ namespace {
 #if defined(__x86_64__)
 constexpr const kernel_table* levels[] = {&base::table, &v3::table, &v4::table};
 
-/// For features whose names clang 14 does not know in __builtin_cpu_supports().
+/// For features that clang 14 does not support in __builtin_cpu_supports().
 bool has_all_in_ecx(unsigned leaf, unsigned bits) {
   unsigned eax = 0;
   unsigned ebx = 0;
@@ -38,7 +38,7 @@ bool has_all_in_ecx(unsigned leaf, unsigned bits) {
   return __get_cpuid(leaf, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bits) == bits;
 }
 
-/// The builtin also asks whether the operating system keeps the wide registers.
+/// The builtin also checks that the operating system saves the wide registers.
 bool has_v3() {
   return __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
          __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("avx") &&

@@ -1,10 +1,8 @@
-// The inner loops, compiled once per x86-64 level and chosen when the program starts.
-//
-// Plain C-like signatures: a kernel unit must not instantiate templates that other units share, or the linker would
-// merge code for one level into another. All pointers are non-null, and what is written overlaps nothing, unless said;
-// no alignment is assumed. Kernels are pure and thread-safe: of multiply() a thread keeps only the memory that it packs
-// an operand in. Results may differ in the last bits between levels; for the same shapes never between runs or threads
-// of one level.
+// The inner loops, compiled once per x86-64 level and chosen when the program starts. Plain C-like signatures: a kernel
+// unit must not instantiate templates that other units share, or the linker would merge code for one level into
+// another. Unless stated otherwise, pointers are non-null, outputs overlap nothing, and no alignment is assumed.
+// Kernels are pure and thread-safe; multiply() keeps memory per thread to pack an operand. Results may differ in the
+// last bits between levels, but for the same shapes never between runs or threads of one level.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +28,8 @@ struct mf_batch {
   float l2_bias;  ///< ... += l2_bias (b_u^2 + b_i^2)
 };
 
-/// Where its gradient goes; a null pointer freezes the tensor. Rows are marked at first touch; the user's rows are
-/// marked only when `mark_users` (a table over clients), else the one row is overwritten.
+/// Where its gradient is written; a null pointer freezes the tensor. Rows are marked at first touch; user rows are
+/// marked only if `mark_users` (a table over clients), otherwise the one row is overwritten.
 struct mf_gradient {
   float* user;
   float* user_bias;
@@ -43,8 +41,8 @@ struct mf_gradient {
   bool mark_users;
 };
 
-/// c = op(a) op(b), or c += that; all row-major, op(a) m x k, op(b) k x n, c m x n. Strides are in floats from one row
-/// to the next, as the matrices lie in memory (before they are transposed).
+/// c = op(a) op(b), or c += that; all row-major, op(a) m x k, op(b) k x n, c m x n. Strides are in floats between rows
+/// of the matrices in memory (before transposition).
 struct matrix_product {
   const float* a;
   std::size_t a_stride;
@@ -60,7 +58,7 @@ struct matrix_product {
   bool accumulate;
 };
 
-/// c = op(a) b, or c += that, with a `b` that pack_right() has packed, for one that serves many products.
+/// c = op(a) b, or c += that, with a `b` packed by pack_right(), for a `b` used in many products.
 struct packed_product {
   const float* a;  ///< op(a) is m x k
   std::size_t a_stride;
@@ -75,32 +73,32 @@ struct packed_product {
 };
 /// A multiple of the width of every level's panels.
 constexpr std::size_t panel_columns = 48;
-/// Room that pack_right() needs for k x n, in floats.
+/// Floats that pack_right() needs for k x n.
 constexpr std::size_t packed_floats(std::size_t k, std::size_t n) {
   return (n + panel_columns - 1) / panel_columns * panel_columns * k;
 }
 
 /// One time step of a gated recurrent unit over `rows` sequences (models/layers/gru.hpp has the equations). Matrices
-/// are dense; those of 3 hidden columns hold what belongs to r, z and n side by side.
+/// are dense; those of 3 hidden columns hold r, z and n side by side.
 struct gru_step {
-  float* gates;                 ///< rows x 3 hidden: forward reads the products of the input here, and leaves r, z, n
-  const float* recurrent;       ///< rows x 3 hidden: the products of the state before; not read backward
+  float* gates;                 ///< rows x 3 hidden: forward reads the products of the input here, and writes r, z, n
+  const float* recurrent;       ///< rows x 3 hidden: the products of the previous state; not read backward
   const float* bias_input;      ///< 3 hidden: added to those of the input; not read backward
   const float* bias_recurrent;  ///< 3 hidden: added to those of the state; not read backward
-  const float* before;          ///< rows x hidden: the state before
-  float* candidate;             ///< rows x hidden: what r multiplies, left by forward
+  const float* before;          ///< rows x hidden: the previous state
+  float* candidate;             ///< rows x hidden: the factor of r, written by forward
   float* after;                 ///< rows x hidden: the new state, written by forward
   std::size_t rows;
   std::size_t hidden;
 };
-/// What its backward pass reads and writes beside the step; `gates` become the gradient of the products of the input.
+/// Further arguments of its backward pass; `gates` become the gradient of the products of the input.
 struct gru_step_gradient {
   const float* after;  ///< rows x hidden
-  float* recurrent;    ///< rows x 3 hidden: of the products of the state before
-  float* before;       ///< rows x hidden: added to, what passes the gate z by; null: not wanted
+  float* recurrent;    ///< rows x 3 hidden: of the products of the previous state
+  float* before;       ///< rows x hidden: added to, the path around gate z; null: not computed
 };
 
-/// Logits of `rows` predictions among `classes`, and the classes that are right.
+/// Logits of `rows` predictions among `classes`, and their targets.
 struct softmax_rows {
   float* logits;       ///< rows x classes
   std::size_t stride;  ///< floats from one row to the next
@@ -111,13 +109,13 @@ struct softmax_rows {
 };
 
 /// One time step of long short-term memory over `rows` sequences (models/layers/lstm.hpp has the equations). Matrices
-/// are dense; `gates` holds what belongs to i, f, g and o side by side.
+/// are dense; `gates` holds i, f, g and o side by side.
 struct lstm_step {
-  float* gates;         ///< rows x 4 hidden: forward reads W x + U h here, and leaves i, f, g, o
+  float* gates;         ///< rows x 4 hidden: forward reads W x + U h here, and writes i, f, g, o
   const float* bias;    ///< 4 hidden
-  const float* before;  ///< rows x hidden: the cells before
+  const float* before;  ///< rows x hidden: the previous cells
   float* cell;          ///< rows x hidden: the new cells, written by forward
-  float* squashed;      ///< rows x hidden: tanh of them, left by forward
+  float* squashed;      ///< rows x hidden: tanh of them, written by forward
   float* after;         ///< rows x hidden: the new state, written by forward; not used backward
   std::size_t rows;
   std::size_t hidden;
@@ -137,10 +135,10 @@ struct kernel_table {
   /// to = a - b
   void (*subtract)(float* to, const float* a, const float* b, std::size_t n);
   double (*dot)(const float* a, const float* b, std::size_t n);
-  /// Sum of squares; not finite when an element is not.
+  /// Sum of squares; not finite if an element is not.
   double (*norm_squared)(const float* v, std::size_t n);
 
-  /// sum += round(v * scale), exactly and alike at every level; |v * scale| < 2^51. `scale` has at most 24 significant
+  /// sum += round(v * scale), exact and equal at every level; |v * scale| < 2^51. `scale` has at most 24 significant
   /// bits (a weight times a power of two), so that the product is exact.
   void (*fold_fixed)(std::int64_t* sum, const float* v, std::size_t n, double scale);
   /// The same on a grid 2^48 times finer: coarse holds whole units, fine the rest in units of 2^-48.
@@ -152,11 +150,11 @@ struct kernel_table {
   /// to = (coarse + fine 2^-48) * unit, both set to zero
   void (*drain_wide)(float* to, std::int64_t* coarse, std::int64_t* fine, std::size_t n, double unit);
 
-  /// Allocates only where this thread has not yet had to pack as much (twice a transposed b that has fewer columns than
-  /// a has rows, of others twice 48 columns, of 1,536 terms at most), or where m or n is 1 and the vectors are longer
-  /// than 32,768.
+  /// Allocates only if this thread has not packed as much before (twice a transposed b with fewer columns than a has
+  /// rows, of others twice 48 columns, of 1,536 terms at most), or if m or n is 1 and the vectors are longer than
+  /// 32,768.
   void (*multiply)(const matrix_product&);
-  /// Lays op(b), k x n, out for multiply_packed() of the same level.
+  /// Packs op(b), k x n, for multiply_packed() of the same level.
   void (*pack_right)(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n,
                      float* packed);
   void (*multiply_packed)(const packed_product&);
@@ -166,23 +164,23 @@ struct kernel_table {
   void (*gru_forward)(const gru_step&);
   void (*gru_backward)(const gru_step&, const gru_step_gradient&);
 
-  /// Returns the sum of -log softmax(logits + bias)[target] and leaves its gradient times `scale` in place of the
-  /// logits; its sum over the rows is added to bias_gradient unless that is null.
+  /// Returns the sum of -log softmax(logits + bias)[target] and replaces the logits by its gradient times `scale`,
+  /// whose sum over the rows is added to bias_gradient unless that is null.
   double (*softmax_gradient)(const softmax_rows&, float scale, float* bias_gradient);
-  /// Returns the same sum and writes each row's likeliest class (of equals the first). The logits are spent.
+  /// Returns the same sum and writes each row's most likely class, the first of equal ones. Overwrites the logits.
   double (*softmax_score)(const softmax_rows&, std::uint32_t* likeliest);
 
   void (*lstm_forward)(const lstm_step&);
   /// From d_after = dL/dh' and d_cell = dL/dc', both rows x hidden: gates become the gradient of W x + U h + b, and
-  /// d_cell that of the cells before.
+  /// d_cell that of the previous cells.
   void (*lstm_backward)(const lstm_step&, const float* d_after, float* d_cell);
 
-  /// Solves (X'X + ridge I) w = X'y; X is n x p row-major. False when the matrix is not positive definite.
+  /// Solves (X'X + ridge I) w = X'y; X is n x p row-major. False if the matrix is not positive definite.
   bool (*ridge_solve)(const float* x, const float* y, std::size_t n, std::size_t p, float ridge, float* w);
 };
 
-/// The table in use: the best level that the processor has, or the one that the environment variable
-/// FURLONG_KERNEL_LEVEL pins. Throws std::runtime_error when that names a level that is unknown or not supported here.
+/// The table in use: the highest level that the processor supports, or the one in the environment variable
+/// FURLONG_KERNEL_LEVEL. Throws std::runtime_error if that level is unknown or not supported.
 [[nodiscard]] const kernel_table& kernels();
 
 }  // namespace furlong::models

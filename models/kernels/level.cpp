@@ -1,5 +1,5 @@
 // One level's kernels. Compiled once per level with FURLONG_LEVEL (an identifier), FURLONG_LEVEL_NAME (its text) and
-// -DEigen=Eigen_<level>, so that no symbol of one level can stand in for another's.
+// -DEigen=Eigen_<level>, so that no symbol of one level replaces another's.
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <cstddef>
@@ -102,7 +102,7 @@ inline double mf_penalty(const mf_batch& b, const float* u, const float* q, std:
   return b.l2 * (dot_f(u, u, b.rank) + dot_f(q, q, b.rank)) + b.l2_bias * squares;
 }
 
-/// The gradient when only the one user's vector moves, as in reconstruction: nothing to mark, no other row to write.
+/// The gradient if only the one user's vector is trained, as in reconstruction: no marks and no other rows.
 double mf_user_gradient(const mf_batch& b, float* to) {
   constexpr std::size_t most = 64;
   float errors[most];
@@ -233,7 +233,7 @@ float largest_magnitude(const float* v, std::size_t n) {
   return Eigen::internal::predux_max(largest);
 }
 
-/// Where all values are below half a unit the coarse words stay as they are, and half of the memory is not touched.
+/// If all values are below half a unit the coarse words stay unchanged, and half of the memory is not touched.
 void fold_wide(std::int64_t* coarse, std::int64_t* fine, const float* v, std::size_t n, double scale) {
   constexpr std::size_t most = 256;
   for (std::size_t begin = 0; begin < n; begin += most) {
@@ -247,7 +247,7 @@ void fold_wide(std::int64_t* coarse, std::int64_t* fine, const float* v, std::si
 
 void add_fixed(std::int64_t* __restrict to, const std::int64_t* __restrict from, std::size_t n) {
 #pragma omp simd
-  for (std::size_t i = 0; i < n; ++i)  // as unsigned: words that lie about their size wrap round
+  for (std::size_t i = 0; i < n; ++i)  // as unsigned: words out of range wrap around
     to[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(to[i]) + static_cast<std::uint64_t>(from[i]));
 }
 
@@ -276,7 +276,7 @@ bool ridge_solve(const float* x, const float* y, std::size_t n, std::size_t p, f
   const Eigen::Map<const matrix> design(x, rows, cols);
   const Eigen::Map<const Eigen::VectorXf> target(y, rows);
   matrix normal(cols, cols);
-  // Not by Eigen, which cuts long sums by the sizes of the processor's caches: other bits on other machines.
+  // Not by Eigen, which splits long sums by the processor's cache sizes: results would differ between machines.
   multiply({x, p, true, x, p, false, normal.data(), p, p, p, n, false});
   normal.diagonal().array() += ridge;
   const Eigen::LLT<matrix> factor(normal);

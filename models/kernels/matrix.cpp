@@ -38,7 +38,7 @@ void multiply_from(const matrix_product& what, const A& a) {
 
 void multiply(const matrix_product& what) {
   const bool of_matrices = what.m > 1 && what.n > 1;
-  // Where Eigen would take its products of small operands, whose last bits depend on where c lies.
+  // Where Eigen would use its products of small operands, whose last bits depend on the address of c.
   const bool small = what.m + what.n + what.k < EIGEN_GEMM_TO_COEFFBASED_THRESHOLD;
   if (what.k > 0 && (of_matrices || small)) return multiply_in_panels(what);
   if (what.a_transposed)

@@ -1,9 +1,7 @@
-// Products of matrices by register tiles (after Goto and van de Geijn 2008, BLIS).
-//
-// The right operand is cut into panels of as many columns as a tile has. A panel whose rows lie in whole vectors is
-// read where it is; a transposed one, or the narrow one that is left, is packed first: its rows one after the other,
-// filled up with zeros. As many rows of the left operand as there are registers for their sums go along a panel at
-// once.
+// Products of matrices by register tiles (after Goto and van de Geijn 2008, BLIS). The right operand is split into
+// panels of as many columns as a tile has. A panel whose rows are whole vectors is read in place; a transposed one, or
+// the narrow last one, is packed first: its rows contiguous, padded with zeros. As many rows of the left operand as
+// there are registers for their sums are multiplied with a panel at once.
 #include "models/kernels/detail/level_parts.hpp"
 #include "models/kernels/detail/simd.hpp"
 
@@ -17,10 +15,10 @@ constexpr std::size_t most_rows = many_registers ? 8 : 6;
 constexpr std::size_t width = most_vectors * lanes;
 static_assert(panel_columns % width == 0, "packed_floats() leaves room for whole panels");
 
-/// A longer sum is cut, so that what two panels share stays in the cache; a shorter one is not, to write c once only.
+/// A longer sum is split, so that data shared by two panels stays in the cache; a shorter one is not, to write c once.
 constexpr std::size_t most_uncut = 1536;
 constexpr std::size_t most_terms = 512;
-/// Rows of the left operand that stay in the cache while panels pass by.
+/// Rows of the left operand that stay in the cache for several panels.
 constexpr std::size_t block_rows = 6 * most_rows;
 constexpr std::size_t line = 16;  ///< floats in a line of the cache
 
@@ -30,7 +28,7 @@ constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 
 /// Of n columns, those in the panel that begins there.
 std::size_t columns(std::size_t n, std::size_t begin) { return least(n - begin, width); }
 
-/// Element (row, col) at data[row * stride + col], or where it is transposed at data[col * stride + row].
+/// Element (row, col) at data[row * stride + col], or if transposed at data[col * stride + row].
 struct operand {
   const float* data;
   std::size_t stride;
@@ -40,7 +38,7 @@ struct operand {
   }
   operand from(std::size_t row, std::size_t col) const { return {at(row, col), stride, transposed}; }
 };
-/// Rows of a panel begin `step` floats apart, and can be read in whole vectors.
+/// A panel whose rows are `step` floats apart and can be read in whole vectors.
 struct panel_view {
   const float* data;
   std::size_t step;
@@ -50,8 +48,8 @@ struct target {
   std::size_t stride;
   bool accumulate;
 };
-/// What is read next, and should be in the cache by then: a tile fetches a line for each term of its sum, `step` floats
-/// apart, the next tile those `tile_step` floats further. May lie past the end of the operand: it is only a hint.
+/// Data to prefetch: a tile fetches a line for each term of its sum, `step` floats apart, the next tile those
+/// `tile_step` floats further. May be past the end of the operand: it is only a hint.
 struct upcoming {
   const float* data;
   std::size_t step;
@@ -62,13 +60,13 @@ struct upcoming {
 template <std::size_t rows, std::size_t vectors, bool transposed>
 void multiply_tile(const operand& left, panel_view panel, const target& to, std::size_t cols, std::size_t k,
                    const upcoming& next) {
-  constexpr std::size_t bases = transposed ? 1 : (rows + 2) / 3;  // an address serves three rows, or registers run out
+  constexpr std::size_t bases = transposed ? 1 : (rows + 2) / 3;  // one address for three rows, or registers run out
   const float* a[bases];
   for (std::size_t i = 0; i < bases; ++i) a[i] = left.data + 3 * i * left.stride;
   pack sums[rows][vectors];
   for (auto& row : sums)
     for (auto& sum : row) sum = all(0.0F);
-  for (std::size_t row = 0; row < rows; ++row)  // what is written at the end should be in the cache by then
+  for (std::size_t row = 0; row < rows; ++row)  // prefetch what is written at the end
     for (std::size_t j = 0; j < vectors; ++j) __builtin_prefetch(to.data + row * to.stride + j * lanes, 1);
   const float* ahead = next.data;
   for (std::size_t l = 0; l < k; ++l, panel.data += panel.step, ahead += next.step) {
@@ -94,7 +92,7 @@ void multiply_tile(const operand& left, panel_view panel, const target& to, std:
     }
 }
 
-/// By reference: a copy of what was just written would wait until the tile before is in the cache.
+/// By reference: a copy of recently written data would stall until the previous tile is in the cache.
 using tile_product = void (*)(const operand&, panel_view, const target&, std::size_t, std::size_t, const upcoming&);
 
 template <std::size_t vectors, bool transposed>
@@ -117,7 +115,7 @@ tile_product tile_of(std::size_t rows, std::size_t vectors, bool transposed) {
   return transposed ? tile_of<most_vectors, true>(rows) : tile_of<most_vectors, false>(rows);
 }
 
-/// m x k times one panel. The rows are dealt evenly: ten are five and five.
+/// m x k times one panel. The rows are divided evenly: ten are five and five.
 void multiply_panel(const operand& left, const panel_view& panel, const target& to, std::size_t m, std::size_t cols,
                     std::size_t k, upcoming next) {
   const std::size_t vectors = divide_up(cols, lanes);
@@ -130,7 +128,7 @@ void multiply_panel(const operand& left, const panel_view& panel, const target& 
   }
 }
 
-/// A vector's worth of rows of b' (columns of b), from `from` on, to the panel: lanes x lanes elements, turned over.
+/// A vector's worth of rows of b' (columns of b), from `from` on, to the panel: lanes x lanes elements, transposed.
 void pack_square(const float* from, std::size_t stride, float* panel) {
   Eigen::internal::PacketBlock<pack, lanes> square;
   for (std::uint32_t j = 0; j < lanes; ++j) square.packet[j] = load(from + j * stride);
@@ -150,7 +148,7 @@ void pack_rows(const operand& right, std::size_t first, std::size_t row, std::si
 /// The `cols` columns from `begin` on of k rows from `first` on.
 void pack_panel(const operand& right, std::size_t first, std::size_t k, std::size_t begin, std::size_t cols,
                 float* panel) {
-  const std::size_t squares = right.transposed ? cols / lanes * lanes : 0;  // columns that are turned over by vectors
+  const std::size_t squares = right.transposed ? cols / lanes * lanes : 0;  // columns that are transposed by vectors
   std::size_t l = 0;
   for (; l + lanes <= k; l += lanes) {
     for (std::size_t j = 0; j < squares; j += lanes)
@@ -160,8 +158,8 @@ void pack_panel(const operand& right, std::size_t first, std::size_t k, std::siz
   pack_rows(right, first, l, k - l, begin, 0, cols, panel);
 }
 
-/// Memory of this thread for panels. It only grows, to twice what is asked for: blocks of a smaller batch may be
-/// somewhat larger.
+/// Memory of this thread for panels. It only grows, to twice the request, because blocks of a smaller batch may be
+/// slightly larger.
 class panel_room {
  public:
   panel_room() = default;
@@ -184,7 +182,7 @@ class panel_room {
   std::size_t size_ = 0;
 };
 
-/// Rows of c between two looks at the same panel. The larger operand is read once.
+/// Rows of c between two uses of the same panel. The larger operand is read once.
 std::size_t rows_per_block(std::size_t m, std::size_t n) { return n > m ? m : block_rows; }
 
 /// Packed panels of `terms` rows.
@@ -225,13 +223,13 @@ class partial_product {
                    cols, terms_, after(row, begin, panel));
   }
 
-  /// The next panel; or where the left operand is read across its rows, which no processor foresees, its next rows.
+  /// The next panel; or if the left operand is read across its rows, which processors do not prefetch, its next rows.
   upcoming after(std::size_t row, std::size_t begin, const panel_view& panel) const {
     if (left_.transposed) return {left_.at(row + block_rows, first_), left_.stride, most_rows};
     if (keeps_ && row > 0) return next_packed(panel.data, terms_);
     const float* next = right_.at(first_, begin + width);
     if (!right_.transposed) return {next, right_.stride, line};
-    if (right_.stride == terms_) return {next, line, line * terms_};  // lies without gaps
+    if (right_.stride == terms_) return {next, line, line * terms_};  // contiguous
     return {panel.data, 0, 0};
   }
 
@@ -242,7 +240,7 @@ class partial_product {
   std::size_t terms_;
   bool accumulate_;
   std::size_t block_;
-  bool keeps_;  ///< packed panels serve further rows
+  bool keeps_;  ///< packed panels are reused for further rows
   float* packed_ = nullptr;
 };
 

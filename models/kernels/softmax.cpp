@@ -1,5 +1,5 @@
-// Cross-entropy over many classes (see kernels.hpp). A row is walked three times, and stays in the cache meanwhile:
-// bias and maximum, exponentials and their sum, gradient.
+// Cross-entropy over many classes (see kernels.hpp). A row is read three times and stays in the cache: bias and
+// maximum, exponentials and their sum, gradient.
 #include <cmath>
 #include <limits>
 

@@ -40,7 +40,7 @@ std::span<float> arena::zeros(std::size_t count) {
 void arena::clear() {
   std::size_t used = 0;
   for (const auto& each : chunks_) used += each.used;
-  if (chunks_.size() > 1) {  // one that holds all of it next time
+  if (chunks_.size() > 1) {  // one chunk for all of it next time
     chunks_.clear();
     add_chunk(used + used / 4);
   } else if (!chunks_.empty()) {

@@ -8,15 +8,15 @@
 
 namespace furlong::models {
 
-/// Hands out arrays that live until the next clear(). It asks the system for memory only in a step that takes
-/// more than any before it, and once more at the clear() after that. One thread at a time.
+/// Allocates arrays that live until the next clear(). It takes memory from the system only in a step that needs more
+/// than any before it, and once more at the clear() after that. One thread at a time.
 class arena {
  public:
-  /// `count` floats, on a cache line of their own, of no particular value. What was handed out before stays in place.
+  /// `count` uninitialised floats, aligned to a cache line. Earlier arrays stay in place.
   [[nodiscard]] std::span<float> floats(std::size_t count);
   /// The same, all zero.
   [[nodiscard]] std::span<float> zeros(std::size_t count);
-  /// Takes everything back.
+  /// Frees all arrays.
   void clear();
 
  private:

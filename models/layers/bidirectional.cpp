@@ -8,8 +8,8 @@ namespace furlong::models {
 
 namespace {
 
-/// Calls visit(row, mirrored) for every row: the mirrored one is as far from its sequence's end as the row is from its
-/// beginning. Reversed sequences are as long as the others, so they are packed alike.
+/// Calls visit(row, mirrored) for every row: the mirrored row is as far from its sequence's end as the row is from its
+/// beginning. Reversed sequences have the same lengths, so the packing is the same.
 template <class Visit>
 void each_row_and_mirrored(const packed_sequences& packed, const Visit& visit) {
   std::uint32_t length = packed.steps();

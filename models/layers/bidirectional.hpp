@@ -28,8 +28,8 @@ struct blstm_states {
 [[nodiscard]] blstm_states blstm_forward(const blstm_weights& w, const packed_sequences& packed, const tensor_view& x,
                                          arena& memory);
 
-/// d_after = dL/d(after), rows x 2 hidden, which stays as it is. Spends the states; overwrites the gradients of the
-/// weights, and d_x (rows x in) unless its data is null.
+/// d_after = dL/d(after), rows x 2 hidden, not modified. Overwrites the states, the gradients of the weights, and d_x
+/// (rows x in) unless its data is null.
 void blstm_backward(const blstm_weights& w, const packed_sequences& packed, const tensor_view& x,
                     const blstm_states& states, const tensor_view& d_after, const blstm_gradient& to,
                     const tensor_view& d_x, arena& memory);

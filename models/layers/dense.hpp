@@ -11,7 +11,7 @@ struct dense_weights {
   const float* bias = nullptr;  ///< out; null: none
 };
 
-/// Where the gradients go; null: not wanted.
+/// Where the gradients are written; null: not computed.
 struct dense_gradient {
   float* weight = nullptr;
   float* bias = nullptr;
@@ -20,8 +20,8 @@ struct dense_gradient {
 /// x: rows x in; y: rows x out, overwritten.
 void dense_forward(const dense_weights& w, const tensor_view& x, const tensor_view& y);
 
-/// From d_y = dL/dy (rows x out): overwrites the gradients of the weights, shaped as these, and d_x (rows x in) unless
-/// its data is null.
+/// From d_y = dL/dy (rows x out): overwrites the gradients of the weights, of the same shapes, and d_x (rows x in)
+/// unless its data is null.
 void dense_backward(const dense_weights& w, const tensor_view& x, const tensor_view& d_y, const dense_gradient& to,
                     const tensor_view& d_x);
 

@@ -8,7 +8,7 @@ namespace furlong::models {
 
 namespace {
 
-/// What the kernels see of time step t.
+/// The arguments of the kernels for time step t.
 gru_step step_of(const gru_weights& w, const packed_sequences& packed, const gru_states& states, std::uint32_t t,
                  const float* recurrent) {
   const auto first = packed.begin[t];
@@ -29,12 +29,12 @@ gru_states gru_forward(const gru_weights& w, const packed_sequences& packed, con
   const std::size_t hidden = w.recurrent.cols;
   const gru_states states{make_matrix(memory, x.rows, 3 * hidden), make_matrix(memory, x.rows, hidden),
                           make_matrix(memory, x.rows, hidden), make_matrix(memory, x.rows, hidden)};
-  multiply_nt(x, w.input, states.gates);  // of all steps at once
+  multiply_nt(x, w.input, states.gates);  // for all steps at once
 
   auto* weights = memory.floats(packed_floats(hidden, 3 * hidden)).data();
   kernels().pack_right(w.recurrent.data, hidden, true, hidden, 3 * hidden, weights);
   const auto products = make_matrix(memory, packed.first_rows(), 3 * hidden);
-  std::fill_n(products.data, products.size(), 0.0F);  // of the zeros that come first
+  std::fill_n(products.data, products.size(), 0.0F);  // the initial state is zero
   std::fill_n(states.before.data, packed.first_rows() * hidden, 0.0F);
   for (std::uint32_t t = 0; t < packed.steps(); ++t) {
     const std::size_t rows = packed.active[t];
@@ -65,7 +65,7 @@ void gru_backward(const gru_weights& w, const packed_sequences& packed, const te
                                  hidden, 3 * hidden, true});
   }
 
-  const auto& d_gates = states.gates;  // where the kernel left it
+  const auto& d_gates = states.gates;  // written by the kernel
   if (to.input != nullptr) multiply_tn(d_gates, x, {to.input, w.input.rows, w.input.cols});
   if (to.recurrent != nullptr)
     multiply_tn(d_recurrent, states.before, {to.recurrent, w.recurrent.rows, w.recurrent.cols});

@@ -22,7 +22,7 @@ struct gru_weights {
   const float* bias_recurrent;  ///< c: 3 hidden
 };
 
-/// Where the gradients go, shaped as the weights; null: not wanted.
+/// Where the gradients are written, shaped like the weights; null: not computed.
 struct gru_gradient {
   float* input = nullptr;
   float* recurrent = nullptr;
@@ -30,7 +30,7 @@ struct gru_gradient {
   float* bias_recurrent = nullptr;
 };
 
-/// What forward leaves for backward; all matrices have a row for each element of the packing.
+/// States kept from forward for backward; all matrices have a row for each element of the packing.
 struct gru_states {
   tensor_view gates;      ///< rows x 3 hidden: r, z, n
   tensor_view candidate;  ///< rows x hidden: U_n h + c_n
@@ -42,9 +42,9 @@ struct gru_states {
 [[nodiscard]] gru_states gru_forward(const gru_weights& w, const packed_sequences& packed, const tensor_view& x,
                                      arena& memory);
 
-/// Backpropagation through time. `d_after` (rows x hidden) = dL/dh' on entry, without what later steps add; it is
-/// spent, as are the states, and x is what forward read. Overwrites the gradients of the weights, and d_x (rows x in)
-/// unless its data is null.
+/// Backpropagation through time. `d_after` (rows x hidden) = dL/dh' on entry, without the contributions of later steps;
+/// x is the input of forward. Overwrites d_after, the states, the gradients of the weights, and d_x (rows x in) unless
+/// its data is null.
 void gru_backward(const gru_weights& w, const packed_sequences& packed, const tensor_view& x, const gru_states& states,
                   const tensor_view& d_after, const gru_gradient& to, const tensor_view& d_x, arena& memory);
 

@@ -8,7 +8,7 @@ namespace furlong::models {
 
 namespace {
 
-/// What the kernels see of time step t; `zeros` are the cells before the first one.
+/// The arguments of the kernels for time step t; `zeros` are the initial cells.
 lstm_step step_of(const lstm_weights& w, const packed_sequences& packed, const lstm_states& states, std::uint32_t t,
                   const float* zeros) {
   const auto first = packed.begin[t];
@@ -28,7 +28,7 @@ lstm_states lstm_forward(const lstm_weights& w, const packed_sequences& packed, 
   const std::size_t hidden = w.recurrent.cols;
   const auto make = [&](std::size_t cols) { return make_matrix(memory, x.rows, cols); };
   const lstm_states states{make(4 * hidden), make(hidden), make(hidden), make(hidden), make(hidden)};
-  multiply_nt(x, w.input, states.gates);  // of all steps at once
+  multiply_nt(x, w.input, states.gates);  // for all steps at once
 
   auto* weights = memory.floats(packed_floats(hidden, 4 * hidden)).data();
   kernels().pack_right(w.recurrent.data, hidden, true, hidden, 4 * hidden, weights);
@@ -64,7 +64,7 @@ void lstm_backward(const lstm_weights& w, const packed_sequences& packed, const 
                                  step.rows, hidden, 4 * hidden, true});
   }
 
-  const auto& d_gates = states.gates;  // where the kernel left it
+  const auto& d_gates = states.gates;  // written by the kernel
   if (to.input != nullptr) multiply_tn(d_gates, x, {to.input, w.input.rows, w.input.cols});
   if (to.recurrent != nullptr) multiply_tn(d_gates, states.before, {to.recurrent, w.recurrent.rows, w.recurrent.cols});
   if (to.bias != nullptr) sum_rows(d_gates, to.bias);

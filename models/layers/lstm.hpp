@@ -1,5 +1,5 @@
 // Long short-term memory (Hochreiter and Schmidhuber 1997, with the forget gate of Gers, Schmidhuber and Cummins 2000),
-// in the convention of PyTorch and cuDNN: gates in the order i, f, g, o. There is one bias; their two only add up.
+// in the convention of PyTorch and cuDNN: gates in the order i, f, g, o. There is one bias; their two are only added.
 //
 //   i = sigmoid(W_i x + U_i h + b_i)       f = sigmoid(W_f x + U_f h + b_f)
 //   g = tanh(W_g x + U_g h + b_g)          o = sigmoid(W_o x + U_o h + b_o)
@@ -20,14 +20,14 @@ struct lstm_weights {
   const float* bias;      ///< b: 4 hidden
 };
 
-/// Where the gradients go, shaped as the weights; null: not wanted.
+/// Where the gradients are written, shaped like the weights; null: not computed.
 struct lstm_gradient {
   float* input = nullptr;
   float* recurrent = nullptr;
   float* bias = nullptr;
 };
 
-/// What forward leaves for backward; all matrices have a row for each element of the packing.
+/// States kept from forward for backward; all matrices have a row for each element of the packing.
 struct lstm_states {
   tensor_view gates;     ///< rows x 4 hidden: i, f, g, o
   tensor_view cell;      ///< rows x hidden: c'
@@ -40,9 +40,9 @@ struct lstm_states {
 [[nodiscard]] lstm_states lstm_forward(const lstm_weights& w, const packed_sequences& packed, const tensor_view& x,
                                        arena& memory);
 
-/// Backpropagation through time. `d_after` (rows x hidden) = dL/dh' on entry, without what later steps add; it is
-/// spent, as are the states, and x is what forward read. Overwrites the gradients of the weights, and d_x (rows x in)
-/// unless its data is null.
+/// Backpropagation through time. `d_after` (rows x hidden) = dL/dh' on entry, without the contributions of later steps;
+/// x is the input of forward. Overwrites d_after, the states, the gradients of the weights, and d_x (rows x in) unless
+/// its data is null.
 void lstm_backward(const lstm_weights& w, const packed_sequences& packed, const tensor_view& x,
                    const lstm_states& states, const tensor_view& d_after, const lstm_gradient& to,
                    const tensor_view& d_x, arena& memory);

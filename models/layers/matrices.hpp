@@ -1,4 +1,4 @@
-// Shorthand for products of row-major matrices, named after what is transposed: n as it lies, t transposed.
+// Shorthand for products of row-major matrices, named by transposition: n not transposed, t transposed.
 #pragma once
 
 #include "models/kernels/kernels.hpp"
@@ -17,7 +17,7 @@ namespace furlong::models {
   return {of.row(first), static_cast<std::uint32_t>(count), of.cols};
 }
 
-// Thread-safe. c overlaps neither a nor b; the shapes must fit, which nobody checks.
+// Thread-safe. c overlaps neither a nor b; the shapes must fit (not checked).
 
 /// c = a b, or c += that: (m x k) (k x n).
 inline void multiply_nn(const tensor_view& a, const tensor_view& b, const tensor_view& c, bool accumulate = false) {

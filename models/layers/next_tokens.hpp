@@ -26,15 +26,15 @@ struct token_sequences {
   return {batch.features, batch.offsets};
 }
 
-/// What recurrent layers read, and what is right, in rows of the packing. Keeps its memory from batch to batch. One
-/// thread at a time.
+/// Inputs and targets of recurrent layers, in rows of the packing. Keeps its memory between batches. One thread at a
+/// time.
 struct next_tokens {
   packed_sequences packed;
   std::vector<std::uint32_t> inputs;
   std::vector<std::uint32_t> targets;
 
-  /// Inputs are all tokens of a sequence but the last, targets all but the first; a target from `words` on is
-  /// unknown_token. Sequences of less than two tokens have no rows.
+  /// Inputs are all tokens of a sequence except the last, targets all except the first; a target from `words` on
+  /// becomes unknown_token. Sequences of fewer than two tokens have no rows.
   void lay_out(const token_sequences& sequences, std::uint32_t words);
   /// All tokens are inputs, and there are no targets.
   void lay_out_inputs(const token_sequences& sequences);
@@ -44,8 +44,8 @@ struct next_tokens {
   std::vector<std::uint32_t> lengths_;
 };
 
-/// Adds up what was predicted: the sum of the losses, and in `likeliest` (as long as `targets`) the tokens that seemed
-/// likeliest.
+/// Adds the scores of predictions: the sum of the losses, and the most likely tokens in `likeliest` (as long as
+/// `targets`).
 void add_scores(double loss, std::span<const std::uint32_t> targets, std::span<const std::uint32_t> likeliest,
                 class_scores& to);
 

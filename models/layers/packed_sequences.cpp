@@ -8,7 +8,7 @@ namespace furlong::models {
 void pack(std::span<const std::uint32_t> lengths, packed_sequences& into) {
   into.order.resize(lengths.size());
   std::iota(into.order.begin(), into.order.end(), 0U);
-  // A stable sort would do, but takes memory for it each time.
+  // A stable sort would allocate each time.
   std::ranges::sort(into.order,
                     [&](auto a, auto b) { return lengths[a] != lengths[b] ? lengths[a] > lengths[b] : a < b; });
   into.active.clear();

@@ -24,8 +24,8 @@ struct packed_sequences {
   [[nodiscard]] std::uint32_t row(std::uint32_t place, std::uint32_t step) const { return begin[step] + place; }
 };
 
-/// Packs sequences of these lengths; an empty one has a place and no rows. `into` keeps its memory from call to call:
-/// only more sequences, or more steps, than it ever held make it allocate. Pure; thread-safe on distinct `into`.
+/// Packs sequences of these lengths; an empty one has a place and no rows. `into` keeps its memory between calls: it
+/// allocates only for more sequences or steps than before. Pure; thread-safe on distinct `into`.
 void pack(std::span<const std::uint32_t> lengths, packed_sequences& into);
 
 }  // namespace furlong::models

@@ -1,5 +1,5 @@
-// One vector for each sequence, out of a vector for each of its steps; no sequence is empty. Pure and thread-safe;
-// arguments do not overlap.
+// Pools the vectors of a sequence's steps into one; no sequence is empty. Pure and thread-safe; arguments do not
+// overlap.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace furlong::models {
 
 /// The largest value of each column over a sequence's steps (max pooling over time: Collobert, Weston, Bottou, Karlen,
 /// Kavukcuoglu, Kuksa 2011). x: rows x cols, packed; out: count x cols, in the order of places; from (count x cols):
-/// the row that each largest value stands in, the first of equal ones.
+/// the row of each largest value, the first of equal ones.
 void max_over_steps(const packed_sequences& packed, const tensor_view& x, const tensor_view& out,
                     std::span<std::uint32_t> from);
-/// From d_out = dL/d(out) and what max_over_steps() left in `from`. d_x: rows x cols, overwritten.
+/// From d_out = dL/d(out) and `from` of max_over_steps(). d_x: rows x cols, overwritten.
 void max_over_steps_backward(const tensor_view& d_out, std::span<const std::uint32_t> from, const tensor_view& d_x);
 
-/// Where both directions of a bidirectional layer end: of the first half of the columns the last step, of the second
-/// half the first one. x: rows x cols, packed, cols even; out: count x cols, in the order of places.
+/// The last states of both directions of a bidirectional layer: of the first half of the columns the last step, of the
+/// second half the first step. x: rows x cols, packed, cols even; out: count x cols, in the order of places.
 void last_states(const packed_sequences& packed, const tensor_view& x, const tensor_view& out);
 /// From d_out = dL/d(out). d_x: rows x cols, overwritten.
 void last_states_backward(const packed_sequences& packed, const tensor_view& d_out, const tensor_view& d_x);

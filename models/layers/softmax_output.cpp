@@ -8,19 +8,19 @@ namespace furlong::models {
 
 namespace {
 
-/// Logits of a block, 16 MiB: they stay in the last-level cache, and each weight that a product fetches serves so many
-/// rows that packing it hardly counts.
+/// Logits of a block, 16 MiB: they stay in the last-level cache, and each fetched weight is used for so many rows that
+/// packing it is cheap.
 constexpr std::size_t block_floats = std::size_t{1} << 22;
 
-/// Cuts n rows into equal blocks: rows of each but the last.
+/// Splits n rows into equal blocks: the rows of each except the last.
 std::size_t block_rows(std::size_t n, std::size_t classes) {
   const std::size_t most = std::max<std::size_t>(block_floats / classes, 16);
   const std::size_t blocks = (n + most - 1) / most;
   return (n + blocks - 1) / blocks;
 }
 
-/// Logits of `rows` rows, which begin on cache lines: a vector across two of them is written as two. The lines of a row
-/// are odd in number, so that a column of the logits does not lie in few sets of the cache.
+/// Logits of `rows` rows, which begin on cache lines, because a vector across two of them is written twice. A row has
+/// an odd number of lines, so that a column of the logits is spread over the sets of the cache.
 struct logits_block {
   float* data;
   std::size_t stride;

@@ -1,5 +1,5 @@
-// The last layer of a classifier: logits = h W' + b, softmax and cross-entropy (Bridle 1990), over as many rows at a
-// time as leave their logits in the cache. The logits of a large batch are never all held.
+// The last layer of a classifier: logits = h W' + b, softmax and cross-entropy (Bridle 1990), in blocks of rows whose
+// logits fit into the cache.
 //
 // Pure; arguments do not overlap. Scratch memory comes from `memory`: one arena per thread.
 #pragma once
@@ -18,8 +18,8 @@ namespace furlong::models {
 double softmax_output_gradient(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
                                const dense_gradient& to, const tensor_view& d_h, arena& memory);
 
-/// Returns the sum instead (0 of no rows), and writes the likeliest class of each row, of equals the first; `likeliest`
-/// is as long as `targets`.
+/// Returns the sum instead (0 without rows), and writes the most likely class of each row, the first of equal ones;
+/// `likeliest` is as long as `targets`.
 double softmax_output_score(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
                             std::span<std::uint32_t> likeliest, arena& memory);
 

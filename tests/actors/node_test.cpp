@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_denied_node_does_not_come_again) {
   BOOST_REQUIRE(end.has_value());
   BOOST_REQUIRE(end->failure.has_value());
   BOOST_TEST((end->failure->what == error::kind::usage));
-  BOOST_TEST(end->failure->text().starts_with("the gateway does not let this node in: denied; "), end->failure->text());
+  BOOST_TEST(end->failure->text().starts_with("the gateway rejects this node: denied; "), end->failure->text());
 }
 
 BOOST_AUTO_TEST_CASE(a_new_life_of_the_run_finds_the_store_closed_while_clients_wait_to_be_scored) {

@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(the_key_must_be_the_certificates_and_its_owners) {
   must_fail(tls::load_node_credentials(node, all.now), "holds no private key");
   write_file(node / "key.pem", whole);
   write_file(node / "certificate.pem", read_file(node / "certificate.pem") + whole);
-  must_fail(tls::load_node_credentials(node, all.now), "something beside certificates");
+  must_fail(tls::load_node_credentials(node, all.now), "something other than certificates");
 }
 
 BOOST_AUTO_TEST_CASE(an_encrypted_key_is_refused_without_asking) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""docs/commands.md must be what the command says of itself with --help.
+"""docs/commands.md must equal the --help texts of the command.
 
 usage: command_reference.py FURLONG ROOT [--write]
 
-With --write the page is written anew.
+With --write the page is regenerated.
 """
 import re
 import subprocess
@@ -12,26 +12,26 @@ from pathlib import Path
 
 HEAD = """# Commands
 
-What `furlong --help`, and `--help` of each command, say. A test holds this page to it.
+Generated from `furlong --help` and the `--help` of each command; a test compares them.
 
 | exit code | meaning |
 |---|---|
 | 0 | done |
 | 1 | `furlong test`: an expectation failed |
-| 2 | a wrong command line or scenario; to go on with a run that is over and failed; a node whose place was taken |
-| 3 | data, keys or certificates missing, unreadable or damaged; `status` without an answer |
-| 4 | it failed while running, or training diverged |
-| 5 | stopped by a signal; `--resume` goes on |
+| 2 | an invalid command line or scenario; resuming a run that is over and failed; a node that was replaced by another |
+| 3 | data, keys or certificates missing, unreadable or damaged; no answer to `status` |
+| 4 | failure at run time, or training diverged |
+| 5 | stopped by a signal; `--resume` continues |
 
-[Scenarios as tests](testing-scenarios.md) and [deployment](deployment.md) say what each means there.
+[Scenarios as tests](testing-scenarios.md) and [deployment](deployment.md) have the details.
 
-`--format json` prints one JSON object to stdout, for scripts; messages and progress go to stderr. A run directory is
-what `run` or `serve` made.
+`--format json` prints one JSON object to stdout, for scripts; messages and progress go to stderr. A run directory is the
+output of `run` or `serve`.
 
 | environment | |
 |---|---|
-| `FURLONG_DATA` | the folder of datasets; without it `data` below the working directory |
-| `FURLONG_KERNEL_LEVEL` | `x86-64`, `x86-64-v3` or `x86-64-v4`: pins the kernels, so that other machines give the same bits |
+| `FURLONG_DATA` | the folder of datasets; by default `data` in the working directory |
+| `FURLONG_KERNEL_LEVEL` | `x86-64`, `x86-64-v3` or `x86-64-v4`: selects the kernels, so that other machines give the same bits |
 """
 
 

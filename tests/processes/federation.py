@@ -266,7 +266,7 @@ class Federation:
         self.serve(*more, operators=aggregators > 0)
         agents = [self.aggregate(f"aggregator{i}") for i in range(aggregators)]
         for one in agents:
-            one.wait_for("took this aggregator in")
+            one.wait_for("accepted this aggregator")
         for i in range(nodes):
             self.join(i)
 

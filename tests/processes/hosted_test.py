@@ -273,7 +273,7 @@ class GiveUp(Case):
         with self.federation(settings={"scenario.rounds": 100_000, "evaluation.every": 0}) as f:
             server = f.serve()
             aggregator = f.aggregate("aggregator0", "--give-up", "4")
-            aggregator.wait_for("took this aggregator in")
+            aggregator.wait_for("accepted this aggregator")
             nodes = [f.join(i, None, None, "--give-up", "4") for i in range(4)]
             f.wait_for_version(3)
             time.sleep(4.5)  # nobody has given up meanwhile

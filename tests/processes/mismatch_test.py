@@ -139,7 +139,7 @@ class Mismatch(Case):
             f.wait_for_version(6)
             f.processes["node1"].kill()
             shutil.move(f.store(1), f.folder / "kept")
-            why = (r"does not let this node in: this node has no private store for clients 50 to 99, which had one, and "
+            why = (r"rejects this node: this node has no private store for clients 50 to 99, which had one, and "
                    r"the model has updates that were made with it; name the --store .* --accept-state-loss")
             self.refused(f, 1, why)
             f.wait_for_version(f.version() + 2)  # its tasks are not waited for longer than those of a lost node
@@ -237,7 +237,7 @@ class Mismatch(Case):
         summary names all levels."""
         with self.federation(settings=QUICK) as f:
             f.serve()
-            f.aggregate("aggregator0").wait_for("took this aggregator in")
+            f.aggregate("aggregator0").wait_for("accepted this aggregator")
             self.pinned(f, LOWEST)
             node = f.join(1)
             self.assertEqual(node.wait(), USAGE)
@@ -245,7 +245,7 @@ class Mismatch(Case):
                              ".* FURLONG_KERNEL_LEVEL, here and on the server, or set network.kernel_levels")
             other = f.aggregate("aggregator1")
             self.assertEqual(other.wait(), USAGE)
-            self.assertIn("does not let this aggregator in: its kernels are of level", other.text())
+            self.assertIn("rejects this aggregator: its kernels are of level", other.text())
             f.processes.pop("aggregator1")
             self.pinned(f, None)
             for i in range(4):

@@ -57,7 +57,7 @@ class Namespaces(Case):
                 self.takes_part(f, number, after=at + 1)
             told = len(aggregator.text())
             network.heal("aggregator0")
-            wait_until("it is taken in", lambda: "took this aggregator in" in aggregator.text()[told:])
+            wait_until("it is taken in", lambda: "accepted this aggregator" in aggregator.text()[told:])
             self.check_books(f, f.finish())
 
 

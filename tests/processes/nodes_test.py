@@ -67,7 +67,7 @@ class Nodes(Case):
             self.addCleanup(way.close)
             f.way_in = way.port
             leaving = f.join(2)
-            leaving.wait_for("took this node in")
+            leaving.wait_for("accepted this node")
             f.way_in = 0
             f.wait_for_version(1)
             at = self.stands_still(f, 2.0)  # all wait for updates of this node, 4 s for each
@@ -94,7 +94,7 @@ class Nodes(Case):
                 # The first of several pieces of a frame, and its whole length: actors/net/detail/framing.hpp.
                 node.sendall(struct.pack("<IQ", 0xF0000000 | 1 << 20, 8_000_000))
                 wait_until("it is turned away", lambda: re.search(
-                    r"turned away: .* node0/0-49/\d+: .*a frame of 8000000 bytes is announced, and \d+ are allowed",
+                    r"rejected: .* node0/0-49/\d+: .*a frame of 8000000 bytes is announced, and \d+ are allowed",
                     f.log()), 10)
 
     def test_killed(self):
@@ -209,7 +209,7 @@ class Nodes(Case):
             way = Proxy(lambda: f.join_port)
             self.addCleanup(way.close)
             f.way_in = way.port
-            f.join(1).wait_for("took this node in")
+            f.join(1).wait_for("accepted this node")
             self.takes_part(f, 1, after=f.version())
             told = len(f.log())
             way.cut()

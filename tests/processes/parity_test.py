@@ -146,7 +146,7 @@ class Parity(Case):
         with self.federation(settings={"network.trust": "operator"}) as f:
             alone = f.alone()
             f.serve()
-            f.aggregate("aggregator0").wait_for("took this aggregator in")
+            f.aggregate("aggregator0").wait_for("accepted this aggregator")
             for i in (0, 1):
                 f.join(i)
             for i in (2, 3):
@@ -167,7 +167,7 @@ class Parity(Case):
             self.check_same(f, together, alone)
             self.assertIn("auc", together["eval"]["seen"])
             self.assertGreater(together["eval"]["seen"]["examples"], 500_000)
-            self.assertEqual(f.processes["node0"].text().count("took this node in"), 1, "sessions")
+            self.assertEqual(f.processes["node0"].text().count("accepted this node"), 1, "sessions")
 
     def test_any_order(self):
         """Nodes and aggregators before the server, which they wait for."""

@@ -155,7 +155,7 @@ class Rehearsal:
     def play(self) -> None:
         server = self.f.serve(operators=bool(self.aggregators))
         for name in self.aggregators:
-            self.f.aggregate(name).wait_for("took this aggregator in")
+            self.f.aggregate(name).wait_for("accepted this aggregator")
         for number in range(len(self.ranges)):
             if not self.comes_later(number):
                 self.start_node(number)

@@ -34,7 +34,7 @@ SESSIONS = {"hello-of-others": "not-its-clients", "holds-of-others": "not-its-cl
 
 def turned_away(log: str) -> tuple[dict, dict]:
     """Counts of connections and of updates by reason, as a process writes them at its end."""
-    found = re.findall(r"turned away at the gateway: (.*)", log)
+    found = re.findall(r"rejected at the gateway: (.*)", log)
     assert found, "nothing about who was turned away"
     connections, _, updates = found[-1].partition("updates that ended no task: ")
     def read(text):
@@ -56,7 +56,7 @@ class Rejection(Case):
             f.serve("--dashboard", "127.0.0.1:0", operators=aggregators > 0)
             page = f.processes["server"].wait_for(r"dashboard at (http://\S+)")[1]
             for i in range(aggregators):
-                f.aggregate(f"aggregator{i}").wait_for("took this aggregator in")
+                f.aggregate(f"aggregator{i}").wait_for("accepted this aggregator")
             rogue = self.rogue(f, *rogue_options)
             rogue_told = None
             for i in range(ROGUE):
@@ -67,7 +67,7 @@ class Rejection(Case):
             rogue_told = json.loads(rogue.text().splitlines()[-1])
             self.assertEqual(unbalanced_rounds(f.lines(f.out / "metrics.jsonl")), [])
             logs = [f.log()] + [f.processes[f"aggregator{i}"].text() for i in range(aggregators)]
-            counts = [turned_away(log) for log in logs if "turned away at the gateway" in log]
+            counts = [turned_away(log) for log in logs if "rejected at the gateway" in log]
             return summary, rogue_told, counts, live, folded_tasks(f.lines(f.ledger))
 
     def watch(self, f, page: str) -> dict:

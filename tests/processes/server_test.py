@@ -107,7 +107,7 @@ class Server(Case):
             f.processes["aggregator0"].kill()
             summary = f.end()
             self.check_books(f, summary)
-            self.assertIn("clients 0 to 49 are here", f.processes["aggregator1"].text())
+            self.assertIn("clients 0 to 49 are connected", f.processes["aggregator1"].text())
             if summary["folded"] == summary["selected"]:  # nobody was too slow to come back
                 self.assertEqual(summary["model_sha256"], alone["model_sha256"])
 
@@ -121,10 +121,10 @@ class Server(Case):
             at = f.version()
             f.wait_for_version(at + 5)
             again = f.aggregate("aggregator0")
-            again.wait_for("took this aggregator in")
+            again.wait_for("accepted this aggregator")
             f.processes["node3"].kill()
             f.join(3)
-            again.wait_for("clients 150 to 199 are here")
+            again.wait_for("clients 150 to 199 are connected")
             self.check_books(f, f.finish())
 
     def test_ports_that_cannot_be_opened(self):

@@ -19,17 +19,17 @@ class Tree(Case):
         f.serve()
         for number in range(6):
             one = f.aggregate(f"aggregator{number}", "--operator", "127.0.0.1:0")
-            one.wait_for("took this aggregator in")
+            one.wait_for("accepted this aggregator")
         for number in range(NODES):  # one by one, so that each goes to where the fewest are
-            self.join(f, number).wait_for("took this node in")
-        return [name for name, one in f.processes.items() if "the parent sends this aggregator to" in one.text()]
+            self.join(f, number).wait_for("accepted this node")
+        return [name for name, one in f.processes.items() if "the parent redirects this aggregator to" in one.text()]
 
     def join(self, f, number: int):
         return f.join(number, number * EACH, number * EACH + EACH - 1)
 
     def hosts(self, f, name: str) -> list[int]:
         """Numbers of the nodes that came to this aggregator."""
-        return [int(first) // EACH for first in re.findall(r"clients (\d+) to \d+ are here", f.processes[name].text())]
+        return [int(first) // EACH for first in re.findall(r"clients (\d+) to \d+ are connected", f.processes[name].text())]
 
     def test_parity(self):
         """The model is that of one process, however deep the tree."""
@@ -41,7 +41,7 @@ class Tree(Case):
                 self.assertTrue(self.hosts(f, name), f"no node came to {name}")
             direct = [name for name in f.processes if name.startswith("aggregator") and name not in sent_on]
             for name in direct:  # two below each
-                self.assertEqual(len(re.findall(r"aggregator \d \(.*\) is here", f.processes[name].text())), 2, name)
+                self.assertEqual(len(re.findall(r"aggregator \d \(.*\) is connected", f.processes[name].text())), 2, name)
             summary = f.end()
             for key in ("model_sha256", "eval", "selected", "folded", "clients_trained", "bytes_up"):
                 self.assertEqual(summary[key], alone[key], key)
@@ -72,7 +72,7 @@ class Tree(Case):
             f.processes[above].kill()
             summary = f.end()
             self.check_books(f, summary)
-            again = [name for name in sent_on if f.processes[name].text().count("took this aggregator in") > 1]
+            again = [name for name in sent_on if f.processes[name].text().count("accepted this aggregator") > 1]
             self.assertEqual(len(again), 2)
 
 

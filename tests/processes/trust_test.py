@@ -61,10 +61,10 @@ class Trust(Case):
             f.processes["node0"].kill()
             node = f.join(0)
             self.assertEqual(node.wait(), USAGE)
-            self.assertIn("the gateway does not let this node in: ", node.text())
+            self.assertIn("the gateway rejects this node: ", node.text())
             self.assertIn("the certificate is on the deny list", node.text())
             wait_until("the server says so", lambda: "on the deny list" in f.log())
-            self.assertNotIn("took this node in", node.text())
+            self.assertNotIn("accepted this node", node.text())
             f.processes.pop("node0")
             summary = f.finish(start=0.6)
             self.assertEqual(accounted(summary), summary["selected"])
@@ -77,7 +77,7 @@ class Trust(Case):
                 f.start(aggregators=aggregators)
                 f.wait_for_version(2)
                 node = f.processes["node1"]
-                node.wait_for("took this node in")
+                node.wait_for("accepted this node")
                 folders = ["tls-server"] + [f"tls-aggregator{i}" for i in range(aggregators)]
                 copies = [word for folder in folders for word in ("--copy-to", f.folder / folder)]
                 f.certify("deny", "--pki", f.folder / "pki", "node1", *copies)
@@ -109,7 +109,7 @@ class Trust(Case):
             f.wait_for_version(2)
             node = self.intrude(f, f.issue("node", "greedy", "200-249"), "200-249")
             self.assertEqual(node.wait(), USAGE)
-            self.assertIn("furlong: the gateway does not let this node in: there is no client 249", node.text())
+            self.assertIn("furlong: the gateway rejects this node: there is no client 249", node.text())
             self.finish(f, node)
             self.assertNotIn("another session of these clients", f.processes["node3"].text())
 
@@ -142,7 +142,7 @@ class Trust(Case):
             self.assertEqual(node.wait(), USAGE)
             self.assertIn("set network.trust = \"operator\"", node.text())
             self.assertIn("it came to the operator port", f.log())
-            f.join(1).wait_for("took this node in")
+            f.join(1).wait_for("accepted this node")
             summary = f.finish()
             self.assertEqual(accounted(summary), summary["selected"])
 
@@ -150,7 +150,7 @@ class Trust(Case):
         with self.federation(settings=LONG | {"network.trust": "operator"}) as f:
             done = f.run("serve", f.scenario, "--listen", "127.0.0.1:0", "--out", f.out, *f.trust("server", "server"),
                          *f.sets(), expect=USAGE)
-            self.assertIn("network.trust: lets nodes in at the operator port, and there is none", done.stderr)
+            self.assertIn("network.trust: accepts nodes at the operator port, and there is none", done.stderr)
 
     def test_replaced(self):
         """A second node with the same clients takes the place of the first, which says why and ends as one that is not worth
@@ -179,12 +179,12 @@ class Trust(Case):
                 f.join(i)
             f.wait_for_version(2)
             aggregator = f.aggregate("aggregator0")
-            aggregator.wait_for("took this aggregator in")
+            aggregator.wait_for("accepted this aggregator")
             second = f.process("second")
             second.start([f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149", "--store",
                           str(f.folder / "store-second"), "--accept-state-loss",
                           *f.trust("node", "node2", "100-149")], f.environment)
-            aggregator.wait_for("clients 100 to 149 are here")
+            aggregator.wait_for("clients 100 to 149 are connected")
             first = f.processes.pop("node2")
             self.assertEqual(first.wait(), USAGE)
             self.assertIn("furlong: the gateway ended the session for good: another session of these clients began",

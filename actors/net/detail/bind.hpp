@@ -1,4 +1,4 @@
-// Binds a socket and begins to listen.
+// Binds a socket and starts listening.
 #pragma once
 
 #include "actors/net/address.hpp"
@@ -6,7 +6,7 @@
 
 namespace furlong::actors::net::detail {
 
-/// The port; nobody is accepted yet. "[::]" also takes IPv4. Errors as of can_listen().
+/// Returns the port; accepts no connections yet. "[::]" also takes IPv4. Errors as of can_listen().
 result<std::uint16_t> bind_socket(asio::ip::tcp::acceptor& socket, const host_port& at);
 
 }  // namespace furlong::actors::net::detail

@@ -6,7 +6,7 @@ namespace furlong::actors::net::detail {
 
 namespace {
 
-/// What a stranger wrote, fit for a log.
+/// Untrusted text, sanitized for a log.
 std::string printable(std::span<const std::byte> bytes) {
   std::string text;
   text.reserve(bytes.size());

@@ -1,4 +1,4 @@
-// From the bytes of a stream to frames, piece by piece, without input or output of its own.
+// Decodes a byte stream into frames, without input or output of its own.
 #pragma once
 
 #include <array>
@@ -13,27 +13,27 @@
 
 namespace furlong::actors::net::detail {
 
-/// The caller reads into space(), says how much came, and does what the answer says. Nothing is allocated for a frame
-/// before its length was judged and, above `ask_above` bytes, granted. Not thread-safe.
+/// The caller reads into space(), reports the number of bytes, and acts on the answer. Memory for a frame is allocated
+/// only after its length was checked and, above `ask_above` bytes, granted. Not thread-safe.
 class frame_reader {
  public:
   enum class answer {
-    more,    ///< go on
-    frame,   ///< take() it, then go on
-    ask,     ///< call grant() when there is room for wanted() bytes; read nothing before
-    sign,    ///< a heartbeat: go on
-    busy,    ///< the other side says that it will not read for a while: go on
-    closed,  ///< the other side closes; text() may say why
-    broken,  ///< no stream of this protocol: text() says why
+    more,    ///< continue
+    frame,   ///< take() it, then continue
+    ask,     ///< call grant() when wanted() bytes are reserved; read nothing before
+    sign,    ///< a heartbeat: continue
+    busy,    ///< the peer will not read for a while: continue
+    closed,  ///< the peer closes; text() may say why
+    broken,  ///< not this protocol: text() says why
   };
 
   /// @param max_message longer frames break the stream
   /// @param ask_above   length of the longest frame that needs no grant
   frame_reader(std::size_t max_message, std::size_t ask_above) : max_message_(max_message), ask_above_(ask_above) {}
-  /// For frames that are announced from now on.
+  /// Applies to frames announced later.
   void limit(std::size_t max_message) { max_message_ = max_message; }
 
-  /// Where the next bytes go. Never empty while the last answer was more, frame, sign or busy.
+  /// The buffer for the next bytes. Not empty while the last answer was more, frame, sign or busy.
   [[nodiscard]] std::span<std::byte> space();
   /// @param count bytes of space() that were filled, at least 1. Throws std::bad_alloc.
   [[nodiscard]] answer filled(std::size_t count);
@@ -41,15 +41,15 @@ class frame_reader {
   [[nodiscard]] std::size_t wanted() const { return total_; }
   /// Answers `ask`. @param held is kept as long as the frame's bytes. Throws std::bad_alloc.
   void grant(std::shared_ptr<const void> held);
-  /// The frame that is complete.
+  /// The complete frame.
   [[nodiscard]] received take();
   [[nodiscard]] const std::string& text() const { return text_; }
 
-  /// A frame has begun and is not complete.
+  /// True if a frame has begun and is not complete.
   [[nodiscard]] bool inside_frame() const { return inside_; }
-  /// Bytes of its body that came so far.
+  /// Bytes of its body received so far.
   [[nodiscard]] std::size_t arrived() const { return done_ + (state_ == state::body ? filled_ : 0); }
-  /// Drops the frame under way and what it holds.
+  /// Drops the incomplete frame and its reservation.
   void drop();
 
  private:
@@ -67,15 +67,15 @@ class frame_reader {
   std::size_t max_message_;
   std::size_t ask_above_;
   state state_ = state::header;
-  std::array<std::byte, 256> small_{};  // headers, totals and reasons on their way in
-  std::size_t filled_ = 0;              // of what the state expects
+  std::array<std::byte, 256> small_{};  // incomplete headers, totals and reasons
+  std::size_t filled_ = 0;              // bytes of what the state expects
   std::size_t expected_ = header_bytes;
 
   received frame_;
   bool inside_ = false;
-  bool last_ = false;      // the piece under way is its frame's last
+  bool last_ = false;      // the current piece is its frame's last
   std::size_t total_ = 0;  // length of the frame
-  std::size_t piece_ = 0;  // length of the piece under way
+  std::size_t piece_ = 0;  // length of the current piece
   std::size_t done_ = 0;   // bytes in earlier pieces
   std::string text_;
 };

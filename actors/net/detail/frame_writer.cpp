@@ -36,7 +36,7 @@ void frame_writer::begin_piece() {
   if (offset_ == 0 && piece_ < size) stage(encode_total(size));
 }
 
-/// Fills the staging buffer. A piece that is longer than the room left goes on from its own bytes.
+/// Fills the staging buffer. A piece that is longer than the rest of it continues from its own bytes.
 void frame_writer::gather() {
   for (;;) {
     if (piece_ == 0) {

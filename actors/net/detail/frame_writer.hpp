@@ -1,4 +1,4 @@
-// From frames to the bytes of a stream, without input or output of its own.
+// Encodes frames into a byte stream, without input or output of its own.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@
 
 namespace furlong::actors::net::detail {
 
-/// Small pieces are gathered into chunks of about 16 KB, the longest record of TLS; the rest of a large piece goes out
-/// from the frame's own bytes, which are shared. Heartbeats go before the next piece, and between the pieces of a large
-/// frame. Not thread-safe.
+/// Small pieces are gathered into chunks of about 16 KB, the longest record of TLS; the rest of a large piece is sent
+/// from the frame's own bytes, which are shared. Heartbeats precede the next piece, also within a large frame. Not
+/// thread-safe.
 class frame_writer {
  public:
   void push(wire::encoded frame);
   void push_sign(piece_kind heartbeat_or_busy);
-  /// Follows all that was pushed; nothing may be pushed afterwards. @param why is cut to longest_reason bytes
+  /// Appends a close; nothing may be pushed afterwards. @param why is truncated to longest_reason bytes
   void push_close(std::string_view why);
 
   [[nodiscard]] bool empty() const;
-  /// The next bytes to send; empty when there are none. Stays the same, from its start, until all of it is consumed.
+  /// The next bytes to send; empty if there are none. Stays the same, from its start, until all of it is consumed.
   [[nodiscard]] std::span<const std::byte> next();
-  /// The first `count` bytes of next() were sent. Returns how many bytes of frames are thereby done.
+  /// The first `count` bytes of next() were sent. Returns the number of bytes of frames that are thereby done.
   std::size_t consumed(std::size_t count);
-  /// Drops what has not begun to go out; true when a close may still follow, false in the middle of a piece.
+  /// Drops unsent data; true if a close may still follow, false in the middle of a piece.
   bool abandon();
 
  private:
@@ -41,15 +41,15 @@ class frame_writer {
   void stage(std::span<const std::byte> bytes) { staged_.insert(staged_.end(), bytes.begin(), bytes.end()); }
 
   std::deque<wire::encoded> frames_;
-  std::size_t offset_ = 0;  // into the first frame: bytes that were staged or sent
-  std::size_t piece_ = 0;   // bytes left of the piece under way
+  std::size_t offset_ = 0;  // bytes of the first frame that were staged or sent
+  std::size_t piece_ = 0;   // bytes left of the current piece
   std::vector<std::byte> signs_;
   std::vector<std::byte> close_;
 
   std::vector<std::byte> staged_;  // a chunk of copies
   std::size_t staged_sent_ = 0;
   std::size_t staged_body_ = 0;  // bytes of frames among them
-  bool direct_ = false;          // the next chunk is the rest of the piece, where it lies
+  bool direct_ = false;          // the next chunk is the rest of the piece, in place
 };
 
 }  // namespace furlong::actors::net::detail

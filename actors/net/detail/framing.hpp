@@ -1,4 +1,4 @@
-// How frames lie in the stream of bytes of one direction.
+// The framing of the byte stream of one direction.
 //
 // A stream is a sequence of pieces. A piece is a header of 4 bytes, little-endian, and its body:
 //
@@ -7,11 +7,10 @@
 //   bits 25..26  kind: data, heartbeat, busy, close
 //   bit 27       0
 //   bits 28..31  15: what starts otherwise is not of this protocol, or of another version
-//
-// A frame is one or more pieces of kind data. When it is more than one, 8 bytes with its whole length stand between the
-// header and the body of the first, so that the receiver knows what comes before it makes room. Heartbeats say that a
-// side lives; busy says that it lives and will not read before it has room. They and close may stand between the pieces
-// of a frame. A close has the reason as its body, at most 255 bytes of text.
+// A frame is one or more pieces of kind data. With more than one, 8 bytes with its whole length are between the header
+// and the body of the first, so that the receiver knows the length before it allocates. A heartbeat shows that a side
+// is alive; busy shows that it is alive and does not read before it has memory. They and close may be between the
+// pieces of a frame. A close has the reason as its body, at most 255 bytes of text.
 #pragma once
 
 #include <array>
@@ -36,7 +35,7 @@ struct piece_header {
 };
 
 [[nodiscard]] std::array<std::byte, header_bytes> encode(const piece_header& header);
-/// Nothing when these bytes begin no piece.
+/// nullopt if these bytes are not a header.
 [[nodiscard]] std::optional<piece_header> decode(std::span<const std::byte, header_bytes> bytes);
 
 [[nodiscard]] std::array<std::byte, total_bytes> encode_total(std::uint64_t total);

@@ -1,4 +1,4 @@
-// What all connections of one transport share: the queue of work, and the list of what must end with it.
+// Shared by all connections of one transport: the queue of work, and the list of objects that end with it.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace furlong::actors::net::detail {
 
-/// Something that has work in an io_core until it is told to end.
+/// An object with work in an io_core until it is aborted.
 class endable {
  public:
   virtual ~endable() = default;
@@ -20,7 +20,7 @@ class endable {
 /// Thread-safe.
 class io_core {
  public:
-  /// False once stop() was called: then `one` must not begin.
+  /// False after stop(): then `one` must not start.
   [[nodiscard]] bool add(const std::shared_ptr<endable>& one);
   void remove(const endable* one);
   /// Aborts all. The context runs out of work soon after.

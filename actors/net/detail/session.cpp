@@ -15,7 +15,7 @@ connect_failure failure(failure_cause cause, std::string reason) {
   return {cause, {error::kind::runtime, "", std::move(reason), ""}};
 }
 
-/// Calls what others gave us: nothing of theirs leaves through a transport's thread.
+/// Calls a user's callback: its exceptions must not leave a transport's thread.
 template <class Call>
 bool guarded(Call call) {
   try {
@@ -96,7 +96,7 @@ void session::on_handshaken() {
     guarded([&] { why_not = hooks_.judge(other_); });
     if (why_not) return end(failure(failure_cause::rejected, *why_not), farewell::tell);
   }
-  // A TLS server says that this is no TLS only once it has 11 bytes: three signs.
+  // A TLS server detects a peer without TLS only after 11 bytes: three heartbeats.
   const int signs = secured_ || server_ ? 1 : 3;
   for (int i = 0; i < signs; ++i) writer_.push_sign(piece_kind::heartbeat);
   if (server_) open();
@@ -170,7 +170,7 @@ void session::say_farewell(const std::string& why) {
 
 void session::report(const connect_failure& why) {
   if (hooks_.on_handshaken) std::exchange(hooks_.on_handshaken, nullptr)();
-  // What was given to us may hold the channel: let go of it.
+  // Callbacks may hold the channel: release them.
   const auto events = std::exchange(events_, {});
   const auto on_failed = std::exchange(hooks_.on_failed, nullptr);
   hooks_.on_open = nullptr;

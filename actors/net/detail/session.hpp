@@ -1,11 +1,10 @@
 // One connection from its handshake to its end: the channel of this transport.
 //
 //   handshake -> greeting -> open -> [flushing ->] draining -> gone
-//
-// After the handshake a server judges who came, before it reads a byte of a frame. Both sides then send a heartbeat as
-// greeting: a client is open when it has the server's, because in TLS 1.3 it learns only after its own handshake
-// whether the server takes it. Draining reads and drops what still comes, so that the last words of this side are not
-// lost to a reset of the connection.
+// After the handshake a server decides on the admission of the peer, before it reads a byte of a frame. Both sides then
+// send a heartbeat as greeting: a client is open when it has the server's, because in TLS 1.3 it learns only after its
+// own handshake whether the server accepts it. Draining reads and drops incoming data, so that the last bytes of this
+// side are not lost to a reset of the connection.
 #pragma once
 
 #include <atomic>
@@ -28,31 +27,31 @@
 
 namespace furlong::actors::net::detail {
 
-/// Called on the session's strand. Either on_open or on_failed is called, once. Any of them may be empty but on_open.
+/// Called on the session's strand. Either on_open or on_failed is called, once. All except on_open may be empty.
 struct session_hooks {
-  std::function<std::optional<std::string>(const peer&)> judge;        ///< a server's: why this peer is not wanted
-  std::function<void()> on_handshaken;                                 ///< once the handshake is over, either way
-  std::function<channel_events(channel_ptr)> on_open;                  ///< what to call from now on
-  std::function<void(const peer&, const connect_failure&)> on_failed;  ///< it ended before it was open
+  std::function<std::optional<std::string>(const peer&)> judge;        ///< of a server: the reason to reject this peer
+  std::function<void()> on_handshaken;                                 ///< after the handshake, successful or not
+  std::function<channel_events(channel_ptr)> on_open;                  ///< returns the channel's callbacks
+  std::function<void(const peer&, const connect_failure&)> on_failed;  ///< ended before it was open
   std::function<void()> on_gone;                                       ///< the socket is closed
 };
 
 struct session_parts {
   std::shared_ptr<io_core> core;
-  tcp::socket socket;  ///< connected, does not block, on a strand of its own
+  tcp::socket socket;  ///< connected, non-blocking, on its own strand
   std::unique_ptr<stream> bytes;
   peer other;
   bool server = false;
   bool secured = false;
   channel_settings settings;
-  budget_ptr room;  ///< null: large frames need no room
+  budget_ptr room;  ///< null: unlimited
   session_hooks hooks;
 };
 
 class session final : public channel, public endable, public std::enable_shared_from_this<session> {
  public:
   explicit session(session_parts parts);
-  /// Begins the handshake. Once.
+  /// Starts the handshake. Once.
   void start();
 
   void send(wire::encoded frame) override;
@@ -69,14 +68,14 @@ class session final : public channel, public endable, public std::enable_shared_
     none,
     tell,
     drop
-  };  ///< of an end, the other side sees: the last bytes, also why, a closed socket
+  };  ///< what the peer receives at the end: the queued bytes, also the reason, only a closed socket
   struct small_hold;
 
-  /// Runs a member later on the strand, if the session still exists then.
+  /// Runs a member on the strand later, if the session still exists.
   template <class Work>
   void later(Work work);
 
-  // The course of things: session.cpp.
+  // Stages: session.cpp.
   void begin();
   void step_handshake();
   void on_handshaken();
@@ -128,9 +127,9 @@ class session final : public channel, public endable, public std::enable_shared_
   bool opened_ = false;
   frame_reader reader_;
   frame_writer writer_;
-  bool reading_ = false;  // a wait, or a turn on the strand, will go on reading
+  bool reading_ = false;  // a pending wait or handler will continue reading
   bool writing_ = false;
-  bool asking_ = false;  // for room in the budget
+  bool asking_ = false;  // requesting bytes of the budget
   budget::ticket ticket_ = 0;
 
   clock::time_point born_;
@@ -138,29 +137,29 @@ class session final : public channel, public endable, public std::enable_shared_
   clock::time_point last_in_;      // any bytes
   clock::time_point last_out_;     // any bytes
   clock::time_point sign_at_;      // the last time for a heartbeat or a busy
-  clock::time_point frame_began_;  // the frame under way in
-  clock::time_point frame_moved_;  // its last bytes
-  std::size_t frame_bytes_ = 0;    // what had come of it then
-  std::size_t frame_base_ = 0;     // what had come of it at frame_began_
+  clock::time_point frame_began_;  // the incoming frame
+  clock::time_point frame_moved_;  // time of its last bytes
+  std::size_t frame_bytes_ = 0;    // bytes received by then
+  std::size_t frame_base_ = 0;     // bytes received at frame_began_
   bool in_frame_ = false;
-  clock::time_point out_moved_;  // bytes went out, or began to wait
-  clock::time_point busy_at_;    // the other side said so
+  clock::time_point out_moved_;  // bytes were sent, or started to wait
+  clock::time_point busy_at_;    // time of the peer's last busy
   clock::time_point flush_until_;
 
   std::atomic<bool> closed_{false};
   std::atomic<bool> overflowed_{false};
   std::atomic<std::size_t> queued_{0};
-  std::atomic<std::size_t> max_message_;  // of frames both ways, for the reader as soon as it reads on
+  std::atomic<std::size_t> max_message_;  // of frames in both directions; the reader applies it when it continues
   std::atomic<std::size_t> unread_{0};    // small frames that the consumer holds, with their overhead
-  std::atomic<bool> starved_{false};      // reading waits for it to let go
-  std::mutex mutex_;                      // of the two below
+  std::atomic<bool> starved_{false};      // reading waits for the consumer to release frames
+  std::mutex mutex_;                      // guards the two below
   std::vector<wire::encoded> inbox_;
   bool scheduled_ = false;
 };
 
 template <class Work>
 void session::later(Work work) {
-  // Weak: a queue that is never run again must not keep the session, which keeps the queue.
+  // Weak: otherwise a queue that never runs again and its session would keep each other alive.
   asio::post(socket_.get_executor(), [weak = weak_from_this(), work = std::move(work)]() mutable {
     if (const auto self = weak.lock()) work(*self);
   });

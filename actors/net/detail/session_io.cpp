@@ -1,4 +1,4 @@
-// The bytes of a session, in and out.
+// Input and output of a session.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -9,9 +9,9 @@ namespace furlong::actors::net::detail {
 
 namespace {
 
-/// What one connection moves before others on the thread get their turn.
+/// Bytes that one connection may process before others on the thread get their turn.
 constexpr std::size_t turn_bytes = 256 << 10;
-/// What a small frame costs beside its bytes, in the consumer's queue.
+/// Overhead of a small frame in the consumer's queue, in bytes.
 constexpr std::size_t frame_overhead = 256;
 
 connect_failure lost(std::string reason) {
@@ -20,7 +20,7 @@ connect_failure lost(std::string reason) {
 
 }  // namespace
 
-/// Goes with the bytes of a small frame.
+/// Owned by the bytes of a small frame.
 struct session::small_hold {
   small_hold(std::weak_ptr<session> which, std::size_t count) : of(std::move(which)), bytes(count) {}
   small_hold(const small_hold&) = delete;
@@ -39,7 +39,7 @@ bool session::may_read() {
   if ((stage_ != stage::greeting && stage_ != stage::open) || asking_ || starved_) return false;
   if (reader_.inside_frame() || unread_ <= settings_.max_unread) return true;
   starved_ = true;
-  // Between the two lines above the consumer may have let go without seeing that somebody waits.
+  // Between the two lines above the consumer may have released frames without noticing that reading waits.
   if (unread_ <= settings_.max_unread) {
     starved_ = false;
     return true;
@@ -81,10 +81,10 @@ void session::wait_in(tcp::socket::wait_type what) {
   });
 }
 
-/// False when the session does not read on.
+/// False if the session stops reading.
 bool session::on_bytes(std::size_t count) {
   auto answer = frame_reader::answer::broken;
-  reader_.limit(max_message_);  // which another thread may have set while this one reads on
+  reader_.limit(max_message_);  // another thread may set it while this one reads
   try {
     answer = reader_.filled(count);
   } catch (const std::bad_alloc&) {
@@ -119,7 +119,7 @@ bool session::on_bytes(std::size_t count) {
   return false;
 }
 
-/// Heartbeats between the pieces of a frame do not move it.
+/// Heartbeats between the pieces of a frame are no progress of the frame.
 void session::note_progress() {
   if (!reader_.inside_frame()) return;
   if (!std::exchange(in_frame_, true)) {
@@ -185,7 +185,7 @@ void session::on_granted(std::shared_ptr<const void> reservation) {
   last_in_ = frame_began_ = frame_moved_ = clock::now();
 }
 
-/// Tells the other side that it waits for us, not for a dead connection.
+/// Tells the peer that this side is busy, and the connection alive.
 void session::on_pause() {
   writer_.push_sign(piece_kind::busy);
   sign_at_ = clock::now();
@@ -194,7 +194,7 @@ void session::on_pause() {
 
 void session::release_small(std::size_t bytes) {
   const auto left = unread_.fetch_sub(bytes) - bytes;
-  // Half way down, so that reading does not stop and go with every frame.
+  // Continue at half of the limit, so that reading does not stop for every frame.
   if (left > settings_.max_unread / 2 || !starved_.exchange(false) || closed_) return;
   later([](session& self) {
     self.last_in_ = clock::now();

@@ -1,4 +1,4 @@
-// The clocks of a session: signs of life, silence, frames that do not move.
+// The timers of a session: heartbeats, silence, stalled frames.
 #include <algorithm>
 #include <string>
 
@@ -29,7 +29,7 @@ void session::arm() {
     case stage::handshake:
     case stage::greeting: due_ = born_ + settings_.opening; break;
     case stage::open: {
-      // Silence and signs of life to the point; all else is looked at often enough.
+      // Silence and heartbeats are timed exactly; all else is checked often enough.
       due_ = now + std::min(settings_.heartbeat, settings_.timeout) / 2;
       due_ = std::min(due_, sign_due());
       if (!paused()) due_ = std::min(due_, last_in_ + settings_.heartbeat + settings_.timeout);
@@ -61,7 +61,7 @@ void session::tick() {
     case stage::draining:
     case stage::gone: return;
   }
-  // A timer that is late by that much says that this process stood still, not the other one.
+  // A timer that is this late shows that this process was stopped, not the peer.
   if (now - due_ > settings_.timeout / 2) forgive(now);
   if (auto why = complaint(now))
     return end({failure_cause::lost, {error::kind::runtime, "", std::move(*why), ""}}, farewell::tell);
@@ -82,8 +82,7 @@ void session::forgive(clock::time_point now) {
   frame_base_ = frame_bytes_;
 }
 
-/// Bytes per second of the frame under way. Who holds room that others wait for must not hold it for long: the larger
-/// the frame, the faster it has to come.
+/// Minimum bytes per second of the incoming frame. While others wait for memory, a larger frame must arrive faster.
 double session::least_pace() const {
   const auto slowest = static_cast<double>(settings_.slowest);
   if (room_ == nullptr || reader_.wanted() <= small_frame || room_->waiting() == 0) return slowest;

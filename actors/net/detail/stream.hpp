@@ -1,4 +1,4 @@
-// The bytes of a connected socket that does not block, with or without TLS.
+// The byte stream of a connected non-blocking socket, with or without TLS.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 namespace furlong::actors::net::detail {
 
 enum class io_state {
-  done,        ///< and so many bytes
-  wait_read,   ///< try again, with the same bytes, when the socket can be read
-  wait_write,  ///< likewise when it can be written
-  ended,       ///< the other side sends no more
+  done,        ///< with the number of bytes
+  wait_read,   ///< repeat with the same bytes when the socket is readable
+  wait_write,  ///< likewise when it is writable
+  ended,       ///< the peer sends no more
   failed,      ///< problem() says why
 };
 struct io_step {
@@ -24,7 +24,7 @@ struct io_step {
   std::size_t bytes = 0;
 };
 
-/// Calls fail once and for all. Not thread-safe.
+/// After a failure all calls fail. Not thread-safe.
 class stream {
  public:
   virtual ~stream() = default;
@@ -32,15 +32,15 @@ class stream {
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
 
-  /// Repeat until it is done.
+  /// Repeat until done.
   virtual io_step handshake() = 0;
   virtual io_step read(std::span<std::byte> into) = 0;
   virtual io_step write(std::span<const std::byte> from) = 0;
-  /// Says that nothing more is sent, as far as that can be said without waiting.
+  /// Signals the end of output, as far as possible without waiting.
   virtual void finish() = 0;
-  /// Common name in the certificate of the other side, after the handshake; nothing when there is none.
+  /// Common name in the peer's certificate, after the handshake; nullopt if there is none.
   [[nodiscard]] virtual std::optional<std::string> peer_name() const = 0;
-  /// After a step that failed.
+  /// After a failed step.
   [[nodiscard]] const connect_failure& problem() const { return problem_; }
 
  protected:
@@ -51,10 +51,10 @@ class stream {
   connect_failure problem_;
 };
 
-/// @param socket stays the caller's
+/// @param socket owned by the caller
 [[nodiscard]] std::unique_ptr<stream> make_plain_stream(int socket);
-/// @param host  a client's: what the other side's certificate must be for; a server's: empty
-/// @return nothing when OpenSSL has no memory
+/// @param host  of a client: the host in the peer's certificate; of a server: empty
+/// @return null if OpenSSL has no memory
 [[nodiscard]] std::unique_ptr<stream> make_tls_stream(int socket, const tls_context& context, const std::string& host);
 
 }  // namespace furlong::actors::net::detail

@@ -22,7 +22,7 @@ struct named_failure {
   std::string reason;
 };
 
-/// What is wrong with the other side's certificate.
+/// The error of the peer's certificate.
 named_failure of_certificate(long verdict) {
   const std::string said = X509_verify_cert_error_string(verdict);
   switch (verdict) {
@@ -35,7 +35,7 @@ named_failure of_certificate(long verdict) {
   }
 }
 
-/// What an error of the TLS library means. Alerts are what the other side says about us.
+/// The cause of an error of the TLS library. Alerts come from the peer.
 named_failure of_error(unsigned long code) {
   const char* text = ERR_reason_error_string(code);
   const std::string said = text != nullptr ? text : "no reason given";
@@ -70,7 +70,7 @@ class tls_stream final : public stream {
 
   void finish() override {
     ERR_clear_error();
-    // Before the handshake is over there is no TLS to close.
+    // Before the end of the handshake there is no TLS to close.
     if (SSL_is_init_finished(ssl_.get()) == 1) SSL_shutdown(ssl_.get());
     ERR_clear_error();
     ::shutdown(socket_, SHUT_WR);
@@ -79,7 +79,7 @@ class tls_stream final : public stream {
   [[nodiscard]] std::optional<std::string> peer_name() const override;
 
  private:
-  /// What a call's result means. @param done 1 when it succeeded
+  /// The meaning of a call's result. @param done 1 if it succeeded
   io_step judge(int done, std::size_t count) {
     if (done == 1) return {io_state::done, count};
     const auto number = errno;
@@ -101,7 +101,7 @@ class tls_stream final : public stream {
   int socket_;
 };
 
-/// The one common name of a certificate, without characters that could deceive who reads it.
+/// The only common name of a certificate, without characters that could mislead a reader.
 std::optional<std::string> common_name(X509* certificate) {
   X509_NAME* subject = X509_get_subject_name(certificate);
   const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);

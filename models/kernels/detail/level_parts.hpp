@@ -1,4 +1,4 @@
-// What one level's units give to its table (level.cpp).
+// The functions of one level's units for its table (level.cpp).
 #pragma once
 
 #include "models/kernels/kernels.hpp"

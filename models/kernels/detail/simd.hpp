@@ -1,8 +1,8 @@
-// Vectors of one level's width, and the functions of theirs that activations need. Only for the units of a level.
+// Vectors of one level's width, and their functions for activations. Only for the units of a level.
 //
-// Loops over vectors are written out: a compiler adds up the lanes of a reduction one after the other, which takes
-// longer than the products of a row of 50, and it calls a library for each tanh. So are copies: an algorithm of the
-// standard library would be compiled for this level and then serve other units too.
+// Loops over vectors are written out, because a compiler adds the lanes of a reduction one by one, which is slower than
+// the products of a row of 50, and calls a library function for each tanh. Copies are written out because a standard
+// algorithm would be compiled for this level and then linked into other units.
 #pragma once
 
 #include <Eigen/Core>
@@ -23,7 +23,7 @@ inline pack subtract(pack a, pack b) { return Eigen::internal::psub(a, b); }
 inline pack times(pack a, pack b) { return Eigen::internal::pmul(a, b); }
 inline pack times_add(pack a, pack b, pack c) { return Eigen::internal::pmadd(a, b, c); }
 inline pack larger(pack a, pack b) { return Eigen::internal::pmax(a, b); }
-/// Finite for all but NaN and very large arguments, where it is infinity; relative error below 1e-6.
+/// Infinity for very large arguments, NaN stays NaN; relative error below 1e-6.
 inline pack exponential(pack x) { return Eigen::internal::pexp(x); }
 /// Relative error below 1e-6 down to the smallest normal numbers; 0 beyond.
 inline pack sigmoid(pack x) {
@@ -34,7 +34,7 @@ inline pack tangent(pack x) { return Eigen::internal::ptanh(x); }
 /// 1 - x
 inline pack complement(pack x) { return subtract(all(1.0F), x); }
 
-/// How to read and write a whole vector ...
+/// Reads and writes a whole vector ...
 struct whole {
   static pack read(const float* from) { return load(from); }
   static void write(float* to, pack value) { store(to, value); }
@@ -54,8 +54,8 @@ struct part {
   }
 };
 
-/// Calls body(i, whole or part) for vectors that begin at i = 0, lanes, ... and cover n elements: every element goes
-/// through the same instructions, wherever it stands.
+/// Calls body(i, whole or part) for vectors that begin at i = 0, lanes, ... and cover n elements: every element is
+/// computed by the same instructions.
 template <class Body>
 inline void each_pack(std::size_t n, const Body& body) {
   std::size_t i = 0;
