@@ -12,7 +12,7 @@ namespace {
 /// The frame of the update; an update that cannot be encoded is a client that failed.
 std::shared_ptr<const wire::encoded> encode(const node_run& run, job& what) {
   if (what.failure) return nullptr;
-  auto frame = wire::encoder(run.e.parts.shared).encode(what.update, run.format, run.packing);
+  auto frame = wire::encoder(run.e.parts.down, run.e.parts.up).encode(what.update, run.format, run.packing);
   if (frame) return std::make_shared<const wire::encoded>(std::move(*frame));
   what.failure = std::make_shared<const error>(frame.error());
   return nullptr;
