@@ -19,7 +19,7 @@
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/run_observer.hpp"
-#include "federated/simulation/timeline.hpp"
+#include "federated/simulation/virtual_run.hpp"
 
 namespace furlong::actors {
 

@@ -5,14 +5,14 @@
 
 namespace furlong::actors {
 
-/// The shell round federated::timeline: hands out its jobs, calls the observer.
+/// The shell round federated::virtual_run: hands out its jobs, calls the observer.
 struct timeline_state : run_driver {
   /// A trainer that waits, with the block that it last worked on.
   struct idle_trainer {
     trainer_actor actor;
     std::shared_ptr<std::vector<federated::training_job>> jobs;
   };
-  std::optional<federated::timeline> line;
+  std::unique_ptr<federated::virtual_run> line;
   std::vector<idle_trainer> idle;
   std::size_t trainers = 0;
   std::size_t block_size = 1;

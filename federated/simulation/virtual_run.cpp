@@ -1,0 +1,39 @@
+#include "federated/simulation/virtual_run.hpp"
+
+#include "federated/client/client_work.hpp"
+#include "federated/simulation/network/simulated_run.hpp"
+#include "federated/simulation/timeline.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+/// Loads the client's private values into `use`. Whether there are any; fails as the store does.
+result<bool> load_private(const experiment& e, private_store& store, training_job& job, workspace& use) {
+  if (!e.settings.algorithm.traits.keeps_state) return false;
+  if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
+  if (!job.loaded) return store.load(job.id.client, use.own);
+  std::ranges::copy(job.own, use.own.values().begin());
+  return !job.own.empty();
+}
+
+}  // namespace
+
+void perform(const experiment& e, private_store& store, training_job& job, workspace& use) {
+  const auto has_own = load_private(e, store, job, use);
+  job.own.clear();
+  if (!has_own) {
+    job.failure = std::make_shared<const error>(has_own.error());
+    return;
+  }
+  if (client_work(e, *job.from, job.id, *has_own, use, job.update))
+    job.own.assign(use.own.values().begin(), use.own.values().end());
+}
+
+std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, protocol::server_state start, private_store& store,
+                                              const run_observer& observer) {
+  if (e.settings.nodes > 0) return std::make_unique<network::simulated_run>(e, std::move(start), store, observer);
+  return std::make_unique<timeline>(e, std::move(start), store, observer);
+}
+
+}  // namespace furlong::federated
