@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "federated/run_observer.hpp"
-#include "federated/simulation/timeline.hpp"
+#include "federated/simulation/virtual_run.hpp"
 
 namespace furlong::actors {
 

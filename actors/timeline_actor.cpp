@@ -7,7 +7,7 @@ namespace furlong::actors {
 
 namespace {
 
-using federated::timeline_needs;
+using federated::run_needs;
 using self_pointer = timeline_actor::stateful_pointer<timeline_state>;
 
 // A message costs as much as a tenth of a small client's training, so jobs are sent in blocks.
@@ -58,19 +58,20 @@ void advance(self_pointer self) {
     const auto needs = state.line->advance();
     if (!needs) return end_run(self, tl::unexpected(needs.error()));
     switch (*needs) {
-      case timeline_needs::training: return assign_blocks(self);
-      case timeline_needs::evaluation:
+      case run_needs::training: return assign_blocks(self);
+      case run_needs::evaluation:
         state.prepare_evaluation(state.line->under_test(), state.line->state().ledger.get());
         state.evaluation->scores.leave_out(state.line->leaving());
         for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
         return;
-      case timeline_needs::checkpoint: {
+      case run_needs::checkpoint: {
         auto saved = state.save(state.line->snapshot());
         if (saved) saved = state.line->on_checkpointed();
         if (!saved) return end_run(self, tl::unexpected(saved.error()));
         break;
       }
-      case timeline_needs::nothing:
+      case run_needs::nothing:
+        if (const auto* scored = state.line->scored()) state.last_evaluation = *scored;
         return end_run(self, state.outcome(state.line->snapshot(), state.line->interrupted()));
     }
   }
@@ -94,7 +95,7 @@ trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const
       [self, run, parent](const training& given) {
         for (auto& job : *given.jobs) {
           auto failed = guarded("client", [&] {
-            federated::perform(run->e, run->store, job, thread_workspace(), run->e.around == nullptr);
+            federated::perform(run->e, run->store, job, thread_workspace());
             return std::shared_ptr<const error>();
           });
           if (failed) job.failure = std::move(failed);
@@ -134,7 +135,7 @@ timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_con
   state.block_size = block_size_for(*run);
   state.trainers = trainers_per_thread * run->threads;
   state.watch.emplace(*start);
-  state.line.emplace(run->e, std::move(*start), run->store, run->observer);
+  state.line = federated::make_virtual_run(run->e, std::move(*start), run->store, run->observer);
   state.line->stop_when(run->stop);
   for (std::size_t i = 0; i < state.trainers; ++i)
     state.idle.push_back({self->spawn<caf::linked>(trainer_behavior, run, timeline_actor(self)),

@@ -6,7 +6,7 @@
 
 namespace furlong::actors {
 
-/// The shell around federated::timeline: distributes its jobs, calls the observer.
+/// The shell around federated::virtual_run: distributes its jobs, calls the observer.
 struct timeline_state {
   /// An idle trainer, with its last block.
   struct idle_trainer {
@@ -20,7 +20,7 @@ struct timeline_state {
   std::size_t evaluators_pending = 0;
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;
-  std::optional<federated::timeline> line;
+  std::unique_ptr<federated::virtual_run> line;
   std::vector<idle_trainer> idle;
   std::size_t trainers = 0;
   std::size_t block_size = 1;

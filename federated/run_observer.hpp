@@ -30,6 +30,7 @@ struct run_event {
   std::optional<std::uint32_t> last;        ///< a range of clients: client to last
   std::string detail;                       ///< the stage or the reason; may be empty
   std::vector<std::uint32_t> members = {};  ///< several clients that are no range, ascending
+  std::string processes = {};               ///< of a simulated federation, which it is about: "nodes 0-3"
 };
 
 /// One round, as it ended. An asynchronous run's round is what made one version.

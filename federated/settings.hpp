@@ -203,13 +203,16 @@ struct dropout_settings {
 };
 
 enum class event_kind : std::uint8_t { join, leave, kill, restart, partition, heal };
-/// [[event]]: something happens to some clients.
+/// Whom an event is about: clients, or the processes of a simulated federation.
+enum class event_target : std::uint8_t { clients, nodes, aggregators };
+/// [[event]]: something happens to some clients or processes.
 struct event_settings {
   bool at_round = false;    ///< else at a time
   std::uint64_t round = 0;  ///< before this round begins, counted from 1
   double seconds = 0.0;
   event_kind what = event_kind::leave;
-  std::uint32_t first = 0;  ///< clients first to last, when share is 0
+  event_target target = event_target::clients;
+  std::uint32_t first = 0;  ///< clients or processes first to last, when share is 0
   std::uint32_t last = 0;
   double share = 0.0;  ///< this share of all clients, drawn by the event's place in the file
   bool erase = false;  ///< leave: their private values are erased
@@ -262,6 +265,7 @@ struct run_settings {
   dropout_settings dropout;
   std::vector<event_settings> events;
   std::uint32_t aggregators = 1;       ///< [topology]
+  std::uint32_t nodes = 0;             ///< [topology]; 0: virtual time simulates clients without nodes
   std::uint32_t fan_in = 0;            ///< [topology]; 0: no limit
   std::uint32_t checkpoint_every = 0;  ///< [checkpoint]; 0: only when stopping
   network_settings network;

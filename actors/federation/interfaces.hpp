@@ -20,6 +20,7 @@
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/messages.hpp"
 #include "federated/protocol/node_machine.hpp"
+#include "federated/protocol/server_machine.hpp"
 
 namespace furlong::actors::federation {
 

@@ -11,7 +11,8 @@ namespace {
 
 /// Trains and returns the encoded update. A client whose update cannot be encoded has failed.
 std::shared_ptr<const wire::encoded> work(const node_run& run, federated::training_job& job) {
-  federated::perform(run.e, *run.store, job, thread_workspace(), true);
+  job.stores = true;
+  federated::perform(run.e, *run.store, job, thread_workspace());
   if (job.failure) return nullptr;
   auto frame = wire::encoder(run.e.parts.down, run.e.parts.up).encode(job.update, run.format, run.packing);
   if (frame) return std::make_shared<const wire::encoded>(std::move(*frame));

@@ -86,6 +86,12 @@ void gateway_machine::on_failures(session_number session, const task_failures& f
   digest(now, out);
 }
 
+void gateway_machine::on_dropped(session_number session, const task_id& task, drop_stage stage, virtual_time now,
+                                 gateway_effects& out) {
+  if (owns(session, task.client)) inner_.on_drop(task, stage, effects_);
+  digest(now, out);
+}
+
 void gateway_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                     virtual_time now, gateway_effects& out) {
   inner_.on_assignment(from, tasks, begins, effects_);

@@ -64,6 +64,9 @@ class gateway_machine {
   void on_update(session_number session, const client_update& update, virtual_time now, gateway_effects& out,
                  std::optional<std::uint64_t> bytes = std::nullopt);
   void on_failures(session_number session, const task_failures& failed, virtual_time now, gateway_effects& out);
+  /// The client of this task dropped out: only simulated ones say so.
+  void on_dropped(session_number session, const task_id& task, drop_stage stage, virtual_time now,
+                  gateway_effects& out);
   /// An error (kind data): the scores are not to be believed, and nothing was changed. Those that nobody waits for are
   /// no error: their evaluation may be over, or have gone on without this node.
   [[nodiscard]] result<void> on_scores(session_number session, evaluation_scores what, gateway_effects& out);

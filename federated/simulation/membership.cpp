@@ -8,6 +8,7 @@ namespace furlong::federated {
 
 client_set clients_of(const event_settings& event, std::size_t index, std::uint64_t seed, std::uint32_t clients) {
   client_set members(clients);
+  if (event.target != event_target::clients) return members;
   if (event.share > 0) {
     for (std::uint32_t client = 0; client < clients; ++client) {
       random_stream stream(seed, purpose::scheduled_event, static_cast<std::uint32_t>(index), client);

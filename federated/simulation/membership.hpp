@@ -9,7 +9,7 @@
 
 namespace furlong::federated {
 
-/// Clients that an event is about.
+/// Clients that an event is about: none, when it is about processes.
 [[nodiscard]] client_set clients_of(const event_settings& event, std::size_t index, std::uint64_t seed,
                                     std::uint32_t clients);
 

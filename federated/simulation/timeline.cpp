@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/random.hpp"
+#include "federated/simulation/scenario_events.hpp"
 
 namespace furlong::federated {
 
@@ -17,12 +18,6 @@ std::uint32_t client_count(const experiment& e) {
   return clients.empty() ? 0 : clients.back() + 1;
 }
 
-/// When a transfer ends that rests until its client is reached again: after never, so that what is left of it, which
-/// may be nothing, can be told from an end that is out of reach.
-constexpr virtual_time resting(virtual_time left) { return never + 1 + left; }
-
-bool rests(virtual_time ends_at) { return ends_at > never; }
-
 /// Tasks that end at one instant come in an order that is drawn: in that of their clients, those with high numbers
 /// would be surplus wherever devices are alike.
 std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
@@ -33,31 +28,6 @@ std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
 }
 
 }  // namespace
-
-void perform(const experiment& e, private_store& store, training_job& job, workspace& use, bool stores) {
-  const auto fail_job = [&](const error& why) {
-    job.failure = std::make_shared<const error>(why);
-    job.store_failed = why.what == error::kind::runtime;
-  };
-  job.failure.reset();
-  job.store_failed = job.keeps = job.stored = false;
-  bool has_own = false;
-  if (e.settings.algorithm.traits.keeps_state) {
-    if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
-    auto found = store.load(job.id.client, use.own);
-    if (!found) return fail_job(found.error());
-    has_own = *found;
-  }
-  job.keeps = client_work(e, *job.from, job.id, has_own, use, job.update);
-  if (!job.keeps) return;
-  if (!stores || e.settings.own.commit != commit_kind::after_training) {
-    job.own = use.own;
-  } else if (auto kept = store.commit(job.id.client, job.id.version, use.own); !kept) {
-    fail_job(kept.error());
-  } else {
-    job.stored = true;
-  }
-}
 
 timeline::timeline(const experiment& e, protocol::server_state start, private_store& store,
                    const run_observer& observer)
@@ -151,20 +121,20 @@ result<void> timeline::begin() {
   return erased;
 }
 
-result<timeline_needs> timeline::advance() {
+result<run_needs> timeline::advance() {
   if (!std::exchange(begun_, true))
     if (auto erased = begin(); !erased) return tl::unexpected(erased.error());
   for (;;) {
     perform_all();
     if (failure_) return tl::unexpected(*failure_);
-    if (needs_ == timeline_needs::checkpoint && erasure_must_wait()) return timeline_needs::training;
-    if (paused_ || needs_ == timeline_needs::nothing) return needs_;
+    if (needs_ == run_needs::checkpoint && erasure_must_wait()) return run_needs::training;
+    if (paused_ || needs_ == run_needs::nothing) return needs_;
     if (entries_.empty())
       return fail(error::kind::runtime, "virtual time " + std::to_string(to_seconds(now_)) + " s",
                   "nothing can happen any more: " + std::to_string(tasks_.size()) +
                       " clients are at work and none will ever report",
                   "set participation.deadline (mode sync), or let the clients come back");
-    if (!step()) return timeline_needs::training;
+    if (!step()) return run_needs::training;
   }
 }
 
@@ -192,6 +162,7 @@ void timeline::take_jobs(std::size_t count, std::vector<training_job>& out) {
     if (!spare_.empty()) spare_.pop_back();
     out.back().id = task.what.id;
     out.back().from = task.from;
+    out.back().stores = e_.around == nullptr;  // no event can undo the task
     ++ahead_;
     --count;
   }
@@ -333,17 +304,8 @@ void timeline::happen(std::uint32_t index) {
   happened_[index] = true;
   past_.events.push_back(index);
   members_.apply(index);
-  constexpr std::array<const char*, 6> words = {"join", "leave", "kill", "restart", "partition", "heal"};
-  run_event told{now_, server_.state().version + 1, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
   const auto whom = clients_of(event, index, e_.settings.seed, client_count(e_));
-  if (event.share > 0) {
-    told.detail = "share " + std::to_string(event.share);
-    whom.visit([&](std::uint32_t client) { told.members.push_back(client); });
-  } else {
-    told.client = event.first;
-    told.last = event.last;
-  }
-  server_.on_event(std::move(told));
+  server_.on_event(told_event(event, now_, server_.state().version + 1, whom));
   strike(event, whom);
 }
 
@@ -353,18 +315,7 @@ void timeline::strike(const event_settings& event, const client_set& whom) {
     if (whom.contains(client)) struck.push_back(client);
   for (const auto client : struck) {
     auto& task = tasks_.at(client);
-    auto& what = task.what;
-    if (event.what == event_kind::leave || event.what == event_kind::kill) {
-      cut_short(task);
-      if (event.erase) what.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
-    } else if (event.what == event_kind::partition && !what.dropped && what.ends_at < never) {
-      // Training goes on; a transfer rests.
-      what.ends_at = resting(what.ends_at - std::max(std::min(what.trained_at, what.ends_at), now_));
-    } else if (event.what == event_kind::heal && !what.dropped && rests(what.ends_at)) {
-      const auto left = what.ends_at - resting(0);
-      what.ends_at = std::max(what.trained_at >= never ? now_ : what.trained_at, now_) + left;
-      schedule_task(task);
-    }
+    if (federated::strike(event, now_, task.what)) schedule_task(task);
   }
   // Values that wait for an acknowledgement are in memory: they go with the process.
   if (event.what == event_kind::leave || event.what == event_kind::kill)
@@ -373,16 +324,6 @@ void timeline::strike(const event_settings& event, const client_set& whom) {
     whom.visit([&](std::uint32_t client) { past_.erasures.push_back(client); });
     server_.want_checkpoint();
   }
-}
-
-/// The device stops here and now. A client that has trained was about to upload.
-void timeline::cut_short(live_task& task) {
-  auto& what = task.what;
-  const bool trained = what.trained_at <= now_;
-  what.dropped = trained ? drop_stage::upload : drop_stage::train;
-  if (!trained) what.trained_at = never;
-  what.ends_at = now_;
-  schedule_task(task);
 }
 
 }  // namespace furlong::federated

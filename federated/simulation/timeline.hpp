@@ -9,77 +9,38 @@
 // Entries are ordered by (time, kind, a draw, client, version): the same whoever computed what, and after a resume.
 #pragma once
 
-#include <atomic>
 #include <queue>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "federated/private_store.hpp"
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/client_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/simulation/membership.hpp"
+#include "federated/simulation/virtual_run.hpp"
 #include "federated/simulation/world.hpp"
 
 namespace furlong::federated {
 
-/// A client's training, to be done by anybody: its result depends on nothing else.
-struct training_job {
-  task_id id;
-  broadcast_ptr from;
-  // Filled by whoever does it.
-  client_update update;
-  models::private_parameters own;  ///< private values as trained, if there is something to keep
-  bool keeps = false;
-  bool stored = false;  ///< they are in the store
-  std::shared_ptr<const error> failure;
-  bool store_failed = false;  ///< the failure is of the whole store, not of this client's value
-};
-
-/// Does a job: loads the client's private values and trains. `stores`: nothing can undo the task any more, so values
-/// that are to be kept after training are stored at once. Thread-safe for jobs of distinct clients; `use` is the
-/// caller's own.
-void perform(const experiment& e, private_store& store, training_job& job, workspace& use, bool stores);
-
-/// What a timeline needs before it can go on.
-enum class timeline_needs : std::uint8_t {
-  training,    ///< the result of a job that was handed out
-  evaluation,  ///< of under_test(), then on_evaluated()
-  checkpoint,  ///< of snapshot(), then on_checkpointed()
-  nothing,     ///< the run is over
-};
-
-class timeline final : public protocol::roster {
+class timeline final : public virtual_run, public protocol::roster {
  public:
   /// Goes on from `start`. All but `start` must outlive the timeline. One thread at a time.
   timeline(const experiment& e, protocol::server_state start, private_store& store, const run_observer& observer);
 
-  /// Runs until something is needed. Fails as the store, the observer or a machine does, or when nothing can ever
-  /// happen any more.
-  [[nodiscard]] result<timeline_needs> advance();
-  /// Takes at most `count` jobs, those that are needed first before others, each once.
-  void take_jobs(std::size_t count, std::vector<training_job>& out);
-  /// A job is done. Results may come in any order.
-  void on_trained(training_job&& done);
-  /// Jobs taken whose results the timeline has not used yet: results waiting, and work under way.
-  [[nodiscard]] std::size_t ahead() const { return ahead_; }
-
-  void on_evaluated(const evaluation_report& figures);
-  /// The checkpoint is durable: what was to be erased is erased now.
-  [[nodiscard]] result<void> on_checkpointed();
-  /// Asks to stop after the round under way.
-  void stop() { server_.stop(); }
-  /// The same as soon as `flag` is set, which is looked at before every round: advance() may go through many when there
-  /// is nothing to train. `flag` must outlive the timeline.
-  void stop_when(const std::atomic<bool>& flag) { stop_ = &flag; }
-
-  [[nodiscard]] const protocol::server_state& state() const { return server_.state(); }
-  [[nodiscard]] protocol::model_version under_test() const { return server_.under_test(); }
-  [[nodiscard]] protocol::server_state snapshot() const;
-  /// Clients whose private values are erased once the next checkpoint is durable.
-  [[nodiscard]] const std::vector<std::uint32_t>& leaving() const { return past_.erasures; }
-  [[nodiscard]] bool interrupted() const { return interrupted_; }
+  [[nodiscard]] result<run_needs> advance() override;
+  void take_jobs(std::size_t count, std::vector<training_job>& out) override;
+  void on_trained(training_job&& done) override;
+  [[nodiscard]] std::size_t ahead() const override { return ahead_; }
+  void on_evaluated(const evaluation_report& figures) override;
+  [[nodiscard]] result<void> on_checkpointed() override;
+  void stop() override { server_.stop(); }
+  void stop_when(const std::atomic<bool>& flag) override { stop_ = &flag; }
+  [[nodiscard]] const protocol::server_state& state() const override { return server_.state(); }
+  [[nodiscard]] protocol::model_version under_test() const override { return server_.under_test(); }
+  [[nodiscard]] protocol::server_state snapshot() const override;
+  [[nodiscard]] const std::vector<std::uint32_t>& leaving() const override { return past_.erasures; }
+  [[nodiscard]] bool interrupted() const override { return interrupted_; }
 
   void on_round(std::uint64_t version, virtual_time now) override;
   [[nodiscard]] bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) override;
@@ -129,8 +90,8 @@ class timeline final : public protocol::roster {
   void perform(protocol::decline&) {}
   void perform(protocol::note& effect);
   void perform(protocol::round_closed& effect);
-  void perform(protocol::evaluate&) { needs_ = timeline_needs::evaluation; }
-  void perform(protocol::checkpoint&) { needs_ = timeline_needs::checkpoint; }
+  void perform(protocol::evaluate&) { needs_ = run_needs::evaluation; }
+  void perform(protocol::checkpoint&) { needs_ = run_needs::checkpoint; }
   void perform(protocol::proceed&);
   void perform(protocol::finish& effect);
   void queue(protocol::server_effects&& effects);
@@ -151,7 +112,6 @@ class timeline final : public protocol::roster {
   void note_failure(std::uint32_t client, const error& why);
   void happen(std::uint32_t index);
   void strike(const event_settings& event, const client_set& whom);
-  void cut_short(live_task& task);
   void schedule_task(const live_task& task);
   [[nodiscard]] bool is_current(const entry& one) const;
   [[nodiscard]] bool needs_training(const live_task& task) const;
@@ -184,7 +144,7 @@ class timeline final : public protocol::roster {
   std::size_t ahead_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   bool begun_ = false;
-  timeline_needs needs_ = timeline_needs::training;
+  run_needs needs_ = run_needs::training;
   bool paused_ = false;  ///< evaluation or checkpoint is under way
   bool interrupted_ = false;
   std::optional<error> failure_;

@@ -11,7 +11,7 @@ void timeline::perform_all() {
   while (performed_ < effects_.size() && !failure_) {
     auto effect = std::move(effects_[performed_++]);
     std::visit([&](auto& one) { perform(one); }, effect);
-    if (needs_ == timeline_needs::evaluation || needs_ == timeline_needs::checkpoint) paused_ = true;
+    if (needs_ == run_needs::evaluation || needs_ == run_needs::checkpoint) paused_ = true;
     if (paused_) break;  // always the last of its kind
   }
   if (performed_ < effects_.size()) return;
@@ -80,7 +80,7 @@ void timeline::perform(protocol::proceed&) {
 
 void timeline::perform(protocol::finish& effect) {
   interrupted_ = effect.interrupted;
-  needs_ = timeline_needs::nothing;
+  needs_ = run_needs::nothing;
 }
 
 void timeline::perform(std::uint32_t aggregator, protocol::start_client& effect) {
@@ -102,13 +102,13 @@ void timeline::perform(std::uint32_t, protocol::send_partial& effect) {
 
 void timeline::on_evaluated(const evaluation_report& figures) {
   paused_ = false;
-  needs_ = timeline_needs::training;
+  needs_ = run_needs::training;
   queue(server_.on_evaluated(figures));
 }
 
 result<void> timeline::on_checkpointed() {
   paused_ = false;
-  needs_ = timeline_needs::training;
+  needs_ = run_needs::training;
   if (auto erased = erase_those_who_left(); !erased) return erased;
   queue(server_.on_checkpointed());
   return {};

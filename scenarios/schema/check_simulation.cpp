@@ -159,6 +159,7 @@ std::vector<std::string> simulated_keys(const draft& of) {
   else
     add_if(of.records.contains("devices.classes"), "devices.classes");
   for (const char* rate : {"dropout.download", "dropout.train", "dropout.upload"}) add_if(is_positive(of, rate), rate);
+  add_if(of.good({"topology.nodes"}) && of.values.integer("topology.nodes") > 0, "topology.nodes");
   add_if(of.records.contains("event"), "event");
   return found;
 }
@@ -255,6 +256,31 @@ void check_event_time(draft& of, const std::string& key, const std::string& text
               "choose an earlier time");
 }
 
+/// An event about nodes or aggregators needs processes of these numbers; aggregators come and go by kill and restart.
+void check_processes(draft& of, const std::string& key, const std::string& word, const event_subjects& whom) {
+  using federated::event_target;
+  if (whom.target == event_target::clients || !of.good({"topology.nodes", "topology.aggregators"})) return;
+  const auto nodes = of.values.integer("topology.nodes");
+  const auto aggregators = nodes > 0 ? of.values.integer("topology.aggregators") : 0;
+  if (nodes == 0) return of.report(key, "is about processes, and topology.nodes is 0", "set topology.nodes");
+  if (whom.target == event_target::nodes) {
+    if (whom.last >= nodes)
+      of.report(key, "names node " + std::to_string(whom.last) + ", and topology.nodes is " + std::to_string(nodes),
+                "they are numbered from 0 to " + std::to_string(nodes - 1));
+    return;
+  }
+  if (aggregators < 2)
+    return of.report(key, "is about aggregators, and the server's own is the only one",
+                     "set topology.aggregators to 2 or more");
+  if (whom.last >= aggregators)
+    of.report(key,
+              "names aggregator " + std::to_string(whom.last) + ", and topology.aggregators is " +
+                  std::to_string(aggregators),
+              "they are numbered from 0 to " + std::to_string(aggregators - 1));
+  if (word == "join" || word == "leave")
+    of.report(key, "is about aggregators, which neither join nor leave", "write kill or restart");
+}
+
 void check_event(draft& of, const std::string& name, const option_values& event) {
   if (event.has("at")) check_event_time(of, name + ".at", event.text("at"));
   std::vector<std::string> words;
@@ -265,12 +291,19 @@ void check_event(draft& of, const std::string& name, const option_values& event)
     of.report(name + "." + words[i], "stands beside " + words[0] + ", and an event is one of them", "write two events");
   for (const auto& word : words) {
     if (!event.has(word) || std::holds_alternative<double>(event.all().find(word)->second)) continue;
-    if (!parse_clients(event.text(word)))
-      of.report(name + "." + word, "is " + toml_string(event.text(word)) + ", which names no clients",
-                "write \"17\", \"0-99\", or a share such as 0.3");
+    if (const auto whom = parse_subjects(event.text(word)))
+      check_processes(of, name + "." + word, word, *whom);
+    else
+      of.report(name + "." + word, "is " + toml_string(event.text(word)) + ", which names no clients or processes",
+                "write \"17\", \"0-99\", a share such as 0.3, \"node 2\" or \"aggregators 0-1\"");
   }
-  if (event.has("erase") && event.flag("erase") && std::ranges::find(words, "leave") == words.end())
-    of.report(name + ".erase", "belongs to leave", "remove it");
+  if (event.has("erase") && event.flag("erase")) {
+    if (std::ranges::find(words, "leave") == words.end())
+      of.report(name + ".erase", "belongs to leave", "remove it");
+    else if (!std::holds_alternative<double>(event.all().find("leave")->second) &&
+             event.text("leave").starts_with("node"))
+      of.report(name + ".erase", "is about clients, and the event is about nodes", "name the clients of these nodes");
+  }
   for (const auto& word : {"restart", "heal"})
     if (event.has(word) && std::holds_alternative<double>(event.all().find(word)->second) && event.number(word) < 1.0)
       of.notes.push_back(name + "." + word + " = " + number_text(event.number(word)) +

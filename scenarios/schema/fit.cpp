@@ -94,8 +94,13 @@ void settle_rounds(scenario& to, std::size_t clients) {
   }
 }
 
-/// Events about clients that there are not, or after the last round.
+/// Nodes without clients, and events about clients that there are not, or after the last round.
 result<void> check_events(const scenario& of, std::size_t population) {
+  if (of.settings.nodes > population)
+    return refuse(
+        of, "topology.nodes",
+        "is " + std::to_string(of.settings.nodes) + ", and there are " + std::to_string(population) + " clients",
+        "choose fewer nodes");
   const auto& events = of.settings.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const auto name = record_name("event", i);
@@ -103,7 +108,7 @@ result<void> check_events(const scenario& of, std::size_t population) {
     if (event.at_round && event.round > of.settings.rounds)
       return refuse(of, name + ".at", "is after the last round, " + std::to_string(of.settings.rounds),
                     "choose an earlier round");
-    if (event.share == 0.0 && event.last >= population)
+    if (event.target == federated::event_target::clients && event.share == 0.0 && event.last >= population)
       return refuse(of, name + "." + event_words()[static_cast<std::size_t>(event.what)],
                     "names client " + std::to_string(event.last) + ", and there are " + std::to_string(population),
                     "they are numbered from 0 to " + std::to_string(population - 1));

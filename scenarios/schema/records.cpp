@@ -39,12 +39,24 @@ std::optional<event_time> parse_event_time(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<client_range> parse_clients(std::string_view text) {
+std::optional<event_subjects> parse_subjects(std::string_view text) {
+  using federated::event_target;
+  auto target = event_target::clients;
+  for (const auto& [word, named] :
+       {std::pair("node", event_target::nodes), std::pair("aggregator", event_target::aggregators)})
+    if (text.starts_with(word)) {
+      text.remove_prefix(std::string_view(word).size());
+      if (text.starts_with('s')) text.remove_prefix(1);
+      if (!text.starts_with(' ')) return std::nullopt;
+      text = trim_left(text);
+      target = named;
+      break;
+    }
   const auto dash = text.find('-');
   const auto first = read_all<std::uint32_t>(text.substr(0, dash));
   const auto last = dash == std::string_view::npos ? first : read_all<std::uint32_t>(text.substr(dash + 1));
   if (!first || !last || *last < *first) return std::nullopt;
-  return client_range{*first, *last};
+  return event_subjects{target, *first, *last};
 }
 
 const std::vector<std::string>& event_words() {
@@ -70,7 +82,8 @@ void apply_events(federated::run_settings& to, const std::vector<option_values>&
     if (const auto* share = std::get_if<double>(&event.all().find(word)->second)) {
       made.share = *share;
     } else {
-      const auto who = *parse_clients(event.text(word));
+      const auto who = *parse_subjects(event.text(word));
+      made.target = who.target;
       made.first = who.first;
       made.last = who.last;
     }

@@ -36,13 +36,14 @@ struct event_time {
 /// Reads "round 10", "120s", "30min", "2h" or "1.5d".
 [[nodiscard]] std::optional<event_time> parse_event_time(std::string_view text);
 
-/// Client numbers, both included.
-struct client_range {
+/// Whom an event is about: numbers of clients, nodes or aggregators, both included.
+struct event_subjects {
+  federated::event_target target = federated::event_target::clients;
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
-/// Reads "17" or "0-99".
-[[nodiscard]] std::optional<client_range> parse_clients(std::string_view text);
+/// Reads "17" or "0-99", which are clients, "node 2", "nodes 0-3", "aggregator 1" or "aggregators 0-1".
+[[nodiscard]] std::optional<event_subjects> parse_subjects(std::string_view text);
 
 /// The words of what can happen, each a key of [[event]].
 [[nodiscard]] const std::vector<std::string>& event_words();

@@ -81,9 +81,11 @@ record_spec event_record() {
   spec.name = "event";
   spec.after = "dropout";
   spec.doc =
-      "Something that happens to some clients, once for each event. Beside `at` exactly one of the six things that can "
-      "happen; its value says to whom: `\"0-99\"` or `\"17\"` by their numbers, or a share of all clients such as "
-      "`0.3`, drawn.";
+      "Something that happens to some clients or processes, once for each event. Beside `at` exactly one of the six "
+      "things that can happen; its value says to whom: clients by their numbers, `\"0-99\"` or `\"17\"`, a share of "
+      "all "
+      "clients such as `0.3`, drawn, or, with `topology.nodes`, processes by their numbers from 0, `\"node 2\"` or "
+      "`\"aggregators 0-1\"`.";
   spec.options = {
       {.name = "at",
        .type = option_type::text,

@@ -33,8 +33,16 @@ void add_target(std::vector<key_spec>& keys) {
 
 void add_topology_and_network(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(may_change(key("topology.aggregators", FURLONG_AT(aggregators),
-                     "Aggregators between clients and server; results do not depend on it.", {1.0, 4096.0})));
+  add(may_change(
+      key("topology.aggregators", FURLONG_AT(aggregators),
+          "Aggregators between clients and server; results do not depend on it. With topology.nodes: 2 and more "
+          "are processes of their own, 1 is the server's own gateway.",
+          {1.0, 4096.0})));
+  add(key("topology.nodes", FURLONG_AT(nodes),
+          "Simulated node processes that host the clients, in ranges of equal size. With them furlong run simulates a "
+          "federation's processes, links and faults; events may name nodes and aggregators. 0: clients are simulated "
+          "without nodes.",
+          {0.0, 65536.0}));
   add(may_change(key("topology.fan_in", FURLONG_AT(fan_in),
                      "Between processes: how many aggregators attach directly to the server, or to an aggregator with "
                      "--operator; further ones are sent to those. 0: no limit.",

@@ -97,6 +97,20 @@ BOOST_AUTO_TEST_CASE(threads_change_nothing) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(threads_change_nothing_in_a_federation_of_processes) {
+  for (auto [name, settings] : stormy()) BOOST_TEST_CONTEXT(name) {
+      settings.nodes = 3;
+      settings.aggregators = 2;
+      settings.events = {
+          {.seconds = 0.5, .what = event_kind::kill, .target = event_target::nodes, .first = 1, .last = 1},
+          {.seconds = 1.2, .what = event_kind::restart, .target = event_target::nodes, .first = 1, .last = 1}};
+      const auto e = tests::simulated(settings);
+      const auto expected = tests::run_serially(e);
+      BOOST_TEST(expected.trace.counts.settled() > expected.trace.counts.folded);
+      for (const std::size_t threads : {1, 2, 4}) tests::check_same(run_on(e, threads).trace, expected.trace);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(stops_and_resumes_change_nothing) {
   for (const auto& [name, settings] : stormy()) BOOST_TEST_CONTEXT(name) {
       const auto e = tests::simulated(settings);

@@ -8,11 +8,13 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "federated/simulation/network/event_queue.hpp"
 #include "tests/support/network.hpp"
-#include "tests/support/network_link.hpp"
 
 using namespace furlong;
 using namespace furlong::tests::net;
+using federated::virtual_time;
+using federated::network::millisecond;
 
 namespace {
 

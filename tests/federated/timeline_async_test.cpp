@@ -91,10 +91,10 @@ BOOST_AUTO_TEST_CASE(fedasync_is_its_definition) {
       w.assign(line.state().model.values().begin(), line.state().model.values().end());
     }
     before.assign(line.state().ledger->records().begin(), line.state().ledger->records().end());
-    if (*needs == timeline_needs::nothing) break;
-    if (*needs == timeline_needs::evaluation) {
+    if (*needs == run_needs::nothing) break;
+    if (*needs == run_needs::evaluation) {
       line.on_evaluated({});
-    } else if (*needs == timeline_needs::checkpoint) {
+    } else if (*needs == run_needs::checkpoint) {
       BOOST_REQUIRE(line.on_checkpointed());
     } else {
       line.take_jobs(1, jobs);

@@ -26,8 +26,8 @@ recorder run_ahead(const experiment& e, std::size_t ahead) {
   for (;;) {
     const auto needs = line.advance();
     BOOST_REQUIRE(needs);
-    if (*needs == timeline_needs::nothing) break;
-    if (*needs == timeline_needs::training) {
+    if (*needs == run_needs::nothing) break;
+    if (*needs == run_needs::training) {
       line.take_jobs(ahead, taken);
       for (; !taken.empty(); taken.pop_back()) {
         perform(e, store, taken.back(), use);
@@ -35,7 +35,7 @@ recorder run_ahead(const experiment& e, std::size_t ahead) {
       }
       continue;
     }
-    if (*needs == timeline_needs::evaluation)
+    if (*needs == run_needs::evaluation)
       line.on_evaluated({});
     else
       BOOST_REQUIRE(line.on_checkpointed());

@@ -3,15 +3,19 @@
 scenario's [[event]] tables say. At the end the books must balance.
 
 usage: rehearse.py BUILD_DIR SCENARIO [--nodes N] [--aggregators N] [--clients N] [--data DIR] [--set KEY=VALUE]...
+                   [--compare]
 
-An event befalls whole nodes: the clients are divided among nodes so that the clients of an event have nodes of their
-own; a share of all clients becomes as many of the nodes, drawn by the scenario's seed. kill is kill -9, restart and join
+--compare: `furlong run` of the same scenario, in virtual time, must end with the same model.
+
+Nodes and aggregators are those of [topology], where it has nodes. An event befalls whole nodes: without
+topology.nodes the clients are divided among nodes so that the clients of an event have nodes of their own; a share of all clients becomes as many of the nodes, drawn by the scenario's seed. kill is kill -9, restart and join
 start the node's process, leave is SIGTERM (and erases what the node stored of its clients when the event says so);
 partition takes the node off its network, for which every process gets a network namespace: that needs root. "round N" is
 when the server has made N - 1 versions; a time counts from the beginning of the run. A real federation goes on while
 that is looked at, so that an event comes some rounds later.
 """
 import argparse
+import json
 import random
 import re
 import sys
@@ -37,6 +41,7 @@ class Event:
     round: int | None   # before that round, or
     seconds: float      # so long after the beginning
     kind: str
+    what: str           # "client", "node" or "aggregator"
     whom: tuple[int, int] | float
     erase: bool
 
@@ -46,14 +51,14 @@ class Event:
 
 def read_event(written: dict) -> Event:
     kind = next(key for key in KINDS if key in written)
-    whom = written[kind]
+    what, whom, erase = "client", written[kind], written.get("erase", False)
     if isinstance(whom, str):
-        first, _, last = whom.partition("-")
-        whom = (int(first), int(last or first))
+        process, first, last = re.fullmatch(r"(?:(node|aggregator)s? +)?(\d+)(?:-(\d+))?", whom).groups()
+        what, whom = process or what, (int(first), int(last or first))
     if found := re.fullmatch(r"round (\d+)", written["at"]):
-        return Event(int(found[1]), 0.0, kind, whom, written.get("erase", False))
+        return Event(int(found[1]), 0.0, kind, what, whom, erase)
     number, unit = re.fullmatch(r"([\d.]+)\s*([a-z]+)", written["at"]).groups()
-    return Event(None, float(number) * SECONDS[unit], kind, whom, written.get("erase", False))
+    return Event(None, float(number) * SECONDS[unit], kind, what, whom, erase)
 
 
 def divide(clients: int, nodes: int, events: list[Event]) -> list[tuple[int, int]]:
@@ -79,9 +84,19 @@ class Rehearsal:
         if clients < 1:
             raise Unfit("the scenario does not say how many clients there are: add --clients N")
         for event in self.events:
-            if isinstance(event.whom, tuple) and event.whom[1] >= clients:
+            if event.what == "client" and isinstance(event.whom, tuple) and event.whom[1] >= clients:
                 raise Unfit(f"an event is about client {event.whom[1]}, and there are {clients}")
-        self.ranges = divide(clients, chosen.nodes, self.events)
+        self.compare = chosen.compare
+        topology = written.get("topology", {})
+        if nodes := topology.get("nodes", 0):  # as furlong run has them
+            self.ranges = [(clients * i // nodes, clients * (i + 1) // nodes - 1) for i in range(nodes)]
+            aggregators = topology.get("aggregators", 1)
+            chosen.aggregators = aggregators if aggregators > 1 else 0
+            for event in self.events:
+                if event.what == "client" and isinstance(event.whom, tuple) and not self.is_whole(event.whom):
+                    raise Unfit(f"an event is about clients {event.whom[0]}-{event.whom[1]}, which are not whole nodes")
+        else:
+            self.ranges = divide(clients, chosen.nodes, self.events)
         self.aggregators = [f"aggregator{i}" for i in range(chosen.aggregators)]
         self.draw = random.Random(written.get("scenario", {}).get("seed", 0))
         self.due = sorted(self.events, key=lambda one: (one.round is None, one.round or one.seconds))
@@ -92,7 +107,15 @@ class Rehearsal:
         self.here: set[int] = set()   # nodes whose process should run
         self.cut: set[int] = set()
 
+    def is_whole(self, clients: tuple[int, int]) -> bool:
+        """Whether these clients begin and end where nodes do."""
+        return any(low == clients[0] for low, _ in self.ranges) and any(high == clients[1] for _, high in self.ranges)
+
     def nodes_of(self, event: Event) -> list[int]:
+        if event.what == "node":
+            return list(range(event.whom[0], event.whom[1] + 1))
+        if event.what == "aggregator":
+            return []
         if isinstance(event.whom, tuple):
             first, last = event.whom
             return [i for i, (low, high) in enumerate(self.ranges) if first <= low and high <= last]
@@ -117,6 +140,16 @@ class Rehearsal:
         return self.network
 
     # ---- what happens ------------------------------------------------------------------------------------------------
+
+    def befall_aggregator(self, kind: str, name: str) -> None:
+        if kind == "kill":
+            self.f.processes[name].kill()
+        elif kind == "restart" and not self.f.processes[name].running:
+            self.f.aggregate(name)
+        elif kind == "partition":
+            self.network.cut(name)
+        elif kind == "heal":
+            self.network.heal(name)
 
     def start_node(self, number: int) -> None:
         self.f.join(number, *self.ranges[number])
@@ -148,6 +181,10 @@ class Rehearsal:
     def carry_out(self, event: Event) -> None:
         nodes = self.nodes_of(event)
         names = ", ".join(f"node{i} ({self.ranges[i][0]}-{self.ranges[i][1]})" for i in nodes)
+        if event.what == "aggregator":
+            names = ", ".join(self.aggregators[event.whom[0]:event.whom[1] + 1])
+            for name in self.aggregators[event.whom[0]:event.whom[1] + 1]:
+                self.befall_aggregator(event.kind, name)
         print(f"version {self.f.version()}: {event.kind} {names}", flush=True)
         for number in nodes:
             self.befall(event.kind, number, event.erase)
@@ -186,7 +223,18 @@ class Rehearsal:
                  "damaged stores": sum(not self.f.sound(i) for i in range(len(self.ranges)) if self.f.store(i).exists())}
         print(f"{summary['rounds']} versions, {summary['selected']} tasks, {summary['folded']} folded, dropped "
               f"{sum(summary['dropped'].values())}; model {summary['model_sha256'][:16]}")
-        return [f"{count} {what}" for what, count in wrong.items() if count]
+        return [f"{count} {what}" for what, count in wrong.items() if count] + (self.differences(summary)
+                                                                                 if self.compare else [])
+
+    def differences(self, summary: dict) -> list[str]:
+        """From the same scenario in virtual time."""
+        out = self.f.folder / "simulated"
+        self.f.run("run", self.path, "--out", out, *self.f.sets())
+        simulated = json.loads((out / "summary.json").read_text())
+        print(f"in virtual time: {simulated['rounds']} versions, {simulated['folded']} folded; model "
+              f"{simulated['model_sha256'][:16]}")
+        return [f"{key} is {simulated[key]} in virtual time" for key in ("model_sha256", "rounds", "selected", "folded")
+                if simulated[key] != summary[key]]
 
 
 def main() -> int:
@@ -198,6 +246,7 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=0, help="how many there are, where data.users does not say it")
     parser.add_argument("--data", type=Path, help="folder with the nodes' data")
     parser.add_argument("--set", action="append", metavar="KEY=VALUE")
+    parser.add_argument("--compare", action="store_true", help="with the same scenario in virtual time")
     try:
         rehearsal = Rehearsal(parser.parse_args())
         with rehearsal.f, rehearsal.world():

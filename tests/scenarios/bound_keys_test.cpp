@@ -230,6 +230,7 @@ std::vector<bound_key> keys_of_the_network() {
   using n = network_settings;
   return {
       field("topology.aggregators", 7, &run::aggregators),
+      field("topology.nodes", 7, &run::nodes),
       field("topology.fan_in", 7, &run::fan_in),
       words<bool>("network.upload", {{"dense", false}, {"sparse", true}}, &run::network, &n::sparse_upload),
       words<compression_settings>("network.compression",

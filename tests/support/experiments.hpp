@@ -11,6 +11,7 @@
 
 #include "federated/experiment.hpp"
 #include "federated/pooled_population.hpp"
+#include "federated/simulation/world.hpp"
 
 namespace furlong::tests {
 
@@ -39,6 +40,14 @@ using option_list = std::vector<std::pair<std::string, option_value>>;
   e.participants = settings.algorithm.traits.sends ? clients : federated::pool_clients(clients);
   e.upload_bytes = [](const federated::client_update& update) { return 4 * update.change.values.size(); };
   e.download_bytes = 4 * e.parts.down->size();
+  return e;
+}
+
+/// An experiment with a world around it.
+[[nodiscard]] inline federated::experiment in_a_world(federated::experiment e) {
+  e.settings.clock = federated::clock_kind::simulated;
+  e.around = federated::make_world(e.settings, *e.participants, nullptr);
+  e.planned_upload_bytes = [bytes = 4 * e.parts.shared->size()](std::uint32_t) { return bytes; };
   return e;
 }
 

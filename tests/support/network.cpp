@@ -1,33 +1,51 @@
 #include "tests/support/network.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
 #include "base/digest.hpp"
+#include "federated/quantized_traffic.hpp"
 #include "federated/round.hpp"
+#include "federated/simulation/network/federation.hpp"
 #include "models/digest.hpp"
 #include "tests/support/experiments.hpp"
-#include "tests/support/network_processes.hpp"
+#include "tests/support/network_books.hpp"
 #include "tests/support/ratings_population.hpp"
+#include "tests/support/run_text.hpp"
 
 namespace furlong::tests::net {
 
 namespace {
 
-/// All processes of a world, and what happens to them.
-class world_under_fire {
+using namespace federated::network;
+namespace protocol = federated::protocol;
+
+/// A copy that shares nothing with the original.
+protocol::server_state deep_copy(protocol::server_state state) {
+  state.ledger = std::make_shared<federated::participation_ledger>(*state.ledger);
+  return state;
+}
+
+federation_shape shape_of(const plan& what) {
+  return {what.aggregators, what.nodes, what.without_port == ~0U ? 0 : what.without_port, millisecond,
+          40 * millisecond};
+}
+
+/// The world around a federation: disks, made-up fates and scores, and the books.
+class world_under_fire final : private environment {
  public:
-  world_under_fire(const federated::experiment& e, const plan& what) : in_(e, what.seed), plan_(what) {
-    in_.failing = what.failing;
-    in_.spoiled = what.spoiled;
+  world_under_fire(const federated::experiment& e, const plan& what)
+      : environment(e), plan_(what), checks_(e), federation_(e, *this, shape_of(what)), net_(federation_.world().net) {
     saved_.state = federated::initial_state(e);
-    const auto clients = e.clients->facts().clients;
     for (std::uint32_t n = 0; n < what.nodes; ++n)
-      disks_.push_back(
-          {{clients * n / what.nodes, clients * (n + 1) / what.nodes - 1}, history_store(e.parts.private_)});
-    nodes_.resize(what.nodes);
-    aggregators_.resize(what.aggregators);
+      disks_.push_back(std::make_unique<history_store>(e.parts.private_, checks_));
   }
 
   ending run(virtual_time patience) {
-    for (host at = 0; at < hosts(); ++at) in_.net.clock.after(in_.net.between(0, second), [this, at] { raise(at); });
+    for (host at = 0; at < federation_.hosts(); ++at)
+      net_.clock.after(net_.between(0, second), [this, at] { raise(at); });
     virtual_time last = 0;
     auto by_step = plan_.faults;
     std::erase_if(by_step, [](const fault& one) { return one.at_step == 0; });
@@ -35,119 +53,228 @@ class world_under_fire {
     auto next = by_step.begin();
     for (const auto& one : plan_.faults) {
       if (one.at_step != 0) continue;
-      in_.net.clock.at(one.at, [this, one] { strike(one); });
+      net_.clock.at(one.at, [this, one] { strike(one); });
       last = std::max(last, one.at + one.length);
     }
     virtual_time ended = 0;
-    while (in_.net.clock.now() < last + patience && in_.net.clock.step()) {
-      for (; next != by_step.end() && next->at_step <= in_.net.clock.steps(); ++next) {
+    while (net_.clock.now() < last + patience && step()) {
+      for (; next != by_step.end() && next->at_step <= net_.clock.steps(); ++next) {
         strike(*next);
-        last = std::max(last, in_.net.clock.now() + next->length);
+        last = std::max(last, net_.clock.now() + next->length);
       }
-      in_.checks.now = in_.net.clock.now();
-      if (in_.over && ended == 0) ended = in_.net.clock.now();
-      if (ended != 0 && in_.net.clock.now() > ended + 60 * second) break;
-      if (in_.checks.failures.size() > 5) break;
+      checks_.now = net_.clock.now();
+      if (federation_.world().over && ended == 0) ended = net_.clock.now();
+      if (ended != 0 && net_.clock.now() > ended + 60 * second) break;
+      if (checks_.failures.size() > 5) break;
     }
     return look_back(ended);
   }
 
  private:
-  [[nodiscard]] host hosts() const { return 1 + plan_.aggregators + plan_.nodes; }
-  [[nodiscard]] bool is_aggregator(host at) const { return at >= 1 && at <= plan_.aggregators; }
+  bool step() {
+    if (net_.clock.empty()) return false;
+    auto& jobs = federation_.world().jobs;
+    while (jobs.waits_for(net_.clock.next_job())) {
+      jobs.take(1, jobs_);
+      perform(e_, *disks_.front(), jobs_.back(), use_);  // what the client had comes with the job
+      jobs.on_trained(std::move(jobs_.back()));
+      jobs_.clear();
+    }
+    return net_.clock.step();
+  }
 
   void raise(host at) {
-    if (in_.over) return;
-    if (at == server_host) {
-      if (server_) return;
-      server_ = std::make_unique<server_process>(in_, saved_);
-      server_->start();
-    } else if (is_aggregator(at)) {
-      auto& one = aggregators_[at - 1];
-      if (one) return;
-      one = std::make_unique<aggregator_process>(in_, at, at % plan_.without_port != 0);
-      one->start();
-    } else {
-      const auto n = at - 1 - plan_.aggregators;
-      if (nodes_[n] && !nodes_[n]->stopped()) return;
-      nodes_[n].reset();
-      nodes_[n] =
-          std::make_unique<node_process>(in_, at, disks_[n], n < plan_.slowness.size() ? plan_.slowness[n] : 1.0);
-      nodes_[n]->start();
-    }
+    if (federation_.world().over) return;
+    if (at != server_host) return federation_.start(at);
+    if (federation_.server() != nullptr) return;
+    checks_.begin_life(saved_);
+    federation_.start_server(deep_copy(saved_.state));
   }
 
   void strike_down(host at) {
-    if (at == server_host) {
-      server_.reset();
+    federation_.kill(at);
+    if (at == server_host)
       saved_.state.history.resume(saved_.state.version, 1);
-    } else if (is_aggregator(at)) {
-      aggregators_[at - 1].reset();
-    } else {
-      nodes_[at - 1 - plan_.aggregators].reset();
+    else if (federation_.is_node(at))
       nodes_were_killed_ = true;
-    }
   }
 
   void strike(const fault& one) {
-    if (in_.over || (server_ && server_->finished())) return;
-    in_.checks.note("fault " + std::to_string(static_cast<int>(one.what)) + " of host " + std::to_string(one.who));
+    const auto* server = federation_.server();
+    if (federation_.world().over || (server != nullptr && server->finished())) return;
+    checks_.note("fault " + std::string(to_string(one.what)) + " of host " + std::to_string(one.who));
     switch (one.what) {
       case mishap::kill_server:
-        if (!server_) return;
+        if (server == nullptr) return;
         [[fallthrough]];
       case mishap::kill_node:
       case mishap::kill_aggregator:
         strike_down(one.who);
-        in_.net.clock.after(one.length, [this, at = one.who] { raise(at); });
-        return;
-      case mishap::stop_host: return in_.net.stop(one.who, one.length);
+        return net_.clock.after(one.length, [this, at = one.who] { raise(at); });
+      case mishap::power_loss:
+        strike_down(one.who);
+        disks_[one.who - federation_.node_host(0)]->lose_power();
+        return net_.clock.after(one.length, [this, at = one.who] { raise(at); });
+      case mishap::stop_host: return net_.stop(one.who, one.length);
       case mishap::drain_node:
         nodes_were_killed_ = true;
-        if (const auto& node = nodes_[one.who - 1 - plan_.aggregators]; node && !node->stopped()) node->drain();
-        in_.net.clock.after(one.length, [this, at = one.who] { raise(at); });
-        in_.net.clock.after(one.length + 300 * second, [this, at = one.who] { raise(at); });
-        return;
+        federation_.drain(one.who - federation_.node_host(0));
+        net_.clock.after(one.length, [this, at = one.who] { raise(at); });
+        return net_.clock.after(one.length + 300 * second, [this, at = one.who] { raise(at); });
       case mishap::cut:
-        for (const auto& each : in_.net.links_of(one.who)) each->cut();
+        for (const auto& each : net_.links_of(one.who)) each->cut();
         return;
       case mishap::silence:
-        for (const auto& each : in_.net.links_of(one.who)) each->silence(in_.net.patience());
+        for (const auto& each : net_.links_of(one.who)) each->silence(net_.patience());
         return;
-      case mishap::part_hosts: return in_.net.part(one.who, server_host, one.length);
+      case mishap::part_hosts: return net_.part(one.who, server_host, one.length);
       case mishap::isolate:
-        for (host other = 0; other < hosts(); ++other)
-          if (other != one.who) in_.net.part(one.who, other, one.length);
+        for (host other = 0; other < federation_.hosts(); ++other)
+          if (other != one.who) net_.part(one.who, other, one.length);
     }
+  }
+
+  // ---- the server --------------------------------------------------------------------------------------------------
+
+  void on_event(const federated::run_event& what) override { checks_.note(tests::text_of(what)); }
+  void on_round(const federated::round_report& report, const protocol::server_machine& server) override {
+    checks_.note(tests::text_of(report));
+    checks_.closed(report, server);
+  }
+  void on_evaluation(const federated::evaluation_report& figures, std::size_t missing) override {
+    std::string line =
+        "evaluation of " + std::to_string(figures.version) + ", without " + std::to_string(missing) + ":";
+    for (const auto* group : {&figures.validation, &figures.seen, &figures.unseen})
+      line += *group ? " " + std::to_string((*group)->clients) + "/" + std::to_string((*group)->loss) : " none";
+    checks_.note(line);
+    checks_.evaluations.push_back(std::move(line));
+  }
+  /// Durable after a while; a crash before that leaves the one before.
+  void on_checkpoint(server_process& server) override {
+    auto made = std::make_shared<saved_life>(checks_.life(deep_copy(server.machine().snapshot())));
+    server.after(net_.between(0, 300 * millisecond), [this, made, &server] {
+      saved_ = *made;
+      checks_.durable(saved_);
+      checks_.note("checkpoint " + std::to_string(saved_.state.version));
+      server.on_checkpointed(saved_.state.version);
+    });
+  }
+  void on_finish(bool) override {}
+  void on_failure(error what) override { checks_.wrong(what.text()); }
+
+  // ---- clients -----------------------------------------------------------------------------------------------------
+
+  node_disk& disk(std::uint32_t node) override { return *disks_[node]; }
+  federated::fate fate_of(std::uint32_t node, const federated::task_id& task, virtual_time now) override {
+    if (e_.around) return draw_fate(e_, task, now);
+    const auto slowness = node < plan_.slowness.size() ? plan_.slowness[node] : 1.0;
+    const auto length = static_cast<double>(net_.between(20 * millisecond, 2 * second)) * slowness;
+    const auto end = now + static_cast<virtual_time>(length);
+    return {end, end, std::nullopt};
+  }
+  bool available(std::uint32_t client, virtual_time now, std::uint64_t version) override {
+    return !e_.around || e_.around->presence->available(client, now, version);
+  }
+  virtual_time scoring_time() override { return net_.between(5 * millisecond, 600 * millisecond); }
+  virtual_time opening_time() override { return net_.between(0, 400 * millisecond); }
+  /// Made-up scores, the same whoever is asked for them and when; of some clients none.
+  federated::scored_client score(std::uint32_t, const federated::broadcast& model, federated::group in,
+                                 std::uint32_t client) override {
+    random_stream draw(plan_.seed, purpose::test, static_cast<std::uint32_t>(model.version), client, 50);
+    federated::client_score made;
+    made.examples = draw.below(3);
+    made.loss = made.squared_error = static_cast<double>(made.examples) * static_cast<double>(draw.uniform());
+    return {in, client, std::move(made)};
+  }
+  /// Fails or spoils updates, whenever and wherever the work is done.
+  bool on_trained(federated::training_job& job) override {
+    ++trainings_;
+    if (job.keeps) checks_.to_be_kept(job.id);
+    random_stream draw(plan_.seed, purpose::test, static_cast<std::uint32_t>(job.id.version), job.id.client,
+                       job.id.attempt);
+    const bool fails = draw.uniform() < static_cast<float>(plan_.failing);
+    if (draw.uniform() < static_cast<float>(plan_.spoiled) && !job.update.change.values.empty())
+      job.update.change.values[0] = std::numeric_limits<float>::quiet_NaN();
+    return !fails;
+  }
+
+  bool sends_twice(const federated::task_id& task) override {
+    random_stream draw(plan_.seed, purpose::test, static_cast<std::uint32_t>(task.version), task.client,
+                       (1U << 20U) | task.attempt);
+    return plan_.repeated > 0.0 && draw.uniform() < static_cast<float>(plan_.repeated);
+  }
+
+  // ---- the books ---------------------------------------------------------------------------------------------------
+
+  void on_server_step(const protocol::server_machine& server) override {
+    checks_.check_counts(server);
+    check_memory(server);
+  }
+  void on_update(std::uint64_t gateway, const update_ptr& update) override { checks_.arrived(gateway, update); }
+  void on_settled(std::uint64_t gateway, const federated::settlement& one) override { checks_.settled(gateway, one); }
+  void on_share(std::uint64_t by) override { checks_.share_begins(by); }
+  void on_merged(std::uint64_t by, const partial_ptr& partial) override { checks_.merged_below(by, partial); }
+  void on_sent(std::uint64_t by, const partial_ptr& partial) override { checks_.sent(by, partial); }
+  void on_arrived(const partial_ptr& partial) override { checks_.merged(partial); }
+  void on_verdict(const protocol::verdict& what, const federated::run_history& history) override {
+    checks_.told(what, history);
+  }
+  void on_begins(const federated::task_id& task) override {
+    if (!nodes_were_killed_) checks_.begins(task);
+  }
+  void on_kept(const federated::task_id& task, std::uint32_t life, virtual_time) override { checks_.kept(task, life); }
+  void on_redirected() override { ++sent_on_; }
+  void on_tasks_lost(std::size_t count) override { tasks_lost_ += count; }
+
+  /// What is held grows with clients and with versions that no checkpoint holds, and with nothing else.
+  void check_memory(const protocol::server_machine& server) {
+    if (server.in_flight() > clients()) checks_.wrong(std::to_string(server.in_flight()) + " tasks are in flight");
+    if (federation_.world().jobs.size() > clients())
+      checks_.wrong(std::to_string(federation_.world().jobs.size()) + " jobs for " + std::to_string(clients()) +
+                    " clients");
+    const auto versions = server.state().version - std::min(server.state().version, saved_.state.version);
+    for (std::uint32_t n = 0; n < plan_.nodes; ++n) {
+      const auto range = federation_.clients_of(n);
+      const auto bound = (range.last - range.first + 1) * (versions + e_.settings.checkpoint_every + 8);
+      if (const auto* node = federation_.node(n); node != nullptr && node->machine().holding() > bound)
+        checks_.wrong("a node holds " + std::to_string(node->machine().holding()) + " tasks");
+    }
+  }
+  [[nodiscard]] std::size_t clients() const { return e_.clients->facts().clients; }
+
+  // ---- the end -----------------------------------------------------------------------------------------------------
+
+  void explain_no_end() {
+    checks_.wrong("the run does not end");
+    if (const auto* server = federation_.server())
+      for (const auto& task : server->machine().open_tasks())
+        checks_.note("open: " + text_of(task.id) + " at " + std::to_string(task.aggregator) +
+                     (task.closed ? " closed" : ""));
+    for (std::uint32_t n = 0; n < plan_.nodes; ++n)
+      if (auto* node = federation_.node(n))
+        checks_.note("a node has " + std::to_string(node->machine().holding()) + " tasks");
   }
 
   ending look_back(virtual_time ended) {
     ending seen;
     seen.ended = ended;
-    seen.steps = in_.net.clock.steps();
-    auto& checks = in_.checks;
-    if (ended == 0) {
-      checks.wrong("the run does not end");
-      if (server_)
-        for (const auto& task : server_->machine().open_tasks())
-          checks.note("open: " + text_of(task.id) + " at " + std::to_string(task.aggregator) +
-                      (task.closed ? " closed" : ""));
-      for (const auto& node : nodes_)
-        if (node) checks.note("a node has " + std::to_string(node->machine().holding()) + " tasks");
-    } else {
+    seen.steps = net_.clock.steps();
+    seen.trainings = trainings_;
+    if (ended == 0)
+      explain_no_end();
+    else
       check_nodes();
-    }
     const auto& state = saved_.state;
     seen.model = hex(models::model_sha256(state.chosen().model));
     seen.version = state.version;
     seen.counts = state.counts;
     seen.history = state.history;
-    seen.sent_on = in_.sent_on;
-    seen.tasks_lost = in_.tasks_lost;
-    seen.mixed_many = checks.async_model_mixes_many;
-    seen.failures = checks.failures;
-    seen.evaluations = checks.evaluations;
-    seen.trace = std::move(checks.trace);
+    seen.sent_on = sent_on_;
+    seen.tasks_lost = tasks_lost_;
+    seen.mixed_many = checks_.async_model_mixes_many;
+    seen.failures = checks_.failures;
+    seen.evaluations = checks_.evaluations;
+    seen.trace = std::move(checks_.trace);
     seen.trace.push_back(seen.model);
     return seen;
   }
@@ -155,41 +282,54 @@ class world_under_fire {
   /// The run is over: what is left with the nodes that know it?
   void check_nodes() {
     std::set<federated::task_id> open;
-    for (const auto& task : server_->machine().open_tasks()) open.insert(task.id);
+    for (const auto& task : federation_.server()->machine().open_tasks()) open.insert(task.id);
     bool all_stopped = true;
-    for (const auto& node : nodes_) {
-      if (!node || !node->stopped()) {
+    for (std::uint32_t n = 0; n < plan_.nodes; ++n) {
+      const auto* node = federation_.node(n);
+      if (node == nullptr || !node->stopped()) {
         all_stopped = false;
         continue;
       }
       for (const auto& id : node->holding())
         if (!open.contains(id) && !nodes_were_killed_)
-          in_.checks.wrong(text_of(id) + " was decided, and its node holds it still");
+          checks_.wrong(text_of(id) + " was decided, and its node holds it still");
     }
-    if (!all_stopped || nodes_were_killed_ || !in_.e.settings.algorithm.traits.keeps_state) return;
+    if (!all_stopped || nodes_were_killed_ || !e_.settings.algorithm.traits.keeps_state) return;
     std::map<std::uint32_t, federated::task_id> last;  // by client
-    for (const auto& id : in_.checks.folded()) last[id.client] = id;
+    for (const auto& id : checks_.folded()) last[id.client] = id;
     for (const auto& [client, id] : last)
-      if (!in_.checks.was_kept(id))
-        in_.checks.wrong(text_of(id) + " is in the model, and its private values are not kept");
+      if (!checks_.was_kept(id)) checks_.wrong(text_of(id) + " is in the model, and its private values are not kept");
   }
 
-  surroundings in_;
   const plan& plan_;
+  books checks_;
   saved_life saved_;
-  std::vector<node_disk> disks_;
-  std::unique_ptr<server_process> server_;
-  std::vector<std::unique_ptr<aggregator_process>> aggregators_;
-  std::vector<std::unique_ptr<node_process>> nodes_;
+  std::vector<std::unique_ptr<history_store>> disks_;
+  federation federation_;
+  fabric& net_;
+  federated::workspace use_;
+  std::vector<federated::training_job> jobs_;
+  std::size_t sent_on_ = 0;
+  std::size_t tasks_lost_ = 0;
+  std::uint64_t trainings_ = 0;
   bool nodes_were_killed_ = false;
 };
 
 }  // namespace
 
+std::string_view to_string(mishap what) {
+  constexpr std::array<std::string_view, mishap_count> words = {
+      "kill_node", "kill_aggregator", "stop_host",  "kill_server", "drain_node",
+      "cut",       "silence",         "part_hosts", "isolate",     "power_loss"};
+  return words[static_cast<std::size_t>(what)];
+}
+
 federated::experiment experiment_of(const plan& what) {
   const bool own = what.settings.algorithm.traits.private_tensors == federated::private_use::required;
   const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
-  return make_experiment(what.settings, make_ratings(41), {}, names);
+  auto made = make_experiment(what.settings, make_ratings(41), {}, names);
+  if (federated::carries_errors(made.settings)) federated::add_unsent(made.parts);
+  return what.devices ? in_a_world(std::move(made)) : made;
 }
 
 ending run_world(const plan& what, federated::virtual_time patience) {

@@ -1,9 +1,9 @@
-// Whole federations under fire, in virtual time: a server, aggregators and nodes as processes of a simulated network,
-// and a plan of what goes wrong. Same plan, same trace.
+// Federations of simulated processes under a plan of faults, checked against invariants. Same plan, same trace.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "federated/experiment.hpp"
@@ -23,7 +23,12 @@ enum class mishap : std::uint8_t {
   silence,          ///< the same, and neither does before its patience ends
   part_hosts,       ///< a host from the server, for a while
   isolate,          ///< a host from all others, for a while
+  power_loss,       ///< of a node: killed, and what its store had not made durable is gone; started again after a while
 };
+constexpr std::size_t mishap_count = 10;
+
+/// As in a plan that is written down: "kill_node".
+[[nodiscard]] std::string_view to_string(mishap what);
 
 struct fault {
   federated::virtual_time at = 0;
@@ -42,11 +47,20 @@ struct plan {
   std::vector<double> slowness;  ///< by node; missing: 1
   double failing = 0.0;
   double spoiled = 0.0;
+  double repeated = 0.0;  ///< share of updates that are sent twice
   std::vector<fault> faults;
+  bool devices = false;   ///< clients have devices that are slow, drop out and are not always there
+  bool promised = false;  ///< the documents promise the end of the undisturbed run
 };
 
 /// Settings and faults drawn from a seed.
 [[nodiscard]] plan random_plan(std::uint64_t seed);
+/// The same with whatever else there is: more algorithms, compression, devices, losses of power; one of three is
+/// promised to end as if nothing had happened.
+[[nodiscard]] plan exploring_plan(std::uint64_t seed);
+/// What somebody reads who wants to know what goes wrong in it.
+[[nodiscard]] std::string text_of(const plan& what);
+[[nodiscard]] std::string text_of(const fault& what);
 /// Everything that goes well in this plan.
 [[nodiscard]] plan without_faults(plan of);
 [[nodiscard]] federated::experiment experiment_of(const plan& what);
@@ -64,6 +78,7 @@ struct ending {
   std::size_t tasks_lost = 0;         ///< by aggregators with others below
   bool mixed_many = false;            ///< FedAsync: a version of more than one update
   std::uint64_t steps = 0;
+  std::uint64_t trainings = 0;  ///< tasks that clients worked on
 };
 
 /// Runs a world to its end. `patience`: how long after the last fault it may take.

@@ -11,9 +11,12 @@ namespace furlong::tests::net {
 
 using federated::task_id;
 
-void history_store::open(const federated::run_history& history, std::uint64_t covered) {
+// ---- stores --------------------------------------------------------------------------------------------------------
+
+result<void> history_store::open(const federated::run_history& history, std::uint64_t covered) {
   history_ = history;
   covered_ = std::max(covered, history.resumed_at.empty() ? 0 : history.resumed_at.back());
+  return {};
 }
 
 const history_store::kept* history_store::current(const kept (&two)[2]) const {
@@ -24,25 +27,28 @@ const history_store::kept* history_store::current(const kept (&two)[2]) const {
   return best;
 }
 
-const history_store::kept* history_store::newest(std::uint32_t client) const {
-  const auto at = all_.find(client);
-  if (at == all_.end()) return nullptr;
-  const auto found = std::find_if(at->second.rbegin(), at->second.rend(),
+const history_store::kept* history_store::newest(const std::vector<kept>& all) const {
+  const auto found = std::find_if(all.rbegin(), all.rend(),
                                   [this](const kept& one) { return history_.contains(one.life, one.version); });
-  return found == at->second.rend() ? nullptr : &*found;
+  return found == all.rend() ? nullptr : &*found;
 }
 
-bool history_store::load(std::uint32_t client, models::private_parameters& out, bool& faithful) const {
-  const auto at = slots_.find(client);
-  const kept* found = at == slots_.end() ? nullptr : current(at->second.two);
-  const kept* expected = newest(client);
-  faithful = (found == nullptr) == (expected == nullptr) && (found == nullptr || found->order == expected->order);
+result<bool> history_store::load(std::uint32_t client, models::private_parameters& out) {
+  const auto at = clients_.find(client);
+  if (at == clients_.end()) return false;
+  const kept* found = current(at->second.slots);
+  const kept* expected = newest(at->second.all);
+  if ((found == nullptr) != (expected == nullptr) || (found != nullptr && found->order != expected->order))
+    checks_.wrong("client " + std::to_string(client) + " starts from private values that the history does not have");
   if (found != nullptr) std::ranges::copy(found->value, out.values().begin());
   return found != nullptr;
 }
 
-void history_store::commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) {
-  auto& two = slots_[client].two;
+result<void> history_store::commit(std::uint32_t client, std::uint64_t version,
+                                   const models::private_parameters& value) {
+  auto& values = clients_[client];
+  unsynced_.try_emplace(client, values);
+  auto& two = values.slots;
   const kept* now = current(two);
   std::size_t to = 0;
   if (now != nullptr) {
@@ -50,8 +56,53 @@ void history_store::commit(std::uint32_t client, std::uint64_t version, const mo
     to = now->version < covered_ ? 1 - at : at;
   }
   two[to] = {history_.life(), version, {value.values().begin(), value.values().end()}, true, ++order_};
-  all_[client].push_back(two[to]);
+  values.all.push_back(two[to]);
+  return {};
 }
+
+result<void> history_store::sync() {
+  unsynced_.clear();
+  return {};
+}
+
+result<bool> history_store::erase(std::uint32_t client) {
+  unsynced_.erase(client);
+  return clients_.erase(client) > 0;
+}
+
+void history_store::lose_power() {
+  for (auto& [client, before] : std::exchange(unsynced_, {})) {
+    auto& now = clients_[client];
+    for (auto i = before.all.size(); i < now.all.size(); ++i) checks_.lost(client, now.all[i].life, now.all[i].version);
+    now = std::move(before);
+  }
+}
+
+// ---- partials ------------------------------------------------------------------------------------------------------
+
+void books::arrived(std::uint64_t gateway, const update_ptr& update) {
+  arrived_[gateway][update->id] = update;
+  reported_.insert(update->id);
+}
+
+void books::settled(std::uint64_t gateway, const federated::settlement& one) {
+  if (one.what == federated::outcome::folded) members_[gateway][one.id] = arrived_[gateway][one.id];
+}
+
+void books::merged_below(std::uint64_t by, const partial_ptr& partial) {
+  auto below = sent_.extract(partial);
+  if (below.empty()) return wrong("a relay merged a partial that nobody sent");
+  for (const auto& one : below.mapped()) members_[by].insert(one);
+}
+
+void books::merged(const partial_ptr& partial) {
+  auto members = sent_.extract(partial);
+  if (members.empty()) return wrong("the server merged a partial that nobody sent");
+  for (const auto& [id, update] : members.mapped())
+    if (!in_round_.emplace(id, update).second) wrong(text_of(id) + " is in two partials of a round");
+}
+
+// ---- the server ----------------------------------------------------------------------------------------------------
 
 void books::wrong(const std::string& what) {
   failures.push_back(std::to_string(now) + " us: " + what);
@@ -69,7 +120,7 @@ void books::begin_life(const saved_life& from) {
   in_round_.clear();
   models_.clear();
   for (const auto& [version, earlier] : from.state.started_from) models_[version] = earlier.model;
-  models_[shadow_.version] = shadow_.model;
+  models_[shadow_.version] = federated::make_broadcast(e_, shadow_, shadow_.last()).model;
 }
 
 /// selected is the sum of all ends, of the tasks in flight, and of those whose updates are folded but in no model yet.
@@ -89,11 +140,6 @@ void books::check_round(const federated::round_report& report) {
           std::to_string(report.selected) + " given out, " + std::to_string(ended) + " ended and " +
           std::to_string(report.in_flight) + " in flight");
   in_flight_ = report.in_flight;
-}
-
-void books::merged(const partial_with_members& partial) {
-  for (const auto& [id, update] : partial.members)
-    if (!in_round_.emplace(id, update).second) wrong(text_of(id) + " is in two partials of a round");
 }
 
 /// The way from the model to those that the updates started from (Xie et al. 2019, algorithm 1).
@@ -147,16 +193,30 @@ void books::closed(const federated::round_report& report, const federated::proto
   federated::round_report mine;
   federated::close_round(e_, shadow_, *optimizer_, round, mine, federated::round_facts(e_));
   in_round_.clear();
-  models_[shadow_.version] = shadow_.model;
+  models_[shadow_.version] = federated::make_broadcast(e_, shadow_, shadow_.last()).model;
   if (!same_bits(shadow_.model.values(), server.state().model.values()))
     wrong("the model of version " + std::to_string(shadow_.version) + " is not what its updates make it");
   if (shadow_.version != server.state().version) wrong("versions differ");
   ++rounds;
 }
 
+void books::lost(std::uint32_t client, std::uint32_t life, std::uint64_t version) {
+  const auto is_lost = [&](const auto& one) {
+    return one.first == life && one.second.client == client && one.second.version == version;
+  };
+  const bool at_once = e_.settings.own.commit == federated::commit_kind::after_training;
+  const auto& promised = at_once ? reported_ : told_durable_;
+  for (const auto& one : kept_)
+    if (is_lost(one) && promised.contains(one.second))
+      wrong(text_of(one.second) + (at_once ? " was reported" : " was acknowledged") +
+            ", and its private values are lost");
+  std::erase_if(kept_, is_lost);
+}
+
 void books::told(const federated::protocol::verdict& what, const federated::run_history& history) {
   using federated::protocol::verdict_kind;
   if (what.what == verdict_kind::durable) {
+    told_durable_.insert(what.task);
     if (!durable_.contains(what.task)) wrong(text_of(what.task) + " was called durable, and is in no checkpoint");
     return;
   }
@@ -172,6 +232,18 @@ void books::told(const federated::protocol::verdict& what, const federated::run_
     return other.client == what.task.client && other.version > what.task.version;
   });
   if (folded_.contains(what.task) && !later) wrong(text_of(what.task) + " was called unwanted, and is in the model");
+}
+
+/// What a client's last update in the model left is what its next task starts from.
+void books::begins(const task_id& task) {
+  if (e_.settings.own.commit != federated::commit_kind::after_ack) return;
+  auto last = folded_.lower_bound({task.run, task.version, 0, 0});
+  while (last != folded_.begin()) {
+    --last;
+    if (last->client != task.client) continue;
+    if (!was_kept(*last)) wrong(text_of(task) + " starts before the values of " + text_of(*last) + " are kept");
+    return;
+  }
 }
 
 bool books::was_kept(const task_id& task) const {

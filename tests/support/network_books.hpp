@@ -10,22 +10,39 @@
 
 #include "federated/protocol/server_machine.hpp"
 #include "federated/server_optimizer.hpp"
-#include "tests/support/network_link.hpp"
+#include "federated/simulation/network/environment.hpp"
 
 namespace furlong::tests::net {
 
-/// A private store with its rules (private_store.hpp), and beside it everything that it was ever given.
-class history_store {
- public:
-  explicit history_store(models::layout_ptr shape) : shape_(std::move(shape)) {}
+using federated::virtual_time;
+using federated::network::millisecond;
+using federated::network::partial_ptr;
+using federated::network::second;
+using federated::network::update_ptr;
 
-  void open(const federated::run_history& history, std::uint64_t covered);
-  void cover(std::uint64_t version) { covered_ = std::max(covered_, version); }
-  /// Whether there is a value; `faithful` is false when it is not the newest one that the history contains.
-  [[nodiscard]] bool load(std::uint32_t client, models::private_parameters& out, bool& faithful) const;
-  void commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value);
-  [[nodiscard]] std::uint32_t life() const { return history_.life(); }
-  [[nodiscard]] const federated::run_history& history() const { return history_; }
+class books;
+
+/// A node's private store with its rules (private_store.hpp), and beside it everything that it was ever given.
+class history_store final : public federated::network::node_disk, public federated::private_store {
+ public:
+  history_store(models::layout_ptr shape, books& checks) : shape_(std::move(shape)), checks_(checks) {}
+
+  result<void> open(const federated::run_history& history, std::uint64_t covered) override;
+  private_store& values() override { return *this; }
+  result<void> sync() override;
+  void cover(std::uint64_t version) override { covered_ = std::max(covered_, version); }
+
+  result<bool> load(std::uint32_t client, models::private_parameters& out) override;
+  result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override;
+  void covered(std::uint64_t version) override { cover(version); }
+  result<bool> erase(std::uint32_t client) override;
+  result<void> visit(
+      const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>&) override {
+    return {};
+  }
+
+  /// What was committed since the last sync() is gone.
+  void lose_power();
 
  private:
   struct kept {
@@ -35,18 +52,20 @@ class history_store {
     bool present = false;
     std::uint64_t order = 0;
   };
-  [[nodiscard]] const kept* current(const kept (&two)[2]) const;
-  [[nodiscard]] const kept* newest(std::uint32_t client) const;
-
-  struct slots {
-    kept two[2];
+  struct client_values {
+    kept slots[2];
+    std::vector<kept> all;
   };
+  [[nodiscard]] const kept* current(const kept (&two)[2]) const;
+  [[nodiscard]] const kept* newest(const std::vector<kept>& all) const;
+
   models::layout_ptr shape_;
+  books& checks_;
   federated::run_history history_;
   std::uint64_t covered_ = 0;
   std::uint64_t order_ = 0;
-  std::map<std::uint32_t, slots> slots_;
-  std::map<std::uint32_t, std::vector<kept>> all_;
+  std::map<std::uint32_t, client_values> clients_;
+  std::map<std::uint32_t, client_values> unsynced_;  ///< clients committed since the last sync, as they were at it
 };
 
 /// Everything of the server that survives its death, and what the books know of it.
@@ -60,10 +79,17 @@ class books {
  public:
   explicit books(const federated::experiment& e) : e_(e) {}
 
+  // Gateways and relays.
+  void arrived(std::uint64_t gateway, const update_ptr& update);
+  void settled(std::uint64_t gateway, const federated::settlement& one);
+  void share_begins(std::uint64_t by) { members_[by].clear(); }
+  void merged_below(std::uint64_t by, const partial_ptr& partial);
+  void sent(std::uint64_t by, const partial_ptr& partial) { sent_[partial] = std::exchange(members_[by], {}); }
+
   // The server.
   void begin_life(const saved_life& from);
   void check_counts(const federated::protocol::server_machine& server);
-  void merged(const partial_with_members& partial);
+  void merged(const partial_ptr& partial);
   void closed(const federated::round_report& report, const federated::protocol::server_machine& server);
   [[nodiscard]] const std::set<federated::task_id>& folded() const { return folded_; }
   [[nodiscard]] saved_life life(federated::protocol::server_state state) const {
@@ -74,6 +100,10 @@ class books {
   // Nodes. `history`: as the node knows it.
   void told(const federated::protocol::verdict& what, const federated::run_history& history);
   void kept(const federated::task_id& task, std::uint32_t life) { kept_.emplace(life, task); }
+  /// A loss of power took values of this client that were trained from that version in a life.
+  void lost(std::uint32_t client, std::uint32_t life, std::uint64_t version);
+  /// A client begins a task; no node was killed before.
+  void begins(const federated::task_id& task);
   /// Its training made private values, to be kept when its update is in the model.
   void to_be_kept(const federated::task_id& task) { to_be_kept_.insert(task); }
   [[nodiscard]] bool was_kept(const federated::task_id& task) const;
@@ -92,7 +122,14 @@ class books {
   void mix_in_base(federated::aggregate& round) const;
   void check_round(const federated::round_report& report);
 
+  using member_updates = std::map<federated::task_id, update_ptr>;
+
   const federated::experiment& e_;
+  std::map<std::uint64_t, member_updates> arrived_;  ///< by gateway
+  std::map<std::uint64_t, member_updates> members_;  ///< by gateway or relay: folded in the share under way
+  std::map<partial_ptr, member_updates> sent_;       ///< and not merged by the parent yet
+  std::set<federated::task_id> reported_;            ///< tasks whose updates reached a gateway
+  std::set<federated::task_id> told_durable_;        ///< tasks whose nodes heard that their updates are durable
   federated::protocol::server_state shadow_;
   std::optional<federated::server_optimizer> optimizer_;
   std::map<std::uint64_t, models::shared_parameters> models_;
@@ -105,8 +142,6 @@ class books {
   std::set<federated::task_id> to_be_kept_;
 };
 
-[[nodiscard]] inline std::string text_of(const federated::task_id& id) {
-  return "task " + std::to_string(id.version) + "/" + std::to_string(id.client) + "/" + std::to_string(id.attempt);
-}
+using federated::network::text_of;
 
 }  // namespace furlong::tests::net

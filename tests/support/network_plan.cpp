@@ -2,10 +2,13 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "federated/simulation/network/event_queue.hpp"
 #include "tests/support/network.hpp"
-#include "tests/support/network_link.hpp"
 
 namespace furlong::tests::net {
+
+using federated::virtual_time;
+using federated::network::millisecond;
 
 namespace {
 
@@ -106,7 +109,99 @@ class drawing {
   random_stream stream_;
 };
 
+/// Makes it a run of which the documents promise the end of the undisturbed run (docs/deployment.md): synchronous
+/// rounds that wait for every task, and one kind of fault.
+void promise(plan& what, random_stream& draw) {
+  what.promised = true;
+  what.settings.network.start = 1.0;
+  auto& how = what.settings.participation;
+  how.mode = federated::participation_mode::sync;
+  how.per_round = 2 + draw.below(11);
+  how.over_selection = 1.0;
+  how.deadline = how.selection_timeout = 0.0;
+  how.min_reports = 1;
+  const auto aggregators = draw.below(3) > 0 ? what.aggregators : 0;
+  const bool server = draw.below(2) == 0;
+  what.faults.clear();
+  const auto count = 1 + draw.below(6);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    fault one;
+    one.at = static_cast<virtual_time>(draw.below(20'000)) * millisecond;
+    one.length = static_cast<virtual_time>(1 + draw.below(9'000)) * millisecond;
+    if (aggregators > 0) {
+      constexpr mishap kinds[] = {mishap::kill_aggregator, mishap::stop_host, mishap::cut, mishap::silence};
+      one.what = kinds[draw.below(4)];
+      one.who = 1 + draw.below(aggregators);
+    } else if (server) {
+      one.what = mishap::kill_server;
+      one.who = 0;
+    } else {
+      one.what = mishap::cut;
+      one.who = 1 + what.aggregators + draw.below(what.nodes);
+      one.at = (1 + 8 * static_cast<virtual_time>(i)) * 1000 * millisecond;  // back before the next
+    }
+    what.faults.push_back(one);
+  }
+  std::ranges::sort(what.faults, {}, &fault::at);
+}
+
 }  // namespace
+
+plan exploring_plan(std::uint64_t seed) {
+  auto made = random_plan(seed);
+  random_stream draw(seed, purpose::test, 32);
+  const auto below = [&](std::uint32_t bound) { return draw.below(bound); };
+  auto& s = made.settings;
+  constexpr std::string_view kinds[] = {"furl", "furl", "fedrecon", "fedavg"};
+  s.algorithm = federated::chosen_algorithm(kinds[below(4)]);
+  const bool keeps = s.algorithm.traits.keeps_state;
+  if (!keeps) s.own.commit = federated::commit_kind::after_training;
+  constexpr federated::number_format formats[] = {federated::number_format::float32, federated::number_format::float32,
+                                                  federated::number_format::float16, federated::number_format::int8};
+  s.network.compression.numbers = formats[below(4)];
+  s.network.sparse_upload = below(4) == 0;
+  if (below(3) == 0) made.repeated = 0.2;
+  if (below(3) == 0) promise(made, draw);
+  if (made.promised) return made;
+  made.devices = below(3) == 0;
+  if (made.devices) {
+    s.devices.mbit = 0.05;
+    s.devices.speed_sigma = 1.0;
+    s.dropout = {.download = 0.05, .train = 0.1, .upload = 0.1};
+    s.dropout.mean_pause = 2;
+    s.dropout.policy = below(2) == 0 ? federated::dropout_policy::pause : federated::dropout_policy::abort;
+    constexpr federated::availability_kind presences[] = {
+        federated::availability_kind::always, federated::availability_kind::bernoulli,
+        federated::availability_kind::markov, federated::availability_kind::diurnal};
+    s.devices.availability.kind = presences[below(4)];
+    s.devices.availability.rate = 0.6;
+    s.devices.availability.step = 1;
+    s.devices.availability.mean_online = 3;
+    s.devices.availability.dwell = 2;
+  }
+  for (auto& one : made.faults)
+    if (one.what == mishap::kill_node && below(2) == 0) one.what = mishap::power_loss;
+  return made;
+}
+
+std::string text_of(const fault& what) {
+  const auto seconds = [](virtual_time span) { return std::to_string(federated::to_seconds(span)) + " s"; };
+  return std::string(to_string(what.what)) + " of host " + std::to_string(what.who) + " at " + seconds(what.at) +
+         " for " + seconds(what.length);
+}
+
+std::string text_of(const plan& what) {
+  const auto& s = what.settings;
+  const bool async = s.participation.mode == federated::participation_mode::async;
+  std::string text = "seed " + std::to_string(what.seed) + ": " + s.algorithm.kind + ", " +
+                     (async ? "asynchronous" : "synchronous") + ", " + std::to_string(s.rounds) + " rounds, commit " +
+                     (s.own.commit == federated::commit_kind::after_ack ? "after-ack" : "after-training") + ", " +
+                     std::to_string(what.aggregators) + " aggregators (fan_in " + std::to_string(s.fan_in) + "), " +
+                     std::to_string(what.nodes) + " nodes" + (what.devices ? ", devices" : "") +
+                     (what.promised ? ", promised to end as if undisturbed" : "");
+  for (const auto& one : what.faults) text += "\n  " + text_of(one);
+  return text;
+}
 
 plan random_plan(std::uint64_t seed) { return drawing(seed).draw(seed); }
 

@@ -9,21 +9,13 @@
 #include "base/digest.hpp"
 #include "federated/round.hpp"
 #include "federated/simulation/simulate.hpp"
-#include "federated/simulation/world.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
+#include "tests/support/run_text.hpp"
 
 namespace furlong::tests {
-
-/// An experiment with a world around it.
-[[nodiscard]] inline federated::experiment in_a_world(federated::experiment e) {
-  e.settings.clock = federated::clock_kind::simulated;
-  e.around = federated::make_world(e.settings, *e.participants, nullptr);
-  e.planned_upload_bytes = [bytes = 4 * e.parts.shared->size()](std::uint32_t) { return bytes; };
-  return e;
-}
 
 /// A small federation of ratings in virtual time, FURL or FedRecon or whatever the settings say.
 [[nodiscard]] inline federated::experiment simulated(federated::run_settings settings, std::uint64_t data_seed = 41) {
@@ -45,26 +37,6 @@ struct trace_of_run {
 
   friend bool operator==(const trace_of_run&, const trace_of_run&) = default;
 };
-
-[[nodiscard]] inline std::string text_of(const federated::run_event& event) {
-  auto text = std::to_string(event.at) + " " + std::to_string(event.round) + " " + event.what + " " +
-              (event.client ? std::to_string(*event.client) : "-") + " " + event.detail;
-  for (const auto client : event.members) text += " m" + std::to_string(client);
-  return text;
-}
-
-[[nodiscard]] inline std::string text_of(const federated::round_report& r) {
-  std::string text = std::to_string(r.version);
-  for (const std::uint64_t n :
-       {static_cast<std::uint64_t>(r.began_at), static_cast<std::uint64_t>(r.ended_at), r.selected, r.folded,
-        r.rejected, r.late, r.surplus, r.dropped[0], r.dropped[1], r.dropped[2], r.abandoned, r.in_flight, r.probed,
-        r.available, r.examples, r.bytes_up, r.bytes_down})
-    text += " " + std::to_string(n);
-  for (const auto n : r.staleness) text += " s" + std::to_string(n);
-  for (const auto& span : r.spans)
-    text += " " + std::to_string(span.client) + "@" + std::to_string(span.ended_at.value_or(0));
-  return text + " " + std::to_string(r.loss) + (r.applied ? "" : " unapplied") + (r.gave_up ? " gave up" : "");
-}
 
 /// Writes a run down while it goes on; cut back to a checkpoint when a run is resumed from it.
 class recorder {

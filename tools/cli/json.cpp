@@ -68,6 +68,7 @@ json to_json(const federated::run_event& event) {
     out["client"] = *event.client;
   else if (!event.members.empty())
     out["members"] = event.members;
+  if (!event.processes.empty()) out["processes"] = event.processes;
   if (!event.detail.empty()) out[event.what == "dropped" ? "stage" : "reason"] = event.detail;
   return out;
 }

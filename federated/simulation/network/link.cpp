@@ -1,8 +1,8 @@
-#include "tests/support/network_link.hpp"
+#include "federated/simulation/network/link.hpp"
 
 #include <algorithm>
 
-namespace furlong::tests::net {
+namespace furlong::federated::network {
 
 void link::send(int from, message what) {
   if (ends_[from].closed || dead_ || ends_[1 - from].closed) return;
@@ -11,21 +11,28 @@ void link::send(int from, message what) {
 
 void link::put(int to, std::optional<message> what) {
   auto& there = ends_[to];
-  there.inbox.push_back(std::move(what));
   there.last = std::max(there.last, in_.clock.now() + in_.latency());
+  there.inbox.push_back({there.last, std::move(what)});
   in_.clock.at(there.last, [self = shared_from_this(), to] { self->deliver(to); });
 }
 
 /// Each event delivers one message; when some were lost there are more events than messages.
 void link::deliver(int to) {
   auto& there = ends_[to];
-  if (dead_ || there.closed || there.inbox.empty()) return;
+  if (dead_ || there.closed || there.inbox.empty() || there.inbox.front().arrives > in_.clock.now()) return;
   const auto until = std::max(in_.parted_until(ends_[0].at, ends_[1].at), in_.stopped_until(there.at));
+  if (until >= never) return;  // resume() delivers it
   if (until > in_.clock.now()) return in_.clock.at(until, [self = shared_from_this(), to] { self->deliver(to); });
-  auto what = std::move(there.inbox.front());
+  auto what = std::move(there.inbox.front().content);
   there.inbox.pop_front();
   if (!what) return notice(to);
   there.on_message(std::move(*what));
+}
+
+void link::resume() {
+  for (int to = 0; to < 2; ++to)
+    for (const auto& held : ends_[to].inbox)
+      in_.clock.at(held.arrives, [self = shared_from_this(), to] { self->deliver(to); });
 }
 
 void link::notice(int at) {
@@ -117,6 +124,7 @@ void fabric::kill(host gone) {
 }
 
 virtual_time fabric::parted_until(host one, host other) const {
+  if (isolated_.contains(one) || isolated_.contains(other)) return never;
   const auto at = parted_.find(std::minmax(one, other));
   return at == parted_.end() ? 0 : at->second;
 }
@@ -148,16 +156,29 @@ void fabric::wake(host one) {
   });
 }
 
+/// Both sides of a link that nothing passes give up on each other.
+void fabric::lose_patience(host one, host other, const link_ptr& through) {
+  for (int side = 0; side < 2; ++side)
+    clock.after(patience_ + between(0, 50 * millisecond), [this, one, other, through, side] {
+      if (parted_until(one, other) > clock.now()) through->give_up(side);
+    });
+}
+
 void fabric::part(host one, host other, virtual_time length) {
   auto& until = parted_[std::minmax(one, other)];
   until = std::max(until, clock.now() + length);
-  for (const auto& between_them : links_of(one)) {
-    if (between_them->side(0).at != other && between_them->side(1).at != other) continue;
-    for (int side = 0; side < 2; ++side)
-      clock.after(patience_ + between(0, 50 * millisecond), [this, one, other, between_them, side] {
-        if (parted_until(one, other) > clock.now()) between_them->give_up(side);
-      });
-  }
+  for (const auto& between_them : links_of(one))
+    if (between_them->side(0).at == other || between_them->side(1).at == other) lose_patience(one, other, between_them);
 }
 
-}  // namespace furlong::tests::net
+void fabric::isolate(host one) {
+  isolated_.insert(one);
+  for (const auto& through : links_of(one)) lose_patience(through->side(0).at, through->side(1).at, through);
+}
+
+void fabric::heal(host one) {
+  if (isolated_.erase(one) == 0) return;
+  for (const auto& through : links_of(one)) through->resume();
+}
+
+}  // namespace furlong::federated::network

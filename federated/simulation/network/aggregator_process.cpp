@@ -1,7 +1,7 @@
-// Aggregators of the test network: trees of any depth.
-#include "tests/support/network_processes.hpp"
+// Aggregators of a simulated federation: trees of any depth.
+#include "federated/simulation/network/processes.hpp"
 
-namespace furlong::tests::net {
+namespace furlong::federated::network {
 
 void aggregator_process::start() {
   in_.net.listeners[where()] = [this](const link_ptr& through) {
@@ -29,8 +29,8 @@ void aggregator_process::attach_to(host parent) {
         through->side(0).on_message = [this](message&& what) { hear(std::move(what)); };
         through->side(0).on_closed = [this] { lost(); };
         const auto here = address_of(where());
-        parent_.send(
-            protocol::branch_hello{"test", "a" + std::to_string(where()), here, takes_others_ ? here : std::string()});
+        parent_.send(protocol::branch_hello{"simulated", "a" + std::to_string(where()), here,
+                                            takes_others_ ? here : std::string()});
       },
       [this] { lost(); });
 }
@@ -53,8 +53,7 @@ void aggregator_process::end(const protocol::farewell& said) {
   // After what it was told before.
   after(0, [gateway = std::move(gateway_), said] { gateway->end(said.final ? std::optional(said) : std::nullopt); });
   relay_.reset();
-  members_.clear();
-  ++generation_;
+  id_ = ++in_.last_id;
 }
 
 void aggregator_process::begin(const protocol::welcome& got) {
@@ -62,17 +61,17 @@ void aggregator_process::begin(const protocol::welcome& got) {
   welcome_ = got;
   welcome_.aggregator = 0;
   relay_.emplace(in_.e, got.aggregator, in_.e.clients->facts().clients);
-  const auto generation = ++generation_;
+  id_ = ++in_.last_id;
   gateway_ = std::make_shared<gateway_shell>(
       in_, 0, welcome_,
-      [this, generation](message up) {  // as between actors: in order, and not at once
-        after(0, [this, generation, what = std::make_shared<message>(std::move(up))] {
-          if (generation == generation_) told(0, std::move(*what));
+      [this, id = id_](message up) {  // as between actors: in order, and not at once
+        after(0, [this, id, what = std::make_shared<message>(std::move(up))] {
+          if (id == id_) told(0, std::move(*what));
         });
       },
-      [this, generation](virtual_time wait, std::function<void()> then) {
-        after(wait, [this, generation, then = std::move(then)] {
-          if (generation == generation_) then();
+      [this, id = id_](virtual_time wait, std::function<void()> then) {
+        after(wait, [this, id, then = std::move(then)] {
+          if (id == id_) then();
         });
       });
 }
@@ -92,16 +91,16 @@ void aggregator_process::hear(message&& what) {
     if (!copy.final) after(backoff(), [this] { start(); });
     return;
   }
-  if (auto* from = std::get_if<federated::broadcast_ptr>(&what)) {
+  if (auto* from = std::get_if<broadcast_ptr>(&what)) {
     model_ = std::move(*from);
   } else if (const auto* given = std::get_if<protocol::assignment>(&what)) {
-    if (!model_ || model_->version != given->version) return in_.checks.wrong("a share came before its model");
+    if (!model_ || model_->version != given->version) return in_.around.wrong("a share came before its model");
     protocol::share_down share{model_, {}, given->begins};
     for (const auto& one : given->tasks) share.tasks.push_back({given->run, given->version, one.client, one.attempt});
-    if (given->begins) members_.clear();
+    if (given->begins) in_.around.on_share(id_);
     obey(std::move(share));
   } else if (auto* asked = std::get_if<protocol::evaluation_request>(&what)) {
-    if (!model_ || model_->version != asked->version) return in_.checks.wrong("an evaluation came before its model");
+    if (!model_ || model_->version != asked->version) return in_.around.wrong("an evaluation came before its model");
     obey(protocol::evaluation_down{model_, std::move(asked->clients)});
   } else if (const auto* close = std::get_if<protocol::close_request>(&what)) {
     obey(*close);
@@ -113,7 +112,7 @@ void aggregator_process::hear(message&& what) {
     welcome_.covered = durable->version;
     obey(*durable);
   } else {
-    in_.checks.wrong("an aggregator's parent said something strange");
+    in_.around.wrong("an aggregator's parent said something strange");
   }
 }
 
@@ -133,7 +132,7 @@ void aggregator_process::answer(const link_ptr& through, const protocol::hello& 
 }
 
 void aggregator_process::take_in(const link_ptr& through, const protocol::branch_hello& hello) {
-  if (!takes_others_) return in_.checks.wrong("an aggregator without an operator port was found there");
+  if (!takes_others_) return in_.around.wrong("an aggregator without an operator port was found there");
   const auto place = relay_->place_aggregator(hello);
   if (!place.here) return in_.send_elsewhere(through, place);
   const auto number = relay_->add_child(hello);
@@ -154,7 +153,6 @@ void aggregator_process::lose(std::uint32_t number) {
 
 void aggregator_process::told(std::uint32_t by, message&& what) {
   if (!relay_) return;
-  partial_ptr merged;
   protocol::upward up;
   if (auto* here = std::get_if<protocol::attached>(&what)) {
     up = std::move(*here);
@@ -169,14 +167,13 @@ void aggregator_process::told(std::uint32_t by, message&& what) {
   } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
     up = std::move(*scores);
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
-    merged = *sent;
-    up = protocol::send_partial{merged->partial, {}};
-    for (const auto& one : merged->members) members_.insert(one);
+    in_.around.on_merged(id_, *sent);
+    up = protocol::send_partial{**sent, {}};
   } else {
-    return in_.checks.wrong("an aggregator was sent something strange");
+    return in_.around.wrong("an aggregator was sent something strange");
   }
   protocol::relay_effects out;
-  if (auto sound = relay_->on_told(by, std::move(up), out); !sound) in_.checks.wrong(sound.error().text());
+  if (auto sound = relay_->on_told(by, std::move(up), out); !sound) in_.around.wrong(sound.error().text());
   perform(std::move(out));
 }
 
@@ -189,7 +186,7 @@ void aggregator_process::perform(protocol::relay_effects effects) {
   }
 }
 
-void aggregator_process::send_model(std::uint32_t to, const federated::broadcast_ptr& from) {
+void aggregator_process::send_model(std::uint32_t to, const broadcast_ptr& from) {
   const auto at = children_.find(to);
   if (to == 0 || (at != children_.end() && std::exchange(at->second.model, from->version) != from->version))
     send_down(to, from);
@@ -204,7 +201,7 @@ void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) 
     send_model(to, share->from);
     protocol::assignment given{share->from->run, share->from->version, share->begins, {}};
     for (const auto& task : share->tasks) {
-      if (task.version != share->from->version) in_.checks.wrong(text_of(task) + " was passed on with another model");
+      if (task.version != share->from->version) in_.around.wrong(text_of(task) + " was passed on with another model");
       given.tasks.push_back({task.client, task.attempt});
     }
     return send_down(to, std::move(given));
@@ -222,16 +219,15 @@ void aggregator_process::send_down(std::uint32_t to, message what) {
       gateway->obey(std::move(*what));
     });
   const auto at = children_.find(to);
-  if (at == children_.end()) return in_.checks.wrong("the relay knows child " + std::to_string(to));
+  if (at == children_.end()) return in_.around.wrong("the relay knows child " + std::to_string(to));
   at->second.to.send(std::move(what));
 }
 
 void aggregator_process::pass_up(protocol::upward&& what) {
   if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
-    auto with = std::make_shared<partial_with_members>();
-    with->partial = std::move(sent->partial);
-    with->members = std::exchange(members_, {});
-    return parent_.send(partial_ptr(std::move(with)));
+    const auto partial = std::make_shared<const partial_aggregate>(std::move(sent->partial));
+    in_.around.on_sent(id_, partial);
+    return parent_.send(partial);
   }
   std::visit(
       [&](auto& other) {
@@ -240,4 +236,4 @@ void aggregator_process::pass_up(protocol::upward&& what) {
       what);
 }
 
-}  // namespace furlong::tests::net
+}  // namespace furlong::federated::network

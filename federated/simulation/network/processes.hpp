@@ -1,0 +1,327 @@
+// The processes of a simulated federation: server, aggregators and nodes as thin shells round the state machines that
+// real processes run (actors/federation), each of which can be killed at any moment and started again.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "federated/client/client_work.hpp"
+#include "federated/protocol/client_routes.hpp"
+#include "federated/protocol/node_machine.hpp"
+#include "federated/protocol/relay_machine.hpp"
+#include "federated/protocol/scoring_machine.hpp"
+#include "federated/simulation/network/environment.hpp"
+#include "federated/simulation/network/training_queue.hpp"
+
+namespace furlong::federated::network {
+
+/// What all processes of a federation share.
+struct shared_world {
+  const experiment& e;
+  environment& around;
+  fabric net;
+  training_queue jobs;
+  bool over = false;          ///< the server said so
+  std::uint64_t last_id = 0;  ///< of nodes' processes, gateways and relays
+
+  /// Sends away an aggregator for which there is no room here.
+  void send_elsewhere(const link_ptr& through, const protocol::aggregator_place& place) {
+    if (place.elsewhere.empty()) {
+      through->send(1, protocol::farewell{"no room", false});
+    } else {
+      around.on_redirected();
+      through->send(1, protocol::redirect{place.elsewhere});
+    }
+    through->close(1);
+  }
+};
+
+[[nodiscard]] inline std::string address_of(host at) { return "host" + std::to_string(at) + ":1"; }
+[[nodiscard]] inline host host_of(const std::string& address) {
+  return static_cast<host>(std::stoul(address.substr(4)));
+}
+constexpr host server_host = 0;
+
+/// What it scheduled is void when it is gone.
+class process {
+ public:
+  process(shared_world& in, host at) : in_(in), at_(at) {}
+  virtual ~process() { in_.net.kill(at_); }
+  process(const process&) = delete;
+  process& operator=(const process&) = delete;
+  [[nodiscard]] host where() const { return at_; }
+
+  /// Calls it then, if the process still lives; `job`: see event_queue.
+  void at(virtual_time when, std::function<void()> what, std::uint64_t job = 0) {
+    in_.net.clock.at(
+        when,
+        [&net = in_.net, at = at_, alive = std::weak_ptr(alive_), what = std::move(what)] {
+          net.when_at_work(at, [alive, what] {
+            if (!alive.expired()) what();
+          });
+        },
+        job);
+  }
+  void after(virtual_time wait, std::function<void()> what) { at(now() + wait, std::move(what)); }
+
+ protected:
+  [[nodiscard]] virtual_time now() const { return in_.net.clock.now(); }
+  void connect(host to, std::function<void(link_ptr)> made, std::function<void()> failed) {
+    const std::weak_ptr<int> alive = alive_;
+    in_.net.connect(
+        at_, to,
+        [alive, made = std::move(made)](const link_ptr& through) {
+          if (alive.expired()) return through->close(0);
+          made(through);
+        },
+        [alive, failed = std::move(failed)] {
+          if (!alive.expired()) failed();
+        });
+  }
+  /// A pause before the next try: longer and longer, and never the same for two.
+  [[nodiscard]] virtual_time backoff() {
+    const auto longest = std::min(100 * millisecond << std::min(tries_++, 5U), 2 * second);
+    return in_.net.between(longest / 2, longest);
+  }
+  void reset_backoff() { tries_ = 0; }
+
+  shared_world& in_;
+
+ private:
+  host at_;
+  unsigned tries_ = 0;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+};
+
+/// Calls a function after a while.
+using scheduler = std::function<void(virtual_time, std::function<void()>)>;
+
+/// The shell round gateway_machine, in the server and in aggregators.
+class gateway_shell {
+ public:
+  gateway_shell(shared_world& in, std::uint32_t number, protocol::welcome content,
+                std::function<void(message)> to_parent, scheduler later);
+
+  void admit(const link_ptr& through, const protocol::hello& from);
+  void obey(message&& from_parent);
+  /// All sessions end; `last` is said before.
+  void end(const std::optional<protocol::farewell>& last);
+
+ private:
+  using session_number = protocol::session_number;
+  struct session {
+    port to;
+    protocol::hello hello;
+    bool ready = false;                       ///< its clients are reached here
+    std::uint64_t covered = 0;                ///< checkpoint that it was told of with its welcome
+    std::uint64_t model = ~std::uint64_t{0};  ///< version that was sent last
+  };
+  void hear(session_number from, message&& what);
+  void on_ready(session_number from, protocol::ready&& made, protocol::gateway_effects& out);
+  void lose(session_number number);
+  void perform(protocol::gateway_effects effects);
+  void send_with_model(session_number to, const broadcast_ptr& from, message what);
+  void tell(protocol::upward what);
+
+  shared_world& in_;
+  std::uint64_t id_;
+  protocol::gateway_machine machine_;
+  protocol::welcome welcome_;
+  std::function<void(message)> to_parent_;
+  scheduler later_;
+  std::map<session_number, session> sessions_;
+  session_number next_ = 1;
+  broadcast_ptr model_;  ///< the newest from the parent
+};
+
+/// A relay with its own gateway, as child 0, and the aggregators that attach below it.
+class aggregator_process final : public process {
+ public:
+  /// `takes_others`: it has an operator port.
+  aggregator_process(shared_world& in, host at, bool takes_others) : process(in, at), takes_others_(takes_others) {}
+  void start();
+
+ private:
+  struct child {
+    port to;
+    std::uint64_t model = ~std::uint64_t{0};
+  };
+  void attach_to(host parent);
+  void hear(message&& what);
+  void begin(const protocol::welcome& got);
+  void end(const protocol::farewell& said);
+  void lost();
+  void answer(const link_ptr& through, const protocol::hello& hello);
+  void take_in(const link_ptr& through, const protocol::branch_hello& hello);
+  void lose(std::uint32_t number);
+  void told(std::uint32_t by, message&& what);
+  void obey(protocol::downward what);
+  void perform(protocol::relay_effects effects);
+  void send_down(std::uint32_t to, message what);
+  void send_model(std::uint32_t to, const broadcast_ptr& from);
+  void pass_down(std::uint32_t to, protocol::downward&& what);
+  void pass_up(protocol::upward&& what);
+
+  bool takes_others_;
+  port parent_;
+  std::uint64_t id_ = 0;  ///< of the relay: what was meant for an earlier one is void
+  std::optional<protocol::relay_machine> relay_;
+  std::shared_ptr<gateway_shell> gateway_;
+  std::map<std::uint32_t, child> children_;
+  protocol::welcome welcome_;
+  broadcast_ptr model_;  ///< the newest from the parent
+};
+
+/// The server's roster: clients that are reached through aggregators, and available.
+class simulated_roster final : public protocol::roster {
+ public:
+  simulated_roster(environment& around, protocol::client_routes routes) : around_(around), routes_(std::move(routes)) {}
+
+  [[nodiscard]] protocol::client_routes& routes_to_clients() { return routes_; }
+  [[nodiscard]] const protocol::client_routes& routes_to_clients() const { return routes_; }
+
+  void on_round(std::uint64_t version, virtual_time now) override {
+    version_ = version;
+    around_.on_round_begins(version, now);
+  }
+  [[nodiscard]] bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) override {
+    now_ = now;
+    return routes_.reachable(client, now, version) && around_.available(client, now, version);
+  }
+  [[nodiscard]] bool waiting_helps() const override { return around_.waiting_helps(); }
+  [[nodiscard]] bool routes() const override { return true; }
+  [[nodiscard]] std::optional<std::uint32_t> route(std::uint32_t client) const override {
+    return routes_.route(client);
+  }
+  [[nodiscard]] virtual_time expected_until(std::uint32_t client) const override {
+    return around_.available(client, now_, version_) ? routes_.expected_until(client) : 0;
+  }
+  [[nodiscard]] std::uint64_t instance(std::uint32_t client) const override { return routes_.instance(client); }
+  [[nodiscard]] std::vector<std::uint32_t> aggregators() const override { return routes_.aggregators(); }
+
+ private:
+  environment& around_;
+  protocol::client_routes routes_;
+  virtual_time now_ = 0;
+  std::uint64_t version_ = 0;
+};
+
+/// One life of the server.
+class server_process final : public process {
+ public:
+  server_process(shared_world& in, protocol::server_state from);
+  void start();
+  [[nodiscard]] const protocol::server_machine& machine() const { return *machine_; }
+  [[nodiscard]] protocol::server_machine& machine() { return *machine_; }
+  /// Training clients that are reached now.
+  [[nodiscard]] std::size_t reached() const { return roster_.routes_to_clients().reached(); }
+  [[nodiscard]] bool started() const { return started_; }
+  [[nodiscard]] bool finished() const { return finished_; }
+  /// The run's clock.
+  [[nodiscard]] virtual_time run_now() const { return now() - began_; }
+  /// The checkpoint of this version is durable.
+  void on_checkpointed(std::uint64_t version);
+
+ private:
+  struct branch {
+    std::optional<port> to;  ///< none: the local gateway
+    std::uint64_t model = ~std::uint64_t{0};
+  };
+  void accept(const link_ptr& through);
+  void take_in(const link_ptr& through, const protocol::branch_hello& hello);
+  void welcome_node(const link_ptr& through, const protocol::hello& hello);
+  void hear(std::uint32_t from, message&& what);
+  void on_attached(std::uint32_t from, const protocol::attached& here);
+  void on_partial(std::uint32_t from, const partial_ptr& what);
+  void lose(std::uint32_t number);
+  void send_down(std::uint32_t to, message what);
+  void begin_when_enough_are_here();
+  void perform(protocol::server_effects effects);
+  void perform_one(protocol::server_effect&& effect);
+  void send_model(std::uint32_t to, const broadcast_ptr& from);
+  void request(protocol::scoring_machine::requests by_branch);
+  void evaluate();
+  void look_at_scores();
+  void look_at_scores_again();
+  void give(protocol::assign&& share);
+  void judge(const std::vector<task_id>& tasks, protocol::verdict_kind what, std::uint64_t version = 0,
+             rejection why = {});
+  void finish(bool interrupted);
+  void say_goodbye(int waited);
+  [[nodiscard]] protocol::client_routes& routes() { return roster_.routes_to_clients(); }
+
+  simulated_roster roster_;
+  std::optional<protocol::server_machine> machine_;
+  std::optional<protocol::scoring_machine> scoring_;
+  std::optional<gateway_shell> local_;
+  std::map<std::uint32_t, branch> branches_;
+  protocol::welcome welcome_;
+  std::uint64_t covered_ = 0;
+  virtual_time began_ = 0;
+  bool started_ = false;
+  bool finished_ = false;
+};
+
+class node_process final : public process {
+ public:
+  /// `index`: among the nodes.
+  node_process(shared_world& in, host at, std::uint32_t index, protocol::client_range clients);
+  ~node_process() override;
+  void start() { perform(machine_.start()); }
+  void drain() { perform(machine_.drain()); }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+  [[nodiscard]] const protocol::node_machine& machine() const { return machine_; }
+  /// Tasks whose updates it holds.
+  [[nodiscard]] std::vector<task_id> holding() const;
+  /// Something happens to the devices of its clients: changes the fates of tasks under way. `change` returns whether
+  /// the end of the task has moved.
+  void strike(const std::function<bool(protocol::simulated_task&)>& change);
+  /// Their values that wait for an acknowledgement are lost.
+  void forget_held(const std::function<bool(std::uint32_t)>& client);
+
+ private:
+  /// A task under way.
+  struct live_task {
+    protocol::simulated_task what;
+    std::uint64_t job = 0;  ///< 0: its training is of no use
+  };
+  struct held_update {
+    update_ptr update;
+    models::private_parameters own;  ///< private values that wait for an acknowledgement; empty: none do
+    virtual_time trained_at = 0;
+    std::optional<std::uint32_t> kept_in;  ///< the life of the run in which these values were kept
+  };
+  void perform(protocol::node_effects effects);
+  void perform_one(protocol::node_effect&& effect);
+  void open_session(const std::string& address);
+  void open_run(const protocol::welcome& content);
+  void hear(message&& what);
+  void work(const protocol::train& what);
+  void schedule(std::uint64_t number);
+  void end_work(std::uint64_t number);
+  [[nodiscard]] bool needs_training(const protocol::simulated_task& what) const;
+  void score(const protocol::evaluation_request& what);
+  void report_failure(const task_id& task);
+  [[nodiscard]] bool commit(const task_id& task, std::uint64_t version, const models::private_parameters& own,
+                            virtual_time trained_at);
+  void keep(const task_id& task, std::uint64_t version);
+  void release(const protocol::release& what);
+
+  std::uint32_t index_;
+  protocol::client_range clients_;
+  protocol::node_machine machine_;
+  run_history history_;
+  port session_;
+  std::map<std::uint64_t, live_task> live_;  ///< by number
+  std::uint64_t last_ = 0;
+  std::map<task_id, held_update> held_;
+  std::map<task_id, drop_stage> dropped_;  ///< of failures that are being reported
+  models::private_parameters values_;      ///< scratch
+  bool stopped_ = false;
+};
+
+}  // namespace furlong::federated::network

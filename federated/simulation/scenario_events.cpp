@@ -1,0 +1,63 @@
+#include "federated/simulation/scenario_events.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace furlong::federated {
+
+namespace {
+
+/// When a transfer ends that rests until its client is reached again: after never, so that what is left of it, which
+/// may be nothing, can be told from an end that is out of reach.
+constexpr virtual_time resting(virtual_time left) { return never + 1 + left; }
+
+bool rests(virtual_time ends_at) { return ends_at > never; }
+
+/// The device stops here and now. A client that has trained was about to upload.
+void cut_short(protocol::simulated_task& task, virtual_time now) {
+  const bool trained = task.trained_at <= now;
+  task.dropped = trained ? drop_stage::upload : drop_stage::train;
+  if (!trained) task.trained_at = never;
+  task.ends_at = now;
+}
+
+}  // namespace
+
+bool strike(const event_settings& event, virtual_time now, protocol::simulated_task& task) {
+  if (event.what == event_kind::leave || event.what == event_kind::kill) {
+    cut_short(task, now);
+    if (event.erase) task.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
+    return true;
+  }
+  if (event.what == event_kind::partition && !task.dropped && task.ends_at < never) {
+    // Training goes on; a transfer rests.
+    task.ends_at = resting(task.ends_at - std::max(std::min(task.trained_at, task.ends_at), now));
+    return true;
+  }
+  if (event.what == event_kind::heal && !task.dropped && rests(task.ends_at)) {
+    const auto left = task.ends_at - resting(0);
+    task.ends_at = std::max(task.trained_at >= never ? now : task.trained_at, now) + left;
+    return true;
+  }
+  return false;
+}
+
+run_event told_event(const event_settings& event, virtual_time now, std::uint64_t round, const client_set& clients) {
+  constexpr std::array<const char*, 6> words = {"join", "leave", "kill", "restart", "partition", "heal"};
+  run_event told{now, round, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
+  const auto numbers = std::to_string(event.first) + "-" + std::to_string(event.last);
+  if (event.target == event_target::nodes) {
+    told.processes = "nodes " + numbers;
+  } else if (event.target == event_target::aggregators) {
+    told.processes = "aggregators " + numbers;
+  } else if (event.share > 0) {
+    told.detail = "share " + std::to_string(event.share);
+    clients.visit([&](std::uint32_t client) { told.members.push_back(client); });
+  } else {
+    told.client = event.first;
+    told.last = event.last;
+  }
+  return told;
+}
+
+}  // namespace furlong::federated

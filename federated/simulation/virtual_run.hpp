@@ -1,0 +1,86 @@
+// A run in virtual time, as whoever drives it sees it: it goes on until it needs something that takes real time.
+//
+// Training is handed out as jobs, in the order in which tasks end, and its result is asked for when virtual time gets
+// there. So threads can train ahead of it, and what happens does not depend on them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "federated/client/workspace.hpp"
+#include "federated/experiment.hpp"
+#include "federated/private_store.hpp"
+#include "federated/run_observer.hpp"
+
+namespace furlong::federated {
+
+/// A client's training, to be done by anybody: its result depends on nothing else.
+struct training_job {
+  task_id id;
+  broadcast_ptr from;
+  std::uint64_t number = 0;  ///< tells apart jobs of one task, where its node may begin it anew
+  /// `own` has the client's values as the task began, or none if it has none. Else they are loaded from the store.
+  bool loaded = false;
+  /// Nothing can undo the task any more: values that are kept after training are stored at once.
+  bool stores = false;
+  // Filled by whoever does it.
+  client_update update;
+  models::private_parameters own;  ///< private values as trained, if they are to be kept and not stored
+  bool keeps = false;              ///< training changed the private values
+  bool stored = false;             ///< they are in the store
+  std::shared_ptr<const error> failure;
+  bool store_failed = false;  ///< the failure is of the whole store, not of this client's value
+};
+
+/// Does a job: loads the client's private values and trains. Thread-safe for jobs of distinct clients; `use` is the
+/// caller's own.
+void perform(const experiment& e, private_store& store, training_job& job, workspace& use);
+
+/// What a run needs before it can go on.
+enum class run_needs : std::uint8_t {
+  training,    ///< the result of a job that was handed out
+  evaluation,  ///< of under_test(), then on_evaluated()
+  checkpoint,  ///< of snapshot(), then on_checkpointed()
+  nothing,     ///< the run is over
+};
+
+class virtual_run {
+ public:
+  virtual ~virtual_run() = default;
+
+  /// Runs until something is needed. Fails as the store, the observer or a machine does, or when nothing can ever
+  /// happen any more.
+  [[nodiscard]] virtual result<run_needs> advance() = 0;
+  /// Takes at most `count` jobs, those that are needed first before others, each once.
+  virtual void take_jobs(std::size_t count, std::vector<training_job>& out) = 0;
+  /// A job is done. Results may come in any order.
+  virtual void on_trained(training_job&& done) = 0;
+  /// Jobs taken whose results the run has not used yet: results waiting, and work under way.
+  [[nodiscard]] virtual std::size_t ahead() const = 0;
+
+  virtual void on_evaluated(const evaluation_report& figures) = 0;
+  /// The checkpoint is durable: what was to be erased is erased now.
+  [[nodiscard]] virtual result<void> on_checkpointed() = 0;
+  /// Asks to stop after the round under way.
+  virtual void stop() = 0;
+  /// The same as soon as `flag` is set, which is looked at before every round: advance() may go through many when there
+  /// is nothing to train. `flag` must outlive the run.
+  virtual void stop_when(const std::atomic<bool>& flag) = 0;
+
+  [[nodiscard]] virtual const protocol::server_state& state() const = 0;
+  [[nodiscard]] virtual protocol::model_version under_test() const = 0;
+  [[nodiscard]] virtual protocol::server_state snapshot() const = 0;
+  /// Clients whose private values are erased once the next checkpoint is durable.
+  [[nodiscard]] virtual const std::vector<std::uint32_t>& leaving() const = 0;
+  [[nodiscard]] virtual bool interrupted() const = 0;
+  /// The last evaluation, where the run's own nodes make it and evaluation is never needed; else null.
+  [[nodiscard]] virtual const evaluation_report* scored() const { return nullptr; }
+};
+
+/// The run that the settings ask for: with [topology] nodes the processes of a federation, else one timeline. Goes on
+/// from `start`. All but `start` must outlive it. One thread at a time.
+[[nodiscard]] std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, protocol::server_state start,
+                                                            private_store& store, const run_observer& observer);
+
+}  // namespace furlong::federated

@@ -1,0 +1,147 @@
+// Plays random scenarios under random faults on simulated federations, and checks what must hold in each.
+//
+// usage: explore SECONDS [--seed N] [--worlds N] [--plan]
+//
+// Worlds have the seeds N, N + 1, ... (1). Of the first in which something is wrong it prints the seed, what is wrong,
+// and the shortest list of faults with which anything is wrong, and exits 1; `explore 0 --seed N --worlds 1` plays that
+// world again, `--plan` prints what happens in it. --worlds: ends after so many, whatever the time.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <string_view>
+
+#include "tests/support/network.hpp"
+
+namespace {
+
+using namespace furlong::tests::net;
+
+struct options {
+  double seconds = 0.0;
+  std::uint64_t seed = 1;
+  std::uint64_t worlds = 0;
+  bool shows_plan = false;
+};
+
+template <class Number>
+bool read(std::string_view text, Number& to) {
+  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), to);
+  return why == std::errc{} && end == text.data() + text.size();
+}
+
+std::optional<options> parse(int count, char** words) {
+  options made;
+  bool good = count > 1 && read(words[1], made.seconds) && made.seconds >= 0.0;
+  for (int i = 2; good && i < count; ++i) {
+    const std::string_view word = words[i];
+    if (word == "--plan")
+      made.shows_plan = true;
+    else
+      good = ++i < count &&
+             ((word == "--seed" && read(words[i], made.seed)) || (word == "--worlds" && read(words[i], made.worlds)));
+  }
+  if (!good || (made.seconds == 0.0 && made.worlds == 0)) return std::nullopt;
+  return made;
+}
+
+/// What is wrong with an end of the run of which the documents promise that of the undisturbed one.
+void compare(const ending& undisturbed, ending& seen) {
+  const auto differs = [&](bool is, const std::string& what) {
+    if (is) seen.failures.push_back("differs from the undisturbed run: " + what);
+  };
+  differs(seen.model != undisturbed.model, "the model");
+  differs(seen.version != undisturbed.version, "the number of versions");
+  differs(seen.counts.folded != undisturbed.counts.folded, std::to_string(seen.counts.folded) + " updates aggregated");
+  differs(seen.counts.rejected != undisturbed.counts.rejected, "rejections");
+  differs(seen.counts.dropped != undisturbed.counts.dropped, "dropped tasks");
+  differs(seen.counts.abandoned != undisturbed.counts.abandoned, "abandoned rounds");
+}
+
+/// A round without clients that can be asked is given up after a week; devices may be away for so long.
+constexpr furlong::federated::virtual_time patience_with_devices = 90 * 86400 * 1'000'000LL;
+
+ending play(const plan& what) {
+  auto seen = what.devices ? run_world(what, patience_with_devices) : run_world(what);
+  if (what.promised && !what.faults.empty()) {
+    auto quiet = what;
+    quiet.faults.clear();
+    compare(run_world(quiet), seen);
+  }
+  return seen;
+}
+
+bool fails(const plan& what) { return !play(what).failures.empty(); }
+
+/// The shortest list of faults with which anything is wrong, by delta debugging: leaves out ever smaller parts.
+plan shortest(plan what) {
+  for (auto part = what.faults.size(); part > 0;) {
+    bool shorter = false;
+    for (std::size_t begin = 0; begin < what.faults.size();) {
+      auto without = what;
+      const auto end = std::min(begin + part, without.faults.size());
+      without.faults.erase(without.faults.begin() + static_cast<std::ptrdiff_t>(begin),
+                           without.faults.begin() + static_cast<std::ptrdiff_t>(end));
+      if (fails(without)) {
+        what = std::move(without);
+        shorter = true;
+      } else {
+        begin += part;
+      }
+    }
+    if (part > 1)
+      part = (part + 1) / 2;
+    else if (!shorter)
+      break;
+  }
+  for (auto* rate : {&what.failing, &what.spoiled, &what.repeated})
+    if (auto without = std::exchange(*rate, 0.0); without > 0.0 && !fails(what)) *rate = without;
+  return what;
+}
+
+void report(const plan& what, const ending& seen) {
+  std::cout << text_of(what) << "\n";
+  for (const auto& one : seen.failures) std::cout << "WRONG " << one << "\n";
+  const auto least = shortest(what);
+  std::cout << "the shortest list of faults that still fails: " << least.faults.size() << " of " << what.faults.size()
+            << (least.failing > 0.0 ? ", and clients that fail" : "")
+            << (least.spoiled > 0.0 ? ", and updates that are not finite" : "")
+            << (least.repeated > 0.0 ? ", and updates that are sent twice" : "") << "\n";
+  for (const auto& one : least.faults) std::cout << "  " << text_of(one) << "\n";
+  for (const auto& one : play(least).failures) std::cout << "  WRONG " << one << "\n";
+  std::cout << "to play it again: ./dev explore 0 --seed " << what.seed << " --worlds 1 --plan" << std::endl;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const auto given = parse(count, words);
+  if (!given) {
+    std::cerr << "usage: explore SECONDS [--seed N] [--worlds N] [--plan]\n";
+    return 2;
+  }
+  using clock = std::chrono::steady_clock;
+  const auto began = clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(clock::now() - began).count(); };
+  std::uint64_t worlds = 0;
+  std::uint64_t tasks = 0;
+  const auto goes_on = [&] {
+    return (given->worlds == 0 || worlds < given->worlds) && (given->seconds == 0.0 || elapsed() < given->seconds);
+  };
+  for (; goes_on(); ++worlds) {
+    const auto what = exploring_plan(given->seed + worlds);
+    const auto seen = play(what);
+    tasks += seen.trainings;
+    if (given->shows_plan) {
+      std::cout << text_of(what) << "\n";
+      for (const auto& line : seen.trace) std::cout << line << "\n";
+    }
+    if (seen.failures.empty()) continue;
+    report(what, seen);
+    return 1;
+  }
+  std::cout << worlds << " worlds from seed " << given->seed << ", " << tasks << " tasks, nothing wrong; "
+            << static_cast<std::uint64_t>(static_cast<double>(tasks) / elapsed()) << " tasks a second" << std::endl;
+  return 0;
+}
