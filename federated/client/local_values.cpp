@@ -43,32 +43,31 @@ std::span<const std::uint32_t> local_values::rows_of(const placed_group& of, std
 
 models::tensor_view local_values::view_in(float* buffer, const placed_group& of, std::size_t i) const {
   if (!of.copies_of.empty()) return use_.weights.values_in(buffer)[of.copies_of[i]];
-  const auto shape_of = [&](std::size_t t) {
-    const auto& spec = of.specs[t];
-    const auto rows =
-        spec.index == models::row_index::none ? spec.rows : static_cast<std::uint32_t>(rows_of(of, t).size());
-    return models::tensor_view{nullptr, rows, spec.cols};
-  };
-  for (std::size_t t = 0; t < i; ++t) buffer += shape_of(t).size();
-  auto view = shape_of(i);
-  view.data = buffer;
-  return view;
+  return {buffer + values_before(of, i), gathered_rows(of.specs[i]), of.specs[i].cols};
+}
+
+std::uint32_t local_values::gathered_rows(const models::tensor_spec& spec) const {
+  if (spec.index == models::row_index::none) return spec.rows;
+  return static_cast<std::uint32_t>(use_.weights.rows(spec.index).size());
+}
+
+/// Of a group with shapes of its own: floats of the tensors before the i-th.
+std::size_t local_values::values_before(const placed_group& of, std::size_t i) const {
+  std::size_t sum = 0;
+  for (std::size_t t = 0; t < i; ++t) sum += std::size_t{gathered_rows(of.specs[t])} * of.specs[t].cols;
+  return sum;
 }
 
 std::size_t local_values::size_of(const placed_group& of) const {
-  if (!of.copies_of.empty()) return use_.weights.size();
-  static float origin = 0.0F;
-  const auto last = view_in(&origin, of, of.count() - 1);
-  return static_cast<std::size_t>(last.data - &origin) + last.size();
+  return of.copies_of.empty() ? values_before(of, of.count()) : use_.weights.size();
 }
 
 /// Gathered rows that the client's train part names: the first of all.
 std::size_t local_values::own_rows() const {
   const auto data = use_.weights.data();
-  const auto begin = std::size_t{0};
-  const auto end = data.offsets.empty() ? own_examples_ : std::size_t{data.offsets[own_examples_]};
+  const auto features = data.offsets.empty() ? own_examples_ : std::size_t{data.offsets[own_examples_]};
   std::size_t rows = 0;
-  for (const auto row : data.features.subspan(begin, end - begin)) rows = std::max(rows, std::size_t{row} + 1);
+  for (const auto row : data.features.first(features)) rows = std::max(rows, std::size_t{row} + 1);
   return rows;
 }
 

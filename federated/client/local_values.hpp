@@ -59,6 +59,8 @@ class local_values {
 
  private:
   [[nodiscard]] const models::tensor_spec& spec_of(const placed_group& of, std::size_t i) const;
+  [[nodiscard]] std::uint32_t gathered_rows(const models::tensor_spec& spec) const;
+  [[nodiscard]] std::size_t values_before(const placed_group& of, std::size_t i) const;
   [[nodiscard]] std::size_t own_rows() const;
 
   const models::shared_parameters& down_;

@@ -95,7 +95,8 @@ personal_source algorithm::personalize(personal_task& task, const client_kind& w
   task.reconstruct(tuned);
   if (task.has_examples() && !tuned.empty()) return personal_source::tuned;
   if (task.has_examples() && !rebuilt.empty()) return personal_source::reconstructed;
-  if (who.has_state) return personal_source::stored;
+  // Of what the client keeps, private tensors alone predict here: an algorithm that keeps others says what for.
+  if (who.has_state && !task.parts().private_tensors.empty()) return personal_source::stored;
   return has_untrained(task.of(), who) ? personal_source::initial : personal_source::model;
 }
 

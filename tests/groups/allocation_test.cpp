@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(a_warm_workspace_allocates_nothing) {
   federated::workspace use;
   federated::client_update update;
   const auto all_clients = [&](bool has_state) {
-    for (const auto client : e.participants->training())
+    for (const auto client : e.participants->training().subspan(1))  // the first has no examples
       static_cast<void>(federated::client_work(e, from, {e.run, 0, client, 0}, has_state, use, update));
   };
   all_clients(false);

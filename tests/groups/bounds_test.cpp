@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(sums_are_exact_in_any_order_and_along_any_tree) {
       }
     }
   random_stream stream(8, purpose::test);
-  for (const std::size_t parts : {2, 3, 7}) {
+  for (const std::size_t parts : {2U, 3U, 7U}) {
     stream.shuffle(std::span(updates));
     const auto tree = report_of(e, updates, parts);
     BOOST_TEST(tests::same_bits(tree.added.values(), flat.added.values()));

@@ -65,24 +65,30 @@ class plain_run {
     pull *= 0.9F;
   }
 
-  /// Mean squared error over the test parts of all training clients, each with what it kept.
+  /// What is predicted for a client, with what it kept.
+  [[nodiscard]] std::vector<float> predict(std::uint32_t client, const models::examples_view& questions) const {
+    auto w = received(client);
+    if (own.contains(client)) {
+      auto p = own.at(client);
+      models::examples room;
+      fill_unnamed(p, w, e_.clients->load(client, federated::part::train, room));
+      const float a = mix.at(client);
+      for (std::size_t t = 0; t < count(); ++t)
+        for (std::size_t i = 0; i < w[t].size(); ++i) w[t][i] = (1.0F - a) * w[t][i] + a * p[t][i];
+    }
+    std::vector<float> guesses(questions.size());
+    e_.model->predict(views(w), questions, guesses);
+    return guesses;
+  }
+
+  /// Mean squared error over the test parts of all training clients.
   [[nodiscard]] double loss() const {
     double error = 0;
     double examples = 0;
     for (const auto client : e_.clients->training()) {
       models::examples room;
       const auto test = e_.clients->load(client, federated::part::test, room);
-      auto w = received(client);
-      if (own.contains(client)) {
-        auto p = own.at(client);
-        models::examples more;
-        fill_unnamed(p, w, e_.clients->load(client, federated::part::train, more));
-        const float a = mix.at(client);
-        for (std::size_t t = 0; t < count(); ++t)
-          for (std::size_t i = 0; i < w[t].size(); ++i) w[t][i] = (1.0F - a) * w[t][i] + a * p[t][i];
-      }
-      std::vector<float> guesses(test.size());
-      e_.model->predict(views(w), test, guesses);
+      const auto guesses = predict(client, test);
       for (std::size_t i = 0; i < test.size(); ++i) error += std::pow(double{guesses[i]} - test.labels[i], 2);
       examples += static_cast<double>(test.size());
     }

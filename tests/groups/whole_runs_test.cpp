@@ -1,6 +1,7 @@
 // Whole runs of an algorithm that adds tensors at every place: against plain arrays, and against each other.
 #include <boost/test/unit_test.hpp>
 
+#include "federated/client/inference.hpp"
 #include "storage/checkpoint.hpp"
 #include "tests/actors/runs.hpp"
 #include "tests/groups/plain_run.hpp"
@@ -109,6 +110,15 @@ BOOST_AUTO_TEST_CASE(a_run_is_what_plain_arrays_give) {
       BOOST_TEST(holders == plain.own.size());
       BOOST_TEST(holders == 16U);
       BOOST_TEST(outcome.evaluation.seen->loss == plain.loss(), boost::test_tools::tolerance(1e-4));
+      const auto sent = federated::sent_model(e, outcome.state.last());
+      for (const std::uint32_t client : {0U, 3U, 11U}) {  // the first has no examples, and keeps nothing
+        models::examples room;
+        const auto known = e.clients->load(client, federated::part::train, room);
+        const auto test = e.clients->load(client, federated::part::test, room);
+        const auto found = federated::predict_examples(e, sent, &store, client, known, test).value();
+        check_near(found.predictions, plain.predict(client, test), "prediction");
+        BOOST_TEST((found.source == federated::personal_source::stored) == (client != 0));
+      }
     }
 }
 
@@ -142,7 +152,7 @@ BOOST_AUTO_TEST_CASE(layouts_hold_each_group_where_it_belongs) {
 BOOST_AUTO_TEST_CASE(threads_and_aggregators_change_no_bit) {
   for (const auto& [name, settings] : varied()) BOOST_TEST_CONTEXT(name) {
       const auto expected = by_reference(every_place_experiment(settings));
-      for (const std::size_t threads : {1, 2})
+      for (const std::size_t threads : {1U, 2U})
         for (const std::uint32_t aggregators : {1U, 3U}) {
           auto with = settings;
           with.aggregators = aggregators;
