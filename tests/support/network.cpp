@@ -187,7 +187,7 @@ class world_under_fire final : private environment {
     return {in, client, std::move(made)};
   }
   /// Fails or spoils updates, whenever and wherever the work is done.
-  bool on_trained(federated::training_job& job) override {
+  bool on_work_done(federated::training_job& job) override {
     ++trainings_;
     if (job.keeps) checks_.to_be_kept(job.id);
     random_stream draw(plan_.seed, purpose::test, static_cast<std::uint32_t>(job.id.version), job.id.client,

@@ -168,6 +168,7 @@ void books::closed(const federated::round_report& report, const federated::proto
     const auto staleness = shadow_.version - id.version;
     if (update == nullptr || sum->fold(*update, async ? federated::staleness_weight(how, staleness) : 1.0))
       wrong(text_of(id) + " was folded, and cannot be");
+    ever_folded_.insert(id);
     if (!folded_.insert(id).second) wrong(text_of(id) + " was folded twice");
     for (std::uint32_t other = 0; other < id.attempt; ++other)
       if (folded_.contains({id.run, id.version, id.client, other})) wrong(text_of(id) + ": two attempts were folded");
@@ -232,6 +233,12 @@ void books::told(const federated::protocol::verdict& what, const federated::run_
     return other.client == what.task.client && other.version > what.task.version;
   });
   if (folded_.contains(what.task) && !later) wrong(text_of(what.task) + " was called unwanted, and is in the model");
+}
+
+void books::kept(const task_id& task, std::uint32_t life) {
+  kept_.emplace(life, task);
+  if (e_.settings.own.commit == federated::commit_kind::after_ack && !ever_folded_.contains(task))
+    wrong(text_of(task) + " is in no model, and its private values are kept");
 }
 
 /// What a client's last update in the model left is what its next task starts from.

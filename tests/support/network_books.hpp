@@ -99,7 +99,7 @@ class books {
 
   // Nodes. `history`: as the node knows it.
   void told(const federated::protocol::verdict& what, const federated::run_history& history);
-  void kept(const federated::task_id& task, std::uint32_t life) { kept_.emplace(life, task); }
+  void kept(const federated::task_id& task, std::uint32_t life);
   /// A loss of power took values of this client that were trained from that version in a life.
   void lost(std::uint32_t client, std::uint32_t life, std::uint64_t version);
   /// A client begins a task; no node was killed before.
@@ -129,6 +129,7 @@ class books {
   std::map<std::uint64_t, member_updates> members_;  ///< by gateway or relay: folded in the share under way
   std::map<partial_ptr, member_updates> sent_;       ///< and not merged by the parent yet
   std::set<federated::task_id> reported_;            ///< tasks whose updates reached a gateway
+  std::set<federated::task_id> ever_folded_;         ///< by any life
   std::set<federated::task_id> told_durable_;        ///< tasks whose nodes heard that their updates are durable
   federated::protocol::server_state shadow_;
   std::optional<federated::server_optimizer> optimizer_;

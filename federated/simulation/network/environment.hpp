@@ -72,7 +72,7 @@ class environment {
   [[nodiscard]] virtual scored_client score(std::uint32_t node, const broadcast& model, group in,
                                             std::uint32_t client) = 0;
   /// A client has trained. False: it fails.
-  [[nodiscard]] virtual bool on_trained(training_job&) { return true; }
+  [[nodiscard]] virtual bool on_work_done(training_job&) { return true; }
 
   /// Whether a node sends an update twice, as one does that takes it for lost.
   [[nodiscard]] virtual bool sends_twice(const task_id&) { return false; }

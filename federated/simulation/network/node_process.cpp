@@ -210,7 +210,7 @@ void node_process::end_work(std::uint64_t number) {
   if (task.job != 0) {
     made = in_.jobs.collect(task.job);
     if (made.failure) return in_.around.on_failure(*made.failure);
-    if (!in_.around.on_trained(made)) return perform(machine_.on_failed(id));
+    if (!in_.around.on_work_done(made)) return perform(machine_.on_failed(id));
   }
   // The life in which the work began may be over, and with it the work; then nothing of it is to be kept.
   if (machine_.counts(id) && made.keeps && trains_for_itself(in_.e.settings) && task.what.trained_at < never) {
