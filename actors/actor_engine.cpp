@@ -1,6 +1,5 @@
 #include "actors/actor_engine.hpp"
 
-#include "actors/server.hpp"
 #include "actors/timeline_actor.hpp"
 
 namespace furlong::actors {
@@ -21,15 +20,10 @@ result<federated::run_outcome> run_actors(const federated::experiment& e, federa
   {
     caf::scoped_actor self(system);
     auto from = std::make_shared<federated::protocol::server_state>(std::move(start));
-    const auto begin = [&](const auto& driver) {
-      // A request to an actor that ended by an exception would never be answered.
-      self->monitor(driver);
-      self->send(driver, run_request{});
-    };
-    if (e.around)
-      begin(self->spawn(timeline_behavior, &run, std::move(from)));
-    else
-      begin(self->spawn(server_behavior, &run, std::move(from)));
+    const auto driver = self->spawn(timeline_behavior, &run, std::move(from));
+    // A request to an actor that ended by an exception would never be answered.
+    self->monitor(driver);
+    self->send(driver, run_request{});
     self->receive(
         [&](run_result& done) { outcome = std::move(done.outcome); },
         [&](caf::down_msg& down) {

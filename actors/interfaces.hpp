@@ -1,13 +1,8 @@
 // The typed interfaces of the actors of a run, and their messages. Messages within a process carry pointers to
 // immutable values and are not encoded.
 //
-// Under the real clock:
-//   caller --run_request--> server --share--> aggregator --work--> client
-//   caller <--run_result--  server <--partial-- aggregator <--report-- client
-//                           server --evaluation_share--> evaluator, which answers with evaluation_done
-// In virtual time a timeline replaces server and aggregators:
 //   caller --run_request--> timeline --training--> trainer, which sends it back, done
-//   caller <--run_result--  timeline --evaluation_share--> evaluator
+//   caller <--run_result--  timeline --evaluation_share--> evaluator, which answers with evaluation_done
 #pragma once
 
 #include <atomic>
@@ -16,8 +11,6 @@
 #include <memory>
 #include <optional>
 
-#include "federated/protocol/aggregator_machine.hpp"
-#include "federated/protocol/server_machine.hpp"
 #include "federated/run_observer.hpp"
 #include "federated/simulation/timeline.hpp"
 
@@ -30,46 +23,13 @@ struct run_result {
   std::shared_ptr<result<federated::run_outcome>> outcome;
 };
 
-/// Server to aggregator: its part of the round's cohort.
-struct share {
-  federated::broadcast_ptr from;
-  std::shared_ptr<const std::vector<federated::task_id>> tasks;
-};
-/// Aggregator to server: the whole share is done.
-struct partial {
-  std::shared_ptr<federated::protocol::send_partial> content;
-};
-
-/// One client's task and its outcome: the update, or the reason why there is none.
-struct job {
-  federated::task_id id;
-  federated::client_update update;
-  std::shared_ptr<const error> failure;
-  /// The failure concerns the whole store, which cannot be read or written, not this client's value.
-  bool store_failed = false;
-  /// Trained private values to store once the update is acknowledged (commit = "after-ack").
-  std::shared_ptr<const models::private_parameters> held = {};
-};
-/// Tasks that one client actor runs one by one. The block is passed between aggregator and client, which reuse its
-/// buffers: only one of them holds it at a time.
-using block = std::vector<job>;
-/// Aggregator to client: run these.
-struct work {
-  federated::broadcast_ptr from;
-  std::shared_ptr<block> jobs;
-};
-/// Client to aggregator: done.
-struct report {
-  std::shared_ptr<block> jobs;
-};
-
 /// Timeline to trainer: run these; and back: done. Only one of them holds the block at a time.
 struct training {
   std::shared_ptr<std::vector<federated::training_job>> jobs;
 };
 
 /// An evaluation shared by several evaluators: each takes the next client until none is left. It holds the evaluated
-/// model, because evaluators may still run after the server has ended.
+/// model, because evaluators may still run after the run has ended.
 struct evaluation_work {
   evaluation_work(const federated::experiment& e, models::shared_parameters of, federated::private_store& store,
                   std::uint64_t version, const federated::participation_ledger* ledger)
@@ -81,7 +41,7 @@ struct evaluation_work {
 struct evaluation_share {
   std::shared_ptr<evaluation_work> work;
 };
-/// Evaluator to server: no client is left; or an error.
+/// Evaluator to timeline: no client is left; or an error.
 struct evaluation_done {
   std::shared_ptr<const error> failure;
 };
@@ -91,10 +51,6 @@ struct evaluation_done {
 CAF_BEGIN_TYPE_ID_BLOCK(furlong, first_custom_type_id)
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_request))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_result))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::share))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::partial))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::work))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::report))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::training))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_share))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_done))
@@ -102,22 +58,14 @@ CAF_END_TYPE_ID_BLOCK(furlong)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_result)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::share)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::partial)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::work)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::training)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_done)
 
 namespace furlong::actors {
 
-using client_actor = caf::typed_actor<caf::reacts_to<work>>;
-using aggregator_actor = caf::typed_actor<caf::reacts_to<share>, caf::reacts_to<report>>;
 using evaluator_actor = caf::typed_actor<caf::reacts_to<evaluation_share>>;
 using trainer_actor = caf::typed_actor<caf::reacts_to<training>>;
-using server_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<partial>,
-                                      caf::reacts_to<evaluation_done>>;
 using timeline_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<training>,
                                         caf::reacts_to<evaluation_done>>;
 /// Receives the evaluators' answers.

@@ -1,8 +1,7 @@
 #include "actors/timeline_actor.hpp"
 
 #include <algorithm>
-
-#include "actors/evaluator.hpp"
+#include <spdlog/spdlog.h>
 
 namespace furlong::actors {
 
@@ -86,7 +85,47 @@ void on_evaluation_done(self_pointer self, const evaluation_done& done) {
   advance(self);
 }
 
+// ---- trainers and evaluators ---------------------------------------------------------------------------------------
+
+/// Does whatever jobs it is sent.
+trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const run_context* run,
+                                              timeline_actor parent) {
+  return {
+      [self, run, parent](const training& given) {
+        for (auto& job : *given.jobs) {
+          auto failed = guarded("client", [&] {
+            federated::perform(run->e, run->store, job, thread_workspace(), run->e.around == nullptr);
+            return std::shared_ptr<const error>();
+          });
+          if (failed) job.failure = std::move(failed);
+        }
+        self->send(parent, given);
+      },
+  };
+}
+
+std::shared_ptr<const error> score_all(evaluation_work& work) {
+  auto& use = thread_workspace();
+  for (std::size_t i = work.next++; i < work.scores.size(); i = work.next++)
+    if (auto done = work.scores.score(i, use); !done) return std::make_shared<const error>(done.error());
+  return nullptr;
+}
+
+/// Scores clients of a shared evaluation until none is left.
+evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, evaluation_client parent) {
+  return {
+      [self, parent](const evaluation_share& given) {
+        self->send(parent, evaluation_done{guarded("evaluation", [&] { return score_all(*given.work); })});
+      },
+  };
+}
+
 }  // namespace
+
+federated::workspace& thread_workspace() {
+  thread_local federated::workspace space;
+  return space;
+}
 
 timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_context* run,
                                                 std::shared_ptr<federated::protocol::server_state> start) {
@@ -116,22 +155,6 @@ timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_con
         if (of.evaluation == nullptr) advance(self);
       },
       [self](const evaluation_done& done) { on_evaluation_done(self, done); },
-  };
-}
-
-trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const run_context* run,
-                                              timeline_actor parent) {
-  return {
-      [self, run, parent](const training& given) {
-        for (auto& job : *given.jobs) {
-          auto failed = guarded("client", [&] {
-            federated::perform(run->e, run->store, job, thread_workspace());
-            return std::shared_ptr<const error>();
-          });
-          if (failed) job.failure = std::move(failed);
-        }
-        self->send(parent, given);
-      },
   };
 }
 

@@ -169,7 +169,7 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
   const auto figure = metric_of(figures, metric);
   if (!figure || !std::isfinite(*figure)) return;
   const auto scoring = scoring_id(settings);
-  const bool same_scoring = state.best && (state.best->scoring.empty() || state.best->scoring == scoring);
+  const bool same_scoring = state.best && state.best->scoring == scoring;
   if (same_scoring && state.best->metric == metric) {  // else another one was asked for before the run was resumed
     const double more = *figure - state.best->figure;
     if (!(smaller_is_better(metric) ? more < 0.0 : more > 0.0)) return;

@@ -12,16 +12,15 @@ namespace furlong::federated {
 /// earlier life counts only if no later life began from a checkpoint older than it.
 struct run_history {
   std::vector<std::uint64_t> resumed_at;  ///< version of the checkpoint that life 1, 2, ... began from
-  /// Random, of life 1, 2, ...: two lives that began from copies of one checkpoint are different ones. As many as
-  /// `resumed_at` has, or none: then they are not known.
+  /// Random, of life 1, 2, ...: tells apart two lives that began from copies of one checkpoint. As many as
+  /// `resumed_at`.
   std::vector<std::uint64_t> ids = {};
 
   [[nodiscard]] std::uint32_t life() const { return static_cast<std::uint32_t>(resumed_at.size()); }
-  /// Of the present life; 0: it is the first, or not known.
+  /// Of the present life; 0: it is the first.
   [[nodiscard]] std::uint64_t id() const { return ids.empty() ? 0 : ids.back(); }
   /// Begins another life.
   void resume(std::uint64_t version, std::uint64_t id) {
-    ids.resize(resumed_at.size());  // lives of an earlier release had none
     resumed_at.push_back(version);
     ids.push_back(id);
   }

@@ -31,14 +31,14 @@ struct Checkpoint {
   startId @23 :UInt64;        # drawn when the run began from nothing; 0: it was not
   best @24 :BestModel;        # absent: none
   dataSha256 @25 :Text;       # of the files that the data were read from; empty: there are none
-  targetId @26 :Text;         # of the target that was reached; empty in older files
-  privateSave @27 :PrivateSave;  # of the run's private store; absent in older files
-  kernelLevels @28 :List(Text);  # of all processes that took part; absent in older files
-  lives @29 :List(UInt64);    # random ids of the lives of resumedAt; absent in older files
-  stores @30 :List(NodeStore);  # of a federation's nodes; absent in older files
+  targetId @26 :Text;         # of the target that was reached
+  privateSave @27 :PrivateSave;  # of the run's private store
+  kernelLevels @28 :List(Text);  # of all processes that took part
+  lives @29 :List(UInt64);    # random ids of the lives of resumedAt
+  stores @30 :List(NodeStore);  # of a federation's nodes
   stateLost @31 :UInt64;      # clients whose private values a node had lost
-  sizes @32 :SizeCounts;      # of the updates of recent versions; absent in older files
-  losses @33 :LossWatch;      # absent in older files
+  sizes @32 :SizeCounts;      # of the updates of recent versions
+  losses @33 :LossWatch;    
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -48,7 +48,7 @@ struct Checkpoint {
   struct Accounting {
     selected @0 :UInt64;
     folded @1 :UInt64;
-    rejected @2 :List(UInt64);  # by reason; a shorter list is of an earlier release
+    rejected @2 :List(UInt64);  # by reason
     clientsTrained @3 :UInt64;
     examples @4 :UInt64;
     bytesUp @5 :UInt64;
@@ -112,7 +112,7 @@ struct Checkpoint {
     version @1 :UInt64;
     model @2 :Data;             # as Checkpoint.model
     metric @3 :Text;            # that figure is of
-    scoring @4 :Text;           # how it was scored; empty in older files
+    scoring @4 :Text;           # how it was scored
   }
 
   struct SimulatedTask {
@@ -150,5 +150,5 @@ struct Participation {
   reportedVersion @8 :List(UInt32);
   trainedVersion @9 :List(UInt32);
   loss @10 :List(Float32);
-  foldedVersion @11 :List(UInt32);  # absent in older files
+  foldedVersion @11 :List(UInt32);
 }

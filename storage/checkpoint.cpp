@@ -66,8 +66,8 @@ result<accounting> read(schema::Checkpoint::Accounting::Reader in, const fs::pat
   counts.selected = in.getSelected();
   counts.folded = in.getFolded();
   const auto rejected = in.getRejected();
-  if (rejected.size() > counts.rejected.size())
-    return unreadable(file, "the checkpoint counts reasons of rejection that this release does not know");
+  if (rejected.size() != counts.rejected.size())
+    return unreadable(file, "the checkpoint counts other reasons of rejection than this release");
   std::copy(rejected.begin(), rejected.end(), counts.rejected.begin());
   counts.clients_trained = in.getClientsTrained();
   counts.examples = in.getExamples();
@@ -76,8 +76,8 @@ result<accounting> read(schema::Checkpoint::Accounting::Reader in, const fs::pat
   counts.late = in.getLate();
   counts.surplus = in.getSurplus();
   const auto dropped = in.getDropped();
-  if (dropped.size() > counts.dropped.size())
-    return unreadable(file, "the checkpoint counts stages that this release does not know");
+  if (dropped.size() != counts.dropped.size())
+    return unreadable(file, "the checkpoint counts other stages of dropout than this release");
   std::copy(dropped.begin(), dropped.end(), counts.dropped.begin());
   counts.abandoned = in.getAbandoned();
   counts.rounds_abandoned = in.getRoundsAbandoned();
@@ -306,7 +306,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   state.counts = *counts;
   state.history.resumed_at = detail::to_vector(in.getResumedAt());
   state.history.ids = detail::to_vector(in.getLives());
-  if (const auto ids = state.history.ids.size(); ids != 0 && ids != state.history.resumed_at.size())
+  if (const auto ids = state.history.ids.size(); ids != state.history.resumed_at.size())
     return unreadable(file, "it has ids of " + std::to_string(ids) + " lives, and " +
                                 std::to_string(state.history.resumed_at.size()) + " of them");
   state.wall_seconds = in.getWallSeconds();

@@ -53,7 +53,7 @@ result<void> decode(schema::Participation::Reader in, participation_ledger& ledg
                      in.getEndedAt().size() == n && in.getTrainedAt().size() == n && in.getAskedVersion().size() == n &&
                      in.getAttempt().size() == n && in.getReportedVersion().size() == n &&
                      in.getTrainedVersion().size() == n && in.getLoss().size() == n &&
-                     (!in.hasFoldedVersion() || in.getFoldedVersion().size() == n);
+                     in.getFoldedVersion().size() == n;
   bool known = true;
   for (const auto client : clients) known = known && client < ledger.size();
   if (!whole || !known)
@@ -72,7 +72,7 @@ result<void> decode(schema::Participation::Reader in, participation_ledger& ledg
   column(in.getReportedVersion(), [](client_record& r, auto v) { r.reported_version = v; });
   column(in.getTrainedVersion(), [](client_record& r, auto v) { r.trained_version = v; });
   column(in.getLoss(), [](client_record& r, auto v) { r.loss = v; });
-  if (in.hasFoldedVersion()) column(in.getFoldedVersion(), [](client_record& r, auto v) { r.folded_version = v; });
+  column(in.getFoldedVersion(), [](client_record& r, auto v) { r.folded_version = v; });
   return {};
 }
 

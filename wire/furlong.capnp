@@ -4,7 +4,7 @@
 # 8-byte words that follow as a little-endian 32-bit number, then those words. Nothing stands before or after it.
 #
 # Rules for changing this file: fields are appended, never renumbered or retyped. A reader ignores fields it does not
-# know and takes an absent one for zero, so an appended field needs no new protocol version; a change of meaning does.
+# know, so an appended field that it can do without needs no new protocol version; any other change does.
 # Numbers in Data are little-endian and without padding between them. Where several Data fields of one message stand for
 # a list, entry i of each belongs to entry i of the others. No field holds anything private of a client.
 #

@@ -5,245 +5,40 @@
 #include <cmath>
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/coordinator_effects.hpp"
 #include "actors/federation/membership.hpp"
 
 namespace furlong::actors::federation {
 
 using federated::virtual_time;
+using namespace coordination;
 
 namespace {
-
-using self_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
 
 constexpr auto look_around = std::chrono::milliseconds(100);
 /// For a node that was cut off to connect again.
 constexpr virtual_time time_to_return = 4 * federated::microseconds_per_second;
 
-virtual_time now(self_pointer self) { return steady_now() - self->state.began; }
-
-void end_run(self_pointer self, result<federated::run_outcome> outcome, bool final) {
-  auto& state = self->state;
-  if (!state.promise.pending()) return;
-  const auto bye = std::make_shared<const downward>(
-      protocol::farewell{final ? run_is_over : "the server stops, and may come back", final});
-  for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{bye});
-  state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
-  // Links that are not among the branches yet tell it by the reason.
-  self->quit(final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
-}
-
-void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
-
-void send_down(self_pointer self, std::uint32_t to, downward what) {
-  const auto at = self->state.branches.find(to);
-  // A branch that is gone: the machine hears of it, or has.
-  if (at != self->state.branches.end())
-    self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(what))});
-}
-
-/// To where the clients are now. Those that are not reached ask again when they are.
-void send_verdicts(self_pointer self, const std::vector<federated::task_id>& tasks, protocol::verdict_kind what,
-                   std::uint64_t version = 0, federated::rejection why = {}) {
-  std::map<std::uint32_t, protocol::verdicts> by_branch;
-  for (const auto& task : tasks)
-    if (const auto to = self->state.who->route(task.client)) by_branch[*to].each.push_back({task, what, why});
-  for (auto& [to, some] : by_branch) some.version = version;
-  for (auto& [to, some] : by_branch) send_down(self, to, std::move(some));
-}
-
-// ---- effects -------------------------------------------------------------------------------------------------------
-
-void perform(self_pointer self, protocol::assign& effect) {
-  self->state.watch->train();
-  send_down(self, effect.aggregator, share_down{std::move(effect.from), std::move(effect.tasks), effect.begins});
-}
-void perform(self_pointer self, protocol::close_share& effect) {
-  send_down(self, effect.aggregator, protocol::close_request{effect.version, effect.enough});
-}
-void perform(self_pointer self, protocol::withdraw& effect) {
-  send_down(self, effect.aggregator, protocol::withdrawal{std::move(effect.tasks)});
-}
-void perform(self_pointer self, protocol::timer& effect) {
-  const auto wait = std::max<virtual_time>(effect.at - now(self), 0);
-  self->delayed_send(self, std::chrono::microseconds(wait), alarm{effect});
-}
-void perform(self_pointer self, protocol::acknowledge& effect) {
-  send_verdicts(self, effect.tasks, protocol::verdict_kind::durable);
-}
-void perform(self_pointer self, protocol::taken& effect) {
-  send_verdicts(self, effect.tasks, protocol::verdict_kind::taken, effect.version);
-}
-void perform(self_pointer self, protocol::decline& effect) {
-  if (effect.why)
-    send_verdicts(self, effect.tasks, protocol::verdict_kind::rejected, 0, *effect.why);
-  else
-    send_verdicts(self, effect.tasks, protocol::verdict_kind::unwanted);
-}
-
-void perform(self_pointer self, protocol::note& effect) {
-  const auto& on_event = self->state.observer->on_event;
-  if (!on_event) return;
-  if (auto told = on_event(effect.event); !told) fail_run(self, told.error());
-}
-
-void perform(self_pointer self, protocol::round_closed& effect) {
-  auto& state = self->state;
-  state.watch->pause();
-  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
-  const auto& on_round = state.observer->on_round;
-  if (!on_round) return;
-  if (auto told = on_round(effect.report); !told) fail_run(self, told.error());
-}
-
-void finish_evaluation(self_pointer self);
-
-/// How many clients are asked.
-std::size_t send_requests(self_pointer self, protocol::scoring_machine::requests by_branch) {
-  std::size_t asked = 0;
-  for (auto& [to, share] : by_branch) {
-    asked += share.clients.size();
-    send_down(self, to, std::move(share));
-  }
-  return asked;
-}
-
-void perform(self_pointer self, protocol::evaluate&) {
-  auto& state = self->state;
-  state.watch->pause();
-  auto& work = state.evaluation.emplace(state.run->e, *state.machine, *state.who, now(self));
-  const auto asked = send_requests(self, work.ask(now(self)));
-  if (state.settled_to_stop) work.on_stop(now(self));
-  if (asked < work.size()) spdlog::info("evaluation: {} of {} clients are reached", asked, work.size());
-  if (work.is_over(now(self))) finish_evaluation(self);
-}
-
-/// The machine's state, and what only its shell knows.
-protocol::server_state snapshot(self_pointer self) {
-  auto saved = self->state.machine->snapshot();
-  saved.kernel_levels = self->state.kernel_levels;
-  saved.stores = self->state.stores;
-  return saved;
-}
-
-void perform(self_pointer self, protocol::checkpoint&) {
-  auto& state = self->state;
-  auto saved = snapshot(self);
-  state.watch->pause();
-  state.watch->tell(saved);
-  if (state.observer->on_checkpoint)
-    if (auto written = state.observer->on_checkpoint(saved); !written) return fail_run(self, written.error());
-  state.covered = saved.version;
-  for (const auto& [number, branch] : state.branches) send_down(self, number, protocol::checkpointed{saved.version});
-  state.effects.add(state.machine->on_checkpointed());
-}
-
-void perform(self_pointer self, protocol::proceed&) {
-  auto& state = self->state;
-  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
-  state.effects.add(state.machine->on_proceed(now(self)));
-}
-
-void linger(coordinator_state& state) {
-  const auto& network = state.run->e.settings.network;
-  state.lingers_until = steady_now() + federated::from_seconds(network.heartbeat + network.timeout) + time_to_return;
-}
-
-/// Ends a run that is over once everybody who is reached has heard the verdicts and then the farewell, or had the time
-/// to. Nodes whose aggregator is lost meanwhile come to the server's own gateway, which therefore ends last.
-void end_when_all_were_told(self_pointer self) {
-  auto& state = self->state;
-  if (!state.last_words || !state.promise.pending()) return;
-  if (state.stop->load(std::memory_order_relaxed)) return end_run(self, std::move(*state.last_words), true);
-  using enum coordinator_state::ending;
-  const protocol::farewell bye{run_is_over, true};
-  if (state.waits_for == verdicts) {
-    const bool all_here = state.who->reached() == state.run->e.participants->training().size();
-    if (!all_here && steady_now() < state.lingers_until) return;
-    state.waits_for = others;
-    linger(state);
-    for (const auto& [number, branch] : state.branches)
-      if (number != state.own) send_down(self, number, bye);
-  }
-  const bool late = steady_now() >= state.lingers_until;
-  if (state.waits_for == others) {
-    if ((state.branches.size() > 1 || !state.unheard.empty()) && !late) return;
-    state.waits_for = own_gateway;
-    linger(state);
-    return send_down(self, state.own, bye);
-  }
-  if (late) end_run(self, std::move(*state.last_words), true);
-}
-
-void perform(self_pointer self, protocol::finish& effect) {
-  auto& state = self->state;
-  auto last = snapshot(self);
-  state.watch->pause();
-  state.watch->tell(last);
-  const bool interrupted = effect.interrupted || state.unevaluated;
-  if (interrupted) state.last_evaluation = {};  // of a model that was not the final one
-  federated::run_outcome outcome{std::move(last), state.last_evaluation, interrupted};
-  if (interrupted) return end_run(self, std::move(outcome), false);  // they come back to the next life
-  state.last_words = std::move(outcome);
-  linger(state);
-  end_when_all_were_told(self);
-}
-
-void perform_all(self_pointer self, protocol::server_effects effects) {
-  auto& state = self->state;
-  state.effects.add(std::move(effects));
-  state.effects.perform_all([&](auto& one) { perform(self, one); }, [&] { return state.promise.pending(); });
-}
-
-// ---- evaluation ----------------------------------------------------------------------------------------------------
-
-void finish_evaluation(self_pointer self) {
-  auto& state = self->state;
-  const auto done = std::exchange(state.evaluation, std::nullopt);
-  const bool cut_short = done->cut_short(now(self));
-  state.unevaluated = state.unevaluated || cut_short;
-  if (done->missing() > 0)
-    spdlog::warn("evaluation: {} clients sent no scores{}", done->missing(),
-                 cut_short ? ", and the server stops: it counts for nothing" : "");
-  state.last_evaluation = {};
-  if (!cut_short) {
-    state.last_evaluation = done->report();
-    if (state.observer->on_evaluation)
-      if (auto told = state.observer->on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
-  }
-  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
-  state.effects.add(state.machine->on_evaluated(state.last_evaluation));
-}
-
-/// When everybody has answered, or was waited for long enough.
-void finish_evaluation_when_over(self_pointer self) {
-  auto& state = self->state;
-  if (!state.evaluation || !state.evaluation->is_over(now(self))) return;
-  finish_evaluation(self);
-  perform_all(self, {});
-}
-
 // ---- branches ------------------------------------------------------------------------------------------------------
-
-bool is_leaving(const coordinator_state& state) { return state.waits_for != coordinator_state::ending::verdicts; }
 
 /// A branch ended after it was told that the run is over.
 void left(self_pointer self, std::uint32_t number) {
   auto& state = self->state;
   for (const auto& [first, node] : state.branches.at(number).nodes) {
     spdlog::info("node {} may not have heard that the run is over: it is waited for", node.name);
-    state.unheard[first] = node.clients;
+    state.farewells->on_unconfirmed(node.clients);
   }
   state.branches.erase(number);
   state.who->remove_aggregator(number, now(self));
-  if (number == state.own) return end_run(self, std::move(*state.last_words), true);
-  end_when_all_were_told(self);
+  if (number == state.own) return end_run(self, std::move(*state.outcome), true);
+  say_farewells(self);
 }
 
 void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   auto& state = self->state;
   const auto at = state.branches.find(number);
   if (at == state.branches.end()) return;
-  if (is_leaving(state)) return left(self, number);
+  if (state.farewells->are_said()) return left(self, number);
   spdlog::warn("aggregator {} ({}): {}", number, at->second.name, why);
   // It may be there still, and not to be believed. One that is gone does not hear it.
   send_down(self, number, protocol::farewell{why, false});
@@ -276,7 +71,7 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
   welcome.covered = state.covered;
   welcome.aggregator = number;
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
-  if (is_leaving(state)) send_down(self, number, protocol::farewell{run_is_over, true});
+  if (state.farewells->are_said()) send_down(self, number, protocol::farewell{run_is_over, true});
 }
 
 /// Behind what the branch said before it ended: of a link that told its end this is nothing new.
@@ -303,7 +98,7 @@ void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
     state.machine->on_event(std::move(*lost));
   }
   state.branches.at(from).nodes[what.clients.first] = {what.clients, what.node, steady_now()};
-  state.unheard.erase(what.clients.first);
+  state.farewells->on_attached(what.clients);
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
   if (state.evaluation) send_requests(self, state.evaluation->on_attached(what.clients, now(self)));
 }
@@ -311,7 +106,7 @@ void hear(self_pointer self, std::uint32_t from, protocol::detached& what) {
   self->state.who->detach(from, what.clients, now(self), what.strayed);
   auto& state = self->state;
   state.branches.at(from).nodes.erase(what.clients.first);
-  if (is_leaving(state) && what.strayed) state.unheard[what.clients.first] = what.clients;
+  if (state.farewells->are_said() && what.strayed) state.farewells->on_unconfirmed(what.clients);
 }
 void hear(self_pointer self, std::uint32_t from, protocol::settled& what) {
   perform_all(self, self->state.machine->on_settled(from, what.each, now(self)));
@@ -362,16 +157,15 @@ void start_when_enough_are_here(self_pointer self) {
 void on_tick(self_pointer self) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
-  end_when_all_were_told(self);
+  say_farewells(self);
   if (!state.promise.pending()) return;
-  const bool stopping = state.stop->load(std::memory_order_relaxed) && !state.last_words;
+  const bool stopping = state.stop->load(std::memory_order_relaxed) && !state.outcome;
   if (!state.started && !stopping) start_when_enough_are_here(self);
   if (!state.started && stopping) {
-    protocol::checkpoint nothing;
     // Where all rounds were made and only the last evaluation is missing, it stays missing: the next life makes it.
     state.unevaluated = true;
     state.machine->stop();
-    perform(self, nothing);
+    save_checkpoint(self);
     perform_all(self, {});
   } else if (stopping && !std::exchange(state.settled_to_stop, true)) {
     if (state.evaluation) state.evaluation->on_stop(now(self));
@@ -401,6 +195,7 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
   state.who.emplace(state.run->e.clients->facts().clients, state.run->e.participants->training(),
                     protocol::absence_limits{federated::from_seconds(network.heartbeat + network.timeout),
                                              federated::from_seconds(network.task_timeout)});
+  state.farewells.emplace(federated::from_seconds(network.heartbeat + network.timeout) + time_to_return);
   state.watch.emplace(*start);
   state.began = steady_now() - start->now;
   if (start->history.life() > 0) state.covered = start->version;
@@ -433,7 +228,7 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
       },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
       [self, number](const branch_gone& gone) {
-        if (gone.branch == number && !is_leaving(self->state))
+        if (gone.branch == number && !self->state.farewells->are_said())
           return fail_run(self, {error::kind::runtime, "the server's own gateway", gone.why, "see the log"});
         lose(self, gone.branch, gone.why);
       },
@@ -442,7 +237,7 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
         auto& at = self->state;
         const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
         if (why.empty()) at.who->saw(node.clients, now(self));  // one that is refused is not on its way to anywhere
-        const auto elsewhere = is_leaving(at) ? std::string() : at.who->gateway_for(node.avoid);
+        const auto elsewhere = at.farewells->are_said() ? std::string() : at.who->gateway_for(node.avoid);
         self->send(to, node_placed{node.session, elsewhere, why});
       },
       [self](const alarm& rings) { perform_all(self, self->state.machine->on_timer(rings.what, now(self))); },

@@ -3,10 +3,11 @@
 
 #include <future>
 
-#include "actors/effect_queue.hpp"
+#include "actors/federation/effect_queue.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/client_routes.hpp"
+#include "federated/protocol/farewells.hpp"
 #include "federated/protocol/known_stores.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
@@ -50,17 +51,9 @@ struct coordinator_state {
   bool unevaluated = false;  ///< the last evaluation is incomplete: the next life repeats it
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;
-  /// The run is over; disconnected nodes may return for their verdicts until this time.
-  std::optional<federated::run_outcome> last_words;
-  federated::virtual_time lingers_until = 0;
-  /// The end of the run waits until all clients have their verdicts, and until the server's own gateway and the
-  /// aggregators in other processes have ended, which confirms that their nodes received the farewell.
-  enum class ending : std::uint8_t { verdicts, others, own_gateway };
-  ending waits_for = ending::verdicts;
-  std::uint32_t own =
-      0;  ///< number of the server's own gateway
-          /// Clients whose aggregator was lost before their node confirmed the farewell; by a node's first client.
-  std::map<std::uint32_t, protocol::client_range> unheard;
+  std::optional<federated::run_outcome> outcome;  ///< of a run that is over, until all processes have heard of it
+  std::optional<protocol::farewells> farewells;
+  std::uint32_t own = 0;  ///< number of the server's own gateway
   caf::typed_response_promise<run_result> promise;
 };
 

@@ -115,12 +115,11 @@ struct node_run;
 /// Node to worker: train on this task.
 struct node_work {
   std::shared_ptr<const node_run> run;
-  federated::broadcast_ptr from;
-  std::shared_ptr<job> what;
+  std::shared_ptr<federated::training_job> job;
 };
 /// Worker to node: done. The frame is the update; none if the client failed.
 struct node_done {
-  std::shared_ptr<job> what;
+  std::shared_ptr<federated::training_job> job;
   std::shared_ptr<const wire::encoded> frame;
 };
 /// Node to worker: score these clients. Worker to node: the scores, for the session that requested them.

@@ -30,7 +30,7 @@ worker_actor take_worker(node_pointer self) {
 std::uint64_t served_by(const std::vector<node_done>& done) {
   std::uint64_t served = 0;
   for (const auto& one : done)
-    if (one.frame) served = std::max(served, one.what->id.version + 1);
+    if (one.frame) served = std::max(served, one.job->id.version + 1);
   return served;
 }
 
@@ -50,7 +50,7 @@ void end_wave(node_pointer self) {
   if (done.empty()) return;
   // The store has failed for all clients: the tasks are not reported as failures of their clients.
   for (const auto& one : done)
-    if (one.what->store_failed) return finish(self, "its store failed", *one.what->failure);
+    if (one.job->store_failed) return finish(self, "its store failed", *one.job->failure);
   const auto served = served_by(done);
   if (state.run->e.settings.algorithm.traits.keeps_state) save(self, served);
   note_served(self, served);
@@ -60,14 +60,15 @@ void end_wave(node_pointer self) {
     for (auto& one : some) effects.push_back(std::move(one));
   };
   for (auto& one : done) {
-    const auto id = one.what->id;
+    const auto id = one.job->id;
     if (!one.frame) {
-      spdlog::error("client {} failed: {}", id.client, one.what->failure->text());
+      spdlog::error("client {} failed: {}", id.client, one.job->failure->text());
       add(state.machine->on_failed(id));
       continue;
     }
     state.updates[id] = std::move(one.frame);
-    if (one.what->held) state.held[id] = {std::move(one.what->held)};
+    if (one.job->keeps && state.run->e.settings.own.commit == federated::commit_kind::after_ack)
+      state.held[id] = {std::make_shared<const models::private_parameters>(std::move(one.job->own))};
     add(state.machine->on_trained(id));
   }
   perform_all(self, std::move(effects));
@@ -90,9 +91,10 @@ void start_work(node_pointer self) {
       continue;
     }
     ++state.given;
-    auto what = std::make_shared<job>();
-    what->id = next.task;
-    self->send(take_worker(self), node_work{state.run, std::move(next.from), std::move(what)});
+    auto job = std::make_shared<federated::training_job>();
+    job->id = next.task;
+    job->from = std::move(next.from);
+    self->send(take_worker(self), node_work{state.run, std::move(job)});
   }
   protocol::node_effects effects;
   for (const auto& id : over)

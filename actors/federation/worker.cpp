@@ -2,32 +2,33 @@
 
 #include <spdlog/spdlog.h>
 
-#include "actors/client.hpp"
+#include "actors/interfaces.hpp"
 #include "federated/client/client_scorer.hpp"
 
 namespace furlong::actors::federation {
 
 namespace {
 
-/// The frame of the update; if it cannot be encoded, the client failed.
-std::shared_ptr<const wire::encoded> encode(const node_run& run, job& what) {
-  if (what.failure) return nullptr;
-  auto frame = wire::encoder(run.e.parts.shared).encode(what.update, run.format, run.packing);
+/// Trains and returns the encoded update. A client whose update cannot be encoded has failed.
+std::shared_ptr<const wire::encoded> work(const node_run& run, federated::training_job& job) {
+  federated::perform(run.e, *run.store, job, thread_workspace(), true);
+  if (job.failure) return nullptr;
+  auto frame = wire::encoder(run.e.parts.shared).encode(job.update, run.format, run.packing);
   if (frame) return std::make_shared<const wire::encoded>(std::move(*frame));
-  what.failure = std::make_shared<const error>(frame.error());
+  job.failure = std::make_shared<const error>(frame.error());
   return nullptr;
 }
 
 void train(const worker_actor::pointer self, const node_actor& parent, node_work& given) {
-  const std::atomic<bool> never_stops{false};
-  const federated::run_observer nobody;
-  const run_context context{given.run->e, *given.run->store, nobody, never_stops, 1};
-  client_state client;
-  client.run = &context;
-  client.perform(*given.from, *given.what);
-  auto frame = encode(*given.run, *given.what);
-  given.run.reset();  // the node may reopen the store as soon as it is notified
-  self->send(parent, node_done{given.what, std::move(frame)});
+  auto& job = *given.job;
+  std::shared_ptr<const wire::encoded> frame;
+  const auto exception = guarded("client", [&] {
+    frame = work(*given.run, job);
+    return std::shared_ptr<const error>();
+  });
+  if (exception) job.failure = exception;
+  given.run.reset();  // the node may reopen the store again as soon as it is notified
+  self->send(parent, node_done{given.job, std::move(frame)});
 }
 
 std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given) {

@@ -32,7 +32,6 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   for (auto& [version, from] : std::exchange(state_.started_from, {})) {
     broadcasts_[version].from =
         std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(from.model), {}, from.limits});
-    unused_.push_back(version);  // by tasks that an earlier release kept the models of
   }
   for (auto task : std::exchange(state_.open, {})) {
     if (routed_) {

@@ -63,7 +63,7 @@ struct simulation_state {
 /// The model of an evaluation with evaluation.select = "best".
 struct best_model {
   std::string metric;         ///< that it was chosen by
-  std::string scoring;        ///< scoring_id() of its evaluation; empty: of an earlier release, unknown
+  std::string scoring;        ///< scoring_id() of its evaluation
   double figure = 0.0;        ///< and its value
   std::uint64_t version = 0;  ///< that made it
   models::shared_parameters model;
@@ -109,7 +109,7 @@ struct server_state {
   simulation_state simulation;
   std::optional<virtual_time> target_reached;  ///< when evaluation.target was first reached
   std::uint64_t target_version = 0;            ///< and the version that did
-  std::string target_id;                       ///< of the target that was; empty: of an earlier release, unknown
+  std::string target_id;                       ///< target_id() of that target; empty: none was reached
   std::shared_ptr<const best_model> best;      ///< of all evaluations so far; null: none, or not asked for
   run_history history;
   store_save private_save;   ///< of the run's private store that belongs to this state; nodes have their own

@@ -107,6 +107,7 @@ std::array<virtual_time, drop_stage_count> stages_of(const experiment& e, const 
 // Draws are always taken in the same order, also those that settings make useless: two runs whose rates differ then
 // differ in the clients that the rates concern, and in no others.
 fate draw_fate(const experiment& e, const task_id& task, virtual_time start) {
+  if (e.around == nullptr) return {start, start, {}};
   course way(e, task, start);
   const auto& devices = e.settings.devices;
   const auto& dropout = e.settings.dropout;

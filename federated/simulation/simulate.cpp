@@ -33,7 +33,7 @@ class serial_run {
  private:
   void train() {
     line_.take_jobs(1, jobs_);
-    perform(e_, store_, jobs_.back(), use_);
+    perform(e_, store_, jobs_.back(), use_, e_.around == nullptr);
     line_.on_trained(std::move(jobs_.back()));
     jobs_.clear();
   }

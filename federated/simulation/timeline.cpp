@@ -34,19 +34,29 @@ std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
 
 }  // namespace
 
-void perform(const experiment& e, private_store& store, training_job& job, workspace& use) {
-  client_machine machine(job.id, e.settings.algorithm.traits.keeps_state, e.settings.own.commit);
-  auto step = machine.on_task();
-  if (step == client_step::load) {
+void perform(const experiment& e, private_store& store, training_job& job, workspace& use, bool stores) {
+  const auto fail_job = [&](const error& why) {
+    job.failure = std::make_shared<const error>(why);
+    job.store_failed = why.what == error::kind::runtime;
+  };
+  job.failure.reset();
+  job.store_failed = job.keeps = job.stored = false;
+  bool has_own = false;
+  if (e.settings.algorithm.traits.keeps_state) {
     if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
     auto found = store.load(job.id.client, use.own);
-    if (!found) job.failure = std::make_shared<const error>(found.error());
-    step = machine.on_loaded(found.has_value(), found.value_or(false));
+    if (!found) return fail_job(found.error());
+    has_own = *found;
   }
-  job.own.clear();
-  if (step == client_step::give_up) return;
-  if (client_work(e, *job.from, job.id, machine.has_own(), use, job.update))
-    job.own.assign(use.own.values().begin(), use.own.values().end());
+  job.keeps = client_work(e, *job.from, job.id, has_own, use, job.update);
+  if (!job.keeps) return;
+  if (!stores || e.settings.own.commit != commit_kind::after_training) {
+    job.own = use.own;
+  } else if (auto kept = store.commit(job.id.client, job.id.version, use.own); !kept) {
+    fail_job(kept.error());
+  } else {
+    job.stored = true;
+  }
 }
 
 timeline::timeline(const experiment& e, protocol::server_state start, private_store& store,
@@ -60,8 +70,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
       members_(e.settings, client_count(e)),
       past_(std::move(start.simulation)),
       now_(start.now),
-      happened_(e.settings.events.size(), false),
-      values_(e.parts.private_) {
+      happened_(e.settings.events.size(), false) {
   for (std::uint32_t a = 0; a < e.settings.aggregators; ++a)
     aggregators_.emplace_back(e, a, std::numeric_limits<std::size_t>::max(), protocol::notices::at_once);
   for (const auto index : past_.events) {
@@ -236,10 +245,13 @@ void timeline::end_task(live_task& task) {
   const auto id = task.what.id;
   // Whether it counts must not depend on how far ahead of time the work was done.
   const bool wanted = needs_training(task);
-  const bool trained = wanted && !task.result.failure;
-  if (trained && task.machine.on_trained(!task.result.own.empty()) == client_step::commit) {
-    keep(task.machine, task.result.own, id.version, task.what.trained_at);
-    static_cast<void>(task.machine.on_committed(true));
+  bool done = wanted && !task.result.failure;
+  if (done && task.machine.on_trained(task.result.keeps) == client_step::commit) {
+    if (task.result.stored)
+      server_.on_kept(id.client, id.version, task.what.trained_at);
+    else
+      done = keep(task.machine, task.result.own, id.version, task.what.trained_at);
+    static_cast<void>(task.machine.on_committed(done));
   }
   auto& aggregator = aggregators_[task.aggregator];
   const auto number = task.aggregator;
@@ -247,10 +259,14 @@ void timeline::end_task(live_task& task) {
     aggregator.on_drop(id, *task.what.dropped, share_effects_);
   else if (!wanted)
     aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
-  else if (task.result.failure)
-    fail_with(*task.result.failure);
-  else
+  else if (done)
     give_update(task);
+  else if (task.result.store_failed)
+    fail_with(*task.result.failure);
+  else {
+    if (task.result.failure) note_failure(id.client, *task.result.failure);
+    aggregator.on_failure(id, share_effects_);
+  }
   recycle(std::move(task.result));
   tasks_.erase(id.client);
   perform_share(number);
@@ -265,6 +281,10 @@ void timeline::give_update(live_task& task) {
                                                             task.what.id.version, task.what.trained_at});
 }
 
+void timeline::note_failure(std::uint32_t client, const error& why) {
+  server_.on_event({now_, server_.state().version + 1, "client-failed", client, {}, why.text()});
+}
+
 /// The buffers of a job serve the next one.
 void timeline::recycle(training_job&& done) {
   constexpr std::size_t most_spares = 256;
@@ -274,12 +294,18 @@ void timeline::recycle(training_job&& done) {
   spare_.push_back(std::move(done));
 }
 
-void timeline::keep(const client_machine& machine, std::vector<float>& own, std::uint64_t trained_from,
+/// False if they were not stored. That is the client's failure, and the run's if the whole store has failed.
+bool timeline::keep(const client_machine& machine, const models::private_parameters& own, std::uint64_t trained_from,
                     virtual_time when) {
   const auto client = machine.task().client;
-  std::ranges::copy(own, values_.values().begin());
-  if (auto kept = store_.commit(client, server_.state().version, values_); !kept) return fail_with(kept.error());
-  server_.on_kept(client, trained_from, when);
+  const auto kept = store_.commit(client, server_.state().version, own);
+  if (kept)
+    server_.on_kept(client, trained_from, when);
+  else if (kept.error().what == error::kind::runtime)
+    fail_with(kept.error());
+  else
+    note_failure(client, kept.error());
+  return kept.has_value();
 }
 
 // ---- what happens to the world -------------------------------------------------------------------------------------
@@ -294,7 +320,7 @@ void timeline::on_round(std::uint64_t version, virtual_time now) {
 bool timeline::reachable(std::uint32_t client, virtual_time now, std::uint64_t version) {
   const auto& leaving = past_.erasures;
   return members_.present(client) && std::ranges::find(leaving, client) == leaving.end() &&
-         e_.around->presence->available(client, now, version);
+         (e_.around == nullptr || e_.around->presence->available(client, now, version));
 }
 
 bool timeline::waiting_helps() const {

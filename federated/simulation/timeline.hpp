@@ -1,4 +1,5 @@
-// A federation in virtual time: the state machines of server and aggregators, driven by one timeline.
+// A federation in one process: the state machines of server and aggregators, driven by one timeline. Under the real
+// clock there is no simulated world: a task takes no time, and all the rest is the same.
 //
 // Nothing here waits or computes: network, devices, dropout and faults are times on the timeline, worked out when a
 // task begins. Only training is real. It is handed out as jobs, in the order in which tasks end, and its result is
@@ -29,13 +30,17 @@ struct training_job {
   broadcast_ptr from;
   // Filled by whoever does it.
   client_update update;
-  std::vector<float> own;  ///< private values as trained; empty: there is nothing to keep
+  models::private_parameters own;  ///< private values as trained, if there is something to keep
+  bool keeps = false;
+  bool stored = false;  ///< they are in the store
   std::shared_ptr<const error> failure;
+  bool store_failed = false;  ///< the failure is of the whole store, not of this client's value
 };
 
-/// Does a job: loads the client's private values, trains. Thread-safe for jobs of distinct clients; `use` is the
+/// Does a job: loads the client's private values and trains. `stores`: nothing can undo the task any more, so values
+/// that are to be kept after training are stored at once. Thread-safe for jobs of distinct clients; `use` is the
 /// caller's own.
-void perform(const experiment& e, private_store& store, training_job& job, workspace& use);
+void perform(const experiment& e, private_store& store, training_job& job, workspace& use, bool stores);
 
 /// What a timeline needs before it can go on.
 enum class timeline_needs : std::uint8_t {
@@ -108,7 +113,7 @@ class timeline final : public protocol::roster {
   };
   struct held_values {
     protocol::client_machine machine;
-    std::vector<float> own;
+    models::private_parameters own;
     std::uint64_t trained_from = 0;
     virtual_time trained_at = 0;
   };
@@ -141,8 +146,9 @@ class timeline final : public protocol::roster {
   bool step();
   void end_task(live_task& task);
   void give_update(live_task& task);
-  void keep(const protocol::client_machine& machine, std::vector<float>& own, std::uint64_t trained_from,
+  bool keep(const protocol::client_machine& machine, const models::private_parameters& own, std::uint64_t trained_from,
             virtual_time when);
+  void note_failure(std::uint32_t client, const error& why);
   void happen(std::uint32_t index);
   void strike(const event_settings& event, const client_set& whom);
   void cut_short(live_task& task);
@@ -173,9 +179,8 @@ class timeline final : public protocol::roster {
   std::vector<protocol::server_effect> effects_;         ///< to be performed, in order
   std::size_t performed_ = 0;                            ///< of them
   protocol::aggregator_effects share_effects_;
-  std::vector<bool> happened_;         ///< by event
-  models::private_parameters values_;  ///< scratch
-  std::vector<training_job> spare_;    ///< their buffers serve again
+  std::vector<bool> happened_;       ///< by event
+  std::vector<training_job> spare_;  ///< their buffers serve again
   std::size_t ahead_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   bool begun_ = false;

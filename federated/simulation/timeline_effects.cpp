@@ -55,9 +55,8 @@ void timeline::perform(protocol::acknowledge& effect) {
     if (at == held_.end() || at->second.machine.task() != id) continue;
     auto& values = at->second;
     if (values.machine.on_acknowledged() != client_step::commit) continue;
-    std::ranges::copy(values.own, values_.values().begin());
     // The machine has moved on to the next version: these values belong to the one before it.
-    if (auto kept = store_.commit(id.client, effect.version, values_); !kept) return fail_with(kept.error());
+    if (auto kept = store_.commit(id.client, effect.version, values.own); !kept) return fail_with(kept.error());
     server_.on_kept(id.client, values.trained_from, values.trained_at);
   }
   held_.clear();

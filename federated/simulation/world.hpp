@@ -34,7 +34,7 @@ struct fate {
 
 /// Keyed by (seed, version, client, attempt): download, training and upload one after the other at the speed of the
 /// client's device, with the interruptions of [dropout] and of the client's availability. The algorithm says how much
-/// work training is (algorithm::plan).
+/// work training is (algorithm::plan). Without a world (the real clock) a task takes no time and is never interrupted.
 [[nodiscard]] fate draw_fate(const experiment& e, const task_id& task, virtual_time start);
 
 }  // namespace furlong::federated

@@ -160,8 +160,6 @@ std::vector<std::string> simulated_keys(const draft& of) {
     add_if(of.records.contains("devices.classes"), "devices.classes");
   for (const char* rate : {"dropout.download", "dropout.train", "dropout.upload"}) add_if(is_positive(of, rate), rate);
   add_if(of.records.contains("event"), "event");
-  // Under the real clock nothing is acknowledged to clients.
-  add_if(is_word(of, "private.commit", "after-ack"), "private.commit");
   return found;
 }
 

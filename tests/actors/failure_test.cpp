@@ -3,7 +3,6 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
-#include "actors/client.hpp"
 #include "models/digest.hpp"
 #include "tests/actors/runs.hpp"
 
@@ -110,10 +109,11 @@ BOOST_AUTO_TEST_CASE(an_exception_in_a_client_is_that_client_s_failure) {
   class throwing_store final : public storage::memory_store {
    public:
     using storage::memory_store::memory_store;
-    result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override {
-      if (client == unlucky) throw std::runtime_error("out of everything");
-      return storage::memory_store::commit(client, version, value);
+    result<bool> load(std::uint32_t client, models::private_parameters& out) override {
+      if (client == unlucky && left-- > 0) throw std::runtime_error("out of everything");
+      return storage::memory_store::load(client, out);
     }
+    std::atomic<int> left = 6;  // tasks; the evaluation comes afterwards
   };
   const auto e = everybody();
   throwing_store store(e.parts.private_);
@@ -141,35 +141,6 @@ BOOST_AUTO_TEST_CASE(damage_found_while_evaluating_ends_the_run_with_its_name) {
   const auto done = actors::run_actors(e, federated::initial_state(e), store, tests::quiet(), stop, {2});
   BOOST_REQUIRE(!done);
   BOOST_TEST(done.error().text() == "client 5: its value is damaged");
-}
-
-BOOST_AUTO_TEST_CASE(a_job_tells_a_store_that_fails_from_a_value_that_is_damaged) {
-  /// Of which nothing can be read or written.
-  class full_disk final : public storage::memory_store {
-   public:
-    using storage::memory_store::memory_store;
-    result<void> commit(std::uint32_t, std::uint64_t, const models::private_parameters&) override {
-      return fail(error::kind::runtime, "store", "no space left on device");
-    }
-  };
-  const auto e = everybody();
-  full_disk full(e.parts.private_);
-  failing_store damaged(e.parts.private_, broken::commit, unlucky);
-  const federated::run_observer nobody;
-  const std::atomic<bool> never{false};
-  const auto from = federated::broadcast{e.run, 0, federated::initial_state(e).model, {}};
-  const auto failed = [&](federated::private_store& store) {
-    const actors::run_context context{e, store, nobody, never, 1};
-    actors::client_state client;
-    client.run = &context;
-    actors::job what;
-    what.id = {e.run, 0, unlucky, 0};
-    client.perform(from, what);
-    BOOST_TEST(what.failure != nullptr);
-    return what.store_failed;
-  };
-  BOOST_TEST(failed(full));
-  BOOST_TEST(!failed(damaged));
 }
 
 BOOST_AUTO_TEST_CASE(a_store_that_cannot_sync_ends_the_run_before_a_checkpoint_is_written) {

@@ -33,7 +33,8 @@ class watched_store final : public storage::memory_store {
     return memory_store::load(client, out);
   }
   result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override {
-    if (fails_) throw std::bad_alloc();
+    if (throws_) throw std::bad_alloc();
+    if (refuses_) return fail(*refuses_, "store", "cannot be written");
     auto done = memory_store::commit(client, version, value);
     state_.change([&] { kept_[client] = version; });
     return done;
@@ -58,7 +59,9 @@ class watched_store final : public storage::memory_store {
   bool keeps(std::uint32_t client) {
     return state_.wait([&] { return kept_.contains(client); });
   }
-  void fail() { fails_ = true; }
+  void throw_from_now_on() { throws_ = true; }
+  /// Before the node begins.
+  void refuse(error::kind what) { refuses_ = what; }
 
  private:
   monitor state_;
@@ -66,16 +69,17 @@ class watched_store final : public storage::memory_store {
   std::map<std::uint32_t, std::size_t> readers_;
   std::map<std::uint32_t, std::uint64_t> kept_;
   std::map<std::uint32_t, std::uint64_t> on_record_;
-  std::atomic<bool> fails_{false};
+  std::atomic<bool> throws_{false};
+  std::optional<error::kind> refuses_;
 };
 
-federated::experiment make(std::string_view kind) {
+federated::experiment make(std::string_view kind, federated::commit_kind commit = federated::commit_kind::after_ack) {
   federated::run_settings settings;
   settings.rounds = 5;
   settings.algorithm = federated::chosen_algorithm(kind);
   settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
   settings.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
-  settings.own.commit = federated::commit_kind::after_ack;
+  settings.own.commit = commit;
   return tests::make_experiment(settings, tests::make_ratings(12), {}, {"user"});
 }
 
@@ -87,8 +91,9 @@ class node_at_work {
   std::shared_ptr<listening_channel> channel;
   std::function<void()> on_prepare = [] {};
 
-  explicit node_at_work(std::string_view kind = "furl")
-      : e(make(kind)), store(std::make_shared<watched_store>(e.parts.private_)) {
+  explicit node_at_work(std::string_view kind = "furl",
+                        federated::commit_kind commit = federated::commit_kind::after_ack)
+      : e(make(kind, commit)), store(std::make_shared<watched_store>(e.parts.private_)) {
     static_cast<void>(configure_system(config_, 3, {}, false, 1.0, 4.0));
     system_.emplace(config_);
     node_hooks hooks;
@@ -128,11 +133,11 @@ class node_at_work {
     state.version = version;
     say(wire::encoder(e.parts.shared).encode(federated::make_broadcast(e, state)).value());
   }
-  void welcome(std::vector<std::uint64_t> lives = {}) {
+  void welcome(const std::vector<std::uint64_t>& lives = {}) {
     protocol::welcome content;
     content.run = e.run;
     content.scenario = "name = \"test\"\n";
-    content.history.resumed_at = std::move(lives);
+    for (const auto version : lives) content.history.resume(version, 1);
     content.facts = e.clients->facts();
     say(content);
   }
@@ -275,11 +280,30 @@ BOOST_AUTO_TEST_CASE(an_exception_while_values_are_kept_ends_it) {
   one.say_model(0);
   one.assign(0, {{3, 0}});
   BOOST_REQUIRE(one.hears<wire::update_view>());
-  one.store->fail();
+  one.store->throw_from_now_on();
   one.judge(0, 3, protocol::verdict_kind::taken);
   const auto end = one.end();
   BOOST_REQUIRE(end);
   BOOST_TEST(end->failure.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_value_fails_its_task_and_a_failing_store_the_node) {
+  for (const auto what : {error::kind::data, error::kind::runtime}) {
+    node_at_work one("furl", federated::commit_kind::after_training);
+    one.store->refuse(what);
+    one.welcome();
+    one.say_model(0);
+    one.assign(0, {{3, 0}});
+    if (what == error::kind::data) {
+      BOOST_TEST(one.hears<protocol::task_failures>());
+    } else {
+      const auto end = one.end();
+      BOOST_REQUIRE(end);
+      BOOST_TEST(end->why == "its store failed");
+      BOOST_TEST(end->failure.value().reason == "cannot be written");
+    }
+    BOOST_TEST(!one.hears<wire::update_view>(1, std::chrono::milliseconds(0)));
+  }
 }
 
 /// What comes of a node whose preparations are these, beside a server that lets it in.

@@ -95,7 +95,7 @@ finished in_many_lives(const scenario& s) {
     if (!done.outcome.interrupted) break;
     BOOST_TEST(!done.outcome.evaluation.seen.has_value());
     state = checkpoint;
-    state.history.resumed_at.push_back(state.version);
+    state.history.resume(state.version, 1);
     store.resume(state.history);
   }
   done.private_values = tests::private_values(store);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(private_values_newer_than_the_checkpoint_are_forgotten_on_r
   const std::atomic<bool> stop = false;
   BOOST_REQUIRE(!actors::run_actors(e, federated::initial_state(e), store, observer, stop, {2}));
   BOOST_TEST(checkpoint.version == 4U);  // and round 5 had stored its values
-  checkpoint.history.resumed_at.push_back(4);
+  checkpoint.history.resume(4, 1);
   store.resume(checkpoint.history);
   const auto resumed = actors::run_actors(e, checkpoint, store, tests::quiet(), stop, {2}).value();
   tests::check_same(resumed, expected.outcome);

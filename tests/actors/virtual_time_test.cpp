@@ -48,7 +48,7 @@ recorder run_in_lives(const experiment& e) {
       return made;
     }
     state = *made.checkpoint;
-    state.history.resumed_at.push_back(state.version);
+    state.history.resume(state.version, 1);
     store.resume(state.history);
     made.cut_back();
   }
@@ -113,7 +113,11 @@ BOOST_AUTO_TEST_CASE(random_worlds_are_the_same_on_threads) {
 
 // The same machines under the real clock and in virtual time: without deadlines no bit differs.
 BOOST_AUTO_TEST_CASE(both_clocks_give_the_same_run) {
-  for (const auto& s : tests::scenarios()) {
+  auto all = tests::scenarios();
+  all.push_back(all[2]);
+  all.back().name = "furl, after-ack";
+  all.back().settings.own.commit = federated::commit_kind::after_ack;
+  for (const auto& s : all) {
     BOOST_TEST_CONTEXT(s.name) {
       const auto real = s.assemble(2);
       storage::memory_store real_store(real.parts.private_);
@@ -130,15 +134,18 @@ BOOST_AUTO_TEST_CASE(both_clocks_give_the_same_run) {
   }
 }
 
-// A client whose values cannot be read or written ends a simulation, with its name.
-BOOST_AUTO_TEST_CASE(a_store_that_fails_ends_the_run) {
+// Damage of one value is its client's failure. A store that fails ends the run.
+BOOST_AUTO_TEST_CASE(a_damaged_value_fails_its_client_and_a_failing_store_the_run) {
   class failing final : public storage::memory_store {
    public:
-    using storage::memory_store::memory_store;
+    failing(models::layout_ptr shape, error::kind what) : storage::memory_store(std::move(shape)), what_(what) {}
     result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override {
-      if (client == 5) return fail(error::kind::data, "client 5", "its value is damaged");
+      if (client == 5) return fail(what_, "client 5", "its value cannot be written");
       return storage::memory_store::commit(client, version, value);
     }
+
+   private:
+    error::kind what_;
   };
   auto settings = stormy().front().second;
   settings.participation.per_round = 17;
@@ -146,11 +153,25 @@ BOOST_AUTO_TEST_CASE(a_store_that_fails_ends_the_run) {
   settings.participation.deadline = 0;
   settings.dropout = {};
   const auto e = tests::simulated(settings);
-  failing store(e.parts.private_);
   const std::atomic<bool> stop = false;
-  const auto ended = actors::run_actors(e, initial_state(e), store, tests::quiet(), stop, {2});
+  std::uint64_t noted = 0;
+  auto observer = tests::quiet();
+  observer.on_event = [&](const federated::run_event& event) -> result<void> {
+    if (event.what != "client-failed") return {};
+    BOOST_TEST(event.client.value() == 5U);
+    BOOST_TEST(event.detail == "client 5: its value cannot be written");
+    ++noted;
+    return {};
+  };
+  failing damaged(e.parts.private_, error::kind::data);
+  const auto done = actors::run_actors(e, initial_state(e), damaged, observer, stop, {2}).value();
+  BOOST_TEST(noted > 0U);
+  BOOST_TEST(done.state.counts.rejected[static_cast<std::size_t>(federated::rejection::client_failed)] == noted);
+
+  failing full(e.parts.private_, error::kind::runtime);
+  const auto ended = actors::run_actors(e, initial_state(e), full, tests::quiet(), stop, {2});
   BOOST_REQUIRE(!ended);
-  BOOST_TEST(ended.error().text() == "client 5: its value is damaged");
+  BOOST_TEST(ended.error().text() == "client 5: its value cannot be written");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

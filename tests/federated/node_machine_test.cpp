@@ -20,11 +20,11 @@ struct node {
   node_machine machine{"server:1", "test", {3, 5}, 4711};
 
   node() { BOOST_REQUIRE(std::get<connect>(machine.start().at(0)).address == "server:1"); }
-  node_effects welcome_to(std::vector<std::uint64_t> lives = {}) {
+  node_effects welcome_to(const std::vector<std::uint64_t>& lives = {}) {
     static_cast<void>(machine.on_connected());
     welcome got;
     got.run = run;
-    got.history.resumed_at = std::move(lives);
+    for (const auto version : lives) got.history.resume(version, 1);
     return machine.on_welcome(got);
   }
   void enter() {

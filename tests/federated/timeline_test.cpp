@@ -101,7 +101,7 @@ recorder run_in_lives(experiment e, std::uint32_t aggregators) {
       const std::atomic<bool> never = false;
       static_cast<void>(simulate(e, std::move(resumed_for_nothing), half_way, lost, never));
     }
-    state.history.resumed_at.push_back(state.version);
+    state.history.resume(state.version, 1);
     store.resume(state.history);
     made.cut_back();
     e.settings.aggregators = aggregators;

@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(any_history_equals_going_back_to_the_checkpoint, H
         saved_history = history;
       } else {
         history = saved_history;
-        history.resumed_at.push_back(saved_version);
+        history.resume(saved_version, 1);
         h.crash(history);
         now = saved;
         version = saved_version;

@@ -164,7 +164,7 @@ class watched_run {
       const auto left = kind_.inspect(store_folder(folder), storage::store_access::read);
       for (const auto& problem : left->verify()) BOOST_ERROR(problem.text());
     }
-    state.history.resumed_at.push_back(state.version);
+    state.history.resume(state.version, 1);
     auto opened = must(storage::rocks_store::open(store_folder(folder), e_.parts.private_,
                                                   options(state.history, state.private_save)));
     spread_store store(*opened);

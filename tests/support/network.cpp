@@ -80,7 +80,7 @@ class world_under_fire {
   void strike_down(host at) {
     if (at == server_host) {
       server_.reset();
-      saved_.state.history.resumed_at.push_back(saved_.state.version);
+      saved_.state.history.resume(saved_.state.version, 1);
     } else if (is_aggregator(at)) {
       aggregators_[at - 1].reset();
     } else {

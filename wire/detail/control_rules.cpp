@@ -46,7 +46,7 @@ void inspect(judge& of, const models::data_facts& facts) {
 void inspect(judge& of, const welcome& message) {
   of.document("scenario", message.scenario, longest_scenario);
   of.count("resumedAt", message.history.resumed_at.size());
-  if (const auto ids = message.history.ids.size(); ids != 0 && ids != message.history.resumed_at.size())
+  if (const auto ids = message.history.ids.size(); ids != message.history.resumed_at.size())
     of.complain("lives", std::to_string(ids) + " of them", std::to_string(message.history.resumed_at.size()));
   of.below("labels", number(message.facts.labels), objective_count);
   inspect(of, message.facts);

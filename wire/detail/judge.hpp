@@ -56,13 +56,6 @@ class judge {
       complain(field, std::to_string(data.size()) + " bytes", std::to_string(entries * sizeof(T)));
     return as_values<T>(data);
   }
-  /// One that was appended to the schema: absent, it is one of zeros.
-  template <class T>
-  std::vector<T> appended(std::string_view field, capnp::Data::Reader data, std::size_t entries) {
-    if (data.size() == 0) return std::vector<T>(entries);
-    const auto values = column<T>(field, data, entries);
-    return {values.begin(), values.end()};
-  }
 
  private:
   void text(std::string_view field, std::string_view found, std::size_t limit, std::u32string_view also);

@@ -6,7 +6,7 @@
 
 #include "federated/protocol/server_machine.hpp"
 
-namespace furlong::actors {
+namespace furlong::actors::federation {
 
 /// Effects to be performed, in order. Not thread-safe.
 class effect_queue {
@@ -29,4 +29,4 @@ class effect_queue {
   federated::protocol::server_effects effects_;
 };
 
-}  // namespace furlong::actors
+}  // namespace furlong::actors::federation

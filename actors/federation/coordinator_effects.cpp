@@ -1,0 +1,198 @@
+#include "actors/federation/coordinator_effects.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <spdlog/spdlog.h>
+
+namespace furlong::actors::federation::coordination {
+
+using federated::virtual_time;
+
+void end_run(self_pointer self, result<federated::run_outcome> outcome, bool final) {
+  auto& state = self->state;
+  if (!state.promise.pending()) return;
+  const auto bye = std::make_shared<const downward>(
+      protocol::farewell{final ? run_is_over : "the server stops, and may come back", final});
+  for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{bye});
+  state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
+  // Links that are not among the branches yet tell it by the reason.
+  self->quit(final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
+}
+
+void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
+
+void send_down(self_pointer self, std::uint32_t to, downward what) {
+  const auto at = self->state.branches.find(to);
+  // A branch that is gone: the machine hears of it, or has.
+  if (at != self->state.branches.end())
+    self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(what))});
+}
+
+void say_farewells(self_pointer self) {
+  auto& state = self->state;
+  if (!state.outcome || !state.promise.pending()) return;
+  if (state.stop->load(std::memory_order_relaxed)) return end_run(self, std::move(*state.outcome), true);
+  using enum protocol::farewells::action;
+  const protocol::farewell bye{run_is_over, true};
+  for (;;) {
+    const bool all_reached = state.who->reached() == state.run->e.participants->training().size();
+    switch (state.farewells->next(steady_now(), all_reached, state.branches.size() - 1)) {
+      case wait: return;
+      case tell_others:
+        for (const auto& [number, branch] : state.branches)
+          if (number != state.own) send_down(self, number, bye);
+        break;
+      case tell_own_gateway: send_down(self, state.own, bye); break;
+      case end: return end_run(self, std::move(*state.outcome), true);
+    }
+  }
+}
+
+std::size_t send_requests(self_pointer self, protocol::scoring_machine::requests by_branch) {
+  std::size_t asked = 0;
+  for (auto& [to, share] : by_branch) {
+    asked += share.clients.size();
+    send_down(self, to, std::move(share));
+  }
+  return asked;
+}
+
+namespace {
+
+/// To where the clients are now. Those that are not reached ask again when they are.
+void send_verdicts(self_pointer self, const std::vector<federated::task_id>& tasks, protocol::verdict_kind what,
+                   std::uint64_t version = 0, federated::rejection why = {}) {
+  std::map<std::uint32_t, protocol::verdicts> by_branch;
+  for (const auto& task : tasks)
+    if (const auto to = self->state.who->route(task.client)) by_branch[*to].each.push_back({task, what, why});
+  for (auto& [to, some] : by_branch) some.version = version;
+  for (auto& [to, some] : by_branch) send_down(self, to, std::move(some));
+}
+
+/// The machine's state, and what only its shell knows.
+protocol::server_state snapshot(self_pointer self) {
+  auto saved = self->state.machine->snapshot();
+  saved.kernel_levels = self->state.kernel_levels;
+  saved.stores = self->state.stores;
+  return saved;
+}
+
+void finish_evaluation(self_pointer self) {
+  auto& state = self->state;
+  const auto done = std::exchange(state.evaluation, std::nullopt);
+  const bool cut_short = done->cut_short(now(self));
+  state.unevaluated = state.unevaluated || cut_short;
+  if (done->missing() > 0)
+    spdlog::warn("evaluation: {} clients sent no scores{}", done->missing(),
+                 cut_short ? ", and the server stops: it counts for nothing" : "");
+  state.last_evaluation = {};
+  if (!cut_short) {
+    state.last_evaluation = done->report();
+    if (state.observer->on_evaluation)
+      if (auto told = state.observer->on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
+  }
+  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
+  state.effects.add(state.machine->on_evaluated(state.last_evaluation));
+}
+
+void perform(self_pointer self, protocol::assign& effect) {
+  self->state.watch->train();
+  send_down(self, effect.aggregator, share_down{std::move(effect.from), std::move(effect.tasks), effect.begins});
+}
+void perform(self_pointer self, protocol::close_share& effect) {
+  send_down(self, effect.aggregator, protocol::close_request{effect.version, effect.enough});
+}
+void perform(self_pointer self, protocol::withdraw& effect) {
+  send_down(self, effect.aggregator, protocol::withdrawal{std::move(effect.tasks)});
+}
+void perform(self_pointer self, protocol::timer& effect) {
+  const auto wait = std::max<virtual_time>(effect.at - now(self), 0);
+  self->delayed_send(self, std::chrono::microseconds(wait), alarm{effect});
+}
+void perform(self_pointer self, protocol::acknowledge& effect) {
+  send_verdicts(self, effect.tasks, protocol::verdict_kind::durable);
+}
+void perform(self_pointer self, protocol::taken& effect) {
+  send_verdicts(self, effect.tasks, protocol::verdict_kind::taken, effect.version);
+}
+void perform(self_pointer self, protocol::decline& effect) {
+  if (effect.why)
+    send_verdicts(self, effect.tasks, protocol::verdict_kind::rejected, 0, *effect.why);
+  else
+    send_verdicts(self, effect.tasks, protocol::verdict_kind::unwanted);
+}
+
+void perform(self_pointer self, protocol::note& effect) {
+  const auto& on_event = self->state.observer->on_event;
+  if (!on_event) return;
+  if (auto told = on_event(effect.event); !told) fail_run(self, told.error());
+}
+
+void perform(self_pointer self, protocol::round_closed& effect) {
+  auto& state = self->state;
+  state.watch->pause();
+  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
+  const auto& on_round = state.observer->on_round;
+  if (!on_round) return;
+  if (auto told = on_round(effect.report); !told) fail_run(self, told.error());
+}
+
+void perform(self_pointer self, protocol::evaluate&) {
+  auto& state = self->state;
+  state.watch->pause();
+  auto& work = state.evaluation.emplace(state.run->e, *state.machine, *state.who, now(self));
+  const auto asked = send_requests(self, work.ask(now(self)));
+  if (state.settled_to_stop) work.on_stop(now(self));
+  if (asked < work.size()) spdlog::info("evaluation: {} of {} clients are reached", asked, work.size());
+  if (work.is_over(now(self))) finish_evaluation(self);
+}
+
+void perform(self_pointer self, protocol::checkpoint&) { save_checkpoint(self); }
+void perform(self_pointer self, protocol::proceed&) {
+  auto& state = self->state;
+  if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
+  state.effects.add(state.machine->on_proceed(now(self)));
+}
+
+void perform(self_pointer self, protocol::finish& effect) {
+  auto& state = self->state;
+  auto last = snapshot(self);
+  state.watch->pause();
+  state.watch->tell(last);
+  const bool interrupted = effect.interrupted || state.unevaluated;
+  if (interrupted) state.last_evaluation = {};  // of a model that was not the final one
+  federated::run_outcome outcome{std::move(last), state.last_evaluation, interrupted};
+  if (interrupted) return end_run(self, std::move(outcome), false);  // they come back to the next life
+  state.outcome = std::move(outcome);
+  state.farewells->begin(steady_now());
+  say_farewells(self);
+}
+
+}  // namespace
+
+void save_checkpoint(self_pointer self) {
+  auto& state = self->state;
+  auto saved = snapshot(self);
+  state.watch->pause();
+  state.watch->tell(saved);
+  if (state.observer->on_checkpoint)
+    if (auto written = state.observer->on_checkpoint(saved); !written) return fail_run(self, written.error());
+  state.covered = saved.version;
+  for (const auto& [number, branch] : state.branches) send_down(self, number, protocol::checkpointed{saved.version});
+  state.effects.add(state.machine->on_checkpointed());
+}
+
+void perform_all(self_pointer self, protocol::server_effects effects) {
+  auto& state = self->state;
+  state.effects.add(std::move(effects));
+  state.effects.perform_all([&](auto& one) { perform(self, one); }, [&] { return state.promise.pending(); });
+}
+
+void finish_evaluation_when_over(self_pointer self) {
+  auto& state = self->state;
+  if (!state.evaluation || !state.evaluation->is_over(now(self))) return;
+  finish_evaluation(self);
+  perform_all(self, {});
+}
+
+}  // namespace furlong::actors::federation::coordination
