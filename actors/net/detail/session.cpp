@@ -109,7 +109,7 @@ void session::open() {
   opened_ = true;
   if (hooks_.on_handshaken) std::exchange(hooks_.on_handshaken, nullptr)();
   if (!guarded([&] { events_ = hooks_.on_open(shared_from_this()); }))
-    return end(failure(failure_cause::lost, "nobody takes the connection"), farewell::tell);
+    return end(failure(failure_cause::lost, "the connection has no handler"), farewell::tell);
   hooks_.on_open = nullptr;
   hooks_.on_failed = nullptr;
   hooks_.judge = nullptr;
