@@ -31,10 +31,11 @@ struct training {
 /// An evaluation shared by several evaluators: each takes the next client until none is left. It holds the evaluated
 /// model, because evaluators may still run after the run has ended.
 struct evaluation_work {
-  evaluation_work(const federated::experiment& e, models::shared_parameters of, federated::private_store& store,
-                  std::uint64_t version, const federated::participation_ledger* ledger)
-      : model(std::move(of)), scores(e, model, &store, version, ledger) {}
+  evaluation_work(const federated::experiment& e, const federated::protocol::model_version& of,
+                  federated::private_store& store, const federated::participation_ledger* ledger)
+      : model(of.model), added(*of.added), scores(e, {of.version, model, &added}, &store, ledger) {}
   const models::shared_parameters model;
+  const models::shared_parameters added;
   federated::evaluation scores;
   std::atomic<std::size_t> next{0};
 };

@@ -29,7 +29,7 @@ struct timeline_state {
   /// Prepares the evaluation for the evaluators.
   void prepare_evaluation(const federated::protocol::model_version& of, const federated::participation_ledger* ledger) {
     watch->pause();
-    evaluation = std::make_shared<evaluation_work>(run->e, of.model, run->store, of.version, ledger);
+    evaluation = std::make_shared<evaluation_work>(run->e, of, run->store, ledger);
     evaluators_pending = evaluators.size();
   }
   /// An evaluator is done. True if all are; the observer has then been called.

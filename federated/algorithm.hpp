@@ -15,10 +15,14 @@
 #include "base/result.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/settings.hpp"
+#include "federated/tensor_groups.hpp"
+#include "models/model.hpp"
 
 namespace furlong::federated {
 
+struct aggregate;
 struct experiment;
+struct server_view;
 class local_task;
 class personal_task;
 
@@ -44,6 +48,12 @@ class algorithm {
  public:
   virtual ~algorithm() = default;
 
+  /// Tensors that the algorithm adds to those of a model; default: none.
+  [[nodiscard]] virtual std::vector<tensor_group> tensors(const models::model& model,
+                                                          const models::partition& parts) const;
+  /// Whether updates carry the change of the model's shared tensors. Else what clients report are groups alone.
+  [[nodiscard]] virtual bool sends_model() const { return true; }
+
   /// Examples that a task of a client with `count` examples processes: what simulated time is computed from. It may not
   /// depend on what the client has stored.
   [[nodiscard]] virtual std::uint64_t plan(const run_settings& settings, std::uint64_t count) const = 0;
@@ -51,6 +61,9 @@ class algorithm {
   [[nodiscard]] virtual std::uint64_t most_weight(const run_settings& settings, std::uint64_t count) const;
   /// Moves task.weights() from the broadcast model to what the client reports the difference of.
   virtual void train(local_task& task) const = 0;
+  /// Moves the server's values by what a round's updates amount to. Default: the server optimizer moves the model, and
+  /// shared groups move by their aggregate.
+  virtual void step(server_view& server, const aggregate& of) const;
 
   /// Whether personalize() looks at the client's own examples.
   [[nodiscard]] virtual bool personalizes_from_examples(const experiment& e, const client_kind& who) const;

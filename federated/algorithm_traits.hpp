@@ -27,6 +27,9 @@ struct algorithm_traits {
   bool splits_support = false;  ///< of a task's batches even ones are the support, odd ones the query
   bool sends = true;            ///< false: one participant with all clients' data, and nothing crosses a network
   bool async = true;            ///< participation.mode may be "async"
+  bool mixes = true;            ///< and participation.update "model"
+  /// Steps move rows that a client's examples do not name: tasks work on whole tensors.
+  bool needs_all_rows = false;
   /// Values that algorithm.aggregation.rule may have; empty: all.
   std::vector<std::string> rules = {};
   /// What keys of other tables are unless the scenario says otherwise: {"private.commit", "after-ack"}.

@@ -6,6 +6,7 @@
 
 #include "federated/participation/uniform.hpp"
 #include "federated/quantized_traffic.hpp"
+#include "federated/round.hpp"
 
 namespace furlong::federated {
 
@@ -37,22 +38,16 @@ std::optional<double> area_under_curve(std::vector<std::pair<float, bool>> odds)
 
 namespace {
 
-std::shared_ptr<const models::shared_parameters> as_sent(const experiment& e, const models::shared_parameters& model,
-                                                         std::uint64_t version) {
-  if (!rounds_numbers(e.settings)) return nullptr;
-  auto rounded = std::make_shared<models::shared_parameters>(model);
-  round_broadcast(e, version, *rounded);
-  return rounded;
+std::shared_ptr<const models::shared_parameters> as_sent(const experiment& e, const protocol::model_version& of) {
+  if (of.model.shape() == e.parts.down && !rounds_numbers(e.settings)) return nullptr;
+  return std::make_shared<models::shared_parameters>(sent_model(e, of));
 }
 
 }  // namespace
 
-evaluation::evaluation(const experiment& e, const models::shared_parameters& model, private_store* store,
-                       std::uint64_t version, const participation_ledger* ledger)
-    : e_(e),
-      rounded_(as_sent(e, model, version)),
-      scorer_(e, rounded_ != nullptr ? *rounded_ : model, store),
-      version_(version) {
+evaluation::evaluation(const experiment& e, const protocol::model_version& of, private_store* store,
+                       const participation_ledger* ledger)
+    : e_(e), sent_(as_sent(e, of)), scorer_(e, sent_ != nullptr ? *sent_ : of.model, store), version_(of.version) {
   const auto unseen = e.clients->unseen_validation();
   add_group(group::validation, unseen.empty() ? e.clients->training() : unseen);
   first_seen_ = work_.size();

@@ -11,6 +11,7 @@
 
 #include "federated/client/client_scorer.hpp"
 #include "federated/participation/ledger.hpp"
+#include "federated/protocol/server_state.hpp"
 
 namespace furlong::federated {
 
@@ -63,10 +64,10 @@ struct evaluation_report {
 /// the clients scored, not the population.
 class evaluation {
  public:
-  /// What is scored is the model as clients get it: rounded where network.compression says so.
-  /// `store` may be null where the algorithm is stateless. `ledger`, from which report() gets its bins, is read here
-  /// and not kept; the other arguments must outlive the evaluation.
-  evaluation(const experiment& e, const models::shared_parameters& model, private_store* store, std::uint64_t version,
+  /// What is scored is the model as clients get it: with the tensors that they get beside it, and rounded where
+  /// network.compression says so. `store` may be null where the algorithm is stateless. `ledger`, from which report()
+  /// gets its bins, is read here and not kept; the other arguments must outlive the evaluation.
+  evaluation(const experiment& e, const protocol::model_version& of, private_store* store,
              const participation_ledger* ledger = nullptr);
 
   /// The private values of these clients are about to be erased: they are scored as if they had none. So a run that
@@ -94,7 +95,7 @@ class evaluation {
   [[nodiscard]] std::vector<participation_bin> bins() const;
 
   const experiment& e_;
-  std::shared_ptr<const models::shared_parameters> rounded_;  ///< as clients get the model; null: as it is
+  std::shared_ptr<const models::shared_parameters> sent_;  ///< as clients get the model; null: as it is
   client_scorer scorer_;
   std::uint64_t version_;
   std::vector<item> work_;

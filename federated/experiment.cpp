@@ -15,9 +15,13 @@ models::shared_parameters initial_model(const experiment& e) {
 }
 
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out) {
-  // Tensors behind the model's own: nothing was left unsent yet (federated/quantized_traffic.hpp).
+  // Tensors behind the model's own: nothing was left unsent yet (federated/quantized_traffic.hpp), and groups that are
+  // kept.
   for (auto t = e.parts.private_tensors.size(); t < e.parts.private_->count(); ++t)
     std::ranges::fill(out.tensor(t), 0.0F);
+  for (const auto& group : e.groups)
+    for (std::size_t i = 0; group.in_private != placed_group::nowhere && i < group.count(); ++i)
+      if (group.first == first_value::constant) std::ranges::fill(out.tensor(group.in_private + i), group.constant);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (!e.parts.slots[t].is_private) continue;
     random_stream stream(e.settings.seed, purpose::initialize_private, round, client, static_cast<std::uint32_t>(t));

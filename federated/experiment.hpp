@@ -7,6 +7,7 @@
 #include "federated/algorithm.hpp"
 #include "federated/population.hpp"
 #include "federated/settings.hpp"
+#include "federated/tensor_groups.hpp"
 #include "federated/update.hpp"
 #include "models/model.hpp"
 
@@ -20,6 +21,7 @@ struct experiment {
   run_settings settings;
   std::shared_ptr<const models::model> model;
   models::partition parts;
+  std::vector<placed_group> groups;                ///< tensors that the algorithm adds, by their number
   std::shared_ptr<const population> clients;       ///< who is evaluated, with whose data
   std::shared_ptr<const population> participants;  ///< who trains: `clients`, or one that pools them (!traits.sends)
   std::function<std::uint64_t(const client_update&)> upload_bytes;  ///< encoded size of an update
@@ -34,10 +36,17 @@ struct experiment {
   std::shared_ptr<const world> around;  ///< the simulated world; null under the real clock
 };
 
+/// Settles `parts` and `groups`: which tensors of the model are private, and where those are that the algorithm adds.
+/// `settings` and `model` are there. Fails where names or groups make no sense, and says which.
+[[nodiscard]] result<void> lay_out(experiment& e, std::span<const std::string> private_names);
+
+/// The server's added tensors before the first round; without any, of no layout.
+[[nodiscard]] models::shared_parameters initial_added(const experiment& e, const models::shared_parameters& model);
+
 /// Draws the first shared parameters: each tensor from its own stream, keyed by the seed.
 [[nodiscard]] models::shared_parameters initial_model(const experiment& e);
-/// What a client's private parameters are before it has trained: keyed by (seed, round, client). Evaluation draws
-/// at round 0; in training the algorithm's traits say at which.
+/// What a client's private parameters are before it has trained (kept tensors that begin as received: zero): keyed by
+/// (seed, round, client). Evaluation draws at round 0; in training the algorithm's traits say at which.
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out);
 
 }  // namespace furlong::federated

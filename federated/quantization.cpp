@@ -88,7 +88,8 @@ void round_tensor(std::span<float> values, number_format numbers, halves how, ra
 }
 
 result<void> check_numbers(std::span<const float> values, number_format numbers, const models::tensor_spec& spec) {
-  const float bound = numbers == number_format::int8 ? largest_int8_number : std::numeric_limits<float>::max();
+  const float bound =
+      numbers_of(spec, numbers) == number_format::int8 ? largest_int8_number : std::numeric_limits<float>::max();
   // Not |value| > bound, which no NaN is.
   const auto unfit = std::ranges::find_if(values, [&](float value) { return !(std::abs(value) <= bound); });
   if (unfit == values.end()) return {};
@@ -250,7 +251,7 @@ result<void> round_model(models::shared_parameters& model, number_format numbers
   for (std::size_t t = 0; t < model.shape()->count(); ++t)
     if (auto fit = check_numbers(model.tensor(t), numbers, (*model.shape())[t]); !fit) return fit;
   for (std::size_t t = 0; t < model.shape()->count(); ++t)
-    round_tensor(model.tensor(t), numbers, halves::nearest, rounding);
+    round_tensor(model.tensor(t), numbers_of((*model.shape())[t], numbers), halves::nearest, rounding);
   return {};
 }
 
@@ -261,7 +262,7 @@ result<void> round_change(models::delta& change, models::delta& carried, number_
     if (auto fit = check_numbers(std::as_const(change).values_of(t), numbers, (*change.shape)[t]); !fit) return fit;
   carried = change;
   for (std::size_t t = 0; t < change.shape->count(); ++t)
-    round_tensor(change.values_of(t), numbers, halves::at_random, rounding);
+    round_tensor(change.values_of(t), numbers_of((*change.shape)[t], numbers), halves::at_random, rounding);
   for (std::size_t i = 0; i < change.values.size(); ++i) carried.values[i] -= change.values[i];
   return {};
 }

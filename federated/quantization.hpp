@@ -20,6 +20,10 @@
 
 namespace furlong::federated {
 
+/// How the numbers of one tensor travel: exact ones as they are.
+[[nodiscard]] inline number_format numbers_of(const models::tensor_spec& spec, number_format numbers) {
+  return spec.exact ? number_format::float32 : numbers;
+}
 /// The word used in scenarios: "float16".
 [[nodiscard]] std::string_view to_string(number_format numbers);
 

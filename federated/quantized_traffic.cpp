@@ -10,9 +10,12 @@ namespace furlong::federated {
 
 namespace {
 
-/// The private tensor that belongs to a shared one.
-std::size_t unsent_of(const models::partition& parts, std::size_t shared) {
-  return parts.private_tensors.size() + shared;
+/// Calls visit(tensor of an update, private tensor that holds what was not sent of it) for each that is rounded.
+template <class Visit>
+void for_each_rounded(const models::partition& parts, const Visit& visit) {
+  auto unsent = parts.private_tensors.size();
+  for (std::size_t t = 0; t < parts.up->count(); ++t)
+    if (!(*parts.up)[t].exact) visit(t, unsent++);
 }
 
 bool any(std::span<const float> values) {
@@ -21,10 +24,10 @@ bool any(std::span<const float> values) {
 
 /// The rows that hold anything, or all of a tensor that has no rows of its own.
 models::delta load_unsent(const models::partition& parts, const models::private_parameters& own) {
-  models::delta carried{parts.shared, {}, {}, {}};
-  for (std::size_t t = 0; t < parts.shared->count(); ++t) {
-    const auto& spec = (*parts.shared)[t];
-    const auto from = own.tensor(unsent_of(parts, t));
+  models::delta carried{parts.up, std::vector<models::delta::piece>(parts.up->count(), {true, 0, 0, 0}), {}, {}};
+  for_each_rounded(parts, [&](std::size_t t, std::size_t unsent) {
+    const auto& spec = (*parts.up)[t];
+    const auto from = own.tensor(unsent);
     models::delta::piece piece{spec.index != models::row_index::none, static_cast<std::uint32_t>(carried.rows.size()),
                                0, carried.values.size()};
     for (std::uint32_t row = 0; piece.by_rows && row < spec.rows; ++row) {
@@ -35,25 +38,25 @@ models::delta load_unsent(const models::partition& parts, const models::private_
       carried.values.insert(carried.values.end(), values.begin(), values.end());
     }
     if (!piece.by_rows) carried.values.insert(carried.values.end(), from.begin(), from.end());
-    carried.pieces.push_back(piece);
-  }
+    carried.pieces[t] = piece;
+  });
   return carried;
 }
 
 void store_unsent(const models::partition& parts, const models::delta& carried, models::private_parameters& own) {
-  for (std::size_t t = 0; t < parts.shared->count(); ++t) {
-    const auto to = own.tensor(unsent_of(parts, t));
+  for_each_rounded(parts, [&](std::size_t t, std::size_t unsent) {
+    const auto to = own.tensor(unsent);
     const auto from = carried.values_of(t);
     if (!carried.pieces[t].by_rows) {
       std::ranges::copy(from, to.begin());
-      continue;
+      return;
     }
     std::ranges::fill(to, 0.0F);
-    const std::size_t cols = (*parts.shared)[t].cols;
+    const std::size_t cols = (*parts.up)[t].cols;
     const auto rows = carried.rows_of(t);
     for (std::size_t i = 0; i < rows.size(); ++i)
       std::ranges::copy(from.subspan(i * cols, cols), to.begin() + static_cast<std::ptrdiff_t>(rows[i] * cols));
-  }
+  });
 }
 
 }  // namespace
@@ -68,7 +71,10 @@ bool carries_errors(const run_settings& settings) {
 
 void add_unsent(models::partition& parts) {
   std::vector<models::tensor_spec> specs(parts.private_->tensors().begin(), parts.private_->tensors().end());
-  for (const auto& spec : parts.shared->tensors()) specs.push_back({"unsent." + spec.name, spec.rows, spec.cols});
+  for_each_rounded(parts, [&](std::size_t t, std::size_t) {
+    const auto& spec = (*parts.up)[t];
+    specs.push_back({"unsent." + spec.name, spec.rows, spec.cols});
+  });
   parts.private_ = std::make_shared<const models::layout>(std::move(specs));
 }
 

@@ -20,7 +20,8 @@ namespace furlong::federated {
 /// Whether clients carry forward what rounding took.
 [[nodiscard]] bool carries_errors(const run_settings& settings);
 
-/// Adds a private tensor for each shared one, to hold what was not sent of its change. After the model's own.
+/// Adds a private tensor for each one of an update that is rounded, to hold what was not sent of it. After the model's
+/// own.
 void add_unsent(models::partition& parts);
 
 /// Rounds a version's model to what clients get. What is rounded already stays as it is. A model with numbers that

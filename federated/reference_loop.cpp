@@ -60,7 +60,7 @@ class plain_run {
   }
 
   result<void> evaluate(const protocol::model_version& of) {
-    evaluation scores(e_, of.model, &store_, of.version, state_.ledger.get());
+    evaluation scores(e_, of, &store_, state_.ledger.get());
     for (std::size_t i = 0; i < scores.size(); ++i)
       if (auto done = scores.score(i, use_); !done) return done;
     last_ = scores.report();
@@ -89,7 +89,7 @@ class plain_run {
   result<round_report> run_round() {
     const auto cohort = choose();
     const auto from = make_broadcast(e_, state_);
-    const auto sum = make_accumulator(e_.settings.aggregation, e_.parts.shared, state_.reference);
+    const auto sum = make_accumulator(e_, state_.reference);
     round_report report;
     report.selected = cohort.size();
     report.bytes_down = cohort.size() * sent_bytes(e_, from);
@@ -120,11 +120,10 @@ class plain_run {
     report.bytes_up += e_.upload_bytes ? e_.upload_bytes(update) : 0;
     report.examples += update.examples;
     auto& of = state_.ledger->touch(client);
-    const update_bounds bounds{
-        longest_update(e_.settings),
-        e_.settings.algorithm.does->most_weight(e_.settings, e_.participants->count(client, part::train)), from.limits};
+    const auto bounds =
+        bounds_of(e_, longest_update(e_.settings), from.limits, e_.participants->count(client, part::train));
     update_size size;
-    auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, bounds, &size);
+    auto refused = validate(update, *e_.parts.up, e_.settings.aggregation, bounds, &size);
     if (!refused) refused = sum.fold(update);
     if (refused) {
       facts.add_size(size);

@@ -9,6 +9,7 @@
 #include "base/digest.hpp"
 #include "federated/privacy.hpp"
 #include "federated/quantized_traffic.hpp"
+#include "federated/server_view.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -17,6 +18,7 @@ protocol::server_state initial_state(const experiment& e) {
   protocol::server_state state;
   state.run = e.run;
   state.model = initial_model(e);
+  state.added = initial_added(e, state.model);
   state.optimizer = server_optimizer(e.settings.server, e.parts.shared).state();
   state.reference = first_reference(e.settings.aggregation, e.parts.shared);
   const auto clients = e.participants->training();
@@ -28,10 +30,22 @@ broadcast make_broadcast(const experiment& e, const protocol::server_state& stat
   return make_broadcast(e, state, state.last());
 }
 
+models::shared_parameters sent_model(const experiment& e, const protocol::model_version& of) {
+  auto sent = of.model;
+  if (of.model.shape() != e.parts.down) {
+    sent = models::shared_parameters(e.parts.down);
+    std::ranges::copy(of.model.values(), sent.values().begin());
+    for (const auto& group : e.groups)
+      for (std::size_t i = 0; group.in_down != placed_group::nowhere && i < group.count(); ++i)
+        std::ranges::copy(of.added->tensor(group.in_server + i), sent.tensor(group.in_down + i).begin());
+  }
+  round_broadcast(e, of.version, sent);
+  return sent;
+}
+
 broadcast make_broadcast(const experiment& e, const protocol::server_state& state, const protocol::model_version& of) {
-  broadcast made{state.run, of.version, of.model, state.reference};
+  broadcast made{state.run, of.version, sent_model(e, of), state.reference};
   if (e.settings.aggregation.adaptive_bound) made.limits = state.sizes.limits();
-  round_broadcast(e, of.version, made.model);
   return made;
 }
 
@@ -62,6 +76,25 @@ std::optional<double> round_facts::median_loss() const {
   return *middle;
 }
 
+void server_view::optimize(const models::shared_parameters& change) const { optimizer.apply(change, model); }
+
+void server_view::add_reported(const aggregate& of) const {
+  for (std::size_t g = 0; g < e.groups.size(); ++g)
+    for (std::size_t i = 0; e.groups[g].where == place::shared && i < e.groups[g].count(); ++i) {
+      const auto change = reported(of, g, i);
+      models::kernels().descend(tensor(g, i).data(), change.data(), change.size(), -1.0F);
+    }
+}
+
+std::vector<tensor_group> algorithm::tensors(const models::model& /*model*/, const models::partition& /*parts*/) const {
+  return {};
+}
+
+void algorithm::step(server_view& server, const aggregate& of) const {
+  server.optimize(of.change);
+  server.add_reported(of);
+}
+
 namespace {
 
 std::string short_number(double value) {
@@ -84,8 +117,10 @@ std::string watch(std::string_view what, double loss, std::optional<double>& fir
 void watch_training(const experiment& e, protocol::server_state& state, const round_facts& facts) {
   auto& losses = state.losses;
   if (!losses.diverged.empty()) return;
-  const auto values = state.model.values();
-  if (!std::isfinite(models::kernels().norm_squared(values.data(), values.size()))) {
+  const auto is_finite = [](std::span<const float> values) {
+    return values.empty() || std::isfinite(models::kernels().norm_squared(values.data(), values.size()));
+  };
+  if (!is_finite(state.model.values()) || !is_finite(state.added.values())) {
     losses.diverged = "the model is not finite";
   } else if (const auto loss = facts.median_loss()) {
     losses.diverged = watch("the training loss", *loss, losses.training, e.settings.diverged_at);
@@ -115,7 +150,8 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
     add_server_noise(e, state.version, round);
     const auto change = round.change.values();
     report.change_norm = std::sqrt(models::kernels().norm_squared(change.data(), change.size()));
-    optimizer.apply(round.change, state.model);
+    server_view server{e, state.model, state.added, optimizer, state.version};
+    e.settings.algorithm.does->step(server, round);
   }
   if (!round.reference.empty()) state.reference = round.reference;
   state.sizes.close(facts.sizes());
@@ -175,7 +211,7 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
     if (!(smaller_is_better(metric) ? more < 0.0 : more > 0.0)) return;
   }
   state.best = std::make_shared<const protocol::best_model>(
-      protocol::best_model{metric, scoring, *figure, state.version, state.model});
+      protocol::best_model{metric, scoring, *figure, state.version, state.model, state.added});
 }
 
 }  // namespace furlong::federated

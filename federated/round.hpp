@@ -11,7 +11,10 @@ namespace furlong::federated {
 /// The state before the first round.
 [[nodiscard]] protocol::server_state initial_state(const experiment& e);
 
-/// The model of the state's version as clients get it: rounded where network.compression says so.
+/// A model as clients get it: with the tensors of the algorithm that they get beside it, and rounded where
+/// network.compression says so.
+[[nodiscard]] models::shared_parameters sent_model(const experiment& e, const protocol::model_version& of);
+/// The model of the state's version as clients get it.
 [[nodiscard]] broadcast make_broadcast(const experiment& e, const protocol::server_state& state);
 /// The same of an earlier version.
 [[nodiscard]] broadcast make_broadcast(const experiment& e, const protocol::server_state& state,
@@ -44,10 +47,11 @@ class round_facts {
 /// What is written down of a round that has_outlier().
 constexpr const char* outlier_text = "an update is far larger than the others, and no limit was known yet";
 
-/// Ends a round: adds the server's noise and lets the optimizer move the model. An unusable aggregate leaves the model
-/// as it was; the version advances all the same. Completes `report`, whose counts the caller has filled in; those of
-/// `state` are the caller's too. The optimizer's state is not copied into `state`. A run whose model is not finite, or
-/// whose training loss is beyond scenario.diverged_at, has diverged: `state` says so, and is over.
+/// Ends a round: adds the server's noise and lets the algorithm move the model, by default with the optimizer. An
+/// unusable aggregate leaves the model as it was; the version advances all the same. Completes `report`, whose counts
+/// the caller has filled in; those of `state` are the caller's too. The optimizer's state is not copied into `state`. A
+/// run whose model is not finite, or whose training loss is beyond scenario.diverged_at, has diverged: `state` says so,
+/// and is over.
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts);
 

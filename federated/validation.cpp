@@ -61,6 +61,20 @@ double squared_norm(std::span<const float> values, const models::tensor_spec& sp
   return sum;
 }
 
+bool weighs_examples(const aggregation_settings& settings, std::span<const placed_group> groups) {
+  return settings.rule.traits.weighs_examples || std::ranges::any_of(groups, [](const placed_group& one) {
+           return one.in_up != placed_group::nowhere && one.rule == sum_rule::mean;
+         });
+}
+
+/// Of one tensor of an update.
+double max_norm(std::size_t tensor, const aggregation_settings& settings, std::span<const placed_group> groups) {
+  for (const auto& one : groups)
+    if (one.in_up != placed_group::nowhere && tensor >= one.in_up && tensor < one.in_up + one.count())
+      return one.max_norm;
+  return settings.max_norm;
+}
+
 }  // namespace
 
 double longest_update(const run_settings& settings) {
@@ -72,21 +86,29 @@ double longest_update(const run_settings& settings) {
   return settings.privacy.clip * (1.0 + slack);
 }
 
-std::optional<rejection> validate(const client_update& update, const models::layout& shared,
+update_bounds bounds_of(const experiment& e, double longest, const update_limits& limits,
+                        std::optional<std::uint64_t> examples) {
+  update_bounds bounds{.longest = longest, .limits = limits, .groups = e.groups};
+  if (examples) bounds.most_weight = e.settings.algorithm.does->most_weight(e.settings, *examples);
+  return bounds;
+}
+
+std::optional<rejection> validate(const client_update& update, const models::layout& up,
                                   const aggregation_settings& settings, const update_bounds& bounds,
                                   update_size* size) {
-  if (!has_shape(update.change, shared)) return rejection::wrong_shape;
-  if (settings.rule.traits.weighs_examples && update.weight > settings.max_weight) return rejection::weight_bound;
+  if (!has_shape(update.change, up)) return rejection::wrong_shape;
+  if (weighs_examples(settings, bounds.groups) && update.weight > settings.max_weight) return rejection::weight_bound;
   if (update.examples > most_examples || update.weight > bounds.most_weight) return rejection::weight_bound;
   if (!std::isfinite(update.loss_sum) || std::abs(update.loss_sum) > most_loss * update.weight)
     return rejection::not_finite;
   double whole = 0.0;  // by tensors: values of the update that belong to none are not aggregated
   double longest_row = 0.0;
-  for (std::size_t t = 0; t < shared.count(); ++t) {
+  for (std::size_t t = 0; t < up.count(); ++t) {
     const auto values = update.change.values_of(t);
-    const double squared = squared_norm(values, shared[t], longest_row);
+    const double squared = squared_norm(values, up[t], longest_row);
+    const double most = max_norm(t, settings, bounds.groups);
     if (!std::isfinite(squared)) return rejection::not_finite;
-    if (squared > settings.max_norm * settings.max_norm) return rejection::norm_bound;
+    if (squared > most * most) return rejection::norm_bound;
     whole += squared;
   }
   if (std::sqrt(whole) > bounds.longest) return rejection::norm_bound;

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "federated/client/client_score.hpp"
+#include "federated/experiment.hpp"
 #include "federated/settings.hpp"
 #include "federated/update.hpp"
 #include "models/model.hpp"
@@ -25,13 +27,19 @@ struct update_bounds {
   double longest = std::numeric_limits<double>::infinity();  ///< L2 norm of all tensors together (longest_update)
   std::uint64_t most_weight = UINT64_MAX;                    ///< by the number of the client's examples
   update_limits limits = {};                                 ///< of the version that it started from
+  std::span<const placed_group> groups = {};                 ///< tensors that the algorithm adds: their own bounds
 };
+/// What bounds updates of a run.
+/// @param longest longest_update() of its settings
+/// @param examples of the client, where they are known
+[[nodiscard]] update_bounds bounds_of(const experiment& e, double longest, const update_limits& limits,
+                                      std::optional<std::uint64_t> examples);
 
-/// Checks shapes, row numbers, finiteness and bounds of an update against the shared layout. Identity and version are
-/// the aggregator's to check. Nothing: the update may be aggregated. Thread-safe; O(values).
+/// Checks shapes, row numbers, finiteness and bounds of an update against the layout of updates. Identity and version
+/// are the aggregator's to check. Nothing: the update may be aggregated. Thread-safe; O(values).
 /// @param size where it is asked for: the update's size, when nothing but the adaptive limits refuses it; else as
 /// before
-[[nodiscard]] std::optional<rejection> validate(const client_update& update, const models::layout& shared,
+[[nodiscard]] std::optional<rejection> validate(const client_update& update, const models::layout& up,
                                                 const aggregation_settings& settings, const update_bounds& bounds = {},
                                                 update_size* size = nullptr);
 

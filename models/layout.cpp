@@ -53,7 +53,8 @@ result<partition> split(const layout_ptr& model, std::span<const std::string> pr
   }
   std::vector<tensor_spec> shared;
   std::vector<tensor_spec> own;
-  partition parts{model, nullptr, nullptr, {}, {}, {}, {}};
+  partition parts;
+  parts.model = model;
   for (std::size_t t = 0; t < model->count(); ++t) {
     auto& side = is_private[t] ? own : shared;
     parts.slots.push_back({is_private[t], side.size()});
@@ -64,7 +65,8 @@ result<partition> split(const layout_ptr& model, std::span<const std::string> pr
   if (shared.empty())
     return fail(error::kind::usage, "model.private", "every tensor is private, so nothing is left to federate",
                 "leave at least one of " + names_of(*model) + " shared");
-  parts.shared = std::make_shared<layout>(std::move(shared));
+  parts.shared = parts.down = parts.up = std::make_shared<layout>(std::move(shared));
+  parts.reported = parts.server = std::make_shared<layout>(std::vector<tensor_spec>{});
   parts.private_ = std::make_shared<layout>(std::move(own));
   return parts;
 }

@@ -52,7 +52,7 @@ std::uint32_t working_set::local_rows(std::size_t tensor) const {
   return spec.rows;
 }
 
-void working_set::select_rows(const examples_view& data, std::uint32_t client) {
+void working_set::select_rows(const examples_view& data, std::uint32_t client, bool all_rows) {
   std::size_t feature_rows = 0;
   std::size_t client_rows = 0;
   for (const auto& spec : parts_->model->tensors()) {
@@ -66,6 +66,8 @@ void working_set::select_rows(const examples_view& data, std::uint32_t client) {
     std::ranges::transform(data.features, local_.features.begin(), [&](auto id) { return features_.local(id); });
   else
     std::ranges::copy(data.features, local_.features.begin());
+  if (all_rows)
+    for (std::uint32_t row = 0; row < feature_rows; ++row) features_.local(row);
   local_.values.assign(data.values.begin(), data.values.end());
   local_.offsets.assign(data.offsets.begin(), data.offsets.end());
   local_.labels.assign(data.labels.begin(), data.labels.end());
@@ -79,26 +81,37 @@ void working_set::select_rows(const examples_view& data, std::uint32_t client) {
   std::ranges::transform(data.owners, local_.owners.begin(), [&](auto id) { return clients_.local(id); });
 }
 
-void working_set::copy_in(const shared_parameters& shared, const private_parameters& own) {
+std::span<const std::uint32_t> working_set::rows(row_index index) const {
+  switch (index) {
+    case row_index::by_feature: return features_.rows;
+    case row_index::by_client: return clients_.rows;
+    case row_index::none: break;
+  }
+  return {};
+}
+
+void working_set::gather_again(const shared_parameters& shared, const private_parameters& own, tensor_values to) const {
   for (std::size_t t = 0; t < views_.size(); ++t) {
     const auto& spec = (*parts_->model)[t];
     const auto slot = parts_->slots[t];
     const auto from = slot.is_private ? own.tensor(slot.tensor) : shared.tensor(slot.tensor);
+    const auto view = to[t];
     if (spec.index == row_index::none) {
-      std::ranges::copy(from, views_[t].data);
+      std::ranges::copy(from, view.data);
       continue;
     }
-    const auto& rows = spec.index == row_index::by_feature ? features_.rows : clients_.rows;
+    const auto rows = this->rows(spec.index);
     for (std::size_t r = 0; r < rows.size(); ++r)
-      std::copy_n(from.data() + std::size_t{rows[r]} * spec.cols, spec.cols, views_[t].row(r));
+      std::copy_n(from.data() + std::size_t{rows[r]} * spec.cols, spec.cols, view.row(r));
   }
 }
 
 void working_set::gather(const model& of, const partition& parts, const shared_parameters& shared,
-                         const private_parameters& own, const examples_view& data, std::uint32_t client) {
+                         const private_parameters& own, const examples_view& data, std::uint32_t client,
+                         bool all_rows) {
   model_ = &of;
   parts_ = &parts;
-  select_rows(data, client);
+  select_rows(data, client, all_rows);
   features_.prepare_marks();
   clients_.prepare_marks();
 
@@ -120,7 +133,7 @@ void working_set::gather(const model& of, const partition& parts, const shared_p
   second_moment_.clear();
   adam_steps_ = 0;
   noise_.reset();
-  copy_in(shared, own);
+  gather_again(shared, own, values());
 }
 
 void working_set::reorder(std::span<const std::uint32_t> order) {
@@ -183,10 +196,11 @@ void working_set::apply_adam(std::size_t tensor, const sgd_options& options) {
   }
 }
 
-double working_set::step(const examples_view& batch, const sgd_options& options) {
+double working_set::step(const examples_view& batch, const sgd_options& options, const step_correction* correct) {
   const bool adam = options.optimizer != local_optimizer::sgd;
-  // Moments and the proximal term change rows that the batch does not touch: then unmarked rows must be zero.
-  every_row_moves_ = adam || options.momentum != 0.0F || options.proximal != 0.0F;
+  // Moments, the proximal term and corrections change rows that the batch does not touch: then unmarked rows must be
+  // zero.
+  every_row_moves_ = adam || options.momentum != 0.0F || options.proximal != 0.0F || correct != nullptr;
   if ((adam || options.momentum != 0.0F) && velocity_.empty()) velocity_.assign(offsets_.back(), 0.0F);
   if (adam && second_moment_.empty()) second_moment_.assign(offsets_.back(), 0.0F);
   if (adam) ++adam_steps_;
@@ -199,11 +213,49 @@ double working_set::step(const examples_view& batch, const sgd_options& options)
 
   gradient_views gradient{targets_, features_.next_marks(), clients_.next_marks(), noise_ ? &*noise_ : nullptr};
   const double loss = model_->gradient(views_, batch, gradient);
+  if (correct != nullptr) (*correct)(values(), values_in(gradient_.data()));
   for (const auto t : trained_) {
     if (options.proximal != 0.0F) add_proximal(t);
     apply(t, gradient, options);
   }
   return loss;
+}
+
+double working_set::gradient(const examples_view& batch, tensor_values at, std::span<const std::size_t> tensors,
+                             tensor_values out) {
+  views_elsewhere_.clear();
+  for (std::size_t t = 0; t < views_.size(); ++t) views_elsewhere_.push_back(at[t]);
+  targets_elsewhere_.assign(views_.size(), nullptr);
+  for (const auto t : tensors) {
+    targets_elsewhere_[t] = out[t].data;
+    if ((*parts_->model)[t].index != row_index::none) std::fill_n(out[t].data, out[t].size(), 0.0F);
+  }
+  gradient_views to{targets_elsewhere_, features_.next_marks(), clients_.next_marks(), noise_ ? &*noise_ : nullptr};
+  return model_->gradient(views_elsewhere_, batch, to);
+}
+
+tensor_view tensor_values::operator[](std::size_t tensor) const {
+  const auto& like = of->weights()[tensor];
+  return {data + of->offset(tensor), like.rows, like.cols};
+}
+
+void assign(tensor_values to, tensor_values from, std::span<const std::size_t> tensors) {
+  for (const auto t : tensors) std::copy_n(from[t].data, from[t].size(), to[t].data);
+}
+
+void add(tensor_values to, float factor, tensor_values from, std::span<const std::size_t> tensors) {
+  for (const auto t : tensors) kernels().descend(to[t].data, from[t].data, from[t].size(), -factor);
+}
+
+void scale(tensor_values to, float factor, std::span<const std::size_t> tensors) {
+  for (const auto t : tensors)
+    for (auto& value : std::span(to[t].data, to[t].size())) value *= factor;
+}
+
+double dot(tensor_values a, tensor_values b, std::span<const std::size_t> tensors) {
+  double sum = 0.0;
+  for (const auto t : tensors) sum += kernels().dot(a[t].data, b[t].data, a[t].size());
+  return sum;
 }
 
 void working_set::reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t client) {
@@ -218,38 +270,38 @@ void working_set::reinitialize(std::size_t tensor, std::uint64_t seed, std::uint
     std::copy_n(redrawn_.data() + std::size_t{features_.rows[r]} * view.cols, view.cols, view.row(r));
 }
 
+delta::piece working_set::piece(row_index index, std::size_t value_begin) const {
+  const auto features = static_cast<std::uint32_t>(features_.rows.size());
+  const auto clients = static_cast<std::uint32_t>(clients_.rows.size());
+  switch (index) {
+    case row_index::by_feature: return {true, 0, features, value_begin};
+    case row_index::by_client: return {true, features, clients, value_begin};
+    case row_index::none: break;
+  }
+  return {false, 0, 0, value_begin};
+}
+
 void working_set::difference(const shared_parameters& shared, delta& out) const {
-  out.shape = parts_->shared;
-  out.pieces.assign(parts_->shared->count(), {});
+  out.shape = parts_->up;
+  out.pieces.assign(parts_->up->count(), {});
   out.rows.assign(features_.rows.begin(), features_.rows.end());
   out.rows.insert(out.rows.end(), clients_.rows.begin(), clients_.rows.end());
-  const auto feature_count = static_cast<std::uint32_t>(features_.rows.size());
-  const auto client_count = static_cast<std::uint32_t>(clients_.rows.size());
+  if (!parts_->sends_model) return out.values.clear();
   std::size_t total = 0;
-  for (std::size_t t = 0; t < views_.size(); ++t) {
-    if (parts_->slots[t].is_private) continue;
-    auto& piece = out.pieces[parts_->slots[t].tensor];
-    const auto index = (*parts_->model)[t].index;
-    piece.by_rows = index != row_index::none;
-    if (index == row_index::by_feature) piece.row_count = feature_count;
-    if (index == row_index::by_client) {
-      piece.row_begin = feature_count;
-      piece.row_count = client_count;
-    }
-    piece.value_begin = total;
+  for (const auto t : parts_->shared_tensors) {
+    out.pieces[parts_->slots[t].tensor] = piece((*parts_->model)[t].index, total);
     total += views_[t].size();
   }
   out.values.resize(total);
-  for (std::size_t t = 0; t < views_.size(); ++t) {
-    const auto slot = parts_->slots[t];
-    if (slot.is_private) continue;
-    const auto before = shared.tensor(slot.tensor);
-    const auto change = out.values_of(slot.tensor);
-    if (!out.pieces[slot.tensor].by_rows) {
+  for (const auto t : parts_->shared_tensors) {
+    const auto tensor = parts_->slots[t].tensor;
+    const auto before = shared.tensor(tensor);
+    const auto change = out.values_of(tensor);
+    if (!out.pieces[tensor].by_rows) {
       kernels().subtract(change.data(), views_[t].data, before.data(), change.size());
       continue;
     }
-    const auto rows = out.rows_of(slot.tensor);
+    const auto rows = out.rows_of(tensor);
     const std::size_t cols = views_[t].cols;
     for (std::size_t r = 0; r < rows.size(); ++r)
       kernels().subtract(change.data() + r * cols, views_[t].row(r), before.data() + rows[r] * cols, cols);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/function_ref.hpp"
 #include "base/large_memory.hpp"
 #include "models/delta.hpp"
 #include "models/local_step.hpp"
@@ -15,6 +16,26 @@
 
 namespace furlong::models {
 
+class working_set;
+
+/// Values shaped like all gathered tensors of a model: one buffer, with the offsets of the working set's weights. Valid
+/// until the next gather().
+struct tensor_values {
+  float* data = nullptr;
+  const working_set* of = nullptr;
+  /// A tensor by its index in the model.
+  [[nodiscard]] tensor_view operator[](std::size_t tensor) const;
+};
+
+/// to = from, to += factor from, to *= factor and the sum of a b, of these tensors of the model alone.
+void assign(tensor_values to, tensor_values from, std::span<const std::size_t> tensors);
+void add(tensor_values to, float factor, tensor_values from, std::span<const std::size_t> tensors);
+void scale(tensor_values to, float factor, std::span<const std::size_t> tensors);
+[[nodiscard]] double dot(tensor_values a, tensor_values b, std::span<const std::size_t> tensors);
+
+/// Changes the gradient of a step, given the weights before it. Of trained tensors alone there is one.
+using step_correction = function_ref<void(tensor_values weights, tensor_values gradient)>;
+
 /// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and at the
 /// first use of momentum, a proximal term, reorder() or reinitialize(). A model's memory for a step is separate
 /// (layers/arena.hpp). One thread at a time.
@@ -22,13 +43,26 @@ class working_set {
  public:
   /// Gathers the rows that `data` names (and of tables over clients the rows of its owners, or of `client` if the
   /// examples have none). The model, partition and parameters must outlive the use of the result.
+  /// @param shared of the shared layout, or of one that begins with it
+  /// @param all_rows also gathers all other rows, after those that the examples name
   void gather(const model& of, const partition& parts, const shared_parameters& shared, const private_parameters& own,
-              const examples_view& data, std::uint32_t client);
+              const examples_view& data, std::uint32_t client, bool all_rows = false);
 
   /// The examples given to gather(), their features and owners numbered as rows of weights().
   [[nodiscard]] examples_view data() const { return local_.view(); }
   /// One view per tensor of the model.
   [[nodiscard]] std::span<const tensor_view> weights() const { return views_; }
+  /// The same, as values().
+  [[nodiscard]] tensor_values values() { return {weights_.data(), this}; }
+  /// Another buffer of size() floats, as values of this shape.
+  [[nodiscard]] tensor_values values_in(float* buffer) const { return {buffer, this}; }
+  [[nodiscard]] std::size_t size() const { return offsets_.back(); }
+  [[nodiscard]] std::size_t offset(std::size_t tensor) const { return offsets_[tensor]; }
+  /// The rows that were gathered of tensors of this kind: local -> global. Those that the examples name come first, in
+  /// the order in which they do.
+  [[nodiscard]] std::span<const std::uint32_t> rows(row_index index) const;
+  /// Copies in the rows of other parameters, which have the layouts of those given to gather().
+  void gather_again(const shared_parameters& shared, const private_parameters& own, tensor_values to) const;
 
   /// Reorders the examples of data(): example i becomes the former example order[i].
   void reorder(std::span<const std::uint32_t> order);
@@ -37,14 +71,22 @@ class working_set {
   void train_only(std::span<const std::size_t> tensors);
   /// Sets the stream of dropout until the next gather().
   void drop_by(const random_stream& stream) { noise_ = stream; }
-  /// One step on a batch (a slice of data()): returns the sum of its losses before the step.
-  double step(const examples_view& batch, const sgd_options& options);
+  /// One step on a batch (a slice of data()): returns the sum of its losses before the step. A correction sees the
+  /// whole gradient, with zeros in rows that the batch does not touch; it makes every row move.
+  double step(const examples_view& batch, const sgd_options& options, const step_correction* correct = nullptr);
+  /// The gradient of the batch's mean loss by `tensors`, at any weights; rows that the batch does not touch are zero.
+  /// Returns the sum of its losses.
+  double gradient(const examples_view& batch, tensor_values at, std::span<const std::size_t> tensors,
+                  tensor_values out);
 
   /// Draws a tensor's initial values again, keyed by (seed, client).
   void reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t client);
 
-  /// The update of the shared tensors since gather(). `shared` must be the parameters given to gather().
+  /// The update of the shared tensors since gather(), to which the values of added tensors are appended later. `shared`
+  /// must be the parameters given to gather().
   void difference(const shared_parameters& shared, delta& out) const;
+  /// How an update lists the gathered rows of a tensor of this kind, its values beginning at `value_begin`.
+  [[nodiscard]] delta::piece piece(row_index index, std::size_t value_begin) const;
   /// Writes the private tensors' values; rows that the examples do not name stay unchanged in `out`.
   void copy_private(private_parameters& out) const;
   /// True when every weight is finite.
@@ -68,8 +110,7 @@ class working_set {
   };
 
   [[nodiscard]] std::uint32_t local_rows(std::size_t tensor) const;
-  void select_rows(const examples_view& data, std::uint32_t client);
-  void copy_in(const shared_parameters& shared, const private_parameters& own);
+  void select_rows(const examples_view& data, std::uint32_t client, bool all_rows);
   void add_proximal(std::size_t tensor);
   void apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options);
   void apply_adam(std::size_t tensor, const sgd_options& options);
@@ -93,7 +134,9 @@ class working_set {
   std::uint32_t adam_steps_ = 0;
   std::vector<float> redrawn_;  // a whole tensor, while its rows are picked
   std::vector<tensor_view> views_;
-  std::vector<float*> targets_;  ///< where each tensor's gradient goes; null: frozen
+  std::vector<float*> targets_;               ///< where each tensor's gradient goes; null: frozen
+  std::vector<tensor_view> views_elsewhere_;  // of gradient()
+  std::vector<float*> targets_elsewhere_;
   std::vector<std::size_t> trained_;
 };
 

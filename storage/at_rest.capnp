@@ -14,7 +14,8 @@ struct PrivateRecord {
   version @3 :UInt64;     # server version at which the value was committed
   sequence @4 :UInt64;    # the client's commits so far: the higher of its two records is the newer one
   layoutHash @5 :UInt64;  # first 8 bytes of the SHA-256 of the private layout's signature
-  values @6 :Data;        # float32, little-endian, in the layout's order
+  values @6 :Data;        # float32, little-endian, in the layout's order; with format 2 first a bit for each row of
+                          # the layout (the lowest of a byte first, to a multiple of 4 bytes), then the rows with a 1
 }
 
 struct StoreManifest {

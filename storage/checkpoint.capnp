@@ -38,7 +38,9 @@ struct Checkpoint {
   stores @30 :List(NodeStore);  # of a federation's nodes
   stateLost @31 :UInt64;      # clients whose private values a node had lost
   sizes @32 :SizeCounts;      # of the updates of recent versions
-  losses @33 :LossWatch;    
+  losses @33 :LossWatch;   
+  addedSignature @34 :Text;   # of the tensors that the algorithm adds on the server; empty: there are none
+  added @35 :Data;            # their values, as model
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -74,7 +76,7 @@ struct Checkpoint {
 
   struct OldModel {
     version @0 :UInt64;
-    model @1 :Data;             # as Checkpoint.model
+    model @1 :Data;             # float32, little-endian, in the order of the layout of broadcasts
     normLimit @2 :UInt8;        # of updates that start from it; 0: none
     rowLimit @3 :UInt8;
     weightLimit @4 :UInt8;
@@ -113,6 +115,7 @@ struct Checkpoint {
     model @2 :Data;             # as Checkpoint.model
     metric @3 :Text;            # that figure is of
     scoring @4 :Text;           # how it was scored
+    added @5 :Data;             # as Checkpoint.added
   }
 
   struct SimulatedTask {

@@ -4,6 +4,7 @@
 
 #include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.capnp.h"
+#include "storage/detail/checkpoint_layouts.hpp"
 #include "storage/detail/checkpoint_limits.hpp"
 #include "storage/detail/files.hpp"
 #include "storage/detail/message.hpp"
@@ -154,7 +155,8 @@ void write(schema::Checkpoint::Simulation::Builder out, const federated::protoco
   detail::fill(out.initErasures(count(state.erasures.size())), state.erasures);
 }
 
-result<void> read_tasks(schema::Checkpoint::Reader in, server_state& state, const fs::path& file) {
+result<void> read_tasks(schema::Checkpoint::Reader in, const models::layout_ptr& down, server_state& state,
+                        const fs::path& file) {
   for (const auto from : in.getOpen())
     state.open.push_back({{state.run, from.getVersion(), from.getClient(), from.getAttempt()},
                           from.getAggregator(),
@@ -162,7 +164,7 @@ result<void> read_tasks(schema::Checkpoint::Reader in, server_state& state, cons
                           from.getClosed(),
                           from.getSurplus()});
   for (const auto from : in.getStartedFrom()) {
-    models::shared_parameters model(state.model.shape());
+    models::shared_parameters model(down);
     if (!detail::copy_floats(from.getModel(), model.values()))
       return unreadable(file, "an older model has another size than the model");
     const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
@@ -202,6 +204,10 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setDataSha256(state.data_sha256);
   out.setSignature(state.model.shape()->signature());
   out.setModel(detail::as_data(state.model.values()));
+  if (state.added.shape()) {
+    out.setAddedSignature(state.added.shape()->signature());
+    out.setAdded(detail::as_data(state.added.values()));
+  }
   write(out.initOptimizer(), state.optimizer);
   detail::fill(out.initReference(count(state.reference.size())), state.reference);
   write(out.initCounts(), state.counts);
@@ -237,6 +243,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
     best.setFigure(state.best->figure);
     best.setVersion(state.best->version);
     best.setModel(detail::as_data(state.best->model.values()));
+    best.setAdded(detail::as_data(state.best->added.values()));
   }
   if (state.ledger) {
     out.setClients(state.ledger->size());
@@ -253,7 +260,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
 /// The checkpoint as a file's content. Fails where Cap'n Proto refuses: a list can be too long for it.
 result<std::string> encode(const fs::path& file, const server_state& state) {
   try {
-    capnp::MallocMessageBuilder message(count(state.model.values().size() + 1024));
+    capnp::MallocMessageBuilder message(count(state.model.values().size() + state.added.values().size() + 1024));
     write(message.initRoot<schema::Checkpoint>(), state);
     return detail::seal(magic, detail::flat(message));
   } catch (const kj::Exception& bad) {
@@ -263,30 +270,19 @@ result<std::string> encode(const fs::path& file, const server_state& state) {
   }
 }
 
-/// The first tensor that differs between two signatures, here and there.
-std::string first_difference(std::string_view saved, std::string_view asked) {
-  const auto same = static_cast<std::size_t>(std::ranges::mismatch(saved, asked).in1 - saved.begin());
-  const auto start = saved.substr(0, same).rfind('\n') + 1;  // 0 in the first line
-  const auto tensor = [&](std::string_view of) {
-    const auto line = of.substr(start, of.find('\n', start) - start);
-    return line.empty() ? "no tensor" : "\"" + std::string(line) + "\"";
-  };
-  return tensor(saved) + " (name, rows, columns) where the scenario's model has " + tensor(asked);
-}
-
-result<server_state> read(schema::Checkpoint::Reader in, const models::layout_ptr& layout, const fs::path& file,
+result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& layouts, const fs::path& file,
                           const origin_check& check) {
+  const auto& layout = layouts.shared;
   if (in.getFormat() != format)
     return unreadable(file, "the checkpoint has format " + std::to_string(in.getFormat()) + ", this release reads " +
                                 std::to_string(format));
   if (check)
     if (auto right = check({in.getRun(), in.getDataSha256().cStr()}); !right) return tl::unexpected(right.error());
-  const auto signature = in.getSignature();
-  const std::string_view saved(signature.cStr(), signature.size());
-  if (const auto asked = layout->signature(); saved != asked)
-    return fail(error::kind::usage, file.string(),
-                "the checkpoint is of another model: it has " + first_difference(saved, asked),
-                "use the model settings and the data that the run began with, or start a new run");
+  if (auto same = detail::check_signature(in.getSignature(), layout->signature(), "model", file); !same)
+    return tl::unexpected(same.error());
+  const auto added_signature = layouts.server ? layouts.server->signature() : std::string();
+  if (auto same = detail::check_signature(in.getAddedSignature(), added_signature, "algorithm", file); !same)
+    return tl::unexpected(same.error());
   server_state state;
   state.run = in.getRun();
   state.version = in.getVersion();
@@ -295,6 +291,9 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   if (!detail::copy_floats(model, state.model.values()))
     return unreadable(file, "the model has " + std::to_string(model.size()) + " bytes instead of " +
                                 std::to_string(layout->size() * sizeof(float)));
+  auto added = detail::read_added(in.getAdded(), layouts.server, file);
+  if (!added) return tl::unexpected(added.error());
+  state.added = std::move(*added);
   auto optimizer = read(in.getOptimizer(), layout->size(), file);
   if (!optimizer) return tl::unexpected(optimizer.error());
   state.optimizer = std::move(*optimizer);
@@ -318,7 +317,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
   state.kernel_level = in.getKernelLevel().cStr();
   for (const auto level : in.getKernelLevels()) state.kernel_levels.emplace(level.cStr());
   if (!state.kernel_level.empty()) state.kernel_levels.insert(state.kernel_level);
-  if (auto tasks = read_tasks(in, state, file); !tasks) return tl::unexpected(tasks.error());
+  if (auto tasks = read_tasks(in, layouts.down, state, file); !tasks) return tl::unexpected(tasks.error());
   auto sizes = detail::read(in.getSizes(), file);
   if (!sizes) return tl::unexpected(sizes.error());
   state.sizes = *sizes;
@@ -340,6 +339,9 @@ result<server_state> read(schema::Checkpoint::Reader in, const models::layout_pt
                                          from.getVersion(), models::shared_parameters(layout)};
     if (!detail::copy_floats(from.getModel(), best.model.values()))
       return unreadable(file, "the best model has another size than the model");
+    auto of_best = detail::read_added(from.getAdded(), layouts.server, file);
+    if (!of_best) return tl::unexpected(of_best.error());
+    best.added = std::move(*of_best);
     state.best = std::make_shared<const federated::protocol::best_model>(std::move(best));
   }
   auto ledger = read_participation(file.parent_path(), in.getClients(), in.getParticipationBytes());
@@ -371,16 +373,15 @@ result<void> write_checkpoint(const fs::path& folder, const server_state& state)
 
 bool has_checkpoint(const fs::path& folder) { return detail::is_there(folder / file_name); }
 
-result<server_state> read_checkpoint(const fs::path& folder, const models::layout_ptr& shared_layout,
-                                     const origin_check& check) {
+result<server_state> read_checkpoint(const fs::path& folder, const state_layouts& layouts, const origin_check& check) {
   const auto file = folder / file_name;
   if (!has_checkpoint(folder))
     return fail(error::kind::data, file.string(), "there is no checkpoint", "start the run anew, without --resume");
   const auto bytes = detail::read_file(file);
   if (!bytes) return tl::unexpected(bytes.error());
   return detail::unseal(magic, *bytes, file, "checkpoint").and_then([&](std::string_view payload) {
-    return detail::with_message<schema::Checkpoint>(
-        payload, file, [&](auto message) { return read(message, shared_layout, file, check); });
+    return detail::with_message<schema::Checkpoint>(payload, file,
+                                                    [&](auto message) { return read(message, layouts, file, check); });
   });
 }
 

@@ -25,11 +25,20 @@ struct checkpoint_origin {
 /// Whether that is what the caller wants.
 using origin_check = std::function<result<void>(const checkpoint_origin&)>;
 
-/// The checkpoint in `folder`. Fails when it is missing, cut off, damaged in any bit, of another format, or of another
-/// shared layout than `shared_layout`. Whether it is of the right run is for `check` to say, before the layouts are
+/// The layouts that a run's state has.
+struct state_layouts {
+  models::layout_ptr shared;  ///< of the model
+  models::layout_ptr down;    ///< of the broadcasts of earlier versions
+  models::layout_ptr server;  ///< of added tensors; null: there are none
+  state_layouts(const models::partition& parts) : shared(parts.shared), down(parts.down), server(parts.server) {}
+  state_layouts(models::layout_ptr of_model) : shared(of_model), down(std::move(of_model)) {}
+};
+
+/// The checkpoint in `folder`. Fails when it is missing, cut off, damaged in any bit, of another format, or of other
+/// layouts than `layouts`. Whether it is of the right run is for `check` to say, before the layouts are
 /// compared: another run or other data are a better reason than the tensors that follow from them.
 [[nodiscard]] result<federated::protocol::server_state> read_checkpoint(const std::filesystem::path& folder,
-                                                                        const models::layout_ptr& shared_layout,
+                                                                        const state_layouts& layouts,
                                                                         const origin_check& check = {});
 
 }  // namespace furlong::storage

@@ -402,11 +402,12 @@ result<std::vector<stored_client>> rocks_store::list() {
   if (!clients) return tl::unexpected(clients.error());
   std::vector<stored_client> all;
   std::vector<float> values(content_->facts.layout->size());
+  detail::record_coder::scratch space;
   for (const auto client : *clients) {
     detail::slot_tag tag;
     const auto found = content_->load(client, values, &tag);
     if (!found) return tl::unexpected(found.error());
-    if (*found) all.push_back({client, tag.version, tag.life, content_->facts.coder.record_bytes()});
+    if (*found) all.push_back({client, tag.version, tag.life, content_->facts.coder.record_bytes(values, space)});
   }
   return all;
 }

@@ -83,8 +83,8 @@ result<void> check_rows(std::span<const std::uint32_t> rows, std::size_t tensor,
 bool is_plain(number_format numbers, bool zstd) { return numbers == number_format::float32 && !zstd; }
 
 // Takes room for the values of all tensors, so that spans of it stay where they are.
-std::span<float> room_for_numbers(decoder::workspace& room) {
-  room.numbers.resize(room.shape->size());
+std::span<float> room_for_numbers(const models::layout& shape, decoder::workspace& room) {
+  room.numbers.resize(shape.size());
   return room.numbers;
 }
 
@@ -94,7 +94,7 @@ result<std::span<const float>> read_values(schema::Tensor::Reader from, std::siz
                                   federated::packed_size(numbers, count), room.inflated);
   if (!packed) return tl::unexpected(packed.error());
   if (is_plain(numbers, from.getZstd())) return std::span(reinterpret_cast<const float*>(packed->data()), count);
-  const auto values = room_for_numbers(room).subspan(room.shape->offset(tensor), count);
+  const auto values = room_for_numbers(*room.up, room).subspan(room.up->offset(tensor), count);
   if (auto done = unpack_into(field_of(tensor, "values"), *packed, numbers, values); !done)
     return tl::unexpected(done.error());
   return values;
@@ -102,7 +102,7 @@ result<std::span<const float>> read_values(schema::Tensor::Reader from, std::siz
 
 result<tensor_view> read_tensor(schema::Tensor::Reader from, std::size_t tensor, number_format numbers,
                                 decoder::workspace& room) {
-  const auto& spec = (*room.shape)[tensor];
+  const auto& spec = (*room.up)[tensor];
   tensor_view view;
   std::size_t row_count = spec.rows;
   switch (from.which()) {
@@ -121,7 +121,7 @@ result<tensor_view> read_tensor(schema::Tensor::Reader from, std::size_t tensor,
       return unexpected_content("update.tensors[" + to_string(tensor) + "]",
                                 "format " + to_string(static_cast<unsigned>(from.which())), "0 (dense) or 1 (rows)");
   }
-  const auto values = read_values(from, tensor, row_count * spec.cols, numbers, room);
+  const auto values = read_values(from, tensor, row_count * spec.cols, numbers_of(spec, numbers), room);
   if (!values) return tl::unexpected(values.error());
   view.values = *values;
   return view;
@@ -166,15 +166,14 @@ result<void> read_refused(capnp::List<schema::Refused>::Reader from, std::vector
 // All tensors of a broadcast that came packed, one after another.
 result<std::span<const float>> unpack_model(std::span<const std::byte> packed, number_format numbers,
                                             decoder::workspace& room) {
-  const auto values = room_for_numbers(room);
-  for (std::size_t t = 0; t < room.shape->count(); ++t) {
-    const std::size_t count = (*room.shape)[t].size();
-    const std::size_t bytes = federated::packed_size(numbers, count);
-    if (auto done =
-            unpack_into("broadcast.values", packed.first(bytes), numbers, values.subspan(room.shape->offset(t), count));
-        !done)
-      return tl::unexpected(done.error());
-    packed = packed.subspan(bytes);
+  const auto& shape = *room.down;
+  const auto values = room_for_numbers(shape, room);
+  for (std::size_t t = 0; t < shape.count(); ++t) {
+    const auto how = numbers_of(shape[t], numbers);
+    const auto to = values.subspan(shape.offset(t), shape[t].size());
+    const auto from = packed.first(federated::packed_size(how, to.size()));
+    if (auto done = unpack_into("broadcast.values", from, how, to); !done) return tl::unexpected(done.error());
+    packed = packed.subspan(from.size());
   }
   return values;
 }
@@ -183,23 +182,23 @@ result<std::span<const float>> read_model(schema::Broadcast::Reader from, decode
   const auto numbers = read_encoding("broadcast.encoding", from.getEncoding());
   if (!numbers) return tl::unexpected(numbers.error());
   std::size_t bytes = 0;
-  for (const auto& spec : room.shape->tensors()) bytes += federated::packed_size(*numbers, spec.size());
+  for (const auto& spec : room.down->tensors()) bytes += packed_size(numbers_of(spec, *numbers), spec.size());
   const auto packed = read_packed("broadcast.values", from.getValues(), from.getZstd(), bytes, room.inflated);
   if (!packed) return tl::unexpected(packed.error());
   if (is_plain(*numbers, from.getZstd()))
-    return std::span(reinterpret_cast<const float*>(packed->data()), room.shape->size());
+    return std::span(reinterpret_cast<const float*>(packed->data()), room.down->size());
   return unpack_model(*packed, *numbers, room);
 }
 
 result<message> read_broadcast(schema::Broadcast::Reader from, decoder::workspace& room) {
-  if (auto same = check_layout("broadcast.layout", from.getLayout(), room.digest); !same)
+  if (auto same = check_layout("broadcast.layout", from.getLayout(), room.down_digest); !same)
     return tl::unexpected(same.error());
   const auto values = read_model(from, room);
   if (!values) return tl::unexpected(values.error());
   const auto reference = from.getReference();
-  if (reference.size() > longest_reference(*room.shape))
+  if (reference.size() > longest_reference(*room.down))
     return unexpected_content("broadcast.reference", to_string(reference.size()) + " numbers",
-                              "at most " + to_string(longest_reference(*room.shape)));
+                              "at most " + to_string(longest_reference(*room.down)));
   room.reference.resize(reference.size());
   for (unsigned i = 0; i < reference.size(); ++i) room.reference[i] = reference[i];
   const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
@@ -207,14 +206,14 @@ result<message> read_broadcast(schema::Broadcast::Reader from, decoder::workspac
 }
 
 result<message> read_update(schema::Update::Reader from, decoder::workspace& room) {
-  if (auto same = check_layout("update.layout", from.getLayout(), room.digest); !same)
+  if (auto same = check_layout("update.layout", from.getLayout(), room.up_digest); !same)
     return tl::unexpected(same.error());
   if (!from.hasTask()) return unexpected_content("update.task", "nothing", "a task");
   const auto numbers = read_encoding("update.encoding", from.getEncoding());
   if (!numbers) return tl::unexpected(numbers.error());
   const auto tensors = from.getTensors();
-  if (tensors.size() != room.shape->count())
-    return unexpected_content("update.tensors", to_string(tensors.size()) + " tensors", to_string(room.shape->count()));
+  if (tensors.size() != room.up->count())
+    return unexpected_content("update.tensors", to_string(tensors.size()) + " tensors", to_string(room.up->count()));
   room.tensors.clear();
   for (unsigned t = 0; t < tensors.size(); ++t) {
     auto view = read_tensor(tensors[t], t, *numbers, room);
@@ -225,7 +224,7 @@ result<message> read_update(schema::Update::Reader from, decoder::workspace& roo
 }
 
 result<message> read_partial(schema::Partial::Reader from, decoder::workspace& room) {
-  if (auto same = check_layout("partial.layout", from.getLayout(), room.digest); !same)
+  if (auto same = check_layout("partial.layout", from.getLayout(), room.up_digest); !same)
     return tl::unexpected(same.error());
   if (auto sound = read_folded(from.getFolded(), room.folded); !sound) return tl::unexpected(sound.error());
   if (auto sound = read_refused(from.getRefused(), room.refused); !sound) return tl::unexpected(sound.error());
@@ -282,7 +281,7 @@ result<message> read_message(schema::Message::Reader from, std::size_t frame_byt
   const auto kind = static_cast<std::size_t>(from.which());
   if (kind >= kinds.size())
     return unexpected_content("message", "kind " + to_string(kind), "0 to " + to_string(kinds.size() - 1));
-  if (from.which() != schema::Message::TASK && room.shape == nullptr)
+  if (from.which() != schema::Message::TASK && room.down == nullptr)
     return unexpected_content("message", kinds[kind], "none of a run's layout before the run is known");
   switch (from.which()) {
     case schema::Message::BROADCAST: return read_broadcast(from.getBroadcast(), room);
@@ -331,11 +330,13 @@ void copy_tensors(std::span<const tensor_view> from, const models::layout_ptr& s
 
 std::string_view kind_of(const message& found) { return kinds[found.index()]; }
 
-decoder::decoder(models::layout_ptr shared) {
-  if (shared == nullptr) return;
-  room_.digest = models::layout_digest(*shared);
-  room_.largest_update = largest_update(*shared);
-  room_.shape = std::move(shared);
+decoder::decoder(models::layout_ptr down, models::layout_ptr up) {
+  if (down == nullptr) return;
+  room_.down_digest = models::layout_digest(*down);
+  room_.up_digest = up == down ? room_.down_digest : models::layout_digest(*up);
+  room_.largest_update = largest_update(*up);
+  room_.down = std::move(down);
+  room_.up = std::move(up);
 }
 
 result<message> decoder::decode(std::span<const std::byte> frame) {
@@ -363,7 +364,7 @@ result<void> decoder::decode_broadcast(std::span<const std::byte> frame, federat
   if (!view) return tl::unexpected(view.error());
   into.run = view->run;
   into.version = view->version;
-  if (into.model.shape() != room_.shape) into.model = models::shared_parameters(room_.shape);
+  if (into.model.shape() != room_.down) into.model = models::shared_parameters(room_.down);
   std::ranges::copy(view->values, into.model.values().begin());
   into.reference.assign(view->reference.begin(), view->reference.end());
   into.limits = view->limits;
@@ -377,7 +378,7 @@ result<void> decoder::decode_update(std::span<const std::byte> frame, federated:
   into.weight = view->weight;
   into.examples = view->examples;
   into.loss_sum = view->loss_sum;
-  copy_tensors(view->tensors, room_.shape, into.change);
+  copy_tensors(view->tensors, room_.up, into.change);
   return {};
 }
 

@@ -76,8 +76,11 @@ class decoder {
  public:
   /// Reads what there is to read before the run is known: tasks and control messages. Refuses all else by kind.
   decoder() = default;
-  /// @param shared the layout of the run's shared parameters; none: as without
-  explicit decoder(models::layout_ptr shared);
+  /// @param down the layout of the run's broadcasts; none: as without
+  /// @param up of its updates
+  decoder(models::layout_ptr down, models::layout_ptr up);
+  /// Of a run whose algorithm adds no tensors.
+  explicit decoder(const models::layout_ptr& shared) : decoder(shared, shared) {}
 
   /// Validates a frame of any kind and returns a view of it, control messages themselves. Nothing large is copied,
   /// unless values are packed or the frame does not begin at a multiple of 8 bytes. The view lasts until the next call,
@@ -93,8 +96,10 @@ class decoder {
 
   /// What decode() needs to know and keeps between frames.
   struct workspace {
-    models::layout_ptr shape;
-    furlong::digest digest{};
+    models::layout_ptr down;
+    models::layout_ptr up;
+    digest down_digest{};
+    digest up_digest{};
     std::size_t largest_update = 0;
     std::vector<std::uint64_t> aligned;  ///< a copy of a frame that came misaligned
     std::vector<std::byte> inflated;     ///< content of a zstd frame

@@ -180,7 +180,13 @@ result<void> check_broadcast(const broadcast& message, const models::layout& sha
 
 }  // namespace
 
-encoder::encoder(models::layout_ptr shared) : shape_(std::move(shared)), digest_(models::layout_digest(*shape_)) {}
+encoder::encoder(models::layout_ptr down, models::layout_ptr up)
+    : down_(std::move(down)),
+      up_(std::move(up)),
+      down_digest_(models::layout_digest(*down_)),
+      up_digest_(up_ == down_ ? down_digest_ : models::layout_digest(*up_)) {}
+
+encoder::encoder(const models::layout_ptr& shared) : encoder(shared, shared) {}
 
 encoded encoder::encode(const task_id& task) {
   frame out(encoded_size(task));
@@ -190,7 +196,7 @@ encoded encoder::encode(const task_id& task) {
 }
 
 result<encoded> encoder::encode(const broadcast& message, const packing& how) const {
-  if (auto fits = check_broadcast(message, *shape_); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check_broadcast(message, *down_); !fits) return tl::unexpected(fits.error());
   detail::payload packed;
   auto values = std::as_bytes(message.model.values());
   if (!is_plain(how)) {
@@ -203,7 +209,7 @@ result<encoded> encoder::encode(const broadcast& message, const packing& how) co
   auto to = out.message().initBroadcast();
   to.setRun(message.run);
   to.setVersion(message.version);
-  to.setLayout(as_data(digest_));
+  to.setLayout(as_data(down_digest_));
   to.setEncoding(static_cast<schema::Encoding>(how.numbers));
   to.setZstd(packed.zstd);
   to.setNormLimit(message.limits.norm);
@@ -217,7 +223,7 @@ result<encoded> encoder::encode(const broadcast& message, const packing& how) co
 }
 
 result<encoded> encoder::encode(const client_update& update, update_format format, const packing& how) const {
-  if (auto fits = check_update(update, *shape_); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check_update(update, *up_); !fits) return tl::unexpected(fits.error());
   const std::size_t size = encoded_size(update, format);
   if (size > longest_frame) return refuse("update", "takes " + std::to_string(size) + " bytes, a frame at most 2 GiB");
   return is_plain(how) ? encode_plain(update, format) : encode_packed(update, format, how);
@@ -226,8 +232,8 @@ result<encoded> encoder::encode(const client_update& update, update_format forma
 result<encoded> encoder::encode_plain(const client_update& update, update_format format) const {
   frame out(encoded_size(update, format));
   auto to = out.message().initUpdate();
-  fill_head(to, update, digest_);
-  auto tensors = to.initTensors(static_cast<unsigned>(shape_->count()));
+  fill_head(to, update, up_digest_);
+  auto tensors = to.initTensors(static_cast<unsigned>(up_->count()));
   for (unsigned t = 0; t < tensors.size(); ++t)
     if (auto done = fill_tensor(tensors[t], update.change, t, format); !done) return tl::unexpected(done.error());
   auto [words, count] = out.finish();
@@ -236,8 +242,8 @@ result<encoded> encoder::encode_plain(const client_update& update, update_format
 
 result<encoded> encoder::encode_packed(const client_update& update, update_format format, const packing& how) const {
   std::vector<detail::packed_tensor> packed;
-  std::size_t size = detail::update_words(shape_->count());
-  for (std::size_t t = 0; t < shape_->count(); ++t) {
+  std::size_t size = detail::update_words(up_->count());
+  for (std::size_t t = 0; t < up_->count(); ++t) {
     auto next = detail::pack_tensor(update.change, t, format, how);
     if (!next) return tl::unexpected(next.error());
     size += data_words(next->values.bytes.size()) + data_words(next->rows.size() * sizeof(std::uint32_t));
@@ -245,9 +251,9 @@ result<encoded> encoder::encode_packed(const client_update& update, update_forma
   }
   frame out(size * word_bytes);
   auto to = out.message().initUpdate();
-  fill_head(to, update, digest_);
+  fill_head(to, update, up_digest_);
   to.setEncoding(static_cast<schema::Encoding>(how.numbers));
-  auto tensors = to.initTensors(static_cast<unsigned>(shape_->count()));
+  auto tensors = to.initTensors(static_cast<unsigned>(up_->count()));
   for (unsigned t = 0; t < tensors.size(); ++t) fill_tensor(tensors[t], packed[t]);
   auto [words, count] = out.finish();
   return encoded(std::move(words), count);
@@ -263,7 +269,7 @@ result<encoded> encoder::encode(const partial_aggregate& partial) const {
   to.setWeight(partial.weight);
   to.setExamples(partial.examples);
   to.setLossFixed(partial.loss_fixed);
-  to.setLayout(as_data(digest_));
+  to.setLayout(as_data(up_digest_));
   fill_members(to, partial);
   const std::span<const std::int64_t> sums(partial.sums.words);
   copy_into(to.initSums(static_cast<unsigned>(sums.size_bytes())), sums);

@@ -42,15 +42,18 @@ class encoded {
 ///  - a field is longer than Cap'n Proto can hold: 512 MiB, so 2^27 values in a model or tensor, 2^26 sums.
 class encoder {
  public:
-  /// @param shared the layout of the run's shared parameters
-  explicit encoder(models::layout_ptr shared);
+  /// @param down the layout of the run's broadcasts
+  /// @param up of its updates
+  encoder(models::layout_ptr down, models::layout_ptr up);
+  /// Of a run whose algorithm adds no tensors.
+  explicit encoder(const models::layout_ptr& shared);
 
   [[nodiscard]] static encoded encode(const federated::task_id& task);
   /// Takes any control message: hello, assignment, settled and so on. Reasons of what was not rejected and stages of
   /// what was not dropped do not travel.
   [[nodiscard]] static result<encoded> encode(const control& message);
   /// Clients train on the values in the message: round them before, and the same for all (round_model).
-  [[nodiscard]] result<encoded> encode(const federated::broadcast& message, const packing& how = {}) const;
+  [[nodiscard]] result<encoded> encode(const federated::broadcast& from, const packing& how = {}) const;
   /// Rows may be listed in any order; the frame has them sorted. int8 groups numbers as they travel: a change that was
   /// rounded by rows cannot travel dense (round_change).
   [[nodiscard]] result<encoded> encode(const federated::client_update& update, update_format format,
@@ -62,8 +65,10 @@ class encoder {
   [[nodiscard]] result<encoded> encode_packed(const federated::client_update& update, update_format format,
                                               const packing& how) const;
 
-  models::layout_ptr shape_;
-  digest digest_;
+  models::layout_ptr down_;
+  models::layout_ptr up_;
+  digest down_digest_;
+  digest up_digest_;
 };
 
 }  // namespace furlong::wire

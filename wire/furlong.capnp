@@ -71,9 +71,10 @@ struct Broadcast {
   run @0 :UInt64;
   version @1 :UInt64;
   layout @2 :Data;
-  # SHA-256 (32 bytes) of the shared layout: "name rows cols" and a line feed for each tensor.
+  # SHA-256 (32 bytes) of the layout of broadcasts: "name rows cols" and a line feed for each tensor.
   values @3 :Data;
-  # All tensors in the layout's order, row by row, each in the encoding below.
+  # All tensors in the layout's order, row by row, each in the encoding below; those that the algorithm says are exact
+  # in float32.
   reference @4 :List(Float64);
   # The aggregation rule's constants for this round; may be empty. At most 4 for each tensor and 4 more.
   encoding @5 :Encoding;
@@ -96,7 +97,7 @@ struct Update {
   tensors @5 :List(Tensor);
   # One per tensor of the layout, in its order.
   encoding @6 :Encoding;
-  # Of the values of all tensors.
+  # Of the values of all tensors but those that the algorithm says are exact: float32.
 }
 
 struct Tensor {

@@ -46,13 +46,13 @@ struct packing {
 
 /// Length in bytes above which no frame can hold an update of this layout, in any format: what to refuse before
 /// receiving it. The others likewise; control messages have largest_control().
-[[nodiscard]] std::size_t largest_update(const models::layout& shared);
-[[nodiscard]] std::size_t largest_broadcast(const models::layout& shared);
-/// @param words of the rule's sums
+[[nodiscard]] std::size_t largest_update(const models::layout& up);
+[[nodiscard]] std::size_t largest_broadcast(const models::layout& down);
+/// @param words of an accumulator
 /// @param tasks how many tasks an aggregator can have had in one share: it lists a member for each
 [[nodiscard]] std::size_t largest_partial(std::size_t words, std::size_t tasks);
 
 /// Constants of an aggregation rule that a broadcast may carry.
-[[nodiscard]] std::size_t longest_reference(const models::layout& shared);
+[[nodiscard]] std::size_t longest_reference(const models::layout& down);
 
 }  // namespace furlong::wire

@@ -22,7 +22,7 @@ constexpr std::size_t room_to_grow = 1024;
 
 std::size_t model_bytes(const models::layout& shape, number_format numbers) {
   std::size_t bytes = 0;
-  for (const auto& spec : shape.tensors()) bytes += federated::packed_size(numbers, spec.size());
+  for (const auto& spec : shape.tensors()) bytes += federated::packed_size(numbers_of(spec, numbers), spec.size());
   return bytes;
 }
 
@@ -49,7 +49,7 @@ std::size_t encoded_size(const federated::client_update& update, update_format f
     const auto& piece = change.pieces[t];
     const bool by_rows = format == update_format::sparse && piece.by_rows;
     const std::size_t rows = by_rows ? piece.row_count : spec.rows;
-    words += data_words(federated::packed_size(numbers, rows * spec.cols));
+    words += data_words(federated::packed_size(numbers_of(spec, numbers), rows * spec.cols));
     if (by_rows) words += data_words(rows * sizeof(std::uint32_t));
   }
   return words * word_bytes;
@@ -60,23 +60,23 @@ std::size_t encoded_size(const federated::partial_aggregate& partial) {
 }
 
 // Packed numbers take no more words than floats do, and zstd is left out where it does not help.
-std::size_t largest_update(const models::layout& shared) {
-  std::size_t words = update_words(shared.count());
-  for (const auto& spec : shared.tensors())
+std::size_t largest_update(const models::layout& up) {
+  std::size_t words = update_words(up.count());
+  for (const auto& spec : up.tensors())
     words += data_words(spec.size() * sizeof(float)) + data_words(spec.rows * sizeof(std::uint32_t));
   return words * word_bytes + room_to_grow;
 }
 
-std::size_t largest_broadcast(const models::layout& shared) {
+std::size_t largest_broadcast(const models::layout& down) {
   const std::size_t values =
-      std::max(model_bytes(shared, number_format::float32), model_bytes(shared, number_format::int8));
-  return broadcast_words(values, longest_reference(shared)) * word_bytes + room_to_grow;
+      std::max(model_bytes(down, number_format::float32), model_bytes(down, number_format::int8));
+  return broadcast_words(values, longest_reference(down)) * word_bytes + room_to_grow;
 }
 
 std::size_t largest_partial(std::size_t words, std::size_t tasks) {
   return partial_words(tasks, tasks, words) * word_bytes + room_to_grow;
 }
 
-std::size_t longest_reference(const models::layout& shared) { return 4 * shared.count() + 4; }
+std::size_t longest_reference(const models::layout& down) { return 4 * down.count() + 4; }
 
 }  // namespace furlong::wire

@@ -73,7 +73,7 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
   auto& state = self->state;
   state.run = std::move(run);
   state.parent = std::move(parent);
-  state.decoder.emplace(state.run->e.parts.shared);
+  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   // A link that opened while the run ended is no branch of it: close it here, or the process would wait for it.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {

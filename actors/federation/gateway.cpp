@@ -301,7 +301,7 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
   state.parent = std::move(parent);
   state.welcome = std::move(welcome);
   state.machine.emplace(state.run->e, options.number);
-  state.decoder.emplace(state.run->e.parts.shared);
+  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   state.options = std::move(options);
   const auto with_effects = [self](auto&& work) {
     if (self->state.over) return;

@@ -22,15 +22,15 @@ struct sized {
 };
 
 std::uint64_t bytes_of_model(const federated::experiment& e) {
-  const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.shared),
+  const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.down),
                                    federated::first_reference(e.settings.aggregation, e.parts.shared)};
   return wire::encoded_size(model, e.settings.network.compression.numbers);
 }
 
 std::uint64_t bytes_of_update(const federated::experiment& e) {
-  if (e.settings.network.sparse_upload) return wire::largest_update(*e.parts.shared);
+  if (e.settings.network.sparse_upload) return wire::largest_update(*e.parts.up);
   federated::client_update update;
-  update.change = models::to_dense({e.parts.shared, {e.parts.shared->count(), {true, 0, 0, 0}}, {}, {}});
+  update.change = models::to_dense({e.parts.up, {e.parts.up->count(), {true, 0, 0, 0}}, {}, {}});
   return wire::encoded_size(update, wire::update_format::dense, e.settings.network.compression.numbers);
 }
 
@@ -84,7 +84,7 @@ std::size_t most_predictions(const federated::experiment& e) {
 std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t clients) {
   const auto lists = wire::largest_control(longest_list_of(e, clients));
   const auto longest =
-      std::max<std::uint64_t>({wire::largest_update(*e.parts.shared), wire::largest_broadcast(*e.parts.shared), lists,
+      std::max<std::uint64_t>({wire::largest_update(*e.parts.up), wire::largest_broadcast(*e.parts.down), lists,
                                predicts_two_classes(e) ? bytes_of_scores(wire::longest_list) : 0});
   return std::min(longest, e.settings.network.max_message);
 }
@@ -106,7 +106,7 @@ result<void> check_max_message(const federated::experiment& e, std::size_t clien
                          {"a list of all clients", wire::largest_control(longest_list_of(e, clients))}};
   if (scored > 0) all.push_back({"a message of scores", bytes_of_scores(std::max(scored, predictions_per_message))});
   if (aggregators) {
-    const auto words = federated::accumulated_words(e.settings.aggregation, e.parts.shared);
+    const auto words = federated::accumulated_words(e);
     all.push_back({"a partial aggregate", wire::largest_partial(words, largest_share(e))});
   }
   const auto longest = *std::ranges::max_element(all, {}, &sized::bytes);
@@ -121,7 +121,7 @@ result<void> check_max_message(const federated::experiment& e, std::size_t clien
 std::size_t upload_room(const federated::experiment& e, std::size_t most) {
   constexpr std::size_t at_once = 16;
   constexpr std::size_t least = std::size_t{16} << 20U;
-  return std::min(most, std::max(least, at_once * wire::largest_update(*e.parts.shared)));
+  return std::min(most, std::max(least, at_once * wire::largest_update(*e.parts.up)));
 }
 
 }  // namespace furlong::actors::federation

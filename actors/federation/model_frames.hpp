@@ -19,7 +19,7 @@ constexpr std::size_t models_kept = 4;
 /// Thread-safe.
 class model_frames {
  public:
-  model_frames(models::layout_ptr shared, wire::packing how) : encoder_(std::move(shared)), how_(how) {}
+  model_frames(const models::partition& parts, wire::packing how) : encoder_(parts.down, parts.up), how_(how) {}
 
   /// Sends a model, unless it is in `has` (the versions that the peer has, oldest first).
   void send(net::channel& to, std::deque<std::uint64_t>& has, const federated::broadcast_ptr& from);

@@ -79,7 +79,7 @@ void open(node_pointer self, const protocol::welcome& content) {
   state.run = std::move(*run);
   state.run->store->covered(content.covered);
   state.machine->set_claim(state.run->claim);
-  state.decoder.emplace(state.run->e.parts.shared);
+  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   limit_channel(self);
   perform_all(self, state.machine->on_run_opened());
   handle_unread(self);

@@ -81,8 +81,8 @@ void on_welcome(self_pointer self, protocol::welcome got) {
   state.pause->reset();
   state.run = std::move(*run);
   state.channel->limit(state.run->e.settings.network.max_message);
-  state.encoder.emplace(state.run->e.parts.shared);
-  state.decoder.emplace(state.run->e.parts.shared);
+  state.encoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
+  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   log_run(state.run->e.run);
   spdlog::info("the parent accepted this aggregator, as number {}", got.aggregator);
   state.relay = self->spawn(relay_behavior, state.run, upward_actor(self), got);

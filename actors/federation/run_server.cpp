@@ -19,7 +19,7 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   made->welcome.kernel_level = models::kernels().level;
   made->welcome.history = start.history;
   made->welcome.covered = start.history.life() > 0 ? start.version : 0;
-  made->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing_of(e.settings.network));
+  made->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(e.settings.network));
   return made;
 }
 

@@ -13,7 +13,7 @@ namespace {
 std::shared_ptr<const wire::encoded> work(const node_run& run, federated::training_job& job) {
   federated::perform(run.e, *run.store, job, thread_workspace(), true);
   if (job.failure) return nullptr;
-  auto frame = wire::encoder(run.e.parts.shared).encode(job.update, run.format, run.packing);
+  auto frame = wire::encoder(run.e.parts.down, run.e.parts.up).encode(job.update, run.format, run.packing);
   if (frame) return std::make_shared<const wire::encoded>(std::move(*frame));
   job.failure = std::make_shared<const error>(frame.error());
   return nullptr;

@@ -13,18 +13,24 @@ constexpr double loss_unit = 0x1p-20;
 
 }  // namespace
 
-accumulator::accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
-                         const std::vector<double>& reference)
-    : rule_(make_rule(settings, shared, reference)),
-      words_(header_words + rule_->words(), 0),
+accumulator::accumulator(const aggregation_settings& settings, models::layout_ptr shared,
+                         std::unique_ptr<aggregation_rule> rule, group_sums groups)
+    : shared_(std::move(shared)),
+      rule_(std::move(rule)),
+      groups_(std::move(groups)),
+      rule_words_(rule_ ? rule_->words() : 0),
+      words_(header_words + rule_words_ + groups_.words(), 0),
       max_count_(std::min<std::uint64_t>(settings.max_updates, settings.rule.traits.most_updates)),
-      max_total_weight_(settings.rule.traits.weighs_examples ? std::uint64_t{settings.max_weight} * settings.max_updates
-                                                             : UINT64_MAX >> 1) {}
+      max_total_weight_(settings.rule.traits.weighs_examples || groups_.weighs_examples()
+                            ? std::uint64_t{settings.max_weight} * settings.max_updates
+                            : UINT64_MAX >> 1) {}
 
 std::optional<rejection> accumulator::fold(const client_update& update, double freshness) {
   if (update.weight == 0) return std::nullopt;  // the client trained on no example
   if (!has_room(update.weight)) return rejection::weight_bound;
-  if (auto refused = rule_->encode(update.change, {update.id, update.weight, freshness}, sum())) return refused;
+  if (rule_)
+    if (auto refused = rule_->encode(update.change, {update.id, update.weight, freshness}, sum())) return refused;
+  groups_.fold(update.change, update.weight, freshness, added());
   count_update(update);
   return std::nullopt;
 }
@@ -36,7 +42,13 @@ aggregate accumulator::report() {
   out.loss =
       out.weight == 0 ? 0.0 : static_cast<double>(words_[loss_word]) * loss_unit / static_cast<double>(out.weight);
   std::fill_n(words_.begin(), header_words, 0);
-  rule_->report(sum(), out);
+  if (rule_) {
+    rule_->report(sum(), out);
+  } else {
+    out.change = models::shared_parameters(shared_);
+    out.usable = out.count > 0;
+  }
+  groups_.report(added(), out);
   return out;
 }
 
@@ -88,13 +100,22 @@ void accumulator::count_update(const client_update& update) {
   words_[loss_word] += std::llround(bounded / loss_unit);
 }
 
-std::size_t accumulated_words(const aggregation_settings& settings, const models::layout_ptr& shared) {
-  return accumulator::header_words + make_rule(settings, shared, {})->words();
+std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::vector<double>& reference) {
+  const auto& settings = e.settings.aggregation;
+  return std::make_unique<accumulator>(settings, e.parts.shared,
+                                       e.parts.sends_model ? make_rule(settings, e.parts.shared, reference) : nullptr,
+                                       group_sums(e));
+}
+
+std::size_t accumulated_words(const experiment& e) {
+  const auto rule =
+      e.parts.sends_model ? make_rule(e.settings.aggregation, e.parts.shared, {})->words() : std::size_t{0};
+  return accumulator::header_words + rule + group_sums(e).words();
 }
 
 std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
                                               const std::vector<double>& reference) {
-  return std::make_unique<accumulator>(settings, shared, reference);
+  return std::make_unique<accumulator>(settings, shared, make_rule(settings, shared, reference));
 }
 
 }  // namespace furlong::federated

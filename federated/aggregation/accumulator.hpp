@@ -1,4 +1,5 @@
-// The sum of a round's updates: the words of an aggregation rule (rule.hpp), and a header that every rule has.
+// The sum of a round's updates: a header that every rule has, the words of an aggregation rule (rule.hpp) for the
+// model's tensors, and those of the tensors that an algorithm adds (group_sums.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "federated/aggregation/group_sums.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/settings.hpp"
 #include "federated/update.hpp"
@@ -20,9 +22,9 @@ class accumulator {
   /// The words before the rule's: count, weight and loss.
   static constexpr std::size_t header_words = 3;
 
-  /// Empty. `reference` is the broadcast's.
-  accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
-              const std::vector<double>& reference);
+  /// Empty. `rule` may be null: then nothing of the model is aggregated, and its change is zero.
+  accumulator(const aggregation_settings& settings, models::layout_ptr shared, std::unique_ptr<aggregation_rule> rule,
+              group_sums groups = {});
 
   /// Adds an update that validate() has passed, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
   /// it shortens the step, and leaves the update's share as it is); or says why the rule cannot. Then it is unchanged.
@@ -30,7 +32,9 @@ class accumulator {
   [[nodiscard]] std::optional<rejection> fold(const client_update& update, double freshness = 1.0);
   /// After a fold that refused nothing, of an update of weight > 0: how far it moved each tensor, where the rule weighs
   /// updates by that; else empty.
-  [[nodiscard]] std::span<const double> distances() const { return rule_->distances(); }
+  [[nodiscard]] std::span<const double> distances() const {
+    return rule_ ? rule_->distances() : std::span<const double>();
+  }
   /// The result of the round. Leaves the accumulator empty.
   [[nodiscard]] aggregate report();
 
@@ -56,17 +60,24 @@ class accumulator {
   [[nodiscard]] result<void> check_fit(const accumulator_state& other) const;
   [[nodiscard]] bool has_room(std::uint32_t weight) const;
   void count_update(const client_update& update);
-  [[nodiscard]] std::span<std::int64_t> sum() { return std::span(words_).subspan(header_words); }
+  /// The rule's words, and those of the groups.
+  [[nodiscard]] std::span<std::int64_t> sum() { return std::span(words_).subspan(header_words, rule_words_); }
+  [[nodiscard]] std::span<std::int64_t> added() { return std::span(words_).subspan(header_words + rule_words_); }
 
+  models::layout_ptr shared_;
   std::unique_ptr<aggregation_rule> rule_;
+  group_sums groups_;
+  std::size_t rule_words_;
   std::vector<std::int64_t> words_;
   std::uint64_t max_count_;
   std::uint64_t max_total_weight_;
 };
 
+/// A new, empty accumulator of a run's updates. `reference` is the broadcast's.
+[[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::vector<double>& reference);
 /// Words of its content.
-[[nodiscard]] std::size_t accumulated_words(const aggregation_settings& settings, const models::layout_ptr& shared);
-/// A new, empty accumulator of the rule that the settings name. `reference` is the broadcast's.
+[[nodiscard]] std::size_t accumulated_words(const experiment& e);
+/// The same of the model's tensors alone, by the rule that the settings name.
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings,
                                                             const models::layout_ptr& shared,
                                                             const std::vector<double>& reference);

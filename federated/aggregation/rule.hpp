@@ -41,7 +41,8 @@ class aggregation_rule {
   /// Words that the rule needs; any number: a rule may keep several sums.
   [[nodiscard]] virtual std::size_t words() const = 0;
   /// Adds the integers of an update that validate() has passed to `sum` (words() of them); or says why the rule cannot,
-  /// and leaves them as they are.
+  /// and leaves them as they are. The change begins with the model's shared tensors; others, of the algorithm, may
+  /// follow, and are not the rule's.
   [[nodiscard]] virtual std::optional<rejection> encode(const models::delta& change, const fold_context& of,
                                                         std::span<std::int64_t> sum) = 0;
   /// After encode(): how far the update moved each tensor, where the rule measures that; else empty.

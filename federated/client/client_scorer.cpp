@@ -8,6 +8,17 @@
 
 namespace furlong::federated {
 
+namespace {
+
+/// Whether a stored value counts for the rows that a client's train part names, and no others.
+bool keeps_rows_of_examples(const experiment& e) {
+  return std::ranges::any_of(e.groups, [](const placed_group& group) {
+    return group.where == place::kept && group.first == first_value::received;
+  });
+}
+
+}  // namespace
+
 client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
     : e_(e), model_(model), store_(store), validation_is_unseen_(!e.clients->unseen_validation().empty()) {}
 
@@ -87,10 +98,10 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   const auto& algorithm = *settings.algorithm.does;
   const client_kind who{.trains = true, .has_state = *stored};
   const auto tested = static_cast<std::uint32_t>(test.size());
-  if (!algorithm.personalizes_from_examples(e_, who)) {
+  if (!algorithm.personalizes_from_examples(e_, who) && !(who.has_state && keeps_rows_of_examples(e_))) {
     use.weights.gather(*e_.model, e_.parts, model_, use.own, test, client);
     use.support.clear();
-    personal_task task(e_, client, use);
+    personal_task task(e_, model_, client, use, *stored, 0);
     static_cast<void>(algorithm.personalize(task, who));
     add_scores(0, tested, use, out);
     return {};
@@ -104,7 +115,7 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   const auto own_batches =
       settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
   cut_batches(0, trained, own_batches, use.support);
-  personal_task task(e_, client, use);
+  personal_task task(e_, model_, client, use, *stored, trained);
   static_cast<void>(algorithm.personalize(task, who));
   add_scores(trained, trained + tested, use, out);
   return {};
@@ -118,7 +129,7 @@ void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_sc
   use.weights.gather(*e_.model, e_.parts, model_, use.own, data, client);
   if (!e_.settings.evaluation.split) return add_scores(0, static_cast<std::uint32_t>(data.size()), use, out);
   deal_batches(use, batch_size(), true, e_.settings.reconstruction);
-  personal_task task(e_, client, use);
+  personal_task task(e_, model_, client, use, false, 0);
   static_cast<void>(e_.settings.algorithm.does->personalize(task, {.trains = false}));
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
 }

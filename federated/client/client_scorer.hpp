@@ -18,7 +18,8 @@ namespace furlong::federated {
 /// Scores the clients of an experiment on one model. Thread-safe, each thread with a workspace of its own.
 class client_scorer {
  public:
-  /// `store` may be null where the algorithm keeps no state. The arguments must outlive the scorer.
+  /// `model` is as clients get it. `store` may be null where the algorithm keeps no state. The arguments must outlive
+  /// the scorer.
   client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store);
 
   /// These clients are scored as if they had no private values. To be called before any is scored.

@@ -33,16 +33,16 @@ void add_client_noise(const run_settings& settings, const task_id& id, models::d
 void no_change(const experiment& e, double loss, client_update& out) {
   out.weight = 0;
   out.loss_sum = loss;
-  out.change = {e.parts.shared, {}, {}, {}};
-  for (const auto& spec : e.parts.shared->tensors()) {
+  out.change = {e.parts.up, {}, {}, {}};
+  for (const auto& spec : e.parts.up->tensors()) {
     out.change.pieces.push_back({spec.index != models::row_index::none, 0, 0, out.change.values.size()});
     if (spec.index == models::row_index::none) out.change.values.resize(out.change.values.size() + spec.size(), 0.0F);
   }
 }
 
 bool is_beyond(const experiment& e, const client_update& update, const update_limits& limits) {
-  const update_bounds bounds{.limits = limits};
-  return validate(update, *e.parts.shared, e.settings.aggregation, bounds).has_value();
+  const update_bounds bounds{.limits = limits, .groups = e.groups};
+  return validate(update, *e.parts.up, e.settings.aggregation, bounds).has_value();
 }
 
 }  // namespace
@@ -86,15 +86,16 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   if (!has_own) initial_private(e, drawn_at, id.client, use.own);
 
   const auto data = e.participants->load(id.client, part::train, use.data);
-  use.weights.gather(*e.model, e.parts, model.model, use.own, data, id.client);
-  local_task task(e, use, out, has_own);
+  use.weights.gather(*e.model, e.parts, model.model, use.own, data, id.client, traits.needs_all_rows);
+  local_task task(e, model, use, out, has_own);
   if (data.size() > 0) algorithm->train(task);
   constexpr double diverged = std::numeric_limits<double>::quiet_NaN();
-  if (out.weight == 0 || !use.weights.finite()) {
+  if (out.weight == 0 || !task.finite()) {
     no_change(e, out.weight == 0 ? 0.0 : diverged, out);
     return false;
   }
   use.weights.difference(model.model, out.change);
+  task.append_reported(out.change);
   if (e.settings.privacy.clip > 0) clip(out.change, e.settings.privacy.clip);
   const auto& rule = e.settings.aggregation;
   if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(e.settings, id, out.change);
@@ -105,6 +106,7 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   // An update that is sure to be refused comes of a training that went wrong: what it did to private values is not
   // kept.
   if (!traits.keeps_state || is_beyond(e, out, model.limits)) return false;
+  task.store_kept(use.own);
   use.weights.copy_private(use.own);
   return true;
 }

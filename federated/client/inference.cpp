@@ -53,7 +53,7 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
                           : !who.trains && settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size
                                                                               : settings.client.batch_size;
   cut_batches(0, asked, batch_size, use.support);
-  personal_task task(e, id, use);
+  personal_task task(e, model, id, use, who.has_state, asked);
   inference out;
   out.source = settings.algorithm.does->personalize(task, who);
   out.predictions.resize(questions.size());

@@ -15,6 +15,7 @@ struct inference {
 };
 /// Predicts every question, for somebody with these examples: for a client with what evaluation scores it with, for
 /// somebody new with the tensors of evaluation.reconstruct rebuilt from the examples.
+/// @param model as clients get it (sent_model)
 /// @param client whose stored values to use, or nothing for somebody new
 /// @param store may be null: then nothing is stored
 /// @param questions examples like the known ones; their labels are not looked at

@@ -4,27 +4,21 @@
 #include <cstdint>
 #include <span>
 
+#include "base/function_ref.hpp"
 #include "federated/algorithm.hpp"
-#include "federated/client/local_training.hpp"
-#include "federated/client/workspace.hpp"
-#include "federated/experiment.hpp"
+#include "federated/client/local_values.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::federated {
 
 /// One task of one client, on one thread. The working set holds the broadcast model and the client's private values;
 /// what training makes of it is the update. Every random stream is keyed by the seed, the client and the model version.
-class local_task {
+class local_task : public local_values {
  public:
   /// The arguments must outlive the task; `out` has the task's id.
-  local_task(const experiment& e, workspace& use, client_update& out, bool has_state)
-      : e_(e), use_(use), out_(out), has_state_(has_state) {}
+  local_task(const experiment& e, const broadcast& from, workspace& use, client_update& out, bool has_state)
+      : local_values(e, from.model, use, has_state, use.weights.data().size()), out_(out) {}
 
-  [[nodiscard]] const run_settings& settings() const { return e_.settings; }
-  /// The tensors of the model: all_tensors, shared_tensors, private_tensors are what the tools below take.
-  [[nodiscard]] const models::partition& parts() const { return e_.parts; }
-  /// Whether the private values are those that the client kept, not initial ones.
-  [[nodiscard]] bool has_state() const { return has_state_; }
   /// [algorithm] client, with the learning rate of this round.
   [[nodiscard]] local_loop client_loop() const;
 
@@ -35,25 +29,48 @@ class local_task {
   void deal(bool split);
   /// SGD that moves `tensors`; all others are frozen. Dropout applies.
   phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop);
+  /// The same with a correction of the gradient before each step. All gathered rows move, so it takes longer.
+  phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop, models::step_correction correct);
   /// The same with client_loop() over the query batches, in their order.
   phase_result sgd_on_query(std::span<const std::size_t> tensors);
-  /// [algorithm] reconstruction of `tensors` on the support batches, all others frozen. Call it before sgd(): until
-  /// then no dropout applies.
-  phase_result reconstruct(std::span<const std::size_t> tensors);
+  /// Goes over the examples as sgd() does and calls step(batch) for each batch: it takes the step, and returns the sum
+  /// of the batch's losses. gradient() finds them.
+  phase_result each_batch(const local_loop& loop, function_ref<double(const models::examples_view& batch)> step);
+  /// The gradient of a batch's mean loss by `tensors`, at any weights; rows that the batch does not touch are zero. The
+  /// dropout is that of the phase. Returns the sum of its losses.
+  double gradient(const models::examples_view& batch, models::tensor_values at, std::span<const std::size_t> tensors,
+                  models::tensor_values out) {
+    return use_.weights.gradient(batch, at, tensors, out);
+  }
+
+  /// What the client reports of a report or shared group: zero at first; of a shared one a change. The i-th tensor.
+  [[nodiscard]] models::tensor_values reported(std::size_t g) { return reported_values(g); }
+  [[nodiscard]] models::tensor_view reported(std::size_t g, std::size_t i) {
+    return view_in(reported_values(g).data, e_.groups[g], i);
+  }
 
   /// The examples of a phase are the weight of the update, its losses the training loss.
   void count(const phase_result& phase);
   /// They are work, and no more: they do not make the update.
   void count_unweighted(const phase_result& phase) { out_.examples += phase.examples; }
 
+  // After training, for client_work:
+  /// Whether all that the task made is finite: weights, reports and kept tensors.
+  [[nodiscard]] bool finite() const;
+  /// Appends what is reported of groups to the change of the model.
+  void append_reported(models::delta& change);
+  /// Writes kept groups to the client's private values.
+  void store_kept(models::private_parameters& to);
+
  private:
   [[nodiscard]] random_stream stream(purpose what, std::uint32_t part) const;
-  void train(std::span<const std::size_t> tensors);
+  void begin_phase(std::span<const std::size_t> tensors);
+  phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop,
+                   const models::step_correction* correct);
+  template <class Run>
+  phase_result each_epoch(const local_loop& loop, const Run& run);
 
-  const experiment& e_;
-  workspace& use_;
   client_update& out_;
-  bool has_state_;
   std::uint32_t shuffles_ = 0;
   std::uint32_t phases_ = 0;  ///< that trained with dropout
 };

@@ -60,16 +60,16 @@ void split_batches(std::span<const batch_range> all, std::vector<batch_range>& s
 }
 
 phase_result run_batches(models::working_set& on, std::span<const batch_range> batches, std::uint32_t epochs,
-                         std::uint32_t max_steps, const models::sgd_options& sgd) {
+                         std::uint32_t max_steps, const models::sgd_options& sgd,
+                         const models::step_correction* correct) {
   phase_result done;
   const auto data = on.data();
-  std::uint32_t steps = 0;
   for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
     for (const auto& batch : batches) {
-      if (max_steps != 0 && steps == max_steps) return done;
-      done.loss_sum += on.step(data.slice(batch.first, batch.last), sgd);
+      if (max_steps != 0 && done.steps == max_steps) return done;
+      done.loss_sum += on.step(data.slice(batch.first, batch.last), sgd, correct);
       done.examples += batch.last - batch.first;
-      ++steps;
+      ++done.steps;
     }
   }
   return done;

@@ -65,10 +65,6 @@ void personal_task::reset(std::span<const std::size_t> tensors) {
     if (is_personal(e_, t)) use_.weights.reinitialize(t, e_.settings.seed, client_);
 }
 
-void personal_task::reconstruct(std::span<const std::size_t> tensors) {
-  federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, e_.settings.reconstruction, use_.solver);
-}
-
 std::string_view to_string(personal_source source) {
   switch (source) {
     case personal_source::stored: return "stored";

@@ -6,30 +6,29 @@
 #include <vector>
 
 #include "federated/algorithm.hpp"
-#include "federated/client/workspace.hpp"
-#include "federated/experiment.hpp"
+#include "federated/client/local_values.hpp"
 
 namespace furlong::federated {
 
 /// One client whose values are to be found, as an algorithm sees it: the tools that algorithm::personalize() calls. The
 /// working set holds the model and the client's private values, stored or initial; the support batches are those of the
 /// client's own examples that may be used. One thread at a time.
-class personal_task {
+class personal_task : public local_values {
  public:
-  personal_task(const experiment& e, std::uint32_t client, workspace& use) : e_(e), client_(client), use_(use) {}
+  /// @param down the model as clients get it
+  /// @param own_examples so many of the working set's examples, the first, are the client's train part
+  personal_task(const experiment& e, const models::shared_parameters& down, std::uint32_t client, workspace& use,
+                bool has_state, std::size_t own_examples)
+      : local_values(e, down, use, has_state, own_examples), client_(client) {}
 
   [[nodiscard]] const experiment& of() const { return e_; }
   [[nodiscard]] bool has_examples() const { return !use_.support.empty(); }
   /// Sets those of `tensors` that are the client's own (private ones, its row of a table over clients) to their initial
   /// values. Shared ones stay: reconstructing them is fine-tuning.
   void reset(std::span<const std::size_t> tensors);
-  /// [algorithm] reconstruction of `tensors` on the support batches, all others frozen.
-  void reconstruct(std::span<const std::size_t> tensors);
 
  private:
-  const experiment& e_;
   std::uint32_t client_;
-  workspace& use_;
 };
 
 /// Whether a tensor is one client's: private, or with a row for each.

@@ -4,11 +4,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/large_memory.hpp"
 #include "federated/client/local_training.hpp"
 #include "models/parameters.hpp"
 #include "models/working_set.hpp"
 
 namespace furlong::federated {
+
+/// The values of one group of tensors that an algorithm adds, in the task at hand.
+struct group_buffers {
+  large_floats values;
+  large_floats reported;
+  bool loaded = false;   ///< `values` are those of the task
+  bool reports = false;  ///< so is `reported`
+};
 
 struct workspace {
   models::working_set weights;
@@ -19,6 +28,9 @@ struct workspace {
   std::vector<batch_range> query;
   std::vector<std::uint32_t> order;
   std::vector<float> predictions;
+  std::vector<group_buffers> groups;
+  large_floats received;
+  std::vector<large_floats> scratch;
   solver_scratch solver;
 };
 

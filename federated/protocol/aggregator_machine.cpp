@@ -19,8 +19,7 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
                                        aggregator_effects& out) {
   if (begins) {
     // Without constants of the rule an accumulator depends on the settings alone: then the emptied one serves again.
-    if (!sum_ || !from->reference.empty())
-      sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, from->reference);
+    if (!sum_ || !from->reference.empty()) sum_ = make_accumulator(e_, from->reference);
     if (sum_->count() > 0) static_cast<void>(sum_->take());
     from_ = from;
     forget_settled();
@@ -81,21 +80,15 @@ aggregator_machine::known_task* aggregator_machine::find(const task_id& id, reje
   return nullptr;
 }
 
-update_bounds aggregator_machine::bounds_of(std::uint32_t client, const update_limits& limits) const {
-  update_bounds bounds{.longest = longest_, .limits = limits};
-  if (const auto examples = examples_of_ ? examples_of_(client) : std::nullopt)
-    bounds.most_weight = e_.settings.algorithm.does->most_weight(e_.settings, *examples);
-  return bounds;
-}
-
 /// Validates and folds. What is returned is the reason not to.
 std::optional<rejection> aggregator_machine::try_fold(const client_update& update, const update_limits& limits,
                                                       update_size& size) {
   const auto& how = e_.settings.participation;
   const std::uint64_t staleness = from_->version - update.id.version;
   if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
-  const auto bounds = bounds_of(update.id.client, limits);
-  if (auto refused = validate(update, *e_.parts.shared, e_.settings.aggregation, bounds, &size)) return refused;
+  const auto examples = examples_of_ ? examples_of_(update.id.client) : std::nullopt;
+  const auto bounds = bounds_of(e_, longest_, limits, examples);
+  if (auto refused = validate(update, *e_.parts.up, e_.settings.aggregation, bounds, &size)) return refused;
   return sum_->fold(update, is_async() ? staleness_weight(how, staleness) : 1.0);
 }
 

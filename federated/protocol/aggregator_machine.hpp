@@ -94,7 +94,6 @@ class aggregator_machine {
   [[nodiscard]] bool is_async() const { return e_.settings.participation.mode == participation_mode::async; }
   [[nodiscard]] known_task* find(const task_id& id, rejection& why);
   std::optional<rejection> try_fold(const client_update& update, const update_limits& limits, update_size& size);
-  [[nodiscard]] update_bounds bounds_of(std::uint32_t client, const update_limits& limits) const;
   void settle(known_task& task, settlement what, aggregator_effects& out);
   void forget_settled();
   void go_on(aggregator_effects& out);

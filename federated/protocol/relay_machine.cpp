@@ -113,8 +113,7 @@ result<void> relay_machine::hear(std::uint32_t child, withdrawn& what, relay_eff
 
 void relay_machine::begin(const broadcast_ptr& from, relay_effects& out) {
   // Without constants of the rule an accumulator depends on the settings alone: then the emptied one serves again.
-  if (!sum_ || !from->reference.empty())
-    sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, from->reference);
+  if (!sum_ || !from->reference.empty()) sum_ = make_accumulator(e_, from->reference);
   if (sum_->count() > 0) static_cast<void>(sum_->take());
   from_ = from;
   partial_ = {};

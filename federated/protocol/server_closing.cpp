@@ -47,16 +47,30 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
   return effects;
 }
 
+namespace {
+
+/// Adds a share of the way from `now` to `from`, value by value.
+void add_way(std::span<float> to, float share, std::span<const float> from, std::span<const float> now) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += share * (from[i] - now[i]);
+}
+
+}  // namespace
+
 /// FedAsync: the client's model is the version it started from plus its change, so the way from the server's model to
 /// it begins at the version it started from (Xie et al. 2019, algorithm 1). Over a network several may have arrived
 /// before the version was closed: then it is the mean of their ways, whatever they weigh; a client without examples has
-/// none.
+/// none. Shared tensors that the algorithm adds go the same way.
 void server_machine::mix_in_base(aggregate& round) const {
-  auto change = round.change.values();
   const auto mixing = static_cast<float>(how().mixing);
-  for (auto& value : change) value *= mixing;
+  for (auto& value : round.change.values()) value *= mixing;
+  const auto each_shared = [&](const auto& visit) {
+    for (const auto& group : e_.groups)
+      for (std::size_t i = 0; group.where == place::shared && i < group.count(); ++i) visit(group, i);
+  };
+  each_shared([&](const placed_group& group, std::size_t i) {
+    for (auto& value : round.added.tensor(group.in_reported + i)) value *= mixing;
+  });
   round.mixing = 0.0;
-  const auto now = state_.model.values();
   std::set<task_id> idle;
   for (const auto& one : merged_)
     if (one.examples == 0) idle.insert(one.id);
@@ -68,8 +82,13 @@ void server_machine::mix_in_base(aggregate& round) const {
     round.mixing = std::max(round.mixing, share);
     if (base == state_.version) continue;
     const auto weight = static_cast<float>(share / static_cast<double>(ways));
-    const auto from = broadcasts_.at(base).from->model.values();
-    for (std::size_t i = 0; i < change.size(); ++i) change[i] += weight * (from[i] - now[i]);
+    const auto& from = broadcasts_.at(base).from->model;
+    add_way(round.change.values(), weight, from.values(), state_.model.values());
+    each_shared([&](const placed_group& group, std::size_t i) {
+      add_way(round.added.tensor(group.in_reported + i),
+              group.rule == sum_rule::sum ? static_cast<float>(share) : weight, from.tensor(group.in_down + i),
+              state_.added.tensor(group.in_server + i));
+    });
   }
 }
 

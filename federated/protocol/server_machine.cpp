@@ -114,7 +114,7 @@ void server_machine::release_model(std::uint64_t version) {
 server_effects server_machine::on_proceed(virtual_time now) {
   state_.now = std::max(state_.now, now);
   if (who_ != nullptr) who_->on_round(state_.version, state_.now);
-  sum_ = make_accumulator(e_.settings.aggregation, e_.parts.shared, state_.reference);
+  sum_ = make_accumulator(e_, state_.reference);
   show_model();
   round_began_ = report_.began_at = state_.now;
   folded_.clear();

@@ -67,15 +67,17 @@ struct best_model {
   double figure = 0.0;        ///< and its value
   std::uint64_t version = 0;  ///< that made it
   models::shared_parameters model;
+  models::shared_parameters added = {};  ///< as in the server's state
 };
 
 /// A model, and the version that made it. Looks into a server_state.
 struct model_version {
   std::uint64_t version = 0;
   const models::shared_parameters& model;
+  const models::shared_parameters* added = nullptr;  ///< the server's tensors of the algorithm; null: there are none
 };
 
-/// The model of an earlier version, and the limits of updates that start from it.
+/// The broadcast of an earlier version, and the limits of updates that start from it.
 struct earlier_model {
   models::shared_parameters model;
   update_limits limits;
@@ -98,6 +100,7 @@ struct server_state {
   std::uint64_t version = 0;   ///< rounds done
   virtual_time now = 0;        ///< the run's clock; stands still under the real clock
   models::shared_parameters model;
+  models::shared_parameters added;  ///< tensors of the algorithm (partition::server); of no layout where there are none
   optimizer_state optimizer;
   std::vector<double> reference;  ///< the aggregation rule's constants for the next round
   accounting counts;
@@ -122,9 +125,11 @@ struct server_state {
   double train_cpu_seconds = 0.0;                     ///< processor time of the same
   std::map<std::string, std::uint64_t> output_bytes;  ///< length of each output file at this moment, by file name
 
-  [[nodiscard]] model_version last() const { return {version, model}; }
+  [[nodiscard]] model_version last() const { return {version, model, &added}; }
   /// What a run that ends here has learned: the best model where that is asked for, else the last.
-  [[nodiscard]] model_version chosen() const { return best ? model_version{best->version, best->model} : last(); }
+  [[nodiscard]] model_version chosen() const {
+    return best ? model_version{best->version, best->model, &best->added} : last();
+  }
 };
 
 }  // namespace furlong::federated::protocol

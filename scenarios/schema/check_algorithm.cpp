@@ -48,6 +48,9 @@ void check_traits(draft& of) {
   const std::string mode = "participation.mode";
   if (of.good({mode}) && !traits.async && of.values.text(mode) == "async")
     of.report(mode, why(mode), "write mode = \"sync\"");
+  const std::string update = "participation.update";
+  if (of.good({mode, update}) && !traits.mixes && of.values.text(mode) == "async" && of.values.text(update) == "model")
+    of.report(update, why(update), "write update = \"change\"");
   const auto table = "algorithm." + kind + ".";
   if (options_are_good(of, table, of.algorithm->options))
     if (auto built = of.algorithm->build(options_of(of, table)); !built)

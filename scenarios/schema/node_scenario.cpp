@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "federated/experiment.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
@@ -102,10 +103,22 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
 result<void> check_size(const scenario& of, const models::data_facts& facts, const node_limits& limits) {
   if (const auto& source = *find_dataset(of.data_source); source.memory)
     if (auto fits = check_limit("its data", source.memory(of.data), limits.data); !fits) return fits;
-  const auto model = build_model(of, facts);
+  auto model = build_model(of, facts);
   if (!model) return tl::unexpected(model.error());
   const auto& tensors = *(*model)->tensors();
   if (auto fits = check_limit("its model", 4.0 * static_cast<double>(tensors.size()), limits.model); !fits) return fits;
+  federated::experiment e;
+  e.settings = of.settings;
+  e.model = std::move(*model);
+  if (auto done = federated::lay_out(e, of.private_tensors); !done) return done;
+  std::size_t added = e.parts.down->size() - e.parts.shared->size() + e.parts.reported->size();
+  for (const auto& group : e.groups)
+    if (group.in_private != federated::placed_group::nowhere)
+      for (std::size_t i = 0; i < group.count(); ++i) added += (*e.parts.private_)[group.in_private + i].size();
+  if (auto fits = check_limit("its model with the algorithm's tensors",
+                              4.0 * static_cast<double>(tensors.size() + added), limits.model);
+      !fits)
+    return fits;
   if (of.settings.reconstruction.solver != federated::solver_kind::least_squares) return {};
   const double unknowns =
       std::max(values_of(tensors, of.private_tensors), values_of(tensors, of.settings.evaluation.reconstruct));

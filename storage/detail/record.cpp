@@ -1,5 +1,7 @@
 #include "storage/detail/record.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 #include <cstring>
@@ -10,7 +12,10 @@ namespace furlong::storage::detail {
 
 namespace {
 
-constexpr std::uint16_t format = 1;
+constexpr std::uint16_t format_whole = 1;
+// Values: a bit for each row of the layout, the lowest of a byte first, to a multiple of 4 bytes; then the rows with
+// a 1.
+constexpr std::uint16_t format_rows = 2;
 constexpr std::size_t checksum_bytes = 16;
 constexpr std::size_t checksum_words = checksum_bytes / 8;
 // Segment table, root pointer, the struct's data section and its one pointer.
@@ -25,62 +30,131 @@ capnp::ReaderOptions limits(std::size_t words) { return {4 * words + 64, 4}; }
 
 tl::unexpected<std::string> wrong(std::string what) { return tl::unexpected<std::string>(std::move(what)); }
 
+constexpr std::size_t words_for(std::size_t bytes) { return overhead_words + (bytes + 7) / 8 + checksum_words; }
+
+constexpr std::size_t bitmap_bytes(std::size_t rows) { return (rows + 31) / 32 * 4; }
+
+/// To the bit: -0 is a value.
+bool is_zero(const float* values, std::size_t count) {
+  return std::all_of(values, values + count, [](float value) { return std::bit_cast<std::uint32_t>(value) == 0; });
+}
+
 }  // namespace
 
 record_coder::record_coder(const models::layout& layout, std::uint64_t layout_hash, keys_ptr keys)
     : values_(layout.size()),
       layout_hash_(layout_hash),
-      words_(overhead_words + (values_ * sizeof(float) + 7) / 8 + checksum_words),
-      keys_(std::move(keys)) {}
+      words_(words_for(values_ * sizeof(float))),
+      keys_(std::move(keys)) {
+  for (const auto& spec : layout.tensors()) {
+    tensors_.push_back({spec.rows, spec.cols});
+    rows_ += spec.rows;
+  }
+}
+
+/// Fills space.rows and space.values where less than half is left; else false.
+bool record_coder::leave_zeros_out(std::span<const float> values, scratch& space) const {
+  space.rows.assign(bitmap_bytes(rows_), 0);
+  space.values.clear();
+  const auto most = values_ / 2;
+  if (space.rows.size() / sizeof(float) > most) return false;
+  const auto room = most - space.rows.size() / sizeof(float);
+  const float* from = values.data();
+  std::size_t row = 0;
+  for (const auto& tensor : tensors_)
+    for (std::uint32_t i = 0; i < tensor.rows; ++i, ++row, from += tensor.cols) {
+      if (is_zero(from, tensor.cols)) continue;
+      if (space.values.size() + tensor.cols > room) return false;
+      space.rows[row / 8] = static_cast<std::uint8_t>(space.rows[row / 8] | (1U << (row % 8)));
+      space.values.insert(space.values.end(), from, from + tensor.cols);
+    }
+  return true;
+}
+
+/// Fills space.values with all values. False when there are not as many as the bits say.
+bool record_coder::put_zeros_in(std::span<const std::byte> stored, scratch& space) const {
+  const auto bits = bitmap_bytes(rows_);
+  if (stored.size() < bits) return false;
+  space.values.assign(values_, 0.0F);
+  auto rest = stored.subspan(bits);
+  float* to = space.values.data();
+  std::size_t row = 0;
+  for (const auto& tensor : tensors_)
+    for (std::uint32_t i = 0; i < tensor.rows; ++i, ++row, to += tensor.cols) {
+      if ((std::to_integer<unsigned>(stored[row / 8]) >> (row % 8) & 1U) == 0) continue;
+      const auto bytes = tensor.cols * sizeof(float);
+      if (rest.size() < bytes) return false;
+      std::memcpy(to, rest.data(), bytes);
+      rest = rest.subspan(bytes);
+    }
+  return rest.empty();
+}
 
 sha256_bytes record_coder::checksum(std::span<const std::uint64_t> content) const {
   return keys_ ? hmac_sha256(keys_->records, std::as_bytes(content)) : sha256(std::as_bytes(content));
 }
 
+std::size_t record_coder::record_bytes(std::span<const float> values, scratch& space) const {
+  if (!leave_zeros_out(values, space)) return record_bytes();
+  return 8 * words_for(space.rows.size() + space.values.size() * sizeof(float));
+}
+
 std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag, std::span<const float> values,
                                       scratch& space) const {
-  space.assign(words_, 0);  // Cap'n Proto wants zeroed words
-  capnp::FlatMessageBuilder message({reinterpret_cast<capnp::word*>(space.data() + 1), space.size() - 1});
+  const bool by_rows = leave_zeros_out(values, space);
+  auto& words = space.words;
+  words.assign(words_, 0);  // Cap'n Proto wants zeroed words
+  capnp::FlatMessageBuilder message({reinterpret_cast<capnp::word*>(words.data() + 1), words.size() - 1});
   auto record = message.initRoot<schema::PrivateRecord>();
-  record.setFormat(format);
+  record.setFormat(by_rows ? format_rows : format_whole);
   record.setClient(client);
   record.setLife(tag.life);
   record.setVersion(tag.version);
   record.setSequence(tag.sequence);
   record.setLayoutHash(layout_hash_);
-  std::memcpy(record.initValues(static_cast<unsigned>(values.size_bytes())).begin(), values.data(),
-              values.size_bytes());
+  const auto rows = by_rows ? std::as_bytes(std::span(space.rows)) : std::span<const std::byte>();
+  const auto stored = std::as_bytes(by_rows ? std::span<const float>(space.values) : values);
+  auto to = record.initValues(static_cast<unsigned>(rows.size() + stored.size()));
+  std::memcpy(to.begin(), rows.data(), rows.size());
+  std::memcpy(to.begin() + rows.size(), stored.data(), stored.size());
   const auto used = message.getSegmentsForOutput()[0].size();
-  space[0] = static_cast<std::uint64_t>(used) << 32U;  // table of one segment: count - 1, then its words
-  const auto digest = checksum(std::span(space).first(1 + used));
-  std::memcpy(&space[1 + used], digest.data(), checksum_bytes);
-  return {reinterpret_cast<const char*>(space.data()), 8 * (1 + used + checksum_words)};
+  words[0] = static_cast<std::uint64_t>(used) << 32U;  // table of one segment: count - 1, then its words
+  const auto digest = checksum(std::span(words).first(1 + used));
+  std::memcpy(&words[1 + used], digest.data(), checksum_bytes);
+  return {reinterpret_cast<const char*>(words.data()), 8 * (1 + used + checksum_words)};
 }
 
 tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client, std::string_view bytes,
                                                             scratch& space) const {
   if (bytes.size() % 8 != 0 || bytes.size() < 8 * (overhead_words + checksum_words))
     return wrong("the record has an impossible length of " + std::to_string(bytes.size()) + " bytes");
-  space.resize(bytes.size() / 8);
-  std::memcpy(space.data(), bytes.data(), bytes.size());
-  const auto content = std::span(space).first(space.size() - checksum_words);
+  auto& words = space.words;
+  words.resize(bytes.size() / 8);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  const auto content = std::span(words).first(words.size() - checksum_words);
   const auto digest = checksum(content);
-  if (CRYPTO_memcmp(digest.data(), &space[content.size()], checksum_bytes) != 0)
+  if (CRYPTO_memcmp(digest.data(), &words[content.size()], checksum_bytes) != 0)
     return wrong("the record's checksum does not fit its content");
   try {
     capnp::FlatArrayMessageReader message(as_words(content.data(), content.size()), limits(content.size()));
     const auto record = message.getRoot<schema::PrivateRecord>();
-    if (record.getFormat() != format)
-      return wrong("the record has format " + std::to_string(record.getFormat()) + ", this release reads " +
-                   std::to_string(format));
+    const auto format = record.getFormat();
+    if (format != format_whole && format != format_rows)
+      return wrong("the record has format " + std::to_string(format) + ", this release reads " +
+                   std::to_string(format_whole) + " and " + std::to_string(format_rows));
     if (record.getClient() != client) return wrong("the record is of client " + std::to_string(record.getClient()));
     if (record.getLayoutHash() != layout_hash_) return wrong("the record is of another private layout");
     const auto values = record.getValues();
+    const slot_tag tag{true, record.getLife(), record.getVersion(), record.getSequence()};
+    if (format == format_rows) {
+      if (!put_zeros_in(std::as_bytes(std::span(values.begin(), values.size())), space))
+        return wrong("the record has other rows than it says");
+      return record_view{tag, space.values};
+    }
     if (values.size() != values_ * sizeof(float))
       return wrong("the record has " + std::to_string(values.size()) + " bytes of values instead of " +
                    std::to_string(values_ * sizeof(float)));
-    return record_view{{true, record.getLife(), record.getVersion(), record.getSequence()},
-                       {reinterpret_cast<const float*>(values.begin()), values_}};
+    return record_view{tag, {reinterpret_cast<const float*>(values.begin()), values_}};
   } catch (const kj::Exception& bad) {
     return wrong(std::string("the record cannot be read: ") + bad.getDescription().cStr());
   }

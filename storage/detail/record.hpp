@@ -22,10 +22,17 @@ struct record_view {
 };
 
 /// Encodes and decodes the records of one layout. The coder itself is immutable and thread-safe; `scratch` is not.
+///
+/// Of a tensor over all items a client has values in the rows of its own items alone. Where less than half would be
+/// left without them, rows of zeros are not stored.
 class record_coder {
  public:
-  /// Word-aligned working space, kept from call to call so that none allocates.
-  using scratch = std::vector<std::uint64_t>;
+  /// Working space, kept from call to call so that none allocates.
+  struct scratch {
+    std::vector<std::uint64_t> words;  ///< a record, aligned
+    std::vector<float> values;         ///< those of a record without rows of zeros: all of them, or the rows stored
+    std::vector<std::uint8_t> rows;    ///< a bit for each row of the layout: it is stored
+  };
 
   /// With `keys`, the checksum of a record is keyed: who does not have the key can make no record that passes.
   record_coder(const models::layout& layout, std::uint64_t layout_hash, keys_ptr keys = nullptr);
@@ -37,12 +44,22 @@ class record_coder {
   /// in a half-sentence: "the checksum does not fit".
   [[nodiscard]] tl::expected<record_view, std::string> decode(std::uint32_t client, std::string_view bytes,
                                                               scratch& space) const;
-  /// Bytes of a record of this layout.
+  /// Bytes of the record of these values.
+  [[nodiscard]] std::size_t record_bytes(std::span<const float> values, scratch& space) const;
+  /// Bytes of the longest record of this layout.
   [[nodiscard]] std::size_t record_bytes() const { return 8 * words_; }
 
  private:
   [[nodiscard]] sha256_bytes checksum(std::span<const std::uint64_t> content) const;
+  [[nodiscard]] bool leave_zeros_out(std::span<const float> values, scratch& space) const;
+  [[nodiscard]] bool put_zeros_in(std::span<const std::byte> stored, scratch& space) const;
 
+  struct rows_of_tensor {
+    std::uint32_t rows;
+    std::uint32_t cols;
+  };
+  std::vector<rows_of_tensor> tensors_;
+  std::size_t rows_ = 0;
   std::size_t values_ = 0;
   std::uint64_t layout_hash_ = 0;
   std::size_t words_ = 0;

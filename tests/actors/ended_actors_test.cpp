@@ -49,7 +49,7 @@ struct stage {
     run = std::make_shared<federation_context>(federation_context{e, {}, nullptr});
     run->welcome.run = e.run;
     run->welcome.facts = e.clients->facts();
-    run->frames = std::make_shared<model_frames>(e.parts.shared, wire::packing_of(e.settings.network));
+    run->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(e.settings.network));
   }
 
   gateway_actor gateway(const parent_actor& parent, clients_of_certificate clients_of = {}) {

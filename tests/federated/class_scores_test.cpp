@@ -12,7 +12,7 @@ using models::start_token;
 namespace {
 
 federated::evaluation_report report_of(const federated::experiment& e, const models::shared_parameters& model) {
-  federated::evaluation scores(e, model, nullptr, 1);
+  federated::evaluation scores(e, {1, model}, nullptr);
   federated::workspace use;
   for (std::size_t i = 0; i < scores.size(); ++i) BOOST_REQUIRE(scores.score(i, use));
   return scores.report();

@@ -17,7 +17,7 @@ federated::evaluation_report report_with(const federated::experiment& e, const s
   federated::participation_ledger ledger(folded.size());
   for (std::uint32_t client = 0; client < folded.size(); ++client) ledger.touch(client).folded = folded[client];
   const auto model = federated::initial_model(e);
-  federated::evaluation scores(e, model, nullptr, 1, &ledger);
+  federated::evaluation scores(e, {1, model}, nullptr, &ledger);
   ledger = federated::participation_ledger();  // read when the evaluation began, not when it ends
   federated::workspace use;
   for (std::size_t i = 0; i < scores.size(); ++i) BOOST_REQUIRE(scores.score(i, use));

@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_fails_is_told) {
   } store;
   const auto e = experiment_of("furl", {}, tiny());
   const auto model = model_of(e);
-  federated::evaluation scores(e, model, &store, 0);
+  federated::evaluation scores(e, {0, model}, &store);
   federated::workspace use;
   std::size_t failed = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {

@@ -30,7 +30,7 @@ namespace furlong::tests {
                                                             const models::shared_parameters& model,
                                                             federated::private_store* store = nullptr,
                                                             bool backwards = false) {
-  federated::evaluation scores(e, model, store, 7);
+  federated::evaluation scores(e, {7, model}, store);
   federated::workspace use;
   for (std::size_t i = 0; i < scores.size(); ++i)
     BOOST_REQUIRE(scores.score(backwards ? scores.size() - 1 - i : i, use));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command with an algorithm and an aggregation rule that were registered from outside: run, validate, sweep, store,
+"""Every command with algorithms and an aggregation rule that were registered from outside: run, validate, sweep, store,
 infer, report, test, and a federation over TLS.
 
 usage: use_fedalt.py FURLONG SCENARIO
@@ -65,15 +65,27 @@ def main() -> None:
         assert "fedalt" in (work / "report.html").read_text()
         call("test", scenario)
         votes = {"algorithm.aggregation.rule": '"sign-majority"', "algorithm.aggregation.step": 0.02}
+        controls = {"algorithm.kind": "scaffold", "model.private": "[]"}
+        words = [word for key, value in controls.items() for word in ("--set", f"{key}={value}")]
+        controlled = run(work / "controlled", *words)
+        part = run(work / "half", *words, "--set", "scenario.rounds=12")
+        resumed = run(work / "half", "--resume")
+        for key in ("model_sha256", "private_sha256", "added_sha256", "eval"):
+            assert controlled[key] == resumed[key] != part[key], key
+        assert controlled["algorithm"] == "scaffold" and controlled["eval"]["seen"]["rmse"] < 1.0, controlled
+        call("report", work / "controlled", "--out", work / "controlled.html")
+        assert controlled["added_sha256"] in (work / "controlled.html").read_text()
+        for key, value in (("algorithm.client.momentum", 0.5), ("privacy.clip", 1), ("network.compression", '"int8"')):
+            assert key in call("validate", scenario, *words, "--set", f"{key}={value}", expect=2).stderr, key
         voted = run(work / "voted", *[word for key, value in votes.items() for word in ("--set", f"{key}={value}")])
         assert voted["eval"]["seen"]["rmse"] < 1.0 and voted["model_sha256"] != one["model_sha256"], voted["eval"]
         call("validate", scenario, "--set", "algorithm.aggregation.step=0.1")  # a key of the rule that is not chosen
-    for settings, alone in (({}, one), (votes, voted)):
+    for settings, alone in (({}, one), (votes, voted), (controls, controlled)):
         with Federation(furlong, scenario=Path(scenario).read_text(), settings=settings) as f:
             f.start(aggregators=1, nodes=4)
             together = f.end()
-            for key in ("model_sha256", "eval", "folded"):
-                assert together[key] == alone[key], key
+            for key in ("model_sha256", "added_sha256", "eval", "folded"):
+                assert together.get(key) == alone.get(key), key
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 // The record of one value: every bit of it counts, and it belongs to one client.
 #include "storage/detail/record.hpp"
 
+#include <cstring>
+
 #include "storage/detail/spread.hpp"
 #include "tests/storage/fixtures.hpp"
 
@@ -34,6 +36,36 @@ BOOST_AUTO_TEST_CASE(a_record_reads_back) {
     BOOST_TEST(std::ranges::equal(back->values, value.values()));
     BOOST_TEST(*storage::detail::named_client(bytes) == 9U);
   }
+}
+
+// A copy of a table over items, of which a client has a few.
+BOOST_AUTO_TEST_CASE(rows_of_zeros_take_a_bit) {
+  const auto layout = std::make_shared<models::layout>(std::vector<models::tensor_spec>{
+      {"user", 1, 8}, {"copy/item", 3706, 8, models::row_index::by_feature}, {"mean"}});
+  const record_coder coder(*layout, layout_hash);
+  record_coder::scratch space;
+  models::private_parameters value(layout);
+  const auto check = [&](std::size_t most) {
+    const std::string bytes(coder.encode(9, tag, value.values(), space));
+    BOOST_TEST(bytes.size() <= most);
+    BOOST_TEST(bytes.size() == coder.record_bytes(value.values(), space));
+    const auto back = coder.decode(9, bytes, space);
+    BOOST_TEST_REQUIRE(back.has_value());
+    BOOST_TEST(back->tag.sequence == 17U);
+    BOOST_TEST((std::memcmp(back->values.data(), value.values().data(), value.values().size_bytes()) == 0));
+    return bytes;
+  };
+  static_cast<void>(check(600));  // nothing but the bits
+  for (std::size_t row = 0; row < 165; ++row) value.tensor(1)[row * 22 * 8 + row % 8] = -1.5F;
+  value.tensor(2)[0] = -0.0F;  // not zero to the bit
+  const auto bytes = check(600 + 165 * 32 + 4);
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); bit += 7) {
+    auto bad = bytes;
+    bad[bit / 8] = static_cast<char>(static_cast<unsigned char>(bad[bit / 8]) ^ (1U << (bit % 8)));
+    BOOST_TEST(!coder.decode(9, bad, space).has_value());
+  }
+  for (auto& one : value.tensor(1)) one = 0.25F;
+  BOOST_TEST(check(coder.record_bytes()).size() == coder.record_bytes());  // whole
 }
 
 BOOST_AUTO_TEST_CASE(every_flipped_bit_and_every_cut_is_noticed) {

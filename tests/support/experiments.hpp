@@ -34,13 +34,11 @@ using option_list = std::vector<std::pair<std::string, option_value>>;
   auto built = entry->build(values, facts);
   if (!built) throw std::invalid_argument(built.error().text());
   e.model = *built;
-  auto parts = models::split(e.model->tensors(), private_names);
-  if (!parts) throw std::invalid_argument(parts.error().text());
-  e.parts = *parts;
+  if (auto done = federated::lay_out(e, private_names); !done) throw std::invalid_argument(done.error().text());
   e.clients = clients;
   e.participants = settings.algorithm.traits.sends ? clients : federated::pool_clients(clients);
   e.upload_bytes = [](const federated::client_update& update) { return 4 * update.change.values.size(); };
-  e.download_bytes = 4 * e.parts.shared->size();
+  e.download_bytes = 4 * e.parts.down->size();
   return e;
 }
 

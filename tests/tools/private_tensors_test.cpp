@@ -46,7 +46,7 @@ void check(const std::string& algorithm, const names& own, const names& shared) 
   };
   storage::memory_store store(e.parts.private_);
   const auto before = federated::initial_state(e);
-  federated::evaluation start(e, before.model, &store, 0);
+  federated::evaluation start(e, {0, before.model}, &store);
   federated::workspace use;
   for (std::size_t i = 0; i < start.size(); ++i) BOOST_REQUIRE(start.score(i, use));
   const auto plain = federated::run_reference(e, store, tests::quiet());

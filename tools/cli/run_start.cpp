@@ -154,7 +154,7 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
     if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
     return check_same_data(of, from.data_sha256, folder.root());
   };
-  auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts.shared, is_right);
+  auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts, is_right);
   if (!state) return state;
   if (auto right = check_holder(folder, holder, state->start_id); !right) return tl::unexpected(right.error());
   if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)

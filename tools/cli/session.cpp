@@ -6,7 +6,6 @@
 #include <iostream>
 
 #include "federated/pooled_population.hpp"
-#include "federated/quantized_traffic.hpp"
 #include "federated/round.hpp"
 #include "federated/simulation/world.hpp"
 #include "scenarios/traces/trace_file.hpp"
@@ -28,7 +27,7 @@ void meter_traffic(federated::experiment& e) {
   e.upload_bytes = [format, how](const federated::client_update& update) {
     return static_cast<std::uint64_t>(wire::encoded_size(update, format, how.numbers));
   };
-  const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.shared),
+  const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.down),
                                    federated::first_reference(e.settings.aggregation, e.parts.shared)};
   e.download_bytes = wire::encoded_size(model, how.numbers) + wire::encoded_size(federated::task_id{});
 }
@@ -38,7 +37,7 @@ void meter_frames(federated::experiment& e) {
   if (!e.settings.network.compression.zstd || !e.upload_bytes) return;
   const auto format = wire::format_of(e.settings.network);
   const auto how = wire::packing_of(e.settings.network);
-  const auto encoder = std::make_shared<const wire::encoder>(e.parts.shared);
+  const auto encoder = std::make_shared<const wire::encoder>(e.parts.down, e.parts.up);
   e.upload_bytes = [encoder, format, how, plain = e.upload_bytes](const federated::client_update& update) {
     const auto frame = encoder->encode(update, format, how);
     return frame ? static_cast<std::uint64_t>(frame->size()) : plain(update);
@@ -52,8 +51,8 @@ void meter_frames(federated::experiment& e) {
 /// A change of nothing, with `rows` rows of every tensor that has rows by feature when it is sparse.
 federated::client_update blank_update(const federated::experiment& e, bool sparse, std::uint32_t rows) {
   federated::client_update update;
-  update.change.shape = e.parts.shared;
-  for (const auto& spec : e.parts.shared->tensors()) {
+  update.change.shape = e.parts.up;
+  for (const auto& spec : e.parts.up->tensors()) {
     const bool by_rows = sparse && spec.index != models::row_index::none;
     const auto count = spec.index == models::row_index::by_client ? 1U : std::min(rows, spec.rows);
     update.change.pieces.push_back({by_rows, static_cast<std::uint32_t>(update.change.rows.size()),
@@ -66,7 +65,7 @@ federated::client_update blank_update(const federated::experiment& e, bool spars
 }
 
 /// What the simulation takes for the size of a client's update: exact when it is dense; else as if each of the client's
-/// examples touched a row of its own.
+/// examples touched a row of its own, or where the algorithm needs all rows as if all were touched.
 void plan_traffic(federated::experiment& e) {
   if (!e.upload_bytes) return;
   const auto size_of = [&](std::uint32_t rows) {
@@ -80,8 +79,9 @@ void plan_traffic(federated::experiment& e) {
   const auto none = size_of(0);
   const auto rows = e.clients->facts().features;
   const double per_row = static_cast<double>(size_of(many) - none) / many;
-  e.planned_upload_bytes = [none, per_row, rows, who = e.participants](std::uint32_t client) {
-    const auto touched = std::min(who->count(client, federated::part::train), rows);
+  const bool all = e.settings.algorithm.traits.needs_all_rows;
+  e.planned_upload_bytes = [none, per_row, rows, all, who = e.participants](std::uint32_t client) {
+    const auto touched = all ? rows : std::min(who->count(client, federated::part::train), rows);
     return none + static_cast<std::uint64_t>(per_row * touched);
   };
 }
@@ -118,10 +118,7 @@ result<void> assemble(federated::experiment& e, const scenarios::scenario& of, c
   auto model = scenarios::build_model(of, facts);
   if (!model) return tl::unexpected(model.error());
   e.model = std::move(*model);
-  auto parts = models::split(e.model->tensors(), of.private_tensors);
-  if (!parts) return tl::unexpected(parts.error());
-  e.parts = std::move(*parts);
-  if (federated::carries_errors(e.settings)) federated::add_unsent(e.parts);
+  if (auto done = federated::lay_out(e, of.private_tensors); !done) return done;
   auto& rule = e.settings.aggregation;
   rule.max_updates = std::max(rule.max_updates, most_updates(e.settings.participation));
   return {};

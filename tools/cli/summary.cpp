@@ -160,6 +160,7 @@ json identity_json(const session& of, const federated::protocol::server_state& s
               {"rounds", state.version},
               {"model_sha256", hex(models::model_sha256(state.chosen().model))},
               {"private_sha256", own.sha256}};
+  if (const auto& added = state.chosen().added; added->shape()) out["added_sha256"] = hex(models::model_sha256(*added));
   if (!state.data_sha256.empty()) out["data_sha256"] = state.data_sha256;
   return out;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "federated/quantized_traffic.hpp"
+#include "federated/round.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/data_digest.hpp"
 #include "tools/cli/exit_code.hpp"
@@ -32,12 +32,12 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   const auto is_right = [&](const storage::checkpoint_origin& from) {
     return check_same_data(*ready, from.data_sha256, folder.root());
   };
-  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts.shared, is_right);
+  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts, is_right);
   if (!state) return tl::unexpected(state.error());
   const auto& chosen = state->chosen();
   if (auto sound = check_sound(*state, folder.root()); !sound) return tl::unexpected(sound.error());
-  trained_run run{std::move(*ready), chosen.model, nullptr};
-  federated::round_broadcast(run.of.experiment, chosen.version, run.model);  // as clients have it, and are scored
+  auto sent = federated::sent_model(ready->experiment, chosen);
+  trained_run run{std::move(*ready), std::move(sent), nullptr};
   if (!std::filesystem::exists(folder.private_store())) return run;
   if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
     return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");

@@ -223,6 +223,7 @@ void read_figures(json_fields& fields, run_summary& to) {
   fields.read("rounds", to.rounds);
   fields.read("model_sha256", to.model_sha256);
   fields.read("private_sha256", to.private_sha256);
+  fields.read("added_sha256", to.added_sha256);
   fields.read("clock", to.clock);
   fields.read("wall_seconds", to.wall_seconds);
   fields.read("cpu_seconds", to.cpu_seconds);

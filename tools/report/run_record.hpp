@@ -121,7 +121,7 @@ struct participation_bin {
 struct run_summary {
   std::string version;  ///< of Furlong
   std::string failed;   ///< why it came to nothing, though it ran to its end; empty: it did not
-  std::string kernel_level, model_sha256, private_sha256;
+  std::string kernel_level, model_sha256, private_sha256, added_sha256;
   std::uint64_t rounds = 0;
   std::string clock;  ///< "real" or "virtual": what `virtual_seconds` and times of rounds were measured by
   std::optional<double> wall_seconds, cpu_seconds, train_seconds, virtual_seconds;

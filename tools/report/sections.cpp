@@ -300,6 +300,7 @@ std::string identity(const run_record& run) {
   auto rows = hash_row("shared parameters", run.summary->model_sha256);
   if (run.summary->private_clients.value_or(1) > 0)  // else it is the hash of nothing
     rows += hash_row("private parameters", run.summary->private_sha256);
+  rows += hash_row("the server's tensors of the algorithm", run.summary->added_sha256);
   if (rows.empty()) return {};
   return "<h2>Hashes</h2>\n<p class=\"hint\">SHA-256 of the final parameters: equal hashes, equal bits.</p>\n"
          "<dl class=\"hashes\">" +

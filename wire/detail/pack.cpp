@@ -70,12 +70,13 @@ result<std::vector<placed_row>> sorted_rows(const models::delta& change, std::si
 result<payload> pack_model(const models::shared_parameters& model, const packing& how) {
   const auto& shape = *model.shape();
   std::size_t size = 0;
-  for (const auto& spec : shape.tensors()) size += federated::packed_size(how.numbers, spec.size());
+  for (const auto& spec : shape.tensors()) size += federated::packed_size(numbers_of(spec, how.numbers), spec.size());
   std::vector<std::byte> packed(size);
   std::size_t at = 0;
   for (std::size_t t = 0; t < shape.count(); ++t) {
-    const std::size_t bytes = federated::packed_size(how.numbers, shape[t].size());
-    const bool exact = federated::pack(model.tensor(t), how.numbers, std::span(packed).subspan(at, bytes));
+    const auto numbers = numbers_of(shape[t], how.numbers);
+    const std::size_t bytes = federated::packed_size(numbers, shape[t].size());
+    const bool exact = federated::pack(model.tensor(t), numbers, std::span(packed).subspan(at, bytes));
     if (auto sound = check_rounded("broadcast.values of " + shape[t].name, exact, how.numbers); !sound)
       return tl::unexpected(sound.error());
     at += bytes;
@@ -88,8 +89,9 @@ result<packed_tensor> pack_tensor(const models::delta& change, std::size_t tenso
   packed_tensor to;
   const auto values = travelling_values(change, tensor, format, to);
   if (!values) return tl::unexpected(values.error());
-  std::vector<std::byte> packed(federated::packed_size(how.numbers, values->size()));
-  const bool exact = federated::pack(*values, how.numbers, packed);
+  const auto numbers = numbers_of((*change.shape)[tensor], how.numbers);
+  std::vector<std::byte> packed(federated::packed_size(numbers, values->size()));
+  const bool exact = federated::pack(*values, numbers, packed);
   if (auto sound = check_rounded(field_of(tensor, "values"), exact, how.numbers); !sound)
     return tl::unexpected(sound.error());
   to.values = finish_payload(std::move(packed), how.zstd);

@@ -1,0 +1,46 @@
+// Exact sums of the tensors that an algorithm adds and clients report: each group has a linear rule and a fixed-point
+// unit of its own, which follows from its norm bound.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "federated/aggregation/aggregate.hpp"
+#include "federated/experiment.hpp"
+#include "models/delta.hpp"
+
+namespace furlong::federated {
+
+/// One word for each value of partition::reported, in its order. Immutable; the words are the caller's. As with the
+/// rules for the model (rule.hpp), words of several updates add up in any order.
+class group_sums {
+ public:
+  /// Of no group.
+  group_sums() = default;
+  explicit group_sums(const experiment& e);
+
+  [[nodiscard]] std::size_t words() const { return reported_ ? reported_->size() : 0; }
+  /// Whether a group's rule weighs updates by their examples.
+  [[nodiscard]] bool weighs_examples() const;
+  /// Adds the values of an update that validate() has passed, scaled by `freshness`.
+  void fold(const models::delta& change, std::uint32_t weight, double freshness, std::span<std::int64_t> sum) const;
+  /// Makes `out.added` of the sum; `out` has its count and weight. Clears the sum.
+  void report(std::span<std::int64_t> sum, aggregate& out) const;
+
+ private:
+  struct segment {
+    std::size_t first = 0;  ///< tensor of the update
+    std::size_t count = 0;  ///< tensors
+    std::size_t begin = 0;  ///< word of the first one's first value
+    std::size_t size = 0;   ///< words
+    sum_rule rule = sum_rule::sum;
+    double scale = 1.0;  ///< units in 1
+  };
+
+  models::layout_ptr up_;
+  models::layout_ptr reported_;
+  std::vector<segment> segments_;
+};
+
+}  // namespace furlong::federated

@@ -1,0 +1,123 @@
+#include "federated/client/local_values.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace furlong::federated {
+
+namespace {
+
+float* room_for(large_floats& buffer, std::size_t size) {
+  if (buffer.size() < size) buffer.resize(size);
+  return buffer.data();
+}
+
+}  // namespace
+
+local_values::local_values(const experiment& e, const models::shared_parameters& down, workspace& use, bool has_state,
+                           std::size_t own_examples)
+    : e_(e), use_(use), down_(down), has_state_(has_state), own_examples_(own_examples) {
+  use_.groups.resize(e.groups.size());
+  for (auto& group : use_.groups) group.loaded = group.reports = false;
+}
+
+models::tensor_values local_values::received() {
+  auto* buffer = room_for(use_.received, use_.weights.size());
+  const auto values = use_.weights.values_in(buffer);
+  if (!std::exchange(has_received_, true)) use_.weights.gather_again(down_, use_.own, values);
+  return values;
+}
+
+models::tensor_values local_values::scratch(std::size_t i) {
+  while (use_.scratch.size() <= i) use_.scratch.emplace_back();
+  return use_.weights.values_in(room_for(use_.scratch[i], use_.weights.size()));
+}
+
+const models::tensor_spec& local_values::spec_of(const placed_group& of, std::size_t i) const {
+  return of.copies_of.empty() ? of.specs[i] : (*e_.parts.model)[of.copies_of[i]];
+}
+
+std::span<const std::uint32_t> local_values::rows_of(const placed_group& of, std::size_t i) const {
+  return use_.weights.rows(spec_of(of, i).index);
+}
+
+models::tensor_view local_values::view_in(float* buffer, const placed_group& of, std::size_t i) const {
+  if (!of.copies_of.empty()) return use_.weights.values_in(buffer)[of.copies_of[i]];
+  const auto shape_of = [&](std::size_t t) {
+    const auto& spec = of.specs[t];
+    const auto rows =
+        spec.index == models::row_index::none ? spec.rows : static_cast<std::uint32_t>(rows_of(of, t).size());
+    return models::tensor_view{nullptr, rows, spec.cols};
+  };
+  for (std::size_t t = 0; t < i; ++t) buffer += shape_of(t).size();
+  auto view = shape_of(i);
+  view.data = buffer;
+  return view;
+}
+
+std::size_t local_values::size_of(const placed_group& of) const {
+  if (!of.copies_of.empty()) return use_.weights.size();
+  static float origin = 0.0F;
+  const auto last = view_in(&origin, of, of.count() - 1);
+  return static_cast<std::size_t>(last.data - &origin) + last.size();
+}
+
+/// Gathered rows that the client's train part names: the first of all.
+std::size_t local_values::own_rows() const {
+  const auto data = use_.weights.data();
+  const auto begin = std::size_t{0};
+  const auto end = data.offsets.empty() ? own_examples_ : std::size_t{data.offsets[own_examples_]};
+  std::size_t rows = 0;
+  for (const auto row : data.features.subspan(begin, end - begin)) rows = std::max(rows, std::size_t{row} + 1);
+  return rows;
+}
+
+void local_values::load(std::size_t g) {
+  const auto& of = e_.groups[g];
+  auto& group = use_.groups[g];
+  if (std::exchange(group.loaded, true)) return;
+  auto* buffer = room_for(group.values, size_of(of));
+  const bool kept = of.where == place::kept;
+  const bool begins_received = kept && of.first == first_value::received;
+  if (begins_received) use_.weights.gather_again(down_, use_.own, use_.weights.values_in(buffer));
+  if (begins_received && !has_state_) return;
+  for (std::size_t i = 0; i < of.count(); ++i) {
+    const auto& spec = spec_of(of, i);
+    const std::span<const float> from =
+        kept ? std::as_const(use_.own).tensor(of.in_private + i) : down_.tensor(of.in_down + i);
+    const auto view = view_in(buffer, of, i);
+    if (spec.index == models::row_index::none) {
+      std::ranges::copy(from, view.data);
+      continue;
+    }
+    auto rows = rows_of(of, i);
+    if (begins_received) rows = rows.first(own_rows());
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      std::copy_n(from.data() + std::size_t{rows[r]} * spec.cols, spec.cols, view.row(r));
+  }
+}
+
+models::tensor_values local_values::reported_values(std::size_t g) {
+  auto& group = use_.groups[g];
+  const auto size = size_of(e_.groups[g]);
+  auto* buffer = room_for(group.reported, size);
+  if (!std::exchange(group.reports, true)) std::fill_n(buffer, size, 0.0F);
+  return use_.weights.values_in(buffer);
+}
+
+models::tensor_values local_values::group(std::size_t g) {
+  if (e_.groups[g].where == place::server) throw std::logic_error("clients do not have a group of the server alone");
+  if (e_.groups[g].where == place::report) return reported_values(g);
+  load(g);
+  return use_.weights.values_in(use_.groups[g].values.data());
+}
+
+models::tensor_view local_values::tensor(std::size_t g, std::size_t i) {
+  return view_in(group(g).data, e_.groups[g], i);
+}
+
+phase_result local_values::reconstruct(std::span<const std::size_t> tensors) {
+  return federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, settings().reconstruction, use_.solver);
+}
+
+}  // namespace furlong::federated

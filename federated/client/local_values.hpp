@@ -1,0 +1,70 @@
+// The values that one client works on, as an algorithm sees them: the model's weights, copies of them, and the tensors
+// that the algorithm adds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "federated/client/local_training.hpp"
+#include "federated/client/workspace.hpp"
+#include "federated/experiment.hpp"
+
+namespace furlong::federated {
+
+/// One client, one thread. All values have the shape of the working set: of tensors with rows for features or clients
+/// the gathered rows. They lie in the thread's workspace, and nothing is allocated once that is warm. models::assign,
+/// add, scale and dot compute with them.
+class local_values {
+ public:
+  [[nodiscard]] const run_settings& settings() const { return e_.settings; }
+  /// The tensors of the model: all_tensors, shared_tensors, private_tensors are what the tools below take.
+  [[nodiscard]] const models::partition& parts() const { return e_.parts; }
+  /// Whether the client's own values are those that it kept, not first ones.
+  [[nodiscard]] bool has_state() const { return has_state_; }
+
+  /// What training moves, and what predicts.
+  [[nodiscard]] models::tensor_values weights() { return use_.weights.values(); }
+  /// The weights as they were first: the model as received, and the client's private tensors.
+  [[nodiscard]] models::tensor_values received();
+  /// The i-th buffer for what an algorithm computes. Holds anything at first.
+  [[nodiscard]] models::tensor_values scratch(std::size_t i);
+
+  /// The values of a group of copies, by the number of the model's tensor; others than those that it copies hold
+  /// anything, or where the group begins as received the received values. Kept, broadcast and shared groups are loaded;
+  /// of a report group it is reported(). Kept ones are stored as they are when the task ends.
+  [[nodiscard]] models::tensor_values group(std::size_t g);
+  /// The i-th tensor of any group, likewise.
+  [[nodiscard]] models::tensor_view tensor(std::size_t g, std::size_t i = 0);
+
+  /// [algorithm] reconstruction of `tensors` on the support batches, all others frozen.
+  phase_result reconstruct(std::span<const std::size_t> tensors);
+
+ protected:
+  /// @param down the broadcast's values; the arguments must outlive the task
+  /// @param own_examples so many of the working set's examples, the first, are the client's train part
+  local_values(const experiment& e, const models::shared_parameters& down, workspace& use, bool has_state,
+               std::size_t own_examples);
+  ~local_values() = default;
+
+  [[nodiscard]] models::tensor_view view_in(float* buffer, const placed_group& of, std::size_t i) const;
+  /// The rows that were gathered of the i-th tensor of a group; none: all of it.
+  [[nodiscard]] std::span<const std::uint32_t> rows_of(const placed_group& of, std::size_t i) const;
+  /// Floats of a group's buffer.
+  [[nodiscard]] std::size_t size_of(const placed_group& of) const;
+  void load(std::size_t g);
+  [[nodiscard]] models::tensor_values reported_values(std::size_t g);
+
+  const experiment& e_;
+  workspace& use_;
+
+ private:
+  [[nodiscard]] const models::tensor_spec& spec_of(const placed_group& of, std::size_t i) const;
+  [[nodiscard]] std::size_t own_rows() const;
+
+  const models::shared_parameters& down_;
+  bool has_state_;
+  std::size_t own_examples_;
+  bool has_received_ = false;
+};
+
+}  // namespace furlong::federated

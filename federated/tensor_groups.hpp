@@ -1,0 +1,59 @@
+// Tensors that an algorithm adds to those of the model: auxiliary shared values, copies that a client keeps, sums that
+// clients report. They go through wire, store, checkpoint, exact sums and compression as all others do.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/layout.hpp"
+
+namespace furlong::federated {
+
+enum class place : std::uint8_t {
+  kept,       ///< on the client alone: in its private store, never sent
+  broadcast,  ///< on the server; clients receive the values
+  report,     ///< clients send values, and the server aggregates them
+  shared,     ///< both: clients receive the values and report a change of them
+  server,     ///< on the server alone: in its checkpoint
+};
+
+/// What a tensor holds at first. Received: the model's values. Of a kept tensor that are those of the broadcast when
+/// the client has none of its own yet; a row that the client's training examples do not name is the received one
+/// always, else an item that it never rated would keep the value of its first task for ever.
+enum class first_value : std::uint8_t { zero, constant, received };
+
+/// How the server aggregates what clients report: the mean weighted by their examples, the plain mean, or the sum.
+enum class sum_rule : std::uint8_t { mean, uniform_mean, sum };
+
+/// Tensors of one kind. A group's place in the list that algorithm::tensors() returns is its number; its tensors are
+/// named KIND/GROUP/TENSOR.
+struct tensor_group {
+  std::string name;
+  place where = place::kept;
+  /// Either one tensor like each of these tensors of the model, by number, with the same rows gathered;
+  std::vector<std::size_t> copies_of = {};
+  /// or tensors of any shape. Those indexed by feature or by client have as many rows as the model's.
+  std::vector<models::tensor_spec> specs = {};
+  first_value first = first_value::zero;
+  float constant = 0.0F;
+  sum_rule rule = sum_rule::uniform_mean;  ///< of report and shared
+  double max_norm = 1024.0;                ///< largest L2 norm of one reported tensor, else the update is rejected
+  bool exact = false;                      ///< float32 whatever network.compression says
+};
+
+/// A group in the layouts of a run: the number of its first tensor in each; the others follow.
+struct placed_group : tensor_group {
+  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+  std::size_t in_private = nowhere;
+  std::size_t in_down = nowhere;
+  std::size_t in_up = nowhere;
+  std::size_t in_reported = nowhere;
+  std::size_t in_server = nowhere;
+
+  /// Tensors of the group.
+  [[nodiscard]] std::size_t count() const { return copies_of.empty() ? specs.size() : copies_of.size(); }
+};
+
+}  // namespace furlong::federated
