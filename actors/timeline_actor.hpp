@@ -39,7 +39,8 @@ struct timeline_state {
     last_evaluation = evaluation->scores.report();
     evaluation.reset();
     if (run->observer.on_evaluation)
-      if (auto told = run->observer.on_evaluation(last_evaluation); !told) return tl::unexpected(told.error());
+      if (auto reported = run->observer.on_evaluation(last_evaluation); !reported)
+        return tl::unexpected(reported.error());
     return true;
   }
   /// Makes private values and `state` durable.

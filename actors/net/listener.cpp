@@ -116,9 +116,9 @@ void listener::acceptor::on_accepted(const error_code& failed, tcp::socket socke
     });
     return;
   }
-  error_code gone;
-  const auto from = socket.remote_endpoint(gone);
-  if (!gone) start_session(std::move(socket), from);
+  error_code failed_lookup;
+  const auto from = socket.remote_endpoint(failed_lookup);
+  if (!failed_lookup) start_session(std::move(socket), from);
   accept();
 }
 
