@@ -1,4 +1,4 @@
-// The timeline actor: runs a federation in virtual time, with training on all scheduler threads.
+// The timeline actor: runs a federation in one process, with training on all scheduler threads.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -26,20 +26,21 @@ struct timeline_state {
   std::size_t block_size = 1;
 
   [[nodiscard]] bool stop_requested() const { return run->stop.load(std::memory_order_relaxed); }
-  /// What the evaluators will be given.
+  /// Prepares the evaluation for the evaluators.
   void prepare_evaluation(const federated::protocol::model_version& of, const federated::participation_ledger* ledger) {
     watch->pause();
     evaluation = std::make_shared<evaluation_work>(run->e, of, run->store, ledger);
     evaluators_pending = evaluators.size();
   }
-  /// An evaluator is done. True when all are, and the observer was told.
+  /// An evaluator is done. True if all are; the observer has then been called.
   [[nodiscard]] result<bool> finish_evaluation(const evaluation_done& done) {
     if (done.failure) return tl::unexpected(*done.failure);
     if (--evaluators_pending > 0) return false;
     last_evaluation = evaluation->scores.report();
     evaluation.reset();
     if (run->observer.on_evaluation)
-      if (auto told = run->observer.on_evaluation(last_evaluation); !told) return tl::unexpected(told.error());
+      if (auto reported = run->observer.on_evaluation(last_evaluation); !reported)
+        return tl::unexpected(reported.error());
     return true;
   }
   /// Makes private values and `state` durable.
@@ -57,7 +58,7 @@ struct timeline_state {
   [[nodiscard]] federated::run_outcome outcome(federated::protocol::server_state state, bool interrupted) {
     watch->pause();
     watch->tell(state);
-    if (interrupted) last_evaluation = {};  // of a model that was not the final one
+    if (interrupted) last_evaluation = {};  // it was not of the final model
     return {std::move(state), last_evaluation, interrupted};
   }
 };

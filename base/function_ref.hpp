@@ -1,4 +1,4 @@
-// A callable that is passed down a call and not kept: no copy of it, and no allocation.
+// A reference to a callable, for arguments: without copy and allocation.
 #pragma once
 
 #include <memory>

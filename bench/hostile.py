@@ -142,7 +142,7 @@ class Hostile:
                 figure(name, "refused_" + reason.replace("-", "_"), count, "1")
             for reason in REFUSALS:
                 if not reasons.get(reason):
-                    self.faulty.append(f"the {name} counted nobody as {reason}")
+                    self.faulty.append(f"the {name} counted no rejection for {reason}")
         for reason, count in status["unasked"].items():
             figure(SERVER, "unasked_" + reason.replace("-", "_"), count, "1")
         figure("federation", "log_written", round(written / 2**20, 2), "MiB")

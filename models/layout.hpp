@@ -27,7 +27,7 @@ struct tensor_spec {
   std::uint32_t rows = 1;
   std::uint32_t cols = 1;
   row_index index = row_index::none;
-  bool exact = false;  ///< crosses a network as float32, whatever the compression
+  bool exact = false;  ///< sent as float32 with every compression
 
   [[nodiscard]] std::size_t size() const { return std::size_t{rows} * cols; }
   friend bool operator==(const tensor_spec&, const tensor_spec&) = default;
@@ -59,8 +59,8 @@ class layout {
 using layout_ptr = std::shared_ptr<const layout>;
 
 /// The split of a model's tensors by the scenario's `private = [...]`, and the layouts of messages and stored values.
-/// Without tensors that the algorithm adds, `down`, `up` and `shared` are the same object, `reported` and `server` are
-/// empty, and `private_` has the model's tensors alone.
+/// Without added tensors of the algorithm, `down`, `up` and `shared` are the same object, `reported` and `server` are
+/// empty, and `private_` has only the model's tensors.
 struct partition {
   struct slot {
     bool is_private = false;
@@ -69,12 +69,12 @@ struct partition {
 
   layout_ptr model;                          ///< all tensors, in the model's own order
   layout_ptr shared;                         ///< the shared ones, in the same order
-  layout_ptr private_;                       ///< the private ones, which never leave the client, in the same order; then added ones
-  layout_ptr down;                           ///< of a broadcast: `shared`, then tensors that an algorithm adds
+  layout_ptr private_;                       ///< the private ones, which never leave the client; then added ones
+  layout_ptr down;                           ///< of a broadcast: `shared`, then added tensors
   layout_ptr up;                             ///< of an update: `shared` if sends_model, then added tensors
   layout_ptr reported;                       ///< the added tensors of `up`
-  layout_ptr server;                         ///< added tensors that the server keeps
-  bool sends_model = true;                   ///< updates carry the change of `shared`
+  layout_ptr server;                         ///< the added tensors of the server
+  bool sends_model = true;                   ///< updates contain the delta of `shared`
   std::vector<slot> slots;                   ///< one per tensor of `model`
   std::vector<std::size_t> all_tensors;      ///< 0, 1, ... of `model`
   std::vector<std::size_t> shared_tensors;   ///< indices in `model` of the shared ones

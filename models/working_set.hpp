@@ -27,13 +27,13 @@ struct tensor_values {
   [[nodiscard]] tensor_view operator[](std::size_t tensor) const;
 };
 
-/// to = from, to += factor from, to *= factor and the sum of a b, of these tensors of the model alone.
+/// to = from, to += factor from, to *= factor and the sum of a b, over these tensors of the model.
 void assign(tensor_values to, tensor_values from, std::span<const std::size_t> tensors);
 void add(tensor_values to, float factor, tensor_values from, std::span<const std::size_t> tensors);
 void scale(tensor_values to, float factor, std::span<const std::size_t> tensors);
 [[nodiscard]] double dot(tensor_values a, tensor_values b, std::span<const std::size_t> tensors);
 
-/// Changes the gradient of a step, given the weights before it. Of trained tensors alone there is one.
+/// Changes the gradient of a step, given the weights before it. Only trained tensors have a gradient.
 using step_correction = function_ref<void(tensor_values weights, tensor_values gradient)>;
 
 /// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and at the
@@ -58,10 +58,10 @@ class working_set {
   [[nodiscard]] tensor_values values_in(float* buffer) const { return {buffer, this}; }
   [[nodiscard]] std::size_t size() const { return offsets_.back(); }
   [[nodiscard]] std::size_t offset(std::size_t tensor) const { return offsets_[tensor]; }
-  /// The rows that were gathered of tensors of this kind: local -> global. Those that the examples name come first, in
-  /// the order in which they do.
+  /// The gathered rows of tensors of this kind: local -> global. Those that the examples name come first, in the
+  /// order of the examples.
   [[nodiscard]] std::span<const std::uint32_t> rows(row_index index) const;
-  /// Copies in the rows of other parameters, which have the layouts of those given to gather().
+  /// Gathers the same rows of other parameters, which have the layouts of those given to gather().
   void gather_again(const shared_parameters& shared, const private_parameters& own, tensor_values to) const;
 
   /// Reorders the examples of data(): example i becomes the former example order[i].
@@ -71,8 +71,8 @@ class working_set {
   void train_only(std::span<const std::size_t> tensors);
   /// Sets the stream of dropout until the next gather().
   void drop_by(const random_stream& stream) { noise_ = stream; }
-  /// One step on a batch (a slice of data()): returns the sum of its losses before the step. A correction sees the
-  /// whole gradient, with zeros in rows that the batch does not touch; it makes every row move.
+  /// One step on a batch (a slice of data()): returns the sum of its losses before the step. A correction receives
+  /// the whole gradient, with zeros in rows that the batch does not touch, and may change every row.
   double step(const examples_view& batch, const sgd_options& options, const step_correction* correct = nullptr);
   /// The gradient of the batch's mean loss by `tensors`, at any weights; rows that the batch does not touch are zero.
   /// Returns the sum of its losses.
@@ -82,10 +82,10 @@ class working_set {
   /// Draws a tensor's initial values again, keyed by (seed, client).
   void reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t client);
 
-  /// The update of the shared tensors since gather(), to which the values of added tensors are appended later. `shared`
-  /// must be the parameters given to gather().
+  /// The update of the shared tensors since gather(); the caller appends the values of added tensors. `shared` must
+  /// be the parameters given to gather().
   void difference(const shared_parameters& shared, delta& out) const;
-  /// How an update lists the gathered rows of a tensor of this kind, its values beginning at `value_begin`.
+  /// An update's entry for the gathered rows of a tensor of this kind, with values from `value_begin` on.
   [[nodiscard]] delta::piece piece(row_index index, std::size_t value_begin) const;
   /// Writes the private tensors' values; rows that the examples do not name stay unchanged in `out`.
   void copy_private(private_parameters& out) const;

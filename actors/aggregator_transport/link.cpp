@@ -140,10 +140,10 @@ void on_counterpart(self_pointer self, remote_link counterpart) {
 link_state::~link_state() { closed({error::kind::runtime, "operator link", "it was ended", ""}); }
 
 void link_state::closed(const error& why) {
-  const auto told = std::exchange(events, std::nullopt);
-  if (!told || !told->on_closed) return;
+  const auto callbacks = std::exchange(events, std::nullopt);
+  if (!callbacks || !callbacks->on_closed) return;
   try {
-    told->on_closed(why);
+    callbacks->on_closed(why);
   } catch (const std::exception&) {
     // The link has already ended.
   }

@@ -1,15 +1,15 @@
 // One end of an operator link: an actor that sends the frames of an outbox to its counterpart in another process, and
-// hands over those that arrive.
+// passes on the frames that it receives.
 //
-//  1. It waits for the other side: link_opened where it connected, link_ready where it listens. Until then nobody is
-//     told of it, and if it ends before, nobody ever is.
+//  1. It waits for the peer: link_opened when connecting, link_ready when listening. Before that its user is not
+//     notified of the link, nor of its end.
 //  2. on_open is called with the channel, which queues frames in the outbox and wakes the link.
-//  3. It sends pieces while fewer than link_credits are unanswered. For each piece that it gets it hands over the
-//  frames
-//     that are complete, then gives the credit back: whoever is slow at on_frame slows the other side down.
-//  4. It ends, and calls on_closed once: close() was called and all was sent (or the time for that is over), the other
-//     side said goodbye, ended or cannot be reached any more (its connection broke, or was silent for too long), the
-//     framing was broken, or too much waits.
+//  3. It sends pieces while fewer than link_credits are unacknowledged. For each received piece it passes on the
+//  complete
+//     frames, then returns the credit: a slow on_frame slows the peer down.
+//  4. It ends, and calls on_closed once: close() was called and all was sent (or its time is over), the peer sent
+//     goodbye, ended or became unreachable (its connection broke or timed out), the framing was broken, or too much is
+//     queued.
 #pragma once
 
 #include <memory>

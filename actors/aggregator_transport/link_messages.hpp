@@ -4,7 +4,7 @@
 //   link --link_open--> acceptor                spawns a link of its own,
 //   link <--link_opened-- acceptor              and answers with it
 //   link --link_ready--> link                   both have on_open called
-//   link <--piece, credit--> link               frames both ways; one credit for each piece dealt with
+//   link <--piece, credit--> link               frames both ways; one credit per processed piece
 //   link <--goodbye--> link                     the last message of an orderly end
 // CAF sends them between processes in one TLS connection, and reports when that ends. It is not designed for hostile
 // peers: the holder of an operator certificate can stop the other processes.

@@ -16,7 +16,7 @@ using tls::denied_text;
 constexpr std::string_view not_a_node_text = "the certificate is not a node's";
 
 /// The category of a refusal by the transport.
-std::optional<turned_away> meaning(const net::connect_failure& why) {
+std::optional<turned_away> reason_of(const net::connect_failure& why) {
   using net::failure_cause;
   switch (why.cause) {
     case failure_cause::protocol: return turned_away::protocol;
@@ -43,7 +43,7 @@ auto loaded(const Counts& counts) {
 }
 
 template <class Reason, class Counts>
-std::string listed(const Counts& counts) {
+std::string text_of_counts(const Counts& counts) {
   std::string out;
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts[i] > 0)
@@ -82,8 +82,8 @@ std::map<std::string, std::uint64_t> admission_counts::by_word() const {
 }
 
 std::string admission_counts::text() const {
-  auto out = listed<turned_away>(connections);
-  const auto updates = listed<federated::rejection>(unasked);
+  auto out = text_of_counts<turned_away>(connections);
+  const auto updates = text_of_counts<federated::rejection>(unasked);
   if (!updates.empty()) out += (out.empty() ? "" : "; ") + ("updates that ended no task: " + updates);
   return out;
 }
@@ -103,7 +103,7 @@ std::optional<std::string> admission_control::judge(const net::peer& who) {
 }
 
 void admission_control::refused(const net::peer& who, const net::connect_failure& why) {
-  const auto reason = meaning(why);
+  const auto reason = reason_of(why);
   if (!reason) return;
   count(*reason);
   log(who, why.what.text());

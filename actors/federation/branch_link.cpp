@@ -49,7 +49,7 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (!got) return end(self, got.error().text());
   if (const auto* hello = std::get_if<protocol::branch_hello>(&*got); hello != nullptr && !state.number)
     return self->send(state.parent, branch_arrived{*hello});
-  if (const auto* bye = std::get_if<protocol::farewell>(&*got)) return end(self, bye->why);
+  if (const auto* farewell = std::get_if<protocol::farewell>(&*got)) return end(self, farewell->why);
   if (!state.number) return end(self, "did not say hello first");
   if (std::holds_alternative<wire::partial_view>(*got)) {
     protocol::send_partial whole;
@@ -88,11 +88,11 @@ branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::sh
       [self](const session_opened& opened) { self->state.channel = opened.channel; },
       [self](const session_frame& got) { on_frame(self, *got.frame); },
       [self](const session_closed& closed) { end(self, closed.why); },
-      [self](const to_branch& told) {
-        std::visit([&](const auto& what) { send(self, what); }, *told.what);
-        const auto* bye = std::get_if<protocol::farewell>(told.what.get());
+      [self](const to_branch& message) {
+        std::visit([&](const auto& what) { send(self, what); }, *message.what);
+        const auto* farewell = std::get_if<protocol::farewell>(message.what.get());
         // An aggregator closes the link after it has told its nodes that the run is over.
-        if (bye == nullptr || bye->final) return;
+        if (farewell == nullptr || farewell->final) return;
         self->state.channel->close();
         self->quit();
       },

@@ -75,9 +75,9 @@ void perform(self_pointer self, protocol::end_session& effect) {
 }
 
 void perform(self_pointer self, protocol::tell_parent& effect) {
-  if (auto* here = std::get_if<protocol::attached>(&effect.content))
+  if (auto* attached = std::get_if<protocol::attached>(&effect.content))
     for (const auto& [number, node] : self->state.sessions)
-      if (node.open && node.hello.clients == here->clients) here->node = node.channel->other().name;
+      if (node.open && node.hello.clients == attached->clients) attached->node = node.channel->other().name;
   std::visit([&](auto& what) { send_up(self, std::move(what)); }, effect.content);
 }
 
@@ -194,8 +194,8 @@ void refuse_frame(self_pointer self, session_number number, const error& why, pr
 void on_control(self_pointer self, session_number number, wire::message& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
-  if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
-    spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, bye->why);
+  if (const auto* farewell = std::get_if<protocol::farewell>(&got)) {
+    spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, farewell->why);
     return drop_session(self, number, out);
   }
   if (auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
@@ -204,8 +204,8 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
   if (const auto* failed = std::get_if<protocol::task_failures>(&got))
     return state.machine->on_failures(number, *failed, steady_now(), out);
   if (auto* scores = std::get_if<protocol::evaluation_scores>(&got)) {
-    const auto told = state.machine->on_scores(number, std::move(*scores), out);
-    return told ? void() : refuse_frame(self, number, told.error(), out);
+    const auto accepted = state.machine->on_scores(number, std::move(*scores), out);
+    return accepted ? void() : refuse_frame(self, number, accepted.error(), out);
   }
   refuse(self, number, turned_away::out_of_turn, "sent a message that nodes do not send", out);
 }
@@ -314,8 +314,8 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
-    protocol::farewell bye{over ? run_is_over : "the parent stops", over};
-    self->send(self, to_branch{std::make_shared<const downward>(std::move(bye))});
+    protocol::farewell farewell{over ? run_is_over : "the parent stops", over};
+    self->send(self, to_branch{std::make_shared<const downward>(std::move(farewell))});
   });
   self->send(self, tick{});
   return {
@@ -337,9 +337,9 @@ gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr
           drop_session(self, closed.session, out);
         });
       },
-      [self, with_effects](const to_branch& told) {
+      [self, with_effects](const to_branch& message) {
         with_effects(
-            [&](auto& out) { std::visit([&](const auto& what) { on_downward(self, what, out); }, *told.what); });
+            [&](auto& out) { std::visit([&](const auto& what) { on_downward(self, what, out); }, *message.what); });
       },
       [self, with_effects](const node_placed& where) { with_effects([&](auto& out) { on_placed(self, where, out); }); },
       [self, with_effects](const tick&) {

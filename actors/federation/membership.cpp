@@ -10,7 +10,7 @@ namespace {
 
 /// Whether a store has the values of every update in the model. With commit = "after-ack" values are stored only after
 /// the acknowledgement: a node that is killed before does not have them.
-bool are_complete(const federated::experiment& e) {
+bool stores_are_complete(const federated::experiment& e) {
   return e.settings.own.commit == federated::commit_kind::after_training;
 }
 
@@ -27,7 +27,7 @@ std::optional<std::string> unlike_store(const federated::experiment& e, const pr
                                         const protocol::known_stores& stores, const protocol::client_range& clients,
                                         const protocol::store_claim& claim) {
   if (claim.accepts_loss || !e.settings.algorithm.traits.keeps_state) return std::nullopt;
-  return stores.mismatch(clients, claim, *state.ledger, are_complete(e));
+  return stores.mismatch(clients, claim, *state.ledger, stores_are_complete(e));
 }
 
 std::optional<protocol::displaced> refusal_of(const federated::experiment& e, const protocol::server_state& state,
@@ -42,7 +42,8 @@ std::optional<protocol::displaced> refusal_of(const federated::experiment& e, co
 std::optional<federated::run_event> take_store(const federated::experiment& e, const protocol::server_state& state,
                                                protocol::known_stores& stores, const protocol::attached& node) {
   if (!e.settings.algorithm.traits.keeps_state) return std::nullopt;
-  const auto lost = stores.take(node.clients, node.claim, *state.ledger, are_complete(e), state.version, node.node);
+  const auto lost =
+      stores.take(node.clients, node.claim, *state.ledger, stores_are_complete(e), state.version, node.node);
   if (lost == 0) return std::nullopt;
   const auto what = std::to_string(lost) + " clients continue without their values, or with older ones";
   spdlog::warn("node {}: private values of clients {} to {} are lost: {}", node.node, node.clients.first,

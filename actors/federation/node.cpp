@@ -38,12 +38,12 @@ void end_session(node_pointer self) {
 /// Ends a node without a session for too long. Its unreported updates are lost.
 void check_give_up(node_pointer self) {
   auto& state = self->state;
-  const auto alone = steady_now() - state.without_session_since;
-  if (state.hooks.give_up == 0 || state.welcomed || alone < state.hooks.give_up) return;
+  const auto without_session = steady_now() - state.without_session_since;
+  if (state.hooks.give_up == 0 || state.welcomed || without_session < state.hooks.give_up) return;
   if (state.ending) return finish(self, state.ending->why, state.ending->failure);
   finish(self, "gave up",
          error{error::kind::runtime, state.server,
-               "no session for " + seconds_text(alone) + " s; last: " + state.last_failure,
+               "no session for " + seconds_text(without_session) + " s; last: " + state.last_failure,
                "check that the server runs and accepts this node, or wait longer with --give-up"});
 }
 
@@ -205,10 +205,10 @@ void on_message(node_pointer self, wire::message& got, const net::received& fram
   auto& state = self->state;
   auto& machine = *state.machine;
   if (const auto* to = std::get_if<protocol::redirect>(&got)) return perform_all(self, machine.on_redirect(*to));
-  if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
-    spdlog::info("the gateway says: {}", bye->why);
-    state.last_failure = bye->why;
-    return perform_all(self, machine.on_farewell(*bye));
+  if (const auto* farewell = std::get_if<protocol::farewell>(&got)) {
+    spdlog::info("the gateway says: {}", farewell->why);
+    state.last_failure = farewell->why;
+    return perform_all(self, machine.on_farewell(*farewell));
   }
   if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
     state.pause->reset();

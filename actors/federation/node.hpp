@@ -62,7 +62,7 @@ struct node_state {
   federated::virtual_time open_at = 0;
   bool welcomed = false;                              ///< in this session
   federated::virtual_time without_session_since = 0;  ///< start of the time without a session
-  std::string last_failure = "nobody answered";       ///< why the last session ended or failed to open
+  std::string last_failure = "no answer";             ///< why the last session ended or failed to open
 
   node_run_ptr run;
   std::optional<wire::decoder> decoder;

@@ -47,9 +47,9 @@ void close_channel(self_pointer self) {
 }
 
 /// An aggregator that is rejected during the run has failed.
-std::optional<error> refusal(const protocol::farewell& said) {
-  if (!said.unwanted) return std::nullopt;
-  return error{error::kind::usage, "the parent rejects this aggregator", said.why, said.remedy};
+std::optional<error> refusal(const protocol::farewell& farewell) {
+  if (!farewell.unwanted) return std::nullopt;
+  return error{error::kind::usage, "the parent rejects this aggregator", farewell.why, farewell.remedy};
 }
 
 void leave_parent(self_pointer self, const std::string& why) {
@@ -127,13 +127,13 @@ void on_model(self_pointer self, const net::received& frame) {
 }
 
 /// Ends the link, which tells the parent that the nodes know the end of the run.
-void leave(self_pointer self, const protocol::farewell& said) {
+void leave(self_pointer self, const protocol::farewell& farewell) {
   auto& state = self->state;
-  if (!state.relay) return finish(self, said.why, true, refusal(said));
+  if (!state.relay) return finish(self, farewell.why, true, refusal(farewell));
   if (state.leaving) return;
-  state.leaving = said;
+  state.leaving = farewell;
   state.hooks.on_shut();
-  send_down(self, said);
+  send_down(self, farewell);
 }
 
 void on_frame(self_pointer self, const net::received& frame) {
@@ -141,8 +141,8 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (!state.decoder) state.decoder.emplace(nullptr);
   auto got = state.decoder->decode(frame.bytes());
   if (!got) return leave_parent(self, got.error().text());
-  if (const auto* bye = std::get_if<protocol::farewell>(&*got))
-    return bye->final ? leave(self, *bye) : leave_parent(self, bye->why);
+  if (const auto* farewell = std::get_if<protocol::farewell>(&*got))
+    return farewell->final ? leave(self, *farewell) : leave_parent(self, farewell->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
   if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
   if (!state.relay) return leave_parent(self, "sent another message before its welcome");
@@ -181,10 +181,10 @@ void on_tick(self_pointer self) {
   auto& state = self->state;
   if (state.over) return;
   if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
-  const auto alone = steady_now() - state.without_parent_since;
-  if (state.hooks.give_up > 0 && !state.relay && alone >= state.hooks.give_up)
+  const auto without_parent = steady_now() - state.without_parent_since;
+  if (state.hooks.give_up > 0 && !state.relay && without_parent >= state.hooks.give_up)
     return finish(self, "the aggregator gave up", false,
-                  error{error::kind::runtime, "--server", "no parent for " + seconds_text(alone) + " s",
+                  error{error::kind::runtime, "--server", "no parent for " + seconds_text(without_parent) + " s",
                         "check that it runs and accepts this aggregator, or wait longer with --give-up"});
   if (!state.channel && !state.trying && steady_now() >= state.try_at) {
     state.trying = true;
@@ -229,10 +229,10 @@ parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_
         if (!state.over && closed.session == state.attempt && (state.channel || state.trying))
           leave_parent(self, closed.why);
       },
-      [self](const from_branch& told) {
+      [self](const from_branch& message) {
         // Of a relay that was given up meanwhile: ignored.
         const auto& state = self->state;
-        if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *told.what);
+        if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *message.what);
       },
       [self](const tick&) { on_tick(self); },
   };

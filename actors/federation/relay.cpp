@@ -30,8 +30,8 @@ void drop_child(self_pointer self, std::uint32_t number, const std::string& why)
   spdlog::log(state.leaving ? spdlog::level::debug : spdlog::level::warn, "aggregator {} ({}): {}", number,
               at->second.name, why);
   // It may still be connected and must not be trusted. A lost child ignores this.
-  const auto bye = std::make_shared<const downward>(protocol::farewell{why, false});
-  self->send(at->second.actor, to_branch{bye});
+  const auto farewell = std::make_shared<const downward>(protocol::farewell{why, false});
+  self->send(at->second.actor, to_branch{farewell});
   state.children.erase(at);
   protocol::relay_effects effects;
   state.machine->on_child_lost(number, effects);
@@ -39,14 +39,14 @@ void drop_child(self_pointer self, std::uint32_t number, const std::string& why)
   if (state.leaving && state.children.empty()) self->quit();
 }
 
-void on_from_branch(self_pointer self, const from_branch& told) {
+void on_from_branch(self_pointer self, const from_branch& message) {
   auto& state = self->state;
-  if (!state.children.contains(told.branch)) return;
+  if (!state.children.contains(message.branch)) return;
   protocol::relay_effects effects;
-  const auto sound = state.machine->on_told(told.branch, std::move(*told.what), effects);
+  const auto sound = state.machine->on_told(message.branch, std::move(*message.what), effects);
   perform_all(self, effects);
   // Ignores its message.
-  if (!sound) drop_child(self, told.branch, sound.error().text());
+  if (!sound) drop_child(self, message.branch, sound.error().text());
 }
 
 void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
@@ -88,11 +88,11 @@ void on_downward(self_pointer self, const downward& what) {
   protocol::relay_effects effects;
   state.machine->on_order(what, effects);
   perform_all(self, effects);
-  const auto* said = std::get_if<protocol::farewell>(&what);
-  if (said == nullptr) return;
-  if (said->final && !std::exchange(state.leaving, true) && !state.children.empty()) return;
+  const auto* farewell = std::get_if<protocol::farewell>(&what);
+  if (farewell == nullptr) return;
+  if (farewell->final && !std::exchange(state.leaving, true) && !state.children.empty()) return;
   // Links that are not children yet derive this from the exit reason.
-  self->quit(said->final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
+  self->quit(farewell->final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
 }  // namespace
@@ -108,14 +108,14 @@ relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<con
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   self->monitor(state.up);
   return {
-      [self](const from_branch& told) { on_from_branch(self, told); },
+      [self](const from_branch& message) { on_from_branch(self, message); },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
       [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         self->send(to, node_placed{node.session, self->state.machine->who().gateway_with_fewer(node.avoid)});
       },
-      [self](const to_branch& told) { on_downward(self, *told.what); },
+      [self](const to_branch& message) { on_downward(self, *message.what); },
       [self](const own_gateway& own) {
         self->state.children[0] = {own.actor, "its own gateway"};
         self->monitor(own.actor);

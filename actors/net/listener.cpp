@@ -52,7 +52,7 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
  private:
   void accept();
   void on_accepted(const error_code& failed, tcp::socket socket);
-  void take_in(tcp::socket socket, const tcp::endpoint& from);
+  void start_session(tcp::socket socket, const tcp::endpoint& from);
   void refuse(const tcp::endpoint& from, std::string why);
   detail::session_hooks hooks_for(const std::string& origin);
   template <class Work>
@@ -116,9 +116,9 @@ void listener::acceptor::on_accepted(const error_code& failed, tcp::socket socke
     });
     return;
   }
-  error_code gone;
-  const auto from = socket.remote_endpoint(gone);
-  if (!gone) take_in(std::move(socket), from);
+  error_code failed_lookup;
+  const auto from = socket.remote_endpoint(failed_lookup);
+  if (!failed_lookup) start_session(std::move(socket), from);
   accept();
 }
 
@@ -127,7 +127,7 @@ void listener::acceptor::refuse(const tcp::endpoint& from, std::string why) {
   events_->on_refused({"", text_of(from)}, {failure_cause::rejected, {error::kind::runtime, "", std::move(why), ""}});
 }
 
-void listener::acceptor::take_in(tcp::socket socket, const tcp::endpoint& from) {
+void listener::acceptor::start_session(tcp::socket socket, const tcp::endpoint& from) {
   const auto origin = detail::origin_of(from.address());
   if (connections_ >= settings_.limits.connections) return refuse(from, "too many connections");
   const auto known = by_origin_.find(origin);

@@ -12,7 +12,7 @@ namespace furlong::actors::tls {
 
 namespace {
 
-tl::unexpected<error> unfit(const std::string& place, const std::string& why) {
+tl::unexpected<error> bad_certificate(const std::string& place, const std::string& why) {
   return fail(error::kind::data, place, why, "use a certificate made by furlong certs issue");
 }
 
@@ -72,7 +72,7 @@ std::string to_string(instant when) {
 
 result<std::string> common_name_of(const X509& certificate, const std::string& place) {
   const auto name = only_entry(X509_get_subject_name(&certificate), NID_commonName);
-  if (!name) return unfit(place, "does not have one common name");
+  if (!name) return bad_certificate(place, "does not have one common name");
   return *name;
 }
 
@@ -86,7 +86,7 @@ result<certificate_facts> facts_of(const X509& certificate, const std::string& p
   if (ASN1_INTEGER_get_uint64(&facts.serial, X509_get0_serialNumber(&certificate)) != 1) facts.serial = 0;
   const auto from = read_time(X509_get0_notBefore(&certificate));
   const auto until = read_time(X509_get0_notAfter(&certificate));
-  if (!from || !until) return unfit(place, "has no valid period of validity");
+  if (!from || !until) return bad_certificate(place, "has no valid period of validity");
   facts.not_before = *from;
   facts.not_after = *until;
   // The flags are computed on first use and kept in the certificate, hence no const there.
@@ -105,7 +105,8 @@ result<certificate_facts> read_facts(const std::filesystem::path& file) {
   const auto read = read_certificates(file);
   if (!read) return tl::unexpected(read.error());
   if (read->size() != 1)
-    return unfit(file.string(), "holds " + std::to_string(read->size()) + " certificates where one is expected");
+    return bad_certificate(file.string(),
+                           "holds " + std::to_string(read->size()) + " certificates where one is expected");
   return facts_of(*read->front(), file.string());
 }
 

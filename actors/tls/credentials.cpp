@@ -69,8 +69,8 @@ result<loaded_tier> load_tier(const fs::path& folder, const tier_use& use, insta
   const auto certificate = read_certificates(tier.certificate);
   if (!certificate) return tl::unexpected(certificate.error());
   auto& own = *certificate->front();
-  if (auto fine = check_key(tier, own); !fine) return tl::unexpected(fine.error());
-  if (auto fine = check_use(tier, use); !fine) return tl::unexpected(fine.error());
+  if (auto checked = check_key(tier, own); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_use(tier, use); !checked) return tl::unexpected(checked.error());
   auto authorities = read_authorities(tier.authority);
   if (!authorities) return tl::unexpected(authorities.error());
   loaded.authorities = std::move(*authorities);
@@ -94,9 +94,9 @@ bool share_a_key(const std::vector<x509_ptr>& these, const std::vector<x509_ptr>
 
 /// `has` identifies a folder of the right kind, `other` one of the other kind.
 result<void> check_folder(const fs::path& folder, const char* has, const char* other, const tier_use& use) {
-  std::error_code gone;
-  if (!fs::is_directory(folder, gone)) return fail(error::kind::data, folder.string(), "is not a folder", use.mend);
-  if (!fs::exists(folder / has, gone) && fs::exists(folder / other, gone))
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) return fail(error::kind::data, folder.string(), "is not a folder", use.mend);
+  if (!fs::exists(folder / has, ignored) && fs::exists(folder / other, ignored))
     return fail(error::kind::data, folder.string(), "is the folder of another role", use.mend);
   return {};
 }
@@ -104,8 +104,8 @@ result<void> check_folder(const fs::path& folder, const char* has, const char* o
 }  // namespace
 
 result<node_credentials> load_node_credentials(const fs::path& folder, instant now) {
-  if (auto fine = check_folder(folder, "certificate.pem", "operator", of_node); !fine)
-    return tl::unexpected(fine.error());
+  if (auto checked = check_folder(folder, "certificate.pem", "operator", of_node); !checked)
+    return tl::unexpected(checked.error());
   node_credentials loaded;
   auto tier = load_tier(folder, of_node, now, loaded.notes);
   if (!tier) return tl::unexpected(tier.error());
@@ -120,8 +120,8 @@ result<node_credentials> load_node_credentials(const fs::path& folder, instant n
 }
 
 result<operator_credentials> load_operator_credentials(const fs::path& folder, instant now) {
-  if (auto fine = check_folder(folder, "operator", "certificate.pem", of_operator); !fine)
-    return tl::unexpected(fine.error());
+  if (auto checked = check_folder(folder, "operator", "certificate.pem", of_operator); !checked)
+    return tl::unexpected(checked.error());
   operator_credentials loaded;
   auto above = load_tier(folder / "operator", of_operator, now, loaded.notes);
   if (!above) return tl::unexpected(above.error());

@@ -31,7 +31,7 @@ std::optional<federated::protocol::client_range> read_range(std::string_view tex
 }
 
 /// Untrusted text, sanitized for a message: short, and without control characters.
-std::string shown(std::string_view text) {
+std::string printable(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, longest_common_name)) out += c >= ' ' && c <= '~' ? c : '?';
   return out + (text.size() > longest_common_name ? "...\"" : "\"");
@@ -47,7 +47,7 @@ bool is_name(std::string_view text) {
 
 result<federated::protocol::client_range> parse_client_range(std::string_view text) {
   if (const auto range = read_range(text)) return *range;
-  return fail(error::kind::usage, shown(text), "is not a range of clients",
+  return fail(error::kind::usage, printable(text), "is not a range of clients",
               "write FIRST-LAST, both included, such as 100-149");
 }
 
@@ -57,7 +57,7 @@ std::string to_string(const federated::protocol::client_range& clients) {
 
 result<node_identity> parse_common_name(std::string_view text) {
   const auto refuse = [&](const std::string& why) {
-    return fail(error::kind::data, "common name " + shown(text), why,
+    return fail(error::kind::data, "common name " + printable(text), why,
                 "issue a node's certificate with furlong certs issue --role node");
   };
   if (text.size() > longest_common_name) return refuse("is longer than " + std::to_string(longest_common_name));

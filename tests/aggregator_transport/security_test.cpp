@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(another_program_on_caf_is_named) {
     site lower({std::nullopt, beat, silence});
     const auto who = connect(lower, *number, {}, 4000ms);
     BOOST_REQUIRE(who->wait_failed());
-    BOOST_TEST(who->failure()->reason == "it is another program's port");
+    BOOST_TEST(who->failure()->reason == "it is the port of another program");
   }
   caf::anon_send_exit(nobody, caf::exit_reason::user_shutdown);
 }

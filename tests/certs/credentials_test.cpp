@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(roles_are_not_mixed_up) {
   must_fail(tls::load_node_credentials(server, all.now), "folder of another role");
   must_fail(tls::load_operator_credentials(node, all.now), "folder of another role");
   must_fail(tls::load_node_credentials(server / "gateway", all.now),
-            "serverAuth alone, and clientAuth alone is needed");
+            "serverAuth alone, and clientAuth alone is required");
   must_fail(tls::load_node_credentials(server / "operator", all.now),
             "clientAuth and serverAuth, and clientAuth alone");
   // The gateway's certificate towards servers, a node's as a gateway's.
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(roles_are_not_mixed_up) {
   const auto posing = all.server("posing");
   for (const char* name : {"certificate.pem", "key.pem", "authority.pem"})
     copy_over(node / name, posing / "gateway" / name);
-  must_fail(tls::load_operator_credentials(posing, all.now), "clientAuth alone, and serverAuth alone is needed");
+  must_fail(tls::load_operator_credentials(posing, all.now), "clientAuth alone, and serverAuth alone is required");
 }
 
 BOOST_AUTO_TEST_CASE(tiers_are_not_mixed_up) {

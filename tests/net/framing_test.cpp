@@ -93,14 +93,15 @@ BOOST_AUTO_TEST_CASE(any_division_gives_the_same_frames) {
     reads.feed(chunk.first(count), 1 + random.below(70'000));
     done += writer.consumed(count);
     if (random.below(20) == 0) {
-      writer.push_sign(piece_kind::heartbeat);
+      writer.push_heartbeat(piece_kind::heartbeat);
       ++beats;
     }
   }
   BOOST_TEST(done == total);
   BOOST_TEST(writer.empty());
   BOOST_TEST(beats > 0U);
-  BOOST_TEST(static_cast<std::size_t>(std::count(reads.answers.begin(), reads.answers.end(), answer::sign)) == beats);
+  BOOST_TEST(static_cast<std::size_t>(std::count(reads.answers.begin(), reads.answers.end(), answer::heartbeat)) ==
+             beats);
   BOOST_REQUIRE(reads.frames.size() == sent.size());
   for (std::size_t i = 0; i < sent.size(); ++i) BOOST_TEST(same_bytes(reads.frames[i].bytes(), sent[i].bytes()));
 }
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(pieces_must_add_up) {
   reading sound;
   sound.feed(begun + heartbeat() + piece({30, false, piece_kind::data}, 30) + piece({0, true, piece_kind::busy}) +
              piece({30, true, piece_kind::data}, 30));
-  BOOST_TEST(says(sound, {answer::sign, answer::busy, answer::frame}));
+  BOOST_TEST(says(sound, {answer::heartbeat, answer::busy, answer::frame}));
   BOOST_TEST(sound.frames[0].bytes().size() == 100U);
 }
 

@@ -141,7 +141,7 @@ class Trust(Case):
             node = f.join_as_operator(1)
             self.assertEqual(node.wait(), USAGE)
             self.assertIn("set network.trust = \"operator\"", node.text())
-            self.assertIn("it came to the operator port", f.log())
+            self.assertIn("it connected to the operator port", f.log())
             f.join(1).wait_for("accepted this node")
             summary = f.finish()
             self.assertEqual(accounted(summary), summary["selected"])

@@ -48,7 +48,7 @@ frame_reader::answer frame_reader::on_header() {
   const auto header = decode(std::span<const std::byte>(small_).first<header_bytes>());
   if (!header) return broken("these bytes are no frame");
   switch (header->kind) {
-    case piece_kind::heartbeat: expect(state::header, header_bytes); return answer::sign;
+    case piece_kind::heartbeat: expect(state::header, header_bytes); return answer::heartbeat;
     case piece_kind::busy: expect(state::header, header_bytes); return answer::busy;
     case piece_kind::close:
       if (header->length == 0) return answer::closed;

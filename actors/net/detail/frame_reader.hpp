@@ -18,13 +18,13 @@ namespace furlong::actors::net::detail {
 class frame_reader {
  public:
   enum class answer {
-    more,    ///< continue
-    frame,   ///< take() it, then continue
-    ask,     ///< call grant() when wanted() bytes are reserved; read nothing before
-    sign,    ///< a heartbeat: continue
-    busy,    ///< the peer will not read for a while: continue
-    closed,  ///< the peer closes; text() may say why
-    broken,  ///< not this protocol: text() says why
+    more,       ///< continue
+    frame,      ///< take() it, then continue
+    ask,        ///< call grant() when wanted() bytes are reserved; read nothing before
+    heartbeat,  ///< continue
+    busy,       ///< the peer will not read for a while: continue
+    closed,     ///< the peer closes; text() may say why
+    broken,     ///< not this protocol: text() says why
   };
 
   /// @param max_message longer frames break the stream
@@ -33,7 +33,7 @@ class frame_reader {
   /// Applies to frames announced later.
   void limit(std::size_t max_message) { max_message_ = max_message; }
 
-  /// The buffer for the next bytes. Not empty while the last answer was more, frame, sign or busy.
+  /// The buffer for the next bytes. Not empty while the last answer was more, frame, heartbeat or busy.
   [[nodiscard]] std::span<std::byte> space();
   /// @param count bytes of space() that were filled, at least 1. Throws std::bad_alloc.
   [[nodiscard]] answer filled(std::size_t count);

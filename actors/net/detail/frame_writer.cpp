@@ -7,7 +7,7 @@ namespace furlong::actors::net::detail {
 
 void frame_writer::push(wire::encoded frame) { frames_.push_back(std::move(frame)); }
 
-void frame_writer::push_sign(piece_kind heartbeat_or_busy) {
+void frame_writer::push_heartbeat(piece_kind heartbeat_or_busy) {
   const auto header = encode({0, true, heartbeat_or_busy});
   signs_.insert(signs_.end(), header.begin(), header.end());
 }

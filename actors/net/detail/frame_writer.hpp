@@ -20,7 +20,7 @@ namespace furlong::actors::net::detail {
 class frame_writer {
  public:
   void push(wire::encoded frame);
-  void push_sign(piece_kind heartbeat_or_busy);
+  void push_heartbeat(piece_kind heartbeat_or_busy);
   /// Appends a close; nothing may be pushed afterwards. @param why is truncated to longest_reason bytes
   void push_close(std::string_view why);
 

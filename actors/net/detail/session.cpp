@@ -83,7 +83,7 @@ void session::step_handshake() {
 
 void session::on_handshaken() {
   stage_ = stage::greeting;
-  last_in_ = last_out_ = sign_at_ = out_moved_ = clock::now();
+  last_in_ = last_out_ = heartbeat_at_ = out_moved_ = clock::now();
   if (secured_) {
     auto name = stream_->peer_name();
     if (!name && server_)
@@ -98,7 +98,7 @@ void session::on_handshaken() {
   }
   // A TLS server detects a peer without TLS only after 11 bytes: three heartbeats.
   const int signs = secured_ || server_ ? 1 : 3;
-  for (int i = 0; i < signs; ++i) writer_.push_sign(piece_kind::heartbeat);
+  for (int i = 0; i < signs; ++i) writer_.push_heartbeat(piece_kind::heartbeat);
   if (server_) open();
   pump_out();
   pump_in();
@@ -109,7 +109,7 @@ void session::open() {
   opened_ = true;
   if (hooks_.on_handshaken) std::exchange(hooks_.on_handshaken, nullptr)();
   if (!guarded([&] { events_ = hooks_.on_open(shared_from_this()); }))
-    return end(failure(failure_cause::lost, "nobody takes the connection"), farewell::tell);
+    return end(failure(failure_cause::lost, "the connection has no handler"), farewell::tell);
   hooks_.on_open = nullptr;
   hooks_.on_failed = nullptr;
   hooks_.judge = nullptr;

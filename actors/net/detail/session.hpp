@@ -106,8 +106,8 @@ class session final : public channel, public endable, public std::enable_shared_
   void tick();
   void arm();
   [[nodiscard]] std::optional<std::string> complaint(clock::time_point now) const;
-  [[nodiscard]] double least_pace() const;
-  void forgive(clock::time_point now);
+  [[nodiscard]] double minimum_rate() const;
+  void restart_timers(clock::time_point now);
   [[nodiscard]] clock::time_point sign_due() const;
   [[nodiscard]] bool paused() const { return asking_ || starved_; }
 
@@ -133,14 +133,14 @@ class session final : public channel, public endable, public std::enable_shared_
   budget::ticket ticket_ = 0;
 
   clock::time_point born_;
-  clock::time_point due_;          // when the timer should fire
-  clock::time_point last_in_;      // any bytes
-  clock::time_point last_out_;     // any bytes
-  clock::time_point sign_at_;      // the last time for a heartbeat or a busy
-  clock::time_point frame_began_;  // the incoming frame
-  clock::time_point frame_moved_;  // time of its last bytes
-  std::size_t frame_bytes_ = 0;    // bytes received by then
-  std::size_t frame_base_ = 0;     // bytes received at frame_began_
+  clock::time_point due_;           // when the timer should fire
+  clock::time_point last_in_;       // any bytes
+  clock::time_point last_out_;      // any bytes
+  clock::time_point heartbeat_at_;  // the last time for a heartbeat or a busy
+  clock::time_point frame_began_;   // the incoming frame
+  clock::time_point frame_moved_;   // time of its last bytes
+  std::size_t frame_bytes_ = 0;     // bytes received by then
+  std::size_t frame_base_ = 0;      // bytes received at frame_began_
   bool in_frame_ = false;
   clock::time_point out_moved_;  // bytes were sent, or started to wait
   clock::time_point busy_at_;    // time of the peer's last busy

@@ -98,7 +98,7 @@ bool session::on_bytes(std::size_t count) {
       if (stage_ == stage::greeting) open();
       return ask_for_room();
     case frame_reader::answer::busy: busy_at_ = last_in_; [[fallthrough]];
-    case frame_reader::answer::sign:
+    case frame_reader::answer::heartbeat:
       if (stage_ == stage::greeting) open();
       return true;
     case frame_reader::answer::frame:
@@ -187,8 +187,8 @@ void session::on_granted(std::shared_ptr<const void> reservation) {
 
 /// Tells the peer that this side is busy, and the connection alive.
 void session::on_pause() {
-  writer_.push_sign(piece_kind::busy);
-  sign_at_ = clock::now();
+  writer_.push_heartbeat(piece_kind::busy);
+  heartbeat_at_ = clock::now();
   pump_out();
 }
 

@@ -20,7 +20,7 @@ std::string seconds(std::chrono::steady_clock::duration length) {
 }  // namespace
 
 session::clock::time_point session::sign_due() const {
-  return (paused() ? sign_at_ : std::max(sign_at_, last_out_)) + settings_.heartbeat;
+  return (paused() ? heartbeat_at_ : std::max(heartbeat_at_, last_out_)) + settings_.heartbeat;
 }
 
 void session::arm() {
@@ -62,28 +62,28 @@ void session::tick() {
     case stage::gone: return;
   }
   // A timer that is this late shows that this process was stopped, not the peer.
-  if (now - due_ > settings_.timeout / 2) forgive(now);
+  if (now - due_ > settings_.timeout / 2) restart_timers(now);
   if (auto why = complaint(now))
     return end({failure_cause::lost, {error::kind::runtime, "", std::move(*why), ""}}, farewell::tell);
   if (now >= sign_due()) {
     if (paused()) {
-      writer_.push_sign(piece_kind::busy);
+      writer_.push_heartbeat(piece_kind::busy);
     } else if (writer_.empty()) {
-      writer_.push_sign(piece_kind::heartbeat);
+      writer_.push_heartbeat(piece_kind::heartbeat);
     }
-    sign_at_ = now;
+    heartbeat_at_ = now;
     pump_out();
   }
   if (stage_ == stage::open) arm();
 }
 
-void session::forgive(clock::time_point now) {
+void session::restart_timers(clock::time_point now) {
   last_in_ = frame_began_ = frame_moved_ = out_moved_ = now;
   frame_base_ = frame_bytes_;
 }
 
 /// Minimum bytes per second of the incoming frame. While others wait for memory, a larger frame must arrive faster.
-double session::least_pace() const {
+double session::minimum_rate() const {
   const auto slowest = static_cast<double>(settings_.slowest);
   if (room_ == nullptr || reader_.wanted() <= small_frame || room_->waiting() == 0) return slowest;
   const std::chrono::duration<double> turn = settings_.turn;
@@ -98,8 +98,8 @@ std::optional<std::string> session::complaint(clock::time_point now) const {
       return "a frame has made no progress for " + seconds(now - frame_moved_);
     const std::chrono::duration<double> taken = now - frame_began_;
     const auto came = static_cast<double>(frame_bytes_ - frame_base_);
-    if (taken >= settings_.timeout && came < least_pace() * taken.count())
-      return "a frame comes too slowly: " + whole(came / taken.count()) + " bytes a second; " + whole(least_pace()) +
+    if (taken >= settings_.timeout && came < minimum_rate() * taken.count())
+      return "a frame comes too slowly: " + whole(came / taken.count()) + " bytes a second; " + whole(minimum_rate()) +
              " are the least now";
   }
   if (!writer_.empty()) {

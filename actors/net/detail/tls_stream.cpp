@@ -24,25 +24,25 @@ struct named_failure {
 
 /// The error of the peer's certificate.
 named_failure of_certificate(long verdict) {
-  const std::string said = X509_verify_cert_error_string(verdict);
+  const std::string text = X509_verify_cert_error_string(verdict);
   switch (verdict) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-    case X509_V_ERR_CERT_NOT_YET_VALID: return {failure_cause::expired, "its certificate cannot be used now: " + said};
+    case X509_V_ERR_CERT_NOT_YET_VALID: return {failure_cause::expired, "its certificate cannot be used now: " + text};
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return {failure_cause::wrong_host, "its certificate is for another host: " + said};
-    default: return {failure_cause::untrusted, "its certificate is not trusted: " + said};
+      return {failure_cause::wrong_host, "its certificate is for another host: " + text};
+    default: return {failure_cause::untrusted, "its certificate is not trusted: " + text};
   }
 }
 
 /// The cause of an error of the TLS library. Alerts come from the peer.
 named_failure of_error(unsigned long code) {
   const char* text = ERR_reason_error_string(code);
-  const std::string said = text != nullptr ? text : "no reason given";
+  const std::string detail = text != nullptr ? text : "no reason given";
   const auto reason = ERR_GET_REASON(code);
   if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) return {failure_cause::untrusted, "it has no certificate"};
-  if (reason >= SSL_AD_REASON_OFFSET) return {failure_cause::rejected, "it refuses this side: " + said};
-  return {failure_cause::protocol, "it does not speak TLS 1.3: " + said};
+  if (reason >= SSL_AD_REASON_OFFSET) return {failure_cause::rejected, "it refuses this side: " + detail};
+  return {failure_cause::protocol, "it does not speak TLS 1.3: " + detail};
 }
 
 class tls_stream final : public stream {
