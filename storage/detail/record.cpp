@@ -10,7 +10,7 @@ namespace furlong::storage::detail {
 
 namespace {
 
-constexpr std::uint16_t format = 1;
+constexpr std::uint16_t record_format = 1;
 constexpr std::size_t checksum_bytes = 16;
 constexpr std::size_t checksum_words = checksum_bytes / 8;
 // Segment table, root pointer, the struct's data section and its one pointer.
@@ -42,7 +42,7 @@ std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag,
   space.assign(words_, 0);  // Cap'n Proto wants zeroed words
   capnp::FlatMessageBuilder message({reinterpret_cast<capnp::word*>(space.data() + 1), space.size() - 1});
   auto record = message.initRoot<schema::PrivateRecord>();
-  record.setFormat(format);
+  record.setFormat(record_format);
   record.setClient(client);
   record.setLife(tag.life);
   record.setVersion(tag.version);
@@ -70,9 +70,9 @@ tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client
   try {
     capnp::FlatArrayMessageReader message(as_words(content.data(), content.size()), limits(content.size()));
     const auto record = message.getRoot<schema::PrivateRecord>();
-    if (record.getFormat() != format)
+    if (record.getFormat() != record_format)
       return wrong("the record has format " + std::to_string(record.getFormat()) + ", this release reads " +
-                   std::to_string(format));
+                   std::to_string(record_format));
     if (record.getClient() != client) return wrong("the record is of client " + std::to_string(record.getClient()));
     if (record.getLayoutHash() != layout_hash_) return wrong("the record is of another private layout");
     const auto values = record.getValues();
