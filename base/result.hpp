@@ -1,5 +1,5 @@
 // How input errors travel in Furlong: result<T> holds a value or an error that names the place, the reason and the
-// mend.
+// fix.
 #pragma once
 
 #include <string>
@@ -20,12 +20,12 @@ struct error {
   kind what = kind::runtime;
   std::string place;   ///< file, line, key or client that the error is about; may be empty
   std::string reason;  ///< what is wrong there
-  std::string mend;    ///< what to do about it; may be empty
+  std::string fix;     ///< what to do about it; may be empty
 
-  /// One line: "place: reason; mend".
+  /// One line: "place: reason; fix".
   [[nodiscard]] std::string text() const {
     std::string line = place.empty() ? reason : place + ": " + reason;
-    return mend.empty() ? line : line + "; " + mend;
+    return fix.empty() ? line : line + "; " + fix;
   }
 };
 
@@ -35,8 +35,8 @@ using result = tl::expected<T, error>;
 
 /// Makes the failed alternative of any result<T>.
 [[nodiscard]] inline tl::unexpected<error> fail(error::kind what, std::string place, std::string reason,
-                                                std::string mend = {}) {
-  return tl::unexpected<error>(error{what, std::move(place), std::move(reason), std::move(mend)});
+                                                std::string fix = {}) {
+  return tl::unexpected<error>(error{what, std::move(place), std::move(reason), std::move(fix)});
 }
 
 }  // namespace furlong

@@ -19,12 +19,12 @@ using detail::store_manifest;
 
 namespace {
 
-std::uint64_t layout_hash(const std::string& signature) { return detail::short_form(detail::sha256(signature)); }
+std::uint64_t layout_hash(const std::string& signature) { return detail::short_form(sha256(signature)); }
 
 /// The keys of a store; null when it is not encrypted. Fails unless `key_file` is what the store wants.
 result<detail::keys_ptr> keys_of(const fs::path& folder, const store_manifest& manifest, const fs::path& key_file) {
-  const auto refuse = [&](const std::string& reason, const std::string& mend) {
-    return fail(error::kind::usage, folder.string(), reason, mend);
+  const auto refuse = [&](const std::string& reason, const std::string& fix) {
+    return fail(error::kind::usage, folder.string(), reason, fix);
   };
   if (!manifest.encrypted() && !key_file.empty())
     return refuse("the private store is not encrypted, yet a key file is named (" + key_file.string() + ")",
@@ -40,8 +40,8 @@ result<detail::keys_ptr> keys_of(const fs::path& folder, const store_manifest& m
 
 result<void> check_options(const fs::path& folder, const store_manifest& manifest, const models::layout& private_layout,
                            const store_options& options) {
-  const auto refuse = [&](const std::string& reason, const std::string& mend) {
-    return fail(error::kind::usage, folder.string(), reason, mend);
+  const auto refuse = [&](const std::string& reason, const std::string& fix) {
+    return fail(error::kind::usage, folder.string(), reason, fix);
   };
   if (manifest.run != options.run)
     return refuse("the private store is of another run or another scenario",

@@ -10,17 +10,34 @@
 //  4. It ends, and calls on_closed once: close() was called and all was sent (or the time for that is over), the other
 //     side said goodbye, ended or cannot be reached any more (its connection broke, or was silent for too long), the
 //     framing was broken, or too much waits.
+//
+// What the two sides of an operator link agree on, and what each is told.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
-#include "actors/aggregator_transport/assembler.hpp"
 #include "actors/aggregator_transport/link_messages.hpp"
-#include "actors/aggregator_transport/link_options.hpp"
 #include "actors/aggregator_transport/outbox.hpp"
+#include "actors/net/channel.hpp"
 
 namespace furlong::actors::aggregator_transport {
+
+struct link_options {
+  /// Bytes of the largest frame that is taken. What Cap'n Proto can hold fits.
+  std::size_t max_message = std::size_t{576} << 20;
+  /// Bytes that may wait to be sent; when more do, the link is closed.
+  std::size_t queue_limit = std::size_t{1} << 30;
+  /// How long close() goes on sending what waits.
+  std::chrono::milliseconds linger{2000};
+};
+
+/// A link is open. Called once per link, from a thread of the actor system, before anything else is told of it; hand
+/// over and return. The channel may be used at once. When the last pointer to it is gone, the link is closed.
+using link_opened_callback = std::function<net::channel_events(const net::channel_ptr& channel)>;
 
 /// What a link starts from.
 struct link_start {

@@ -28,7 +28,7 @@ class deny_list {
 
   /// Reads the file again when it was replaced or changed since; call it before letting anybody in. True when it was
   /// read. When it is gone or has a wrong line, what was denied stays denied, right lines are added, and the error is
-  /// returned again with each call until the file is mended.
+  /// returned again with each call until the file is fixed.
   [[nodiscard]] result<bool> refresh();
 
   /// Whether the certificate of this common name is denied, as of the last refresh().

@@ -33,7 +33,7 @@ record_coder::record_coder(const models::layout& layout, std::uint64_t layout_ha
       words_(overhead_words + (values_ * sizeof(float) + 7) / 8 + checksum_words),
       keys_(std::move(keys)) {}
 
-sha256_bytes record_coder::checksum(std::span<const std::uint64_t> content) const {
+digest record_coder::checksum(std::span<const std::uint64_t> content) const {
   return keys_ ? hmac_sha256(keys_->records, std::as_bytes(content)) : sha256(std::as_bytes(content));
 }
 
@@ -52,8 +52,8 @@ std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag,
               values.size_bytes());
   const auto used = message.getSegmentsForOutput()[0].size();
   space[0] = static_cast<std::uint64_t>(used) << 32U;  // table of one segment: count - 1, then its words
-  const auto digest = checksum(std::span(space).first(1 + used));
-  std::memcpy(&space[1 + used], digest.data(), checksum_bytes);
+  const auto sum = checksum(std::span(space).first(1 + used));
+  std::memcpy(&space[1 + used], sum.data(), checksum_bytes);
   return {reinterpret_cast<const char*>(space.data()), 8 * (1 + used + checksum_words)};
 }
 
@@ -64,8 +64,8 @@ tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client
   space.resize(bytes.size() / 8);
   std::memcpy(space.data(), bytes.data(), bytes.size());
   const auto content = std::span(space).first(space.size() - checksum_words);
-  const auto digest = checksum(content);
-  if (CRYPTO_memcmp(digest.data(), &space[content.size()], checksum_bytes) != 0)
+  const auto sum = checksum(content);
+  if (CRYPTO_memcmp(sum.data(), &space[content.size()], checksum_bytes) != 0)
     return wrong("the record's checksum does not fit its content");
   try {
     capnp::FlatArrayMessageReader message(as_words(content.data(), content.size()), limits(content.size()));

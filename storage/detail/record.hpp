@@ -41,7 +41,7 @@ class record_coder {
   [[nodiscard]] std::size_t record_bytes() const { return 8 * words_; }
 
  private:
-  [[nodiscard]] sha256_bytes checksum(std::span<const std::uint64_t> content) const;
+  [[nodiscard]] digest checksum(std::span<const std::uint64_t> content) const;
 
   std::size_t values_ = 0;
   std::uint64_t layout_hash_ = 0;

@@ -11,15 +11,15 @@
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "models/kernels/kernels.hpp"
-#include "scenarios/schema/run_differences.hpp"
+#include "scenarios/schema/scenario.hpp"
 #include "storage/checkpoint.hpp"
 #include "storage/key_file.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
-#include "tools/cli/data_digest.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
+#include "tools/cli/session.hpp"
 
 namespace furlong::tools {
 
