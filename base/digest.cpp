@@ -27,11 +27,17 @@ void must(int succeeded) {
   if (succeeded != 1) throw std::runtime_error("OpenSSL cannot compute SHA-256");
 }
 
+// Looking the algorithm up costs more than hashing a small record.
+const EVP_MD* algorithm() {
+  static const std::unique_ptr<EVP_MD, void (*)(EVP_MD*)> kept(EVP_MD_fetch(nullptr, "SHA256", nullptr), EVP_MD_free);
+  return kept.get();
+}
+
 }  // namespace
 
 void sha256_stream::discard::operator()(state* gone) const { delete gone; }
 
-sha256_stream::sha256_stream() : state_(new state) { must(EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr)); }
+sha256_stream::sha256_stream() : state_(new state) { must(EVP_DigestInit_ex2(state_->context, algorithm(), nullptr)); }
 
 sha256_stream& sha256_stream::add(std::span<const std::byte> bytes) {
   if (!bytes.empty()) must(EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()));
@@ -47,11 +53,16 @@ sha256_stream& sha256_stream::add(std::uint64_t number) { return add(std::as_byt
 digest sha256_stream::finish() {
   digest out{};
   must(EVP_DigestFinal_ex(state_->context, out.data(), nullptr));
-  must(EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr));
+  must(EVP_DigestInit_ex2(state_->context, algorithm(), nullptr));
   return out;
 }
 
-digest sha256(std::span<const std::byte> bytes) { return sha256_stream().add(bytes).finish(); }
+digest sha256(std::span<const std::byte> bytes) {
+  thread_local sha256_stream kept;
+  return kept.add(bytes).finish();
+}
+
+digest sha256(std::string_view text) { return sha256(std::as_bytes(std::span(text))); }
 
 std::string hex(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";

@@ -36,7 +36,9 @@ class sha256_stream {
   std::unique_ptr<state, discard> state_;
 };
 
+/// Thread-safe.
 [[nodiscard]] digest sha256(std::span<const std::byte> bytes);
+[[nodiscard]] digest sha256(std::string_view text);
 /// Lower case, two digits a byte.
 [[nodiscard]] std::string hex(std::span<const std::uint8_t> bytes);
 

@@ -19,12 +19,12 @@ struct error {
   kind what = kind::runtime;
   std::string place;   ///< file, line, key or client; may be empty
   std::string reason;  ///< what is wrong
-  std::string mend;    ///< the fix; may be empty
+  std::string fix;     ///< how to correct it; may be empty
 
-  /// One line: "place: reason; mend".
+  /// One line: "place: reason; fix".
   [[nodiscard]] std::string text() const {
     std::string line = place.empty() ? reason : place + ": " + reason;
-    return mend.empty() ? line : line + "; " + mend;
+    return fix.empty() ? line : line + "; " + fix;
   }
 };
 
@@ -34,8 +34,8 @@ using result = tl::expected<T, error>;
 
 /// Makes the error alternative of any result<T>.
 [[nodiscard]] inline tl::unexpected<error> fail(error::kind what, std::string place, std::string reason,
-                                                std::string mend = {}) {
-  return tl::unexpected<error>(error{what, std::move(place), std::move(reason), std::move(mend)});
+                                                std::string fix = {}) {
+  return tl::unexpected<error>(error{what, std::move(place), std::move(reason), std::move(fix)});
 }
 
 }  // namespace furlong

@@ -1,9 +1,9 @@
-# furlong_library(NAME SOURCES file... DEPENDS target...): the static library of one folder, Furlong::NAME. Headers are
-# included relative to the root: "models/layout.hpp". Those under detail/ are for their own folder. FurlongHeaders.cmake
-# lists the installed ones.
 find_program(FURLONG_CCACHE ccache)
 if(FURLONG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${FURLONG_CCACHE}")
+  # Without these, ccache compiles whatever includes a precompiled header (its manual, "Precompiled headers").
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                  "${FURLONG_CCACHE}")
+  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>")
 endif()
 
 function(furlong_warnings target)
@@ -15,9 +15,24 @@ function(furlong_warnings target)
   endif()
 endfunction()
 
+# GCC 12 warns of the standard library's own strings when their headers come precompiled.
+function(furlong_precompiled_warnings target)
+  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
+endfunction()
+
+# What most sources include.
+set(FURLONG_COMMON_HEADERS <algorithm> <filesystem> <functional> <map> <memory> <optional> <span> <string>
+                           <tl/expected.hpp> <vector>)
+
+# furlong_library(NAME SOURCES file... DEPENDS target... [HEADERS_OF target] [COLD] [UNITY] [APART file...]): the
+# static library of one folder, Furlong::NAME. Headers are included relative to the root: "models/layout.hpp". Those under detail/ are for their own
+# folder. Which are installed is in FurlongHeaders.cmake.
+# HEADERS_OF: whose precompiled headers it uses, those of furlong_base unless given; SELF: its own.
+# COLD: no inner loops; -O3 would take as long again to compile and save nothing.
+# UNITY: its sources are compiled a few at a time, all but APART, so that what they include is read once.
 function(furlong_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
-  add_library(furlong_${name} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(arg "COLD;UNITY" "HEADERS_OF" "SOURCES;APART;DEPENDS" ${ARGN})
+  add_library(furlong_${name} STATIC ${arg_SOURCES} ${arg_APART})
   add_library(Furlong::${name} ALIAS furlong_${name})
   set_target_properties(furlong_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(furlong_${name} PUBLIC cxx_std_20)
@@ -25,6 +40,25 @@ function(furlong_library name)
                                                     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/furlong>")
   target_link_libraries(furlong_${name} PUBLIC ${arg_DEPENDS})
   furlong_warnings(furlong_${name})
+  furlong_precompiled_warnings(furlong_${name})
+  if(arg_COLD)
+    target_compile_options(furlong_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  if(arg_UNITY AND FURLONG_UNITY)
+    set_target_properties(furlong_${name} PROPERTIES UNITY_BUILD ON)
+    # Names of one source's anonymous namespace are global to the next source, and GCC takes sources that are included
+    # for headers, whose classes must not use what is in an anonymous namespace.
+    target_compile_options(furlong_${name} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+  if(NOT arg_HEADERS_OF)
+    set(arg_HEADERS_OF furlong_base)
+  endif()
+  if(arg_HEADERS_OF STREQUAL "SELF")
+    target_precompile_headers(furlong_${name} PRIVATE ${FURLONG_COMMON_HEADERS})
+  else()
+    target_precompile_headers(furlong_${name} REUSE_FROM ${arg_HEADERS_OF})
+  endif()
 
   install(TARGETS furlong_${name} EXPORT FurlongTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endfunction()
@@ -35,8 +69,7 @@ function(furlong_test_options target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-O0>)
   # As for users of CAF (FurlongDependencies.cmake): all tests share one precompiled header, and must have its macros.
   target_compile_options(${target} PRIVATE -U_GLIBCXX_ASSERTIONS)
-  # GCC 12 warns about the standard library's own strings in precompiled headers.
-  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
+  furlong_precompiled_warnings(${target})
 endfunction()
 
 # ./dev gives CTest two slots per processor. A test that computes takes two, a test that mostly waits, as those of

@@ -18,8 +18,8 @@ constexpr std::size_t most_values = (std::size_t{1} << 27U) - 1;
 
 constexpr auto unsent = "unsent.";
 
-tl::unexpected<error> refuse(const std::string& what, std::string why, std::string mend) {
-  return fail(error::kind::usage, what, std::move(why), std::move(mend));
+tl::unexpected<error> refuse(const std::string& what, std::string why, std::string fix) {
+  return fail(error::kind::usage, what, std::move(why), std::move(fix));
 }
 
 bool is_at_server(place where) { return where == place::broadcast || where == place::shared || where == place::server; }
@@ -107,7 +107,7 @@ class layout_builder {
 
   result<void> check(const tensor_group& group) const {
     const auto what = "algorithm " + kind_ + ", group \"" + group.name + "\"";
-    const auto bad = [&](std::string why) { return refuse(what, std::move(why), "mend the algorithm's tensors()"); };
+    const auto bad = [&](std::string why) { return refuse(what, std::move(why), "correct the algorithm's tensors()"); };
     if (group.name.empty() || group.name.find('/') != std::string::npos) return bad("has no proper name");
     if (std::ranges::any_of(e_.groups, [&](const auto& one) { return one.name == group.name; }))
       return bad("is there twice");

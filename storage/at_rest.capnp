@@ -20,7 +20,7 @@ struct PrivateRecord {
 
 struct StoreManifest {
   # What a store is, in a sealed file beside its shards.
-  format @0 :UInt16;              # 3; 1 and 2: of earlier releases, which have no root.furlong
+  format @0 :UInt16;              # 3
   run @1 :UInt64;
   shards @2 :UInt32;
   signature @3 :Text;             # the private layout: "name rows cols" per tensor, a line each

@@ -1,9 +1,13 @@
 #include "storage/key_file.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <span>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "storage/detail/files.hpp"
 #include "storage/detail/keys.hpp"
@@ -25,6 +29,30 @@ result<void> create_key_file(const std::filesystem::path& file) {
   auto written = detail::create_private_file(file, std::as_bytes(std::span(text)));
   OPENSSL_cleanse(text.data(), text.size());
   return written;
+}
+
+result<void> check_secret_file(const std::filesystem::path& file) {
+  const auto refuse = [&](const char* why, std::string fix) {
+    return fail(error::kind::data, file.string(), why, std::move(fix));
+  };
+  struct stat facts {};
+  if (::lstat(file.c_str(), &facts) != 0)
+    return fail(error::kind::data, file.string(), std::string("cannot open the key file: ") + std::strerror(errno),
+                "check the path");
+  if (S_ISLNK(facts.st_mode))
+    return refuse("is a symbolic link, and whoever owns its folder may turn it to another key",
+                  "name the file that it leads to, or copy it here");
+  if (!S_ISREG(facts.st_mode)) return refuse("is not a file, and a key is read from one", "name a key file");
+  if (facts.st_uid != ::geteuid() && facts.st_uid != 0)
+    return refuse("belongs to another user, who may replace the key",
+                  "chown " + std::to_string(::geteuid()) + " " + file.string());
+  if ((facts.st_mode & 077U) != 0)
+    return refuse("others than its owner may use this key", "chmod 600 " + file.string());
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  struct stat around {};
+  if (::stat(folder.c_str(), &around) == 0 && (around.st_mode & 002U) != 0 && (around.st_mode & S_ISVTX) == 0)
+    return refuse("everybody may write to its folder, and replace the key", "chmod o-w " + folder.string());
+  return {};
 }
 
 }  // namespace furlong::storage

@@ -19,8 +19,8 @@ using federated::participation_ledger;
 
 namespace {
 
-constexpr std::string_view magic = "FURLPART";
-constexpr auto file_name = "participation.log";
+constexpr std::string_view log_magic = "FURLPART";
+constexpr auto log_name = "participation.log";
 constexpr std::size_t seal_bytes = 8 + 8 + 32;  // of a sealed block, beside its payload
 constexpr std::size_t length_at = 8;
 
@@ -93,8 +93,8 @@ bool write_at(int file, std::uint64_t keep, std::string_view block) {
 result<void> append_participation(const fs::path& folder, participation_ledger& ledger) {
   const auto clients = ledger.take_changed();
   if (clients.empty()) return {};
-  const auto path = folder / file_name;
-  const auto block = detail::seal(magic, encode(ledger, clients));
+  const auto path = folder / log_name;
+  const auto block = detail::seal(log_magic, encode(ledger, clients));
   const bool first = ledger.stored_bytes() == 0;
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   const bool written = file >= 0 && write_at(file, ledger.stored_bytes(), block);
@@ -110,7 +110,7 @@ result<std::shared_ptr<participation_ledger>> read_participation(const fs::path&
                                                                  std::uint64_t bytes) {
   auto ledger = std::make_shared<participation_ledger>(clients);
   if (bytes == 0) return ledger;
-  const auto path = folder / file_name;
+  const auto path = folder / log_name;
   const auto damaged = [&](const std::string& why) {
     return fail(error::kind::data, path.string(), why, "restore the folder from a copy, or start the run anew");
   };
@@ -124,7 +124,7 @@ result<std::shared_ptr<participation_ledger>> read_participation(const fs::path&
     std::memcpy(&length, rest.data() + length_at, sizeof length);
     if (length > rest.size() - seal_bytes) return damaged("ends in the middle of a block");
     const auto block = rest.substr(0, length + seal_bytes);
-    const auto payload = detail::unseal(magic, block, path, "participation log");
+    const auto payload = detail::unseal(log_magic, block, path, "participation log");
     if (!payload) return tl::unexpected(payload.error());
     const auto read = detail::with_message<schema::Participation>(
         *payload, path, [&](auto message) { return decode(message, *ledger, path); });

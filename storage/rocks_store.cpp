@@ -19,12 +19,12 @@ using detail::store_manifest;
 
 namespace {
 
-std::uint64_t layout_hash(const std::string& signature) { return detail::short_form(detail::sha256(signature)); }
+std::uint64_t layout_hash(const std::string& signature) { return detail::short_form(sha256(signature)); }
 
 /// The keys of a store; null when it is not encrypted. Fails unless `key_file` is what the store wants.
 result<detail::keys_ptr> keys_of(const fs::path& folder, const store_manifest& manifest, const fs::path& key_file) {
-  const auto refuse = [&](const std::string& reason, const std::string& mend) {
-    return fail(error::kind::usage, folder.string(), reason, mend);
+  const auto refuse = [&](const std::string& reason, const std::string& fix) {
+    return fail(error::kind::usage, folder.string(), reason, fix);
   };
   if (!manifest.encrypted() && !key_file.empty())
     return refuse("the private store is not encrypted, yet a key file is named (" + key_file.string() + ")",
@@ -40,8 +40,8 @@ result<detail::keys_ptr> keys_of(const fs::path& folder, const store_manifest& m
 
 result<void> check_options(const fs::path& folder, const store_manifest& manifest, const models::layout& private_layout,
                            const store_options& options) {
-  const auto refuse = [&](const std::string& reason, const std::string& mend) {
-    return fail(error::kind::usage, folder.string(), reason, mend);
+  const auto refuse = [&](const std::string& reason, const std::string& fix) {
+    return fail(error::kind::usage, folder.string(), reason, fix);
   };
   if (manifest.run != options.run)
     return refuse("the private store is of another run or another scenario",
@@ -73,14 +73,16 @@ struct rocks_store::content {
               {described.spread.layout, keys}},
         recorded(described.covered) {}
 
-  /// Takes the lock, finds the shards, and begins a life when `begin` says of which history.
+  /// Takes the lock and opens a new store, whose root is set.
+  result<void> start_new(std::uint32_t open_shards);
+  /// Takes the lock, reads the root, and begins a life.
   /// @param begins which life; null: none
   result<void> start(std::uint32_t open_shards, const store_options* begins);
+  [[nodiscard]] result<void> take_lock();
+  [[nodiscard]] result<void> find_shards(std::uint32_t open_shards);
   /// Fails, and changes nothing, when values that the new life begins from may be overwritten.
   [[nodiscard]] result<void> begin_life(const store_options& options);
   [[nodiscard]] result<void> check_fits(std::uint64_t from, const federated::store_save& save) const;
-  /// Gives a new store, or one of an earlier release, an id and a root.
-  [[nodiscard]] result<void> give_root();
   [[nodiscard]] result<void> save(std::uint64_t version);
   /// Puts the last durable checkpoint on record, before a commit overwrites what only older ones cover.
   [[nodiscard]] result<void> record_covered();
@@ -107,25 +109,38 @@ struct rocks_store::content {
   std::size_t limit = 1;
 };
 
-result<void> rocks_store::content::start(std::uint32_t open_shards, const store_options* begins) {
+result<void> rocks_store::content::take_lock() {
   auto taken = detail::folder_lock::take(facts.folder, facts.read_only);
   if (!taken) return tl::unexpected(taken.error());
   lock = std::move(*taken);
-  const auto count = manifest.spread.shards;
-  if (manifest.id != 0) {
-    auto read = detail::read_root(facts.folder, manifest.id, count);
-    if (!read) return tl::unexpected(read.error());
-    root = std::move(*read);
-  }
+  return {};
+}
+
+result<void> rocks_store::content::start_new(std::uint32_t open_shards) {
+  if (auto taken = take_lock(); !taken) return taken;
+  if (auto found = find_shards(open_shards); !found) return found;
+  if (auto written = write_root(facts.folder, root); !written) return written;
+  return write_manifest(facts.folder, manifest);
+}
+
+result<void> rocks_store::content::start(std::uint32_t open_shards, const store_options* begins) {
+  if (auto taken = take_lock(); !taken) return taken;
+  auto read = detail::read_root(facts.folder, manifest.id, manifest.spread.shards);
+  if (!read) return tl::unexpected(read.error());
+  root = std::move(*read);
   if (begins != nullptr)
     if (auto begun = begin_life(*begins); !begun) return begun;
-  const auto contents =
-      detail::find_generations(facts.folder, count, manifest.id == 0 ? nullptr : &root.shards, !facts.read_only);
+  return find_shards(open_shards);
+}
+
+result<void> rocks_store::content::find_shards(std::uint32_t open_shards) {
+  const auto count = manifest.spread.shards;
+  const auto contents = detail::find_generations(facts.folder, root.shards, !facts.read_only);
   if (!contents) return tl::unexpected(contents.error());
   for (std::uint32_t i = 0; i < count; ++i) shards.push_back(std::make_unique<detail::shard>(facts, i, (*contents)[i]));
   place.assign(shards.size(), recent.end());
   limit = std::max(1U, open_shards);
-  return begins != nullptr && manifest.id == 0 ? give_root() : result<void>();
+  return {};
 }
 
 result<void> rocks_store::content::begin_life(const store_options& options) {
@@ -161,20 +176,6 @@ result<void> rocks_store::content::check_fits(std::uint64_t from, const federate
   return refuse("the checkpoint of version " + std::to_string(save.version) +
                 " belongs to another state of the private store, which was last saved at version " +
                 std::to_string(last.version) + (last.version < save.version ? ": the store is older" : ""));
-}
-
-result<void> rocks_store::content::give_root() {
-  const auto id = detail::random_id();
-  if (!id) return tl::unexpected(id.error());
-  root = {{*id, 0, 0}, {*id, 0, 0}, detail::shard_states(shards.size())};
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    const auto has = shards[i]->state();
-    if (!has) return tl::unexpected(has.error());
-    root.shards[i] = *has;
-  }
-  if (auto written = write_root(facts.folder, root); !written) return written;
-  manifest.id = *id;
-  return write_manifest(facts.folder, manifest);
 }
 
 result<void> rocks_store::content::save(std::uint64_t version) {
@@ -272,7 +273,10 @@ result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder,
     return fail(error::kind::data, folder.string(), "has shards of a private store, and its store.furlong is gone",
                 "restore the store from a copy, or choose another folder");
   const auto& lives_so_far = options.history.resumed_at;
+  const auto id = detail::random_id();
+  if (!id) return tl::unexpected(id.error());
   store_manifest manifest;
+  manifest.id = *id;
   manifest.run = options.run;
   manifest.signature = private_layout->signature();
   manifest.history = detail::lives(lives_so_far, lives_so_far);
@@ -291,8 +295,8 @@ result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder,
   }
   if (auto made = detail::make_folder(folder, detail::durability::at_once); !made) return tl::unexpected(made.error());
   auto made = std::make_unique<content>(folder, std::move(private_layout), manifest, keys, false);
-  if (auto started = made->start(options.open_shards, nullptr); !started) return tl::unexpected(started.error());
-  if (auto begun = made->give_root(); !begun) return tl::unexpected(begun.error());
+  made->root = {{*id, 0, 0}, {*id, 0, 0}, detail::shard_states(manifest.spread.shards)};
+  if (auto started = made->start_new(options.open_shards); !started) return tl::unexpected(started.error());
   return std::unique_ptr<rocks_store>(new rocks_store(std::move(made)));
 }
 

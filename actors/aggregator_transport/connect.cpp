@@ -10,7 +10,6 @@
 
 #include "actors/aggregator_transport/configure.hpp"
 #include "actors/aggregator_transport/link.hpp"
-#include "actors/aggregator_transport/probe.hpp"
 #include "actors/aggregator_transport/sockets.hpp"
 #include "actors/aggregator_transport/tls_guard.hpp"
 
@@ -51,9 +50,9 @@ void failed(connector* self, error why) {
   if (const auto tell = std::exchange(state.on_failed, nullptr)) tell(why);
 }
 
-void failed(connector* self, std::string reason, std::string mend = {}) {
+void failed(connector* self, std::string reason, std::string fix = {}) {
   const auto& target = self->state.target;
-  failed(self, error{error::kind::runtime, with_port(target.host, target.port), std::move(reason), std::move(mend)});
+  failed(self, error{error::kind::runtime, with_port(target.host, target.port), std::move(reason), std::move(fix)});
 }
 
 void failed_late(connector* self) {

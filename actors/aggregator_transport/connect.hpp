@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "actors/aggregator_transport/link_options.hpp"
+#include "actors/aggregator_transport/link.hpp"
 #include "base/result.hpp"
 
 namespace furlong::actors::aggregator_transport {

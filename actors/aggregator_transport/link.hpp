@@ -12,15 +12,30 @@
 //     queued.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
-#include "actors/aggregator_transport/assembler.hpp"
 #include "actors/aggregator_transport/link_messages.hpp"
-#include "actors/aggregator_transport/link_options.hpp"
 #include "actors/aggregator_transport/outbox.hpp"
+#include "actors/net/channel.hpp"
 
 namespace furlong::actors::aggregator_transport {
+
+struct link_options {
+  /// Largest accepted frame in bytes; the largest Cap'n Proto message fits.
+  std::size_t max_message = std::size_t{576} << 20;
+  /// Most bytes that may be queued; beyond them the link is closed.
+  std::size_t queue_limit = std::size_t{1} << 30;
+  /// How long close() continues to send queued frames.
+  std::chrono::milliseconds linger{2000};
+};
+
+/// Called once per link when it opens, before any other event, from a thread of the actor system: pass on and return.
+/// The channel may be used at once. The link closes when the last pointer to it is gone.
+using link_opened_callback = std::function<net::channel_events(const net::channel_ptr& channel)>;
 
 /// The start parameters of a link.
 struct link_start {

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string>
 
-#include "actors/aggregator_transport/piece.hpp"
+#include "actors/aggregator_transport/outbox.hpp"
 
 namespace furlong::actors::aggregator_transport {
 

@@ -1,16 +1,56 @@
 // The frames that a link has to send. Any thread queues them; the link's actor splits them into pieces.
+//
+// A piece is at most piece_bytes long and holds the next bytes of the frames in their order: the rest of a frame that
+// was begun, then whole frames, then the begin of one that does not fit. So a large frame does not delay heartbeats,
+// and small frames share the cost of a message.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "actors/aggregator_transport/piece.hpp"
+#include "actors/net/channel.hpp"
+#include "wire/encode.hpp"
 
 namespace furlong::actors::aggregator_transport {
+
+/// Payload of one piece, bytes.
+inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+/// Slices of one piece.
+inline constexpr std::size_t piece_slices = 4096;
+
+/// Bytes [offset, offset + bytes.size()) of a frame of `total` bytes. Only an empty frame has an empty slice.
+struct slice {
+  std::uint64_t total = 0;
+  std::uint64_t offset = 0;
+  std::span<const std::byte> bytes;
+};
+
+/// Copies share the bytes.
+struct piece {
+  std::uint64_t sequence = 0;  ///< of its direction, from 0: tells a lost piece
+  std::vector<slice> slices;
+
+  std::vector<wire::encoded> frames;          ///< sender: whose bytes the slices are
+  std::shared_ptr<const std::byte[]> buffer;  ///< receiver: likewise
+  std::string flaw;                           ///< receiver: why the piece cannot be used; empty when it can
+
+  /// Payload, bytes.
+  [[nodiscard]] std::size_t size() const {
+    std::size_t sum = 0;
+    for (const auto& one : slices) sum += one.bytes.size();
+    return sum;
+  }
+};
 
 /// Thread-safe.
 class outbox {
@@ -56,6 +96,30 @@ class outbox {
   bool woken_ = false;  ///< the link will check the box, now or with its next credit
   bool overflowed_ = false;
   std::size_t too_long_ = 0;
+};
+
+// Puts the frames of a link together again.
+
+/// One direction of one link. Not thread-safe.
+class assembler {
+ public:
+  /// @param max_message bytes of the largest frame; the announced size is held against it before anything is allocated
+  explicit assembler(std::size_t max_message) : max_message_(max_message) {}
+  /// For frames that are announced from now on.
+  void limit(std::size_t max_message) { max_message_ = max_message; }
+
+  /// Hands every frame that the piece completes to `on_frame`, in order. Why the other side broke the framing, if so:
+  /// a piece is missing, its slices are not the next bytes, a frame is too large. After that it takes no more.
+  [[nodiscard]] std::optional<std::string> add(const piece& next,
+                                               const std::function<void(net::received frame)>& on_frame);
+
+ private:
+  [[nodiscard]] std::optional<std::string> begin(const slice& first);
+
+  std::size_t max_message_;
+  std::uint64_t sequence_ = 0;          ///< of the next piece
+  std::optional<net::received> frame_;  ///< that was begun
+  std::size_t filled_ = 0;              ///< bytes of it that are there
 };
 
 }  // namespace furlong::actors::aggregator_transport

@@ -1,8 +1,11 @@
 // This process's TCP connections, from the operating system.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "base/result.hpp"
 
 namespace furlong::actors::aggregator_transport {
 
@@ -21,5 +24,13 @@ void cut_connections(const std::string& peer);
 /// Ends all unanswered attempts of this process to connect. CAF connects with a blocking call on the thread of all its
 /// connections, which would block for two minutes.
 void cut_attempts();
+
+// Whether anybody listens at an address.
+
+/// Connects by TCP, and disconnects. The numeric address that answered, as with_port() writes it. Blocks until the
+/// deadline at most, but for the name service, which has times of its own. Needed because CAF connects without a limit
+/// of time, one address after the other, and tells no reasons. Errors (runtime): the name is not known; what the
+/// operating system says of the last of its addresses; no answer.
+result<std::string> probe(const std::string& host, std::uint16_t port, std::chrono::steady_clock::time_point deadline);
 
 }  // namespace furlong::actors::aggregator_transport

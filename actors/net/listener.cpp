@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "actors/net/detail/bind.hpp"
+#include "actors/net/detail/io_core.hpp"
 #include "actors/net/detail/origin.hpp"
 #include "actors/net/detail/session.hpp"
 

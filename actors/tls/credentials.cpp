@@ -14,7 +14,7 @@ namespace {
 struct tier_use {
   bool as_client = false;
   bool as_server = false;
-  const char* mend = "";
+  const char* fix = "";
 };
 constexpr tier_use of_node{true, false, "name a folder made by furlong certs issue --role node"};
 constexpr tier_use of_operator{true, true, "name a folder made by furlong certs issue --role server or aggregator"};
@@ -38,7 +38,7 @@ result<void> check_use(const tier_credentials& tier, const tier_use& use) {
   return fail(error::kind::data, tier.certificate.string(),
               "is issued for " + usage_text(facts.as_client, facts.as_server) + ", and " +
                   usage_text(use.as_client, use.as_server) + " is required",
-              use.mend);
+              use.fix);
 }
 
 result<void> check_key(const tier_credentials& tier, const X509& certificate) {
@@ -95,9 +95,9 @@ bool share_a_key(const std::vector<x509_ptr>& these, const std::vector<x509_ptr>
 /// `has` identifies a folder of the right kind, `other` one of the other kind.
 result<void> check_folder(const fs::path& folder, const char* has, const char* other, const tier_use& use) {
   std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) return fail(error::kind::data, folder.string(), "is not a folder", use.mend);
+  if (!fs::is_directory(folder, ignored)) return fail(error::kind::data, folder.string(), "is not a folder", use.fix);
   if (!fs::exists(folder / has, ignored) && fs::exists(folder / other, ignored))
-    return fail(error::kind::data, folder.string(), "is the folder of another role", use.mend);
+    return fail(error::kind::data, folder.string(), "is the folder of another role", use.fix);
   return {};
 }
 
@@ -129,7 +129,7 @@ result<operator_credentials> load_operator_credentials(const fs::path& folder, i
   if (!below) return tl::unexpected(below.error());
   if (share_a_key(above->authorities, below->authorities))
     return fail(error::kind::data, above->tier.authority.string(),
-                "trusts the authority of the nodes: each of them could open the operator's port", of_operator.mend);
+                "trusts the authority of the nodes: each of them could open the operator's port", of_operator.fix);
   loaded.operator_tier = std::move(above->tier);
   loaded.gateway = std::move(below->tier);
   if (loaded.gateway.facts.hosts.empty())

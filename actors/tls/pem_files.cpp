@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "storage/secret_file.hpp"
+#include "storage/key_file.hpp"
 
 namespace furlong::actors::tls {
 

@@ -1,38 +1,27 @@
 #include "federated/aggregation/rules.hpp"
 
-#include <algorithm>
 #include <stdexcept>
+
+#include "base/registry.hpp"
 
 namespace furlong::federated {
 
 namespace {
 
-std::vector<rule_entry>& table() {
-  // An explicit table, since a linker drops the static initialisers of a static library.
-  static std::vector<rule_entry> entries = {mean_entry(), uniform_mean_entry(), attention_entry()};
+registry<rule_entry>& table() {
+  static registry<rule_entry> entries = {{mean_entry(), uniform_mean_entry(), attention_entry()}};
   return entries;
 }
 
 }  // namespace
 
-const std::vector<rule_entry>& registered_rules() { return table(); }
+const std::vector<rule_entry>& registered_rules() { return table().entries; }
 
-void register_rule(rule_entry entry) {
-  auto& entries = table();
-  const auto same = std::ranges::find(entries, entry.kind, &rule_entry::kind);
-  if (same == entries.end())
-    entries.push_back(std::move(entry));
-  else
-    *same = std::move(entry);
-}
+void register_rule(rule_entry entry) { table().add(std::move(entry)); }
 
-const rule_entry* find_rule(std::string_view kind) {
-  const auto& entries = table();
-  const auto at = std::ranges::find(entries, kind, &rule_entry::kind);
-  return at == entries.end() ? nullptr : &*at;
-}
+const rule_entry* find_rule(std::string_view kind) { return table().find(kind); }
 
-chosen_rule::chosen_rule() : chosen_rule(table().front().kind) {}
+chosen_rule::chosen_rule() : chosen_rule(table().entries.front().kind) {}
 
 chosen_rule::chosen_rule(std::string_view of, const option_values& given) : kind(of) {
   const auto* entry = find_rule(of);

@@ -1,39 +1,28 @@
 #include "federated/participation/policy.hpp"
 
-#include <algorithm>
 #include <stdexcept>
+
+#include "base/registry.hpp"
 
 namespace furlong::federated {
 
 namespace {
 
-std::vector<policy_entry>& table() {
-  // An explicit table, since a linker drops the static initialisers of a static library.
-  static std::vector<policy_entry> entries = {uniform_entry(), by_weight_entry(), round_robin_entry(),
-                                              least_recent_entry(), power_of_choice_entry()};
+registry<policy_entry>& table() {
+  static registry<policy_entry> entries = {
+      {uniform_entry(), by_weight_entry(), round_robin_entry(), least_recent_entry(), power_of_choice_entry()}};
   return entries;
 }
 
 }  // namespace
 
-const std::vector<policy_entry>& registered_policies() { return table(); }
+const std::vector<policy_entry>& registered_policies() { return table().entries; }
 
-void register_policy(policy_entry entry) {
-  auto& entries = table();
-  const auto same = std::ranges::find(entries, entry.kind, &policy_entry::kind);
-  if (same == entries.end())
-    entries.push_back(std::move(entry));
-  else
-    *same = std::move(entry);
-}
+void register_policy(policy_entry entry) { table().add(std::move(entry)); }
 
-const policy_entry* find_policy(std::string_view kind) {
-  const auto& entries = table();
-  const auto at = std::ranges::find(entries, kind, &policy_entry::kind);
-  return at == entries.end() ? nullptr : &*at;
-}
+const policy_entry* find_policy(std::string_view kind) { return table().find(kind); }
 
-chosen_policy::chosen_policy() : chosen_policy(table().front().kind) {}
+chosen_policy::chosen_policy() : chosen_policy(table().entries.front().kind) {}
 
 chosen_policy::chosen_policy(std::string_view of) : kind(of) {
   const auto* entry = find_policy(of);

@@ -37,7 +37,7 @@ struct dataset {
 struct option_problem {
   std::string name;  ///< as in the entry's options
   std::string why;
-  std::string mend;
+  std::string fix;
 };
 
 /// One line of the registry: how scenarios name, configure and build a dataset. Option names may have a dot, then they

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <cstdlib>
 
+#include "base/registry.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/data/entries.hpp"
 #include "scenarios/data/synthetic_ratings.hpp"
@@ -10,10 +10,9 @@ namespace furlong::scenarios {
 
 namespace {
 
-std::vector<dataset_entry>& table() {
-  // One line per dataset. An explicit table, since a linker drops the static initialisers of a static library.
+registry<dataset_entry>& table() {
   // clang-format off
-  static std::vector<dataset_entry> entries = {
+  static registry<dataset_entry> entries = {{
       movielens_entry(),
       hosted_ratings_entry(),
       synthetic_ratings_entry(),
@@ -21,29 +20,18 @@ std::vector<dataset_entry>& table() {
       labelled_text_entry(),
       leaf_entry(),
       synthetic_texts_entry(),
-  };
+  }};
   // clang-format on
   return entries;
 }
 
 }  // namespace
 
-const std::vector<dataset_entry>& registered_datasets() { return table(); }
+const std::vector<dataset_entry>& registered_datasets() { return table().entries; }
 
-void register_dataset(dataset_entry entry) {
-  auto& entries = table();
-  const auto same = std::ranges::find(entries, entry.kind, &dataset_entry::kind);
-  if (same == entries.end())
-    entries.push_back(std::move(entry));
-  else
-    *same = std::move(entry);
-}
+void register_dataset(dataset_entry entry) { table().add(std::move(entry)); }
 
-const dataset_entry* find_dataset(std::string_view kind) {
-  const auto& entries = table();
-  const auto at = std::ranges::find(entries, kind, &dataset_entry::kind);
-  return at == entries.end() ? nullptr : &*at;
-}
+const dataset_entry* find_dataset(std::string_view kind) { return table().find(kind); }
 
 std::filesystem::path data_root() {
   const char* named = std::getenv("FURLONG_DATA");

@@ -19,7 +19,7 @@ using detail::refuse;
 constexpr std::string_view short_header = "user,item,rating";
 constexpr std::string_view long_header = "user,item,rating,timestamp";
 constexpr const char* file_name = "ratings.csv";
-constexpr std::uint32_t nobody = UINT32_MAX;
+constexpr std::uint32_t no_client = UINT32_MAX;
 
 struct line_values {
   std::uint32_t user = 0;
@@ -111,12 +111,12 @@ result<std::vector<read_file>> read_files(const std::filesystem::path& folder, c
 
 /// Counts each user's ratings into offsets[user + 1]; fails when a user is in two files.
 result<std::vector<std::uint32_t>> count_ratings(const std::vector<read_file>& files, rating_table& table) {
-  std::vector<std::uint32_t> file_of(table.clients(), nobody);
+  std::vector<std::uint32_t> file_of(table.clients(), no_client);
   for (std::uint32_t f = 0; f < files.size(); ++f) {
     const auto& records = files[f].records;
     for (std::size_t entry = 0; entry < records.size(); ++entry) {
       auto& file = file_of[records.users[entry]];
-      if (file != nobody && file != f)
+      if (file != no_client && file != f)
         return refuse(files[f].name + ":" + records.line_of(entry),
                       "user " + std::to_string(records.users[entry]) + " has ratings in " + files[file].name + " too",
                       "put all ratings of a user into one file");
@@ -207,7 +207,7 @@ result<rating_table> read_hosted_folder(const std::filesystem::path& folder, con
   const auto file_of = count_ratings(*files, table);
   if (!file_of) return tl::unexpected(file_of.error());
   fill(*files, table);
-  std::vector<std::uint32_t> last_user(bounds.items, nobody);
+  std::vector<std::uint32_t> last_user(bounds.items, no_client);
   for (std::uint32_t user = 0; user < table.clients(); ++user) {
     for (auto at = table.offsets[user]; at < table.offsets[user + 1]; ++at) {
       auto& seen = last_user[table.features[at]];

@@ -2,12 +2,11 @@
 #include <charconv>
 
 #include "base/utf8.hpp"
-#include "scenarios/data/class_names.hpp"
 #include "scenarios/data/entries.hpp"
 #include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_files.hpp"
 #include "scenarios/data/text_options.hpp"
-#include "scenarios/data/text_reader.hpp"
 
 namespace furlong::scenarios {
 

@@ -1,11 +1,10 @@
 // Data in the layout of LEAF (Caldas et al. 2018, "LEAF: a benchmark for federated settings").
-#include "scenarios/data/class_names.hpp"
 #include "scenarios/data/entries.hpp"
+#include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/leaf_file.hpp"
-#include "scenarios/data/text_notes.hpp"
+#include "scenarios/data/text_files.hpp"
 #include "scenarios/data/text_options.hpp"
 #include "scenarios/data/text_population.hpp"
-#include "scenarios/data/text_reader.hpp"
 
 namespace furlong::scenarios {
 

@@ -36,4 +36,9 @@ struct rating_settings : split_settings {
 [[nodiscard]] std::shared_ptr<const federated::population> split_ratings(const rating_table& table,
                                                                          const rating_settings& settings);
 
+// Ranks on the scale of a standard normal distribution.
+
+/// The normal scores of the clients' values by rank, equal values in the order of the clients.
+[[nodiscard]] std::vector<float> normal_scores(const std::vector<double>& values);
+
 }  // namespace furlong::scenarios

@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "scenarios/data/text_files.hpp"
 #include "scenarios/data/text_options.hpp"
 #include "scenarios/data/text_population.hpp"
-#include "scenarios/data/text_reader.hpp"
 
 namespace furlong::scenarios {
 

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "scenarios/data/mapped_file.hpp"
-#include "scenarios/data/text_notes.hpp"
 #include "scenarios/data/text_population.hpp"
 
 namespace furlong::scenarios {

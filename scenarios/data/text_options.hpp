@@ -33,8 +33,8 @@ void check_named(const option_values& options, std::initializer_list<const char*
                                              std::uint32_t classes = 0);
 
 /// Gives `to` the population that the options make of a table, and notes what its vocabulary leaves out and what is odd
-/// about its parts (text_notes.hpp). Fails (kind data) when a text whose tokens are to be predicted is so long that a
-/// model's states at all of them would not fit into memory; `place` stands for the source.
+/// about its parts (text_population.hpp). Fails (kind data) when a text whose tokens are to be predicted is so long
+/// that a model's states at all of them would not fit into memory; `place` stands for the source.
 [[nodiscard]] result<void> settle_texts(const text_table& table, const option_values& options, const std::string& place,
                                         models::objective labels, std::uint32_t classes, dataset& to);
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "federated/population.hpp"
 #include "scenarios/data/text_split.hpp"
@@ -21,5 +23,14 @@ namespace furlong::scenarios {
 [[nodiscard]] std::shared_ptr<const federated::population> make_text_population(const text_table& table,
                                                                                 text_split split, vocabulary words,
                                                                                 const models::data_facts& facts);
+
+// What is worth knowing of texts once they are divided, a line each.
+
+/// Notes what the settings take from the training texts of a source that keeps validation or test apart.
+void note_own_parts(const text_table& table, const split_settings& settings, std::vector<std::string>& notes);
+
+/// Notes how many of the examples that are not trained on have a label that no example trained on has. Nothing where
+/// texts have no labels. One pass over the texts.
+void note_untrained_labels(const text_table& table, const text_split& split, std::vector<std::string>& notes);
 
 }  // namespace furlong::scenarios

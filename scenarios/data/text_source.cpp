@@ -6,7 +6,6 @@
 #include "scenarios/data/entries.hpp"
 #include "scenarios/data/text_files.hpp"
 #include "scenarios/data/text_options.hpp"
-#include "scenarios/data/text_reader.hpp"
 
 namespace furlong::scenarios {
 

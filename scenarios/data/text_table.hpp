@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/data/word_list.hpp"
+#include "scenarios/data/vocabulary.hpp"
 
 namespace furlong::scenarios {
 

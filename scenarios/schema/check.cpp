@@ -3,7 +3,7 @@
 
 #include "federated/evaluation.hpp"
 #include "scenarios/schema/draft.hpp"
-#include "scenarios/schema/personal_tensors.hpp"
+#include "scenarios/schema/scored_groups.hpp"
 
 namespace furlong::scenarios {
 
@@ -101,10 +101,10 @@ void check_source(draft& of) {
   option_values good;  // the check looks at what is there
   for (const auto& option : of.source->options)
     if (of.good({"data." + option.name})) good.set(option.name, of.values.all().find("data." + option.name)->second);
-  for (auto& [name, why, mend] : of.source->check(good)) {
+  for (auto& [name, why, fix] : of.source->check(good)) {
     const auto key = "data." + name;
     if (of.is_set(key) && !of.good({key})) continue;  // it is wrong, and looks as if it were missing
-    of.report(key, std::move(why), std::move(mend));
+    of.report(key, std::move(why), std::move(fix));
   }
 }
 
@@ -115,7 +115,7 @@ std::shared_ptr<const models::model> build_probe(draft& of) {
   auto built = of.kind->build(options_of(of, "model."), plausible_facts(of));
   if (built) return *built;
   const auto& why = built.error();
-  of.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.mend);
+  of.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.fix);
   return nullptr;
 }
 
@@ -136,8 +136,8 @@ std::vector<std::string> models_with(std::string_view tensor) {
 
 /// What to do about a name that means no tensor. One that is only switched off, or that another model has, is not
 /// misspelt.
-std::string missing_tensor_mend(const models::model& probe, const std::string& name,
-                                const std::vector<std::string>& names) {
+std::string missing_tensor_fix(const models::model& probe, const std::string& name,
+                               const std::vector<std::string>& names) {
   if (const auto setting = setting_for(probe, name); !setting.empty()) return "set " + setting + ", or remove it";
   if (const auto others = models_with(name); !others.empty())
     return "only " + listed(others) + (others.size() == 1 ? " has" : " have") + " it: name another one, or remove it";
@@ -175,7 +175,7 @@ std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const m
     const auto tensor = tensors.find(wanted[i]);
     if (!tensor)
       of.report_item(key, i, "the model has no tensor " + toml_string(wanted[i]) + "; it has " + listed(names),
-                     missing_tensor_mend(probe, wanted[i], names));
+                     missing_tensor_fix(probe, wanted[i], names));
     else if (std::ranges::find(found, *tensor) != found.end())
       of.report_item(key, i, "names " + toml_string(wanted[i]) + " twice", "remove one");
     else
@@ -206,7 +206,7 @@ void check_private(draft& of, const models::model& probe) {
   find_tensors(of, "model.private", probe);
   if (!of.good({"model.private"})) return;
   if (auto parts = models::split(probe.tensors(), wanted); !parts)
-    of.report("model.private", parts.error().reason, parts.error().mend);
+    of.report("model.private", parts.error().reason, parts.error().fix);
 }
 
 /// "*" is all tensors; the default: whatever a client that never trained cannot have.

@@ -54,7 +54,7 @@ void check_traits(draft& of) {
   const auto table = "algorithm." + kind + ".";
   if (options_are_good(of, table, of.algorithm->options))
     if (auto built = of.algorithm->build(options_of(of, table)); !built)
-      of.report(built.error().place, built.error().reason, built.error().mend);
+      of.report(built.error().place, built.error().reason, built.error().fix);
   if (of.algorithm->check) of.algorithm->check(of);
 }
 

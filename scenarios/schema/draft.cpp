@@ -9,7 +9,7 @@ std::string problem::text() const {
   std::string all = place_text(origin, {line, column});
   if (!key.empty()) all += ": " + key;
   all += ": " + why;
-  return mend.empty() ? all : all + "; " + mend;
+  return fix.empty() ? all : all + "; " + fix;
 }
 
 std::string place_text(const std::string& origin, place at) {
@@ -24,32 +24,32 @@ bool draft::good(std::initializer_list<std::string_view> keys) const {
   return std::ranges::all_of(keys, [&](auto key) { return values.has(key) && !bad_.contains(key); });
 }
 
-void draft::add(const std::string& origin, place at, const std::string& key, std::string why, std::string mend) {
+void draft::add(const std::string& origin, place at, const std::string& key, std::string why, std::string fix) {
   bad_.insert(key);
-  problems_.push_back({origin, at.line, at.column, key, std::move(why), std::move(mend)});
+  problems_.push_back({origin, at.line, at.column, key, std::move(why), std::move(fix)});
 }
 
-void draft::report(const std::string& key, std::string why, std::string mend) {
+void draft::report(const std::string& key, std::string why, std::string fix) {
   for (std::string_view name = key; !name.empty(); name = table_of(name)) {
     const auto at = written_.find(name);
     if (at == written_.end()) continue;
     const auto& [origin, entry] = at->second;
     const bool is_value = entry.key == key && entry.value.at.line != 0;
-    return add(origin, is_value ? entry.value.at : entry.at, key, std::move(why), std::move(mend));
+    return add(origin, is_value ? entry.value.at : entry.at, key, std::move(why), std::move(fix));
   }
-  add(file_, {}, key, std::move(why), std::move(mend));
+  add(file_, {}, key, std::move(why), std::move(fix));
 }
 
-void draft::report_item(const std::string& key, std::size_t item, std::string why, std::string mend) {
+void draft::report_item(const std::string& key, std::size_t item, std::string why, std::string fix) {
   const auto at = written_.find(key);
-  if (at == written_.end()) return report(key, std::move(why), std::move(mend));
+  if (at == written_.end()) return report(key, std::move(why), std::move(fix));
   const auto* items = std::get_if<std::vector<toml_value>>(&at->second.entry.value.data);
   const auto where = items != nullptr && item < items->size() ? (*items)[item].at : at->second.entry.value.at;
-  add(at->second.origin, at->second.origin == file_ ? where : place{}, key, std::move(why), std::move(mend));
+  add(at->second.origin, at->second.origin == file_ ? where : place{}, key, std::move(why), std::move(fix));
 }
 
-void draft::report_name(const source_entry& written, std::string why, std::string mend) {
-  add(written.origin, written.entry.at, written.entry.key, std::move(why), std::move(mend));
+void draft::report_name(const source_entry& written, std::string why, std::string fix) {
+  add(written.origin, written.entry.at, written.entry.key, std::move(why), std::move(fix));
 }
 
 std::map<std::string, std::string, std::less<>> draft::places() const {

@@ -73,21 +73,21 @@ class draft final : public federated::scenario_view {
   [[nodiscard]] bool good(std::initializer_list<std::string_view> keys) const;
 
   /// Adds a problem, placed at the value of `key`, else at the heading of its table, else at the file.
-  void report(const std::string& key, std::string why, std::string mend) override;
+  void report(const std::string& key, std::string why, std::string fix) override;
   [[nodiscard]] const option_values& given() const override { return values; }
   [[nodiscard]] bool is_good(std::string_view key) const override { return good({key}); }
   void note(std::string text) override { notes.push_back(std::move(text)); }
   /// The same, placed at one item of a list.
-  void report_item(const std::string& key, std::size_t item, std::string why, std::string mend);
+  void report_item(const std::string& key, std::size_t item, std::string why, std::string fix);
   /// The same, placed at the name of the key.
-  void report_name(const source_entry& written, std::string why, std::string mend);
+  void report_name(const source_entry& written, std::string why, std::string fix);
   /// Where each key was written: "file:line:column", or "--set KEY".
   [[nodiscard]] std::map<std::string, std::string, std::less<>> places() const;
   /// The problems of the file by line, then those of overrides.
   [[nodiscard]] std::vector<problem> problems() const;
 
  private:
-  void add(const std::string& origin, place at, const std::string& key, std::string why, std::string mend);
+  void add(const std::string& origin, place at, const std::string& key, std::string why, std::string fix);
 
   std::string file_;
   std::vector<problem> problems_;

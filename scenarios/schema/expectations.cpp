@@ -93,7 +93,7 @@ std::optional<expectation> read_bound(const std::string& table, const std::strin
   if (word == "within") spec.at_least = 0.0;
   const auto read = read_value(spec, value);
   if (!read.value) {
-    to.report(key, read.why, word == "equals" ? "write a number, a text, true or false" : read.mend);
+    to.report(key, read.why, word == "equals" ? "write a number, a text, true or false" : read.fix);
     return std::nullopt;
   }
   made.value = std::get<double>(*read.value);

@@ -32,8 +32,8 @@ bool stays_here(std::string_view key) {
 
 constexpr const char* sent = "the server's scenario";
 
-tl::unexpected<error> refuse(std::string why, std::string mend) {
-  return fail(error::kind::usage, sent, std::move(why), std::move(mend));
+tl::unexpected<error> refuse(std::string why, std::string fix) {
+  return fail(error::kind::usage, sent, std::move(why), std::move(fix));
 }
 
 /// "1.5 GiB".

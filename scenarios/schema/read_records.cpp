@@ -46,7 +46,7 @@ option_values read_record(const record_spec& spec, const std::string& name, cons
     if (read.value)
       values.set(entry.key, std::move(*read.value));
     else
-      to.report(key, std::move(read.why), std::move(read.mend));
+      to.report(key, std::move(read.why), std::move(read.fix));
   }
   complete(spec, name, values, to);
   return values;

@@ -127,7 +127,7 @@ std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, 
 
 void read_idle(const source_entry& written, const option_spec& spec, draft& to) {
   if (auto read = read_value(spec, written.entry.value); !read.value)
-    to.report(written.entry.key, std::move(read.why), std::move(read.mend));
+    to.report(written.entry.key, std::move(read.why), std::move(read.fix));
   else if (read.value == spec.fallback || to.rule == nullptr)
     return;  // it says nothing, or what it belongs to is not known
   else if (written.entry.key.starts_with("algorithm.aggregation."))
@@ -188,7 +188,7 @@ void read_values(const source_text& text, draft& to) {
     if (read.value)
       to.values.set(entry.key, std::move(*read.value));
     else
-      to.report(entry.key, std::move(read.why), std::move(read.mend));
+      to.report(entry.key, std::move(read.why), std::move(read.fix));
   }
   complete(keys, to);
 }

@@ -4,7 +4,7 @@
 #include "federated/quantization.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
-#include "scenarios/schema/run_differences.hpp"
+#include "scenarios/schema/scenario.hpp"
 
 namespace furlong::scenarios {
 

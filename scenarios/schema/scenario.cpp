@@ -118,7 +118,7 @@ tl::expected<scenario, std::vector<problem>> parse_scenario(const std::filesyste
                                                             variant which) {
   const auto mapped = mapped_file::open(file);
   if (!mapped)
-    return tl::unexpected(std::vector<problem>{{file.string(), 0, 0, "", mapped.error().reason, mapped.error().mend}});
+    return tl::unexpected(std::vector<problem>{{file.string(), 0, 0, "", mapped.error().reason, mapped.error().fix}});
   return parse_scenario_text(std::string(mapped->bytes()), file.string(), overrides, which);
 }
 

@@ -1,4 +1,6 @@
 // A scenario: what one run is, read from a TOML file, checked as a whole before anything runs.
+//
+// [expect]: what must hold of a run's summary.json, so that a scenario is a test.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <variant>
 #include <vector>
 
 #include "base/options.hpp"
@@ -16,9 +19,29 @@
 #include "models/layout.hpp"
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"
-#include "scenarios/schema/expectation.hpp"
 
 namespace furlong::scenarios {
+
+enum class expectation_kind {
+  at_most,   ///< the figure <= value
+  at_least,  ///< the figure >= value
+  equals,    ///< the figure == value: a number, a text or a truth value
+  within     ///< |figure - baseline's figure| <= value |baseline's figure|
+};
+
+/// One bound on one figure. `"eval.unseen.rmse" = {at_least = 0.5, at_most = 0.9}` gives two.
+struct expectation {
+  std::string key;  ///< dotted key of summary.json: "eval.unseen.rmse"
+  expectation_kind kind = expectation_kind::at_most;
+  std::variant<double, std::string, bool> value = 0.0;  ///< text and truth value only under equals
+  std::filesystem::path baseline;  ///< within: the other scenario, absolute; relative ones stand beside this file
+  std::string place;               ///< "file:line:column", or "--set KEY"
+
+  /// The bound as the scenario writes it: "at_most = 0.9", "within = 0.02, baseline = "other.toml"".
+  [[nodiscard]] std::string bound() const;
+  /// With its figure: "eval.unseen.rmse = {at_most = 0.9}".
+  [[nodiscard]] std::string text() const { return key + " = {" + bound() + "}"; }
+};
 
 /// One thing wrong with a scenario.
 struct problem {
@@ -27,9 +50,9 @@ struct problem {
   std::uint32_t column = 0;  ///< likewise
   std::string key;           ///< dotted; empty: about the file
   std::string why;
-  std::string mend;
+  std::string fix;
 
-  /// One line: "origin:line:column: key: why; mend".
+  /// One line: "origin:line:column: key: why; fix".
   [[nodiscard]] std::string text() const;
 };
 
@@ -109,5 +132,11 @@ struct scenario {
 /// The scenario's model for this data.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of,
                                                                        const models::data_facts& facts);
+
+// How the scenarios of two runs differ.
+
+/// What run_id() tells apart, in words and in the order of the keys: "scenario.seed was 7 and is 8". Empty when both
+/// have the same id.
+[[nodiscard]] std::vector<std::string> run_differences(const scenario& before, const scenario& after);
 
 }  // namespace furlong::scenarios

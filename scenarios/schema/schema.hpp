@@ -53,7 +53,7 @@ struct key_spec {
 struct reading {
   std::optional<option_value> value;
   std::string why;
-  std::string mend;
+  std::string fix;
 };
 /// Checks and converts a value.
 [[nodiscard]] reading read_value(const option_spec& spec, const toml_value& value);

@@ -1,6 +1,7 @@
 #include "scenarios/schema/scored_groups.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "scenarios/schema/draft.hpp"
@@ -86,8 +87,8 @@ void note_groups(scenario& of, const federated::population& clients) {
 
 }  // namespace
 
-tl::unexpected<error> refuse(const scenario& of, const std::string& key, std::string why, std::string mend) {
-  return fail(error::kind::usage, place_of(of, key), std::move(why), std::move(mend));
+tl::unexpected<error> refuse(const scenario& of, const std::string& key, std::string why, std::string fix) {
+  return fail(error::kind::usage, place_of(of, key), std::move(why), std::move(fix));
 }
 
 std::uint32_t most_examples(const federated::population& clients, std::span<const std::uint32_t> who) {
@@ -121,6 +122,17 @@ void note_unscored(scenario& of, const dataset& data) {
   of.notes.push_back(
       "nothing is scored: nobody has examples for it; set data.split = [0.8, 0.1, 0.1] or data.unseen_users, or lower "
       "evaluation.batch_size");
+}
+
+std::span<const personal_tensor> personal_tensors() {
+  static constexpr std::array<personal_tensor, 5> all{{
+      {"matrix-factorization", "user", "model.user_table = false"},
+      {"matrix-factorization", "user_bias", "model.user_bias = true"},
+      {"logistic-regression", "user_bias", "model.user_bias = true"},
+      {"doc-classifier", "user", "model.user_embedding = 4"},
+      {"lstm-nwp", "oov_embedding", "data.buckets = 50"},
+  }};
+  return all;
 }
 
 }  // namespace furlong::scenarios

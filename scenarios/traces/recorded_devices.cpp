@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "scenarios/data/mapped_file.hpp"
-#include "scenarios/traces/trace_builder.hpp"
+#include "scenarios/traces/trace_file.hpp"
 
 namespace furlong::scenarios {
 

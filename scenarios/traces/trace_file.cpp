@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <tuple>
 #include <utility>
 
 #include "base/utf8.hpp"
 #include "scenarios/data/mapped_file.hpp"
-#include "scenarios/traces/trace_builder.hpp"
 
 namespace furlong::scenarios {
+
+using federated::virtual_time;
 
 namespace {
 
@@ -79,8 +81,8 @@ class trace_reader {
   }
 
  private:
-  tl::unexpected<error> refuse(std::string reason, std::string mend = expected) const {
-    return fail(error::kind::data, name_ + ":" + std::to_string(number_), std::move(reason), std::move(mend));
+  tl::unexpected<error> refuse(std::string reason, std::string fix = expected) const {
+    return fail(error::kind::data, name_ + ":" + std::to_string(number_), std::move(reason), std::move(fix));
   }
 
   const char* take_line(std::string_view line) {
@@ -144,6 +146,19 @@ class trace_reader {
   std::uint32_t clients_ = 0;
   std::uint64_t clients_line_ = 0;
 };
+
+constexpr virtual_time microseconds_per_hour = 3600 * federated::microseconds_per_second;
+using hours = std::array<double, 24>;
+
+/// Adds the seconds of [start, end) to the hours of the day in which they lie.
+void spread(virtual_time start, virtual_time end, hours& over) {
+  while (start < end) {
+    const auto hour = start / microseconds_per_hour;
+    const auto next = std::min(end, (hour + 1) * microseconds_per_hour);
+    over[static_cast<std::size_t>(hour % 24)] += federated::to_seconds(next - start);
+    start = next;
+  }
+}
 
 }  // namespace
 
@@ -213,6 +228,77 @@ result<void> write_trace(const availability_trace& trace, const std::filesystem:
                 "name a file in a folder that exists and has room");
   }
   return {};
+}
+
+using federated::availability_trace;
+using federated::virtual_time;
+
+virtual_time trace_builder::last_end() const {
+  virtual_time last = 0;
+  for (const auto& one : intervals_) last = std::max(last, one.end);
+  return last;
+}
+
+std::uint64_t trace_builder::clients() const {
+  std::uint64_t past = 0;
+  for (const auto& one : intervals_) past = std::max(past, std::uint64_t{one.client} + 1);
+  return past;
+}
+
+availability_trace trace_builder::build(std::uint32_t clients, virtual_time length) {
+  const auto before = [](const interval& a, const interval& b) {
+    return std::tie(a.client, a.start) < std::tie(b.client, b.start);
+  };
+  if (!std::ranges::is_sorted(intervals_, before)) std::ranges::sort(intervals_, before);
+  availability_trace trace;
+  trace.length = length == 0 ? whole_days(last_end()) : length;
+  trace.starts.reserve(intervals_.size());
+  trace.ends.reserve(intervals_.size());
+  trace.offsets.push_back(0);
+  auto at = intervals_.begin();
+  std::uint64_t client = 0;
+  while (clients == 0 ? at != intervals_.end() : client < clients) {
+    if (clients == 0) client = at->client;
+    const auto first = trace.starts.size();
+    for (; at != intervals_.end() && at->client == client; ++at) {
+      if (trace.starts.size() > first && at->start <= trace.ends.back()) {
+        trace.ends.back() = std::max(trace.ends.back(), at->end);
+      } else {
+        trace.starts.push_back(at->start);
+        trace.ends.push_back(at->end);
+      }
+    }
+    trace.offsets.push_back(trace.starts.size());
+    ++client;
+  }
+  intervals_ = {};
+  return trace;
+}
+
+trace_facts describe(const federated::availability_trace& trace) {
+  trace_facts facts;
+  facts.devices = trace.devices();
+  facts.intervals = trace.starts.size();
+  facts.length = trace.length;
+  for (std::size_t device = 0; device < trace.devices(); ++device)
+    facts.never_available += trace.offsets[device] == trace.offsets[device + 1] ? 1 : 0;
+  hours available{};
+  double seconds = 0.0;
+  for (std::size_t i = 0; i < trace.starts.size(); ++i) {
+    const auto span = trace.ends[i] - trace.starts[i];
+    spread(trace.starts[i], trace.ends[i], available);
+    facts.longest = std::max(facts.longest, span);
+    seconds += federated::to_seconds(span);
+  }
+  if (facts.intervals != 0) facts.mean_interval = seconds / static_cast<double>(facts.intervals);
+  const auto devices = static_cast<double>(facts.devices);
+  if (facts.devices == 0 || trace.length == 0) return facts;
+  facts.mean_availability = seconds / (devices * federated::to_seconds(trace.length));
+  hours there_are{};
+  spread(0, trace.length, there_are);
+  for (std::size_t hour = 0; hour < 24; ++hour)
+    if (there_are[hour] > 0.0) facts.by_hour[hour] = available[hour] / (devices * there_are[hour]);
+  return facts;
 }
 
 }  // namespace furlong::scenarios

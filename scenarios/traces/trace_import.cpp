@@ -8,7 +8,6 @@
 #include "scenarios/data/detail/json_text.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/traces/recorded_devices.hpp"
-#include "scenarios/traces/trace_builder.hpp"
 #include "scenarios/traces/trace_file.hpp"
 
 namespace furlong::scenarios {
@@ -109,8 +108,8 @@ class import_reader {
   }
 
  private:
-  tl::unexpected<error> refuse(std::uint64_t line, std::string reason, std::string mend) const {
-    return fail(error::kind::data, name_ + ":" + std::to_string(line), std::move(reason), std::move(mend));
+  tl::unexpected<error> refuse(std::uint64_t line, std::string reason, std::string fix) const {
+    return fail(error::kind::data, name_ + ":" + std::to_string(line), std::move(reason), std::move(fix));
   }
 
   /// Settles the format, or refuses one that is not asked for.
@@ -205,7 +204,7 @@ class import_reader {
       auto& raw = devices_[i];
       const auto why = format_ == foreign_trace::flash ? replay(std::move(raw.log), recorded[i])
                                                        : pair_up(raw.active, raw.inactive, raw.finish, recorded[i]);
-      if (!why.empty()) return refuse(raw.line, "the device that is named here first: " + why, "mend or remove it");
+      if (!why.empty()) return refuse(raw.line, "the device that is named here first: " + why, "fix or remove it");
       raw = {};
     }
     return repeat(recorded, name_);

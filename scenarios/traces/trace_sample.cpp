@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "federated/simulation/availability.hpp"
-#include "scenarios/traces/trace_builder.hpp"
+#include "scenarios/traces/trace_file.hpp"
 
 namespace furlong::scenarios {
 

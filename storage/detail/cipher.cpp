@@ -108,7 +108,7 @@ class provider final : public rocksdb::EncryptionProvider {
   }
 
  private:
-  [[nodiscard]] sha256_bytes head_mac(const char* head) const {
+  [[nodiscard]] digest head_mac(const char* head) const {
     return hmac_sha256(keys_->heads, std::as_bytes(std::span(head, block_bytes)));
   }
 

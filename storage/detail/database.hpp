@@ -1,24 +1,34 @@
 // One RocksDB database: a shard's content, a column family per client or bucket. Not thread-safe: a shard has a lock.
+//
+// Whose record a piece of a damaged file was.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <rocksdb/db.h>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
 #include "storage/detail/environment.hpp"
-#include "storage/detail/owner.hpp"
 #include "storage/detail/record.hpp"
 #include "storage/detail/root.hpp"
 #include "storage/detail/spread.hpp"
 #include "storage/problem.hpp"
 
 namespace furlong::storage::detail {
+
+/// The client whose record a damaged piece of a write-ahead log was. Such a piece names it three times, in the family,
+/// the key and the record; two that agree decide. `families`: family names by family id. Empty when it cannot be told.
+[[nodiscard]] std::optional<std::uint32_t> owner_in_log(const spread& spread, std::string_view payload,
+                                                        const std::vector<std::string>& families);
+/// The same for a piece of a MANIFEST, which names families.
+[[nodiscard]] std::optional<std::uint32_t> owner_in_manifest(const spread& spread, std::string_view payload);
 
 /// What a shard's files are, and how messages call them.
 struct database_place {

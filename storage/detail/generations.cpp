@@ -33,9 +33,8 @@ std::optional<found_folder> parse(const fs::path& folder) {
 
 /// What a shard whose valid generation is `there` must have.
 result<std::optional<shard_state>> content_of(const fs::path& store, std::uint32_t shard,
-                                              std::optional<std::uint32_t> there, const shard_states* saved) {
-  if (saved == nullptr) return there ? std::optional(shard_state{.generation = *there}) : std::nullopt;
-  const auto& had = (*saved)[shard];
+                                              std::optional<std::uint32_t> there,
+                                              const std::optional<shard_state>& had) {
   if (had && (!there || *there < had->generation))
     return fail(error::kind::data, generation_folder(store, shard, had->generation).string(),
                 "the shard is gone, or its file " + std::string(seal_name) + " is: the store had it when it was saved",
@@ -63,8 +62,8 @@ result<void> seal_generation(const fs::path& folder, const shard_state& content)
   });
 }
 
-result<shard_states> find_generations(const fs::path& store, std::uint32_t shards, const shard_states* saved,
-                                      bool clean) {
+result<shard_states> find_generations(const fs::path& store, const shard_states& saved, bool clean) {
+  const auto shards = static_cast<std::uint32_t>(saved.size());
   std::vector<std::optional<std::uint32_t>> valid(shards);
   std::vector<found_folder> all;
   const auto files = files_in(store);
@@ -75,7 +74,7 @@ result<shard_states> find_generations(const fs::path& store, std::uint32_t shard
     if (found.sealed) valid[found.shard] = std::max(valid[found.shard].value_or(0), found.generation);
   shard_states states(shards);
   for (std::uint32_t i = 0; i < shards; ++i) {
-    auto state = content_of(store, i, valid[i], saved);
+    auto state = content_of(store, i, valid[i], saved[i]);
     if (!state) return tl::unexpected(state.error());
     states[i] = *state;
   }

@@ -18,10 +18,9 @@ namespace furlong::storage::detail {
                                                       std::uint32_t generation);
 /// Makes the content of a generation durable, then valid.
 [[nodiscard]] result<void> seal_generation(const std::filesystem::path& folder, const shard_state& content);
-/// What each shard's valid generation must have at least. Fails when it is older than `saved` says, or gone. `saved` is
-/// null for a store of an earlier release, which does not say: then only the generations are told. With `clean`, what
-/// other generations a crash left behind is deleted.
-[[nodiscard]] result<shard_states> find_generations(const std::filesystem::path& store, std::uint32_t shards,
-                                                    const shard_states* saved, bool clean);
+/// What each shard's valid generation must have at least. Fails when it is older than `saved` says, or gone. With
+/// `clean`, what other generations a crash left behind is deleted.
+[[nodiscard]] result<shard_states> find_generations(const std::filesystem::path& store, const shard_states& saved,
+                                                    bool clean);
 
 }  // namespace furlong::storage::detail

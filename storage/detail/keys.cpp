@@ -6,7 +6,7 @@
 #include <openssl/rand.h>
 
 #include "storage/detail/files.hpp"
-#include "storage/secret_file.hpp"
+#include "storage/key_file.hpp"
 
 namespace furlong::storage::detail {
 

@@ -18,9 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view magic = "FURLSTOR";
-constexpr std::uint16_t first_format = 1;
-constexpr std::uint16_t rootless_format = 2;  // the last without a root file
-constexpr std::uint16_t format = 3;
+constexpr std::uint16_t manifest_format = 3;
 constexpr auto file_name = "store.furlong";
 
 tl::unexpected<error> unreadable(const fs::path& file, const std::string& reason) {
@@ -41,12 +39,12 @@ bool read_spread(schema::StoreManifest::Reader message, spread& out) {
 }
 
 result<store_manifest> read_message(schema::StoreManifest::Reader message, const fs::path& file) {
-  if (message.getFormat() < first_format || message.getFormat() > format)
+  if (message.getFormat() != manifest_format)
     return unreadable(file, "the store has format " + std::to_string(message.getFormat()) + ", this release reads " +
-                                std::to_string(first_format) + " to " + std::to_string(format));
+                                std::to_string(manifest_format));
   store_manifest manifest;
   manifest.id = message.getStoreId();
-  if ((manifest.id != 0) != (message.getFormat() == format)) return unreadable(file, "the store's id is impossible");
+  if (manifest.id == 0) return unreadable(file, "the store's id is impossible");
   manifest.run = message.getRun();
   if (!read_spread(message, manifest.spread)) return unreadable(file, "the number of shards or buckets is impossible");
   const auto signature = message.getSignature();
@@ -69,7 +67,7 @@ bool has_manifest(const fs::path& store) { return is_there(store / file_name); }
 result<void> write_manifest(const fs::path& store, const store_manifest& manifest) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<schema::StoreManifest>();
-  root.setFormat(manifest.id == 0 ? rootless_format : format);
+  root.setFormat(manifest_format);
   root.setStoreId(manifest.id);
   root.setRun(manifest.run);
   root.setShards(manifest.spread.shards);

@@ -13,7 +13,7 @@
 namespace furlong::storage::detail {
 
 struct store_manifest {
-  std::uint64_t id = 0;  ///< drawn when the store was made; 0: by an earlier release, it has no root file
+  std::uint64_t id = 0;  ///< random, drawn when the store was made; never 0
   std::uint64_t run = 0;
   detail::spread spread;
   std::string signature;  ///< of the private layout

@@ -90,7 +90,7 @@ bool record_coder::put_zeros_in(std::span<const std::byte> stored, scratch& spac
   return rest.empty();
 }
 
-sha256_bytes record_coder::checksum(std::span<const std::uint64_t> content) const {
+digest record_coder::checksum(std::span<const std::uint64_t> content) const {
   return keys_ ? hmac_sha256(keys_->records, std::as_bytes(content)) : sha256(std::as_bytes(content));
 }
 
@@ -119,8 +119,8 @@ std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag,
   std::memcpy(to.begin() + rows.size(), stored.data(), stored.size());
   const auto used = message.getSegmentsForOutput()[0].size();
   words[0] = static_cast<std::uint64_t>(used) << 32U;  // table of one segment: count - 1, then its words
-  const auto digest = checksum(std::span(words).first(1 + used));
-  std::memcpy(&words[1 + used], digest.data(), checksum_bytes);
+  const auto sum = checksum(std::span(words).first(1 + used));
+  std::memcpy(&words[1 + used], sum.data(), checksum_bytes);
   return {reinterpret_cast<const char*>(words.data()), 8 * (1 + used + checksum_words)};
 }
 
@@ -132,8 +132,8 @@ tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client
   words.resize(bytes.size() / 8);
   std::memcpy(words.data(), bytes.data(), bytes.size());
   const auto content = std::span(words).first(words.size() - checksum_words);
-  const auto digest = checksum(content);
-  if (CRYPTO_memcmp(digest.data(), &words[content.size()], checksum_bytes) != 0)
+  const auto sum = checksum(content);
+  if (CRYPTO_memcmp(sum.data(), &words[content.size()], checksum_bytes) != 0)
     return wrong("the record's checksum does not fit its content");
   try {
     capnp::FlatArrayMessageReader message(as_words(content.data(), content.size()), limits(content.size()));

@@ -50,7 +50,7 @@ class record_coder {
   [[nodiscard]] std::size_t record_bytes() const { return 8 * words_; }
 
  private:
-  [[nodiscard]] sha256_bytes checksum(std::span<const std::uint64_t> content) const;
+  [[nodiscard]] digest checksum(std::span<const std::uint64_t> content) const;
   [[nodiscard]] bool leave_zeros_out(std::span<const float> values, scratch& space) const;
   [[nodiscard]] bool put_zeros_in(std::span<const std::byte> stored, scratch& space) const;
 

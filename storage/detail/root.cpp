@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view magic = "FURLROOT";
+constexpr std::string_view root_magic = "FURLROOT";
 constexpr std::string_view shard_magic = "FURLSHRD";
-constexpr auto file_name = "root.furlong";
+constexpr auto root_name = "root.furlong";
 
 void write(schema::ShardState::Builder out, std::uint32_t shard, const shard_state& state) {
   out.setShard(shard);
@@ -78,18 +78,18 @@ result<void> write_root(const fs::path& store, const store_root& root) {
   unsigned next = 0;
   for (std::uint32_t i = 0; i < root.shards.size(); ++i)
     if (root.shards[i]) write(to[next++], i, *root.shards[i]);
-  const auto bytes = seal(magic, flat(message));
-  return replace_file(store / file_name, std::as_bytes(std::span(bytes)));
+  const auto bytes = seal(root_magic, flat(message));
+  return replace_file(store / root_name, std::as_bytes(std::span(bytes)));
 }
 
 result<store_root> read_root(const fs::path& store, std::uint64_t id, std::uint32_t shards) {
-  const auto file = store / file_name;
+  const auto file = store / root_name;
   if (!is_there(file))
     return fail(error::kind::data, file.string(), "the file is missing: it says what the private store must have",
                 "restore the store from a copy, or start the run anew");
   const auto bytes = read_file(file);
   if (!bytes) return tl::unexpected(bytes.error());
-  return unseal(magic, *bytes, file, "root of the store").and_then([&](std::string_view payload) {
+  return unseal(root_magic, *bytes, file, "root of the store").and_then([&](std::string_view payload) {
     return with_message<schema::StoreRoot>(payload, file,
                                            [&](auto message) { return read(message, id, shards, file); });
   });

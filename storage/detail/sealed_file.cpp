@@ -7,7 +7,7 @@
 namespace furlong::storage::detail {
 
 namespace {
-constexpr std::size_t head = 16;
+constexpr std::size_t head_bytes = 16;
 constexpr std::size_t tail = 32;
 }  // namespace
 
@@ -27,19 +27,19 @@ result<std::string_view> unseal(std::string_view magic, std::string_view bytes, 
     return fail(error::kind::data, file.string(), reason,
                 "restore the " + what + " from a copy, or start the run anew");
   };
-  if (bytes.size() < head + tail)
+  if (bytes.size() < head_bytes + tail)
     return refuse("the " + what + " is cut off: it has " + std::to_string(bytes.size()) + " bytes");
   if (bytes.substr(0, 8) != magic) return refuse("this is not a " + what + ", or its first bytes are damaged");
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data() + 8, sizeof length);
-  const std::uint64_t present = bytes.size() - head - tail;
+  const std::uint64_t present = bytes.size() - head_bytes - tail;
   if (length != present)
     return refuse("the " + what + " is cut off or damaged: its content should have " + std::to_string(length) +
                   " bytes and has " + std::to_string(present));
   const auto digest = sha256(bytes.substr(0, bytes.size() - tail));
   if (std::memcmp(digest.data(), bytes.data() + bytes.size() - tail, tail) != 0)
     return refuse("the " + what + " is damaged: its checksum does not fit its content");
-  return bytes.substr(head, length);
+  return bytes.substr(head_bytes, length);
 }
 
 }  // namespace furlong::storage::detail

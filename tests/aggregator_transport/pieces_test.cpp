@@ -2,7 +2,6 @@
 #include <boost/test/unit_test.hpp>
 #include <caf/all.hpp>
 
-#include "actors/aggregator_transport/assembler.hpp"
 #include "actors/aggregator_transport/link_messages.hpp"
 #include "actors/aggregator_transport/outbox.hpp"
 #include "actors/interfaces.hpp"

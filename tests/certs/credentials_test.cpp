@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(certificates_are_valid_from_their_first_to_their_last_secon
   const auto late = some_day + days(365);
   const auto expired = must_fail(tls::load_node_credentials(node, late), "expired at 2031-03-17T17:46:40Z");
   BOOST_TEST(expired.place == (node / "certificate.pem").string());
-  BOOST_TEST(has(expired.mend, "furlong certs issue"));
+  BOOST_TEST(has(expired.fix, "furlong certs issue"));
   must_fail(tls::load_operator_credentials(server, late), "operator/certificate.pem: the certificate expired at");
   const auto early = some_day - hours(1) - seconds(1);
   must_fail(tls::load_node_credentials(node, early),
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(an_expired_authority_is_told_as_such) {
   // The authority ends in the same second; a certificate that says otherwise cannot outlive it.
   const auto why = must_fail(tls::load_node_credentials(request.out, made_at + days(31)), "expired at");
   BOOST_TEST(has(why.place, "authority.pem"));
-  BOOST_TEST(has(why.mend, "furlong certs init"));
+  BOOST_TEST(has(why.fix, "furlong certs init"));
 }
 
 BOOST_AUTO_TEST_CASE(what_expires_within_two_weeks_is_noted) {

@@ -2,7 +2,7 @@
 #include "actors/tls/identity.hpp"
 
 #include "tests/certs/support.hpp"
-#include "tools/certs/host.hpp"
+#include "tools/certs/make_certificate.hpp"
 
 namespace furlong::tests {
 

@@ -176,8 +176,8 @@ BOOST_AUTO_TEST_CASE(hostile_names_stay_labels) {
   const sample_board filled(5, true);
   auto found = read(filled.board);
   BOOST_TEST(found.at("furlong_node_tasks").series.contains({{"node", hostile_name}, {"clients", "50-74"}}));
-  const std::string mended = "caf\xC3\xA9 \uFFFD\uFFFD broken \x1B[2J";
-  BOOST_TEST(found.at("furlong_node_tasks").series.contains({{"node", mended}, {"clients", "75-99"}}));
+  const std::string replaced = "caf\xC3\xA9 \uFFFD\uFFFD broken \x1B[2J";
+  BOOST_TEST(found.at("furlong_node_tasks").series.contains({{"node", replaced}, {"clients", "75-99"}}));
   BOOST_TEST(found.at("furlong_connections_refused_total").series.contains({{"reason", "<b>bold\"\n"}}));
 }
 

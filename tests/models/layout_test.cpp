@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(nothing_private_is_a_split_too) {
 BOOST_AUTO_TEST_CASE(a_wrong_split_says_what_is_wrong_and_what_could_be_named) {
   const auto unknown = split_of(four_tensors(), {"usr"});
   BOOST_TEST(unknown.error().reason == "the model has no tensor \"usr\"");
-  BOOST_TEST(unknown.error().mend == "name some of: user, table, item, mean");
+  BOOST_TEST(unknown.error().fix == "name some of: user, table, item, mean");
   BOOST_TEST((unknown.error().what == error::kind::usage));
   BOOST_TEST(split_of(four_tensors(), {"user", "user"}).error().reason == "tensor \"user\" is named twice");
   BOOST_TEST(split_of(four_tensors(), {"table"}).error().reason == "tensor \"table\" is a table over all clients");

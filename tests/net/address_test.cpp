@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(refuses_the_rest) {
                            "::1:7000", "[]:7000", "[::1]7000", "a b:1", "[a b]:1", "host\n:1", "localhost: 7"}) {
     const auto read = parse_address(text);
     BOOST_TEST(!read, "took '" << text << "'");
-    if (!read) BOOST_TEST(!read.error().mend.empty());
+    if (!read) BOOST_TEST(!read.error().fix.empty());
   }
   BOOST_TEST(parse_address("8080").error().reason == "has no host");
   BOOST_TEST(parse_address("localhost").error().reason == "has no port");

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "actors/net/listening.hpp"
+#include "actors/net/address.hpp"
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 

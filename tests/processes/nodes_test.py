@@ -201,7 +201,7 @@ class Nodes(Case):
             self.assertEqual(summary["rejected"].get("client-failed", 0), 0)
 
     def test_cut_off(self):
-        """A cable that is cut, and mended: as if the node had frozen, on both sides."""
+        """A cable that is cut and repaired: as if the node had frozen, on both sides."""
         with self.federation(settings=QUICK) as f:
             f.serve(operators=False)
             for i in (0, 2, 3):

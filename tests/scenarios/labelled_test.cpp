@@ -3,7 +3,7 @@
 #include <set>
 
 #include "scenarios/data/labelled_file.hpp"
-#include "scenarios/data/word_list.hpp"
+#include "scenarios/data/vocabulary.hpp"
 #include "tests/scenarios/text_support.hpp"
 
 using namespace furlong;

@@ -1,5 +1,5 @@
 // The source "leaf".
-#include "scenarios/data/word_list.hpp"
+#include "scenarios/data/vocabulary.hpp"
 #include "tests/scenarios/text_support.hpp"
 
 using namespace furlong;

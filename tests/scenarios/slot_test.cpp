@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked_and_misspelt_ones_found) {
   BOOST_TEST(first_problem({{"algorithm.client.epochs", "6"}}) == "algorithm.client.epochs: is too many");
   const auto misspelt = read({{"algorithm.test-only.sice", "2"}});
   BOOST_REQUIRE(!misspelt.has_value());
-  BOOST_TEST(misspelt.error().front().mend == "did you mean algorithm.test-only.size?");
+  BOOST_TEST(misspelt.error().front().fix == "did you mean algorithm.test-only.size?");
   const auto noted = read({{"algorithm.client.momentum", "0.5"}});
   BOOST_REQUIRE(noted.has_value());
   BOOST_TEST(noted->notes == std::vector<std::string>{"momentum is looked at"}, boost::test_tools::per_element());

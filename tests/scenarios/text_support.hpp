@@ -36,7 +36,7 @@ inline result<dataset> build_data(const std::string& source, const std::vector<s
   }
   if (entry.check)
     if (const auto problems = entry.check(values); !problems.empty())
-      return fail(error::kind::usage, problems[0].name, problems[0].why, problems[0].mend);
+      return fail(error::kind::usage, problems[0].name, problems[0].why, problems[0].fix);
   return entry.build(values, root);
 }
 

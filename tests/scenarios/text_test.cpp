@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "scenarios/data/text_reader.hpp"
-#include "scenarios/data/word_list.hpp"
+#include "scenarios/data/text_files.hpp"
+#include "scenarios/data/vocabulary.hpp"
 #include "tests/scenarios/text_support.hpp"
 
 using namespace furlong;
@@ -224,16 +224,16 @@ BOOST_AUTO_TEST_CASE(parts_to_score_on_are_not_trained_on) {
     const auto why = testing::text_of(testing::build_data("text", {{"path", path}, {"clients", "1"}}, root.path()));
     return why.substr(std::min(why.size(), root.path().string().size() + 1));
   };
-  const std::string mend =
+  const std::string fix =
       ", and no file to train on; put train between dots, dashes or underscores into the name of one, as in "
       "ptb.train.txt, or name a single file in data.path";
   root.write("held/my.valid.txt", "v\n");
   root.write("held/my.test.txt", "t\n");
-  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt to score on" + mend);
+  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt to score on" + fix);
   root.write("held/mine.txt", "a b\n");
-  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt to score on" + mend);
+  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt to score on" + fix);
   root.write("tokens/wiki.Test.tokens", "t\n");
-  BOOST_TEST(message("tokens") == "tokens: has wiki.Test.tokens to score on" + mend);
+  BOOST_TEST(message("tokens") == "tokens: has wiki.Test.tokens to score on" + fix);
   BOOST_TEST(message("held/my.test.txt") == "");  // a file that is named is all there is
   root.write("both/train-test.txt", "a\n");
   BOOST_TEST(message("both").starts_with("both/train-test.txt: has the names of two parts of the data; "));

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "federated/simulation/availability.hpp"
-#include "scenarios/traces/trace_facts.hpp"
 #include "scenarios/traces/trace_sample.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -91,7 +90,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_named_with_file_and_line) {
     const auto problem = problem_of(text);
     BOOST_TEST(problem.starts_with("bad.csv" + place + ": "), problem);
     BOOST_TEST(problem.find(why) != std::string::npos, problem);
-    BOOST_TEST(problem.find("; ") != std::string::npos, problem);  // the mend
+    BOOST_TEST(problem.find("; ") != std::string::npos, problem);  // the fix
   };
   says("", "", "no interval");
   says("client,start,end\n", "", "no interval");

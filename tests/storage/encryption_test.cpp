@@ -4,7 +4,7 @@
 
 #include "storage/detail/manifest.hpp"
 #include "storage/detail/record.hpp"
-#include "storage/secret_file.hpp"
+#include "storage/key_file.hpp"
 #include "tests/storage/opened_files.hpp"
 
 namespace furlong::tests {
@@ -187,15 +187,14 @@ BOOST_AUTO_TEST_CASE(a_key_file_that_others_may_replace_is_refused) {
   }
 }
 
-// Counter mode alone lets whoever knows a value change it in the file and mend RocksDB's checksums.
+// Counter mode alone lets whoever knows a value change it in the file and fix RocksDB's checksums.
 BOOST_AUTO_TEST_CASE(a_record_made_without_the_key_is_damage) {
   for (const auto& kind : {all_kinds[2], all_kinds[3]}) {
     const temporary_folder folder;
     const auto layout = small_layout();
     fill(kind, folder.path(), layout);
     const auto signature = must(storage::detail::read_manifest(folder.path())).signature;
-    const storage::detail::record_coder forger(*layout,
-                                               storage::detail::short_form(storage::detail::sha256(signature)));
+    const storage::detail::record_coder forger(*layout, storage::detail::short_form(sha256(signature)));
     storage::detail::record_coder::scratch space;
     const auto value = make_value(layout, first_client, 99);
     overwrite_record(kind, folder.path(), first_client,

@@ -49,7 +49,7 @@ template <class T>
 std::string must_fail(const result<T>& r) {
   BOOST_REQUIRE_MESSAGE(!r.has_value(), "this should have failed");
   BOOST_TEST(!r.error().place.empty());
-  BOOST_TEST(!r.error().mend.empty());
+  BOOST_TEST(!r.error().fix.empty());
   return r.error().text();
 }
 

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(changed_data_are_refused_until_they_are_accepted) {
     BOOST_REQUIRE(!values.has_value());
     BOOST_TEST((values.error().what == error::kind::data));
     BOOST_TEST(values.error().text().find("what ratings.csv holds has changed") != std::string::npos);
-    BOOST_TEST(values.error().mend.find("--accept-changed-data") != std::string::npos);
+    BOOST_TEST(values.error().fix.find("--accept-changed-data") != std::string::npos);
   }
   accept = true;
   BOOST_TEST(has({}, 1));  // what was trained before stays
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_record_beside_another_store_is_refused) {
     BOOST_REQUIRE(!told.has_value());
     BOOST_TEST((told.error().what == error::kind::data));
     BOOST_TEST(told.error().text().find(why) != std::string::npos, told.error().text());
-    BOOST_TEST(told.error().mend.find("--accept-state-loss") != std::string::npos);
+    BOOST_TEST(told.error().fix.find("--accept-state-loss") != std::string::npos);
   };
   serve(3);
   copy_to(folder / "older");

@@ -6,7 +6,7 @@
 #include "tests/support/ratings_population.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
-#include "tools/cli/figure_text.hpp"
+#include "tools/cli/figures_json.hpp"
 #include "tools/cli/json.hpp"
 
 using namespace furlong;

@@ -12,8 +12,8 @@ namespace tls = actors::tls;
 namespace {
 
 result<void> check_request(const issue_request& request) {
-  const auto refuse = [](std::string place, std::string why, std::string mend) {
-    return fail(error::kind::usage, std::move(place), std::move(why), std::move(mend));
+  const auto refuse = [](std::string place, std::string why, std::string fix) {
+    return fail(error::kind::usage, std::move(place), std::move(why), std::move(fix));
   };
   if (!tls::is_name(request.name))
     return refuse("--name " + request.name, "is not a name",

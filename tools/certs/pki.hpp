@@ -5,7 +5,7 @@
 //     authority.pem      what others trust
 //     authority-key.pem  mode 0600
 //     serial             of the next certificate
-//     index.jsonl        what was issued (index.hpp)
+//     index.jsonl        what was issued (listing.hpp)
 //     deny.txt           certificates that gateways refuse (actors/tls/deny_list.hpp); only nodes are denied
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "actors/tls/identity.hpp"
-#include "tools/certs/index.hpp"
+#include "tools/certs/listing.hpp"
 #include "tools/certs/make_certificate.hpp"
 
 namespace furlong::tools::certs {

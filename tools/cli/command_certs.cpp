@@ -5,7 +5,6 @@
 
 #include "tools/certs/listing.hpp"
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
 #include "tools/cli/figures_json.hpp"

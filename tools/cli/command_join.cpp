@@ -5,7 +5,6 @@
 #include "actors/federation/processes.hpp"
 #include "actors/tls/identity.hpp"
 #include "scenarios/schema/node_scenario.hpp"
-#include "tools/cli/exit_code.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"

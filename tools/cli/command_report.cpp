@@ -3,9 +3,9 @@
 #include <iostream>
 
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
-#include "tools/cli/run_embeddings.hpp"
+#include "tools/cli/run_end.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {

@@ -7,7 +7,6 @@
 #include "federated/reference_loop.hpp"
 #include "federated/simulation/simulate.hpp"
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_end.hpp"

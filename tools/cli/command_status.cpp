@@ -8,7 +8,7 @@
 
 #include "actors/net/address.hpp"
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/dashboard/status_client.hpp"
 #include "tools/dashboard/status_text.hpp"

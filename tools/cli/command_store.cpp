@@ -5,7 +5,6 @@
 
 #include "storage/rocks_store.hpp"
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/run_directory.hpp"

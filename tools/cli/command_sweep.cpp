@@ -9,10 +9,8 @@
 #include "models/kernels/kernels.hpp"
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
-#include "tools/cli/scenario_variant.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/cli/version.hpp"
 #include "tools/report/report.hpp"
@@ -40,8 +38,8 @@ struct sweep_plan {
 /// What the options say against each other.
 std::vector<error> contradictions(const sweep_options& options, const std::vector<grid_axis>& axes) {
   std::vector<error> problems;
-  const auto complain = [&](const std::string& place, std::string why, std::string mend) {
-    problems.push_back({error::kind::usage, place, std::move(why), std::move(mend)});
+  const auto complain = [&](const std::string& place, std::string why, std::string fix) {
+    problems.push_back({error::kind::usage, place, std::move(why), std::move(fix)});
   };
   for (const auto& axis : axes) {
     for (const auto& set : options.overrides)

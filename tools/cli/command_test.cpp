@@ -12,11 +12,9 @@
 
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_directory.hpp"
-#include "tools/cli/scenario_variant.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/expectations/expectations.hpp"
 #include "tools/expectations/invariants.hpp"

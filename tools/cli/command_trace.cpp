@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <iostream>
 
-#include "scenarios/traces/trace_facts.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "scenarios/traces/trace_sample.hpp"
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 json to_json(const scenarios::problem& one) {
   return {{"file", one.origin}, {"line", one.line}, {"column", one.column},
-          {"key", one.key},     {"why", one.why},   {"mend", one.mend}};
+          {"key", one.key},     {"why", one.why},   {"fix", one.fix}};
 }
 
 /// What the data come to.
@@ -72,7 +72,7 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
   auto scenario = scenarios::parse_scenario(options.scenario, options.overrides);
   if (!scenario) return tl::unexpected(scenario.error());
   const auto problem = [&](const error& why) {
-    return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.mend}});
+    return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.fix}});
   };
   auto data = scenarios::load_data(*scenario);
   // Data that only nodes have: as far as a server can tell.

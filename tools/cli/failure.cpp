@@ -47,10 +47,10 @@ std::atomic<int> log_file{-1};
 
 // Written before any thread of a run starts, or by the thread that ends the process.
 std::array<char, 512> memory_text{"make the model (model.*), the data or participation.per_round smaller"};
-std::array<char, 1024> last_words{};
+std::array<char, 1024> crash_text{};
 
 void write_words(int to) {
-  [[maybe_unused]] const auto written = ::write(to, last_words.data(), std::strlen(last_words.data()));
+  [[maybe_unused]] const auto written = ::write(to, crash_text.data(), std::strlen(crash_text.data()));
 }
 
 [[noreturn]] void leave(int /*signal*/ = 0) {
@@ -65,7 +65,7 @@ void write_words(int to) {
   while (ending.exchange(true)) ::pause();
   std::va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(last_words.data(), last_words.size(), format, arguments);
+  std::vsnprintf(crash_text.data(), crash_text.size(), format, arguments);
   va_end(arguments);
   write_words(STDERR_FILENO);
   // This thread, or one that waits for memory, may hold the log's lock.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -41,6 +43,19 @@ template <class Name, std::size_t Count>
   for (std::size_t i = 0; i < Count; ++i)
     if (counts[i] > 0) by_name[std::string(federated::to_string(static_cast<Name>(i)))] = counts[i];
   return by_name;
+}
+
+// Figures for people.
+
+/// With so many digits after the point; from 10^9 on, which only runs reach that diverge, as 2.54e+31.
+[[nodiscard]] inline std::string figure_text(double figure, int digits) {
+  constexpr double large = 1e9;
+  return std::abs(figure) < large ? fmt::format("{:.{}f}", figure, digits) : fmt::format("{:.3g}", figure);
+}
+
+/// A number of something per second. Of centralized training the one client is all there is, and takes long.
+[[nodiscard]] inline std::string rate_text(double rate) {
+  return rate < 10 ? fmt::format("{:.2g}", rate) : fmt::format("{:.0f}", rate);
 }
 
 }  // namespace furlong::tools

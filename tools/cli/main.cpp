@@ -12,7 +12,6 @@
 
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/commands.hpp"
-#include "tools/cli/exit_code.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/version.hpp"

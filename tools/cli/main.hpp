@@ -3,7 +3,7 @@
 
 namespace furlong::tools {
 
-/// Parses the command line, runs the command, returns its exit code (tools/cli/exit_code.hpp). Results go to stdout,
+/// Parses the command line, runs the command, returns its exit code (tools/cli/failure.hpp). Results go to stdout,
 /// progress and logs to stderr. Throws nothing.
 int main(int argc, char** argv);
 

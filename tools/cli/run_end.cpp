@@ -4,13 +4,15 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iostream>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <spdlog/spdlog.h>
 
-#include "tools/cli/exit_code.hpp"
+#include "federated/participation/uniform.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/trained_run.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {
@@ -20,7 +22,7 @@ namespace {
 /// What is wrong with how a run went, though it ran to its end, and what to do about it.
 struct complaint {
   std::string why;
-  std::string mend;
+  std::string fix;
 };
 
 /// summary.json and report.html of a run that has ended; the closing table on stdout.
@@ -29,7 +31,7 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
   auto own = read_private_facts(store, outcome.state.version);
   if (!own) return tl::unexpected(own.error());
   auto summary = summary_json(of, outcome, *own);
-  if (wrong) summary["failed"] = wrong->why + "; " + wrong->mend;
+  if (wrong) summary["failed"] = wrong->why + "; " + wrong->fix;
   if (auto written = write_atomically(folder.summary(), json_text(summary)); !written) return written;
   auto record = read_run(folder.root());
   if (!record) return tl::unexpected(record.error());
@@ -46,7 +48,7 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
 }
 
 /// What to do about updates that are refused for this.
-std::string_view mend_of(federated::rejection why) {
+std::string_view fix_of(federated::rejection why) {
   switch (why) {
     case federated::rejection::norm_bound:
       return "lower algorithm.client.lr, or raise algorithm.aggregation.max_norm; limits that adapt are off with "
@@ -70,7 +72,7 @@ void warn_of_rejections(const federated::protocol::accounting& counts) {
                              federated::to_string(static_cast<federated::rejection>(i)));
   const auto most = std::ranges::max_element(by_reason) - by_reason.begin();
   spdlog::warn("{} of {} updates were refused ({}); {}", refused, refused + counts.folded, reasons,
-               mend_of(static_cast<federated::rejection>(most)));
+               fix_of(static_cast<federated::rejection>(most)));
 }
 
 /// Why a model stayed as it was: rates are to blame only where clients had something to learn from.
@@ -106,6 +108,124 @@ std::optional<complaint> verdict(const session& of, const federated::run_outcome
   return std::nullopt;
 }
 
+constexpr std::uint32_t most_clients = 2000;
+constexpr std::uint32_t draw_of_picture = 3;  // beside the draws of an evaluation's groups
+
+/// All of a run's, by client.
+struct run_embeddings {
+  std::string what;
+  std::map<std::uint32_t, std::vector<float>> rows;
+  option_values data = {};
+};
+
+/// Tensors of which a client has values of its own: whole private ones, or its row of a table over clients. Not those
+/// with a row per feature: they are about features.
+std::vector<std::string> names_of(const federated::experiment& e, bool is_private) {
+  std::vector<std::string> names;
+  for (std::size_t t = 0; t < e.parts.model->count(); ++t) {
+    const auto index = (*e.parts.model)[t].index;
+    const auto wanted = is_private ? models::row_index::none : models::row_index::by_client;
+    if (e.parts.slots[t].is_private == is_private && index == wanted) names.push_back((*e.parts.model)[t].name);
+  }
+  return names;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& name : names) out += (out.empty() ? "" : " and ") + name;
+  return out;
+}
+
+result<run_embeddings> read_private(const trained_run& run, const std::vector<std::string>& names) {
+  run_embeddings made{listed(names), {}};
+  auto visited =
+      run.store->visit([&](std::uint32_t client, std::uint64_t /*version*/, const models::private_parameters& value) {
+        auto& row = made.rows[client];
+        for (const auto& name : names)
+          if (const auto tensor = value.shape()->find(name)) {
+            const auto values = value.tensor(*tensor);
+            row.insert(row.end(), values.begin(), values.end());
+          }
+      });
+  if (!visited) return tl::unexpected(visited.error());
+  return made;
+}
+
+run_embeddings read_tables(const trained_run& run, const std::vector<std::string>& names) {
+  run_embeddings made{listed(names), {}};
+  for (const auto& name : names) {
+    const auto tensor = run.model.shape()->find(name).value();
+    const std::size_t cols = (*run.model.shape())[tensor].cols;
+    for (const auto client : run.of.experiment.clients->training()) {
+      const auto row = run.model.tensor(tensor).subspan(client * cols, cols);
+      auto& to = made.rows[client];
+      to.insert(to.end(), row.begin(), row.end());
+    }
+  }
+  return made;
+}
+
+result<run_embeddings> read_embeddings(const trained_run& run, const std::filesystem::path& folder) {
+  const auto own = names_of(run.of.experiment, true);
+  if (run.store != nullptr && !own.empty()) return read_private(run, own);
+  const auto tables = names_of(run.of.experiment, false);
+  if (!tables.empty()) return read_tables(run, tables);
+  return fail(error::kind::usage, folder.string(),
+              "has no user embeddings: nothing private is stored, and the model has no table over clients",
+              "leave out --embeddings");
+}
+
+/// The commonest class, the lowest of equally common ones; or the mean.
+float main_label(std::span<const float> labels, bool classes) {
+  if (labels.empty()) return 0.0F;
+  double sum = 0.0;
+  std::map<float, std::size_t> counts;
+  for (const float label : labels) {
+    sum += static_cast<double>(label);
+    ++counts[label];
+  }
+  if (!classes) return static_cast<float>(sum / static_cast<double>(labels.size()));
+  return std::ranges::max_element(counts, {}, [](const auto& of) { return of.second; })->first;
+}
+
+/// What tells the run's data apart from other runs'.
+option_values data_of(const trained_run& run) {
+  auto data = run.of.scenario.data;
+  data.set("source", run.of.scenario.data_source);
+  data.set("the number of clients", std::int64_t{run.of.experiment.clients->facts().clients});
+  return data;
+}
+
+/// The clients that each of the runs has.
+std::vector<std::uint32_t> common_clients(const std::vector<const run_embeddings*>& of) {
+  std::vector<std::uint32_t> common;
+  for (const auto& entry : of.front()->rows)
+    if (std::ranges::all_of(of, [&](const run_embeddings* one) { return one->rows.contains(entry.first); }))
+      common.push_back(entry.first);
+  return common;
+}
+
+embedding_figures figures_of(const trained_run& run, const run_embeddings& from,
+                             const std::vector<std::uint32_t>& clients) {
+  embedding_figures made;
+  made.data = from.data;
+  made.what = from.what;
+  made.classes = run.of.experiment.model->objective() == models::objective::categorical;
+  made.clients = clients;
+  made.class_names = run.of.data.classes;
+  const bool labelled = run.of.experiment.model->objective() != models::objective::next_token;
+  models::examples scratch;
+  for (const auto client : clients) {
+    const auto& row = from.rows.at(client);
+    made.width = row.size();
+    made.values.insert(made.values.end(), row.begin(), row.end());
+    if (!labelled) continue;
+    const auto data = run.of.experiment.clients->load(client, federated::part::train, scratch);
+    made.labels.push_back(main_label(data.labels, made.classes));
+  }
+  return made;
+}
+
 }  // namespace
 
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
@@ -120,8 +240,31 @@ int end_run(const session& of, const run_directory& folder, const result<federat
   if (auto concluded = conclude(of, folder, *outcome, wrong, store, format); !concluded)
     return report_failure(concluded.error());
   warn_of_rejections(outcome->state.counts);
-  if (wrong) return report_failure({error::kind::runtime, folder.root().string(), wrong->why, wrong->mend});
+  if (wrong) return report_failure({error::kind::runtime, folder.root().string(), wrong->why, wrong->fix});
   return done;
+}
+
+result<void> add_embeddings(const std::vector<std::filesystem::path>& folders, std::vector<run_record>& runs) {
+  std::vector<trained_run> opened;
+  std::vector<run_embeddings> all;
+  for (const auto& folder : folders) {
+    auto run = open_trained_run(run_directory(folder));
+    if (!run) return tl::unexpected(run.error());
+    auto found = read_embeddings(*run, folder);
+    if (!found) return tl::unexpected(found.error());
+    found->data = data_of(*run);
+    opened.push_back(std::move(*run));
+    all.push_back(std::move(*found));
+  }
+  const random_stream stream(opened.front().of.experiment.settings.seed, purpose::scored_clients, 0, draw_of_picture);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::vector<const run_embeddings*> alike;
+    for (std::size_t j = 0; j < runs.size(); ++j)
+      if (data_difference(all[i].data, all[j].data).empty()) alike.push_back(&all[j]);
+    runs[i].embeddings =
+        figures_of(opened[i], all[i], federated::draw_uniformly(common_clients(alike), most_clients, stream));
+  }
+  return {};
 }
 
 }  // namespace furlong::tools

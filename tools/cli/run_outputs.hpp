@@ -1,13 +1,41 @@
 // What a run writes while it goes on: metrics, events, checkpoints, progress.
+//
+// What a person sees while a run goes on: on a terminal one line that is redrawn, else a line now and then. Stderr
+// only.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 
+#include "federated/run_observer.hpp"
 #include "tools/cli/json.hpp"
-#include "tools/cli/progress.hpp"
 #include "tools/cli/run_directory.hpp"
 
 namespace furlong::tools {
+
+/// Not thread-safe.
+class progress {
+ public:
+  /// `done` of `total` rounds are behind us already.
+  progress(std::uint64_t done, std::uint64_t total);
+  void on_round(const federated::round_report& report);
+  void on_evaluation(const federated::evaluation_report& report);
+  /// Removes the redrawn line.
+  void finish();
+
+ private:
+  using clock = std::chrono::steady_clock;
+  void draw(const federated::round_report& report, double seconds) const;
+
+  bool terminal_;
+  std::uint64_t first_;
+  std::uint64_t total_;
+  std::uint64_t clients_ = 0;
+  clock::time_point begun_;
+  clock::time_point drawn_;
+};
 
 /// The observer of a run. A round's line is written when the next thing happens, so that an evaluation can join it.
 class run_outputs {
@@ -34,6 +62,28 @@ class run_outputs {
   growing_file events_;
   std::optional<json> pending_;
   progress progress_;
+};
+
+// Which updates each version took in, for those who audit a federation: that no update counts twice, and that none that
+// was acknowledged is missing.
+
+/// A file of JSON lines, only ever appended to. Each life of a run begins with {"life":N,"from":VERSION}: what earlier
+/// lives wrote of later versions is void. Each version that is made adds
+/// {"life":N,"version":V,"folded":[[BASE,CLIENT,ATTEMPT],...]}, before the checkpoint that holds it. Lines are on disk
+/// when a call returns. Not thread-safe.
+class fold_ledger {
+ public:
+  /// Opens the file, which may exist; a line that a killed process left torn is cut off.
+  [[nodiscard]] static result<fold_ledger> open(const std::filesystem::path& path,
+                                                const federated::protocol::server_state& from);
+  [[nodiscard]] result<void> add(const federated::round_report& report);
+
+ private:
+  fold_ledger(growing_file file, std::uint64_t life) : file_(std::move(file)), life_(life) {}
+  [[nodiscard]] result<void> append(const std::string& line);
+
+  growing_file file_;
+  std::uint64_t life_ = 0;
 };
 
 }  // namespace furlong::tools

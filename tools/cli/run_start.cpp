@@ -11,15 +11,15 @@
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "models/kernels/kernels.hpp"
-#include "scenarios/schema/run_differences.hpp"
+#include "scenarios/schema/scenario.hpp"
 #include "storage/checkpoint.hpp"
 #include "storage/key_file.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
-#include "tools/cli/data_digest.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
+#include "tools/cli/session.hpp"
 
 namespace furlong::tools {
 
@@ -169,11 +169,6 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
 result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
   auto state = read_own_checkpoint(of, folder, holder);
   if (!state) return tl::unexpected(state.error());
-  if (state->data_sha256.empty()) {  // of an earlier release
-    auto data = data_sha256(of);
-    if (!data) return tl::unexpected(data.error());
-    state->data_sha256 = std::move(*data);
-  }
   if (const std::string here(models::kernels().level); !state->kernel_level.empty() && state->kernel_level != here)
     fmt::print(
         stderr,

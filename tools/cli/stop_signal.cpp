@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unistd.h>
 
-#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
 
 namespace furlong::tools {
 

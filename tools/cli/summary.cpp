@@ -137,11 +137,11 @@ void add_best(const federated::protocol::server_state& state, json& out) {
 }
 
 json final_evaluation(const federated::evaluation_report& report) {
-  json out = to_json(report);
+  json out = tools::to_json(report);
   if (!report.seen) return out;
   for (const auto& bin : report.by_participation) {
     json line = {{"least", bin.least}, {"most", bin.most}};
-    line.update(to_json(bin.metrics));
+    line.update(tools::to_json(bin.metrics));
     out["seen"]["by_participation"].push_back(std::move(line));
   }
   return out;

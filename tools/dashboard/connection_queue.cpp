@@ -1,4 +1,4 @@
-#include "tools/dashboard/detail/connection_queue.hpp"
+#include "tools/dashboard/detail/deadline_stream.hpp"
 
 namespace furlong::tools::dashboard {
 

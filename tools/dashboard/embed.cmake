@@ -1,7 +1,7 @@
 # cmake -DOUT=source -DSTYLE=files -DSCRIPT=files -DBODY=files -P embed.cmake: the page's files as text in a C++ source,
-# for detail/page_parts.hpp. Lists are separated by commas.
+# for detail/page.hpp. Lists are separated by commas.
 set(text "// Made from tools/dashboard/page by tools/dashboard/embed.cmake.\n")
-string(APPEND text "#include \"tools/dashboard/detail/page_parts.hpp\"\n\nnamespace furlong::tools::dashboard {\n\n")
+string(APPEND text "#include \"tools/dashboard/detail/page.hpp\"\n\nnamespace furlong::tools::dashboard {\n\n")
 foreach(part STYLE SCRIPT BODY)
   string(REPLACE "," ";" files "${${part}}")
   string(TOLOWER "page_${part}" name)

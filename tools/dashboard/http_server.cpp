@@ -4,8 +4,7 @@
 #include <csignal>
 #include <sys/socket.h>
 
-#include "actors/net/listening.hpp"
-#include "tools/dashboard/detail/connection_queue.hpp"
+#include "actors/net/address.hpp"
 #include "tools/dashboard/detail/deadline_stream.hpp"
 
 namespace furlong::tools::dashboard {
@@ -76,7 +75,7 @@ result<std::uint16_t> http_server::start(const std::string& host, std::uint16_t 
       return fail(error::kind::runtime, "--dashboard: " + at.text(), "cannot listen there",
                   "choose an address of this machine and a free port");
     const auto& why = possible.error();
-    return fail(why.what, "--dashboard: " + at.text(), why.reason, why.mend);
+    return fail(why.what, "--dashboard: " + at.text(), why.reason, why.fix);
   }
   const auto chosen = static_cast<std::uint16_t>(bound);
   {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/digest.hpp"
-#include "tools/dashboard/detail/page_parts.hpp"
 
 namespace furlong::tools::dashboard {
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "base/result.hpp"
-#include "tools/expectations/finding.hpp"
+#include "tools/expectations/expectations.hpp"
 
 namespace furlong::tools {
 

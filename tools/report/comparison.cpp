@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
 
 namespace furlong::tools {
 

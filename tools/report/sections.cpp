@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
 #include "tools/report/detail/comparison.hpp"
 #include "tools/report/detail/html.hpp"
 #include "tools/report/detail/numbers.hpp"

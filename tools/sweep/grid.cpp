@@ -13,8 +13,8 @@ namespace furlong::tools {
 
 namespace {
 
-error wrong(const std::string& text, std::string why, std::string mend) {
-  return {error::kind::usage, "--grid " + text, std::move(why), std::move(mend)};
+error wrong(const std::string& text, std::string why, std::string fix) {
+  return {error::kind::usage, "--grid " + text, std::move(why), std::move(fix)};
 }
 
 std::string trimmed(const std::string& part) {

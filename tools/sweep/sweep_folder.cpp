@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/child_runs.hpp"
-#include "tools/cli/exit_code.hpp"
+#include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
 
 namespace furlong::tools {
@@ -94,6 +94,18 @@ result<void> sweep_folder::write_tables(const std::string& scenario, const std::
   if (auto written = write_atomically(json_file(), json_text(sweep_json(scenario, axes, rows))); !written)
     return written;
   return write_atomically(csv_file(), sweep_csv(axes, rows));
+}
+
+result<data_digest> known_data::of(const scenarios::scenario& scenario) {
+  auto options = scenario.data.all();
+  options.erase("split_seed");  // differs with every seed, and only divides what the files hold
+  const key which{scenario.data_source, std::move(options), scenario.settings.devices.availability.trace};
+  if (const auto at = known_.find(which); at != known_.end()) return at->second;
+  const auto data = scenarios::load_data(scenario);
+  if (!data) return tl::unexpected(data.error());
+  auto digest = digest_of(*data, scenario.settings);
+  if (digest) known_.emplace(which, *digest);
+  return digest;
 }
 
 }  // namespace furlong::tools

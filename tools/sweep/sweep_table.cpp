@@ -7,9 +7,9 @@
 #include <functional>
 #include <set>
 
-#include "tools/cli/exit_code.hpp"
-#include "tools/cli/figure_text.hpp"
-#include "tools/expectations/figures.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/figures_json.hpp"
+#include "tools/expectations/expectations.hpp"
 
 namespace furlong::tools {
 

@@ -1,13 +1,27 @@
 // Shared by all connections of one transport: the queue of work, and the list of objects that end with it.
 #pragma once
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>  // boost/asio/awaitable.hpp uses std::exchange without it
 
-#include "actors/net/detail/asio.hpp"
+#include "actors/net/address.hpp"
 
 namespace furlong::actors::net::detail {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
 
 /// An object with work in an io_core until it is aborted.
 class endable {
@@ -36,5 +50,10 @@ class io_core {
   bool stopped_ = false;
   std::unordered_map<const endable*, std::weak_ptr<endable>> alive_;
 };
+
+// Binds a socket and begins to listen.
+
+/// The port; nobody is accepted yet. "[::]" also takes IPv4. Errors as of can_listen().
+result<std::uint16_t> bind_socket(asio::ip::tcp::acceptor& socket, const host_port& at);
 
 }  // namespace furlong::actors::net::detail

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "actors/net/detail/asio.hpp"
+#include "actors/net/detail/io_core.hpp"
 
 namespace furlong::actors::net::detail {
 

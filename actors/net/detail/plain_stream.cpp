@@ -7,9 +7,9 @@
 
 namespace furlong::actors::net::detail {
 
-io_step stream::fail_with(failure_cause cause, std::string reason, std::string mend) {
+io_step stream::fail_with(failure_cause cause, std::string reason, std::string fix) {
   const auto kind = cause == failure_cause::protocol ? error::kind::data : error::kind::runtime;
-  problem_ = {cause, {kind, "", std::move(reason), std::move(mend)}};
+  problem_ = {cause, {kind, "", std::move(reason), std::move(fix)}};
   return {io_state::failed, 0};
 }
 

@@ -44,7 +44,7 @@ class stream {
   [[nodiscard]] const connect_failure& problem() const { return problem_; }
 
  protected:
-  io_step fail_with(failure_cause cause, std::string reason, std::string mend = {});
+  io_step fail_with(failure_cause cause, std::string reason, std::string fix = {});
   io_step fail_with_errno(int number);
 
  private:

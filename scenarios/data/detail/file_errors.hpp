@@ -9,13 +9,13 @@
 namespace furlong::scenarios::detail {
 
 /// The file is not as it should be.
-[[nodiscard]] inline tl::unexpected<error> refuse(const std::string& place, std::string why, std::string mend) {
-  return fail(error::kind::data, place, std::move(why), std::move(mend));
+[[nodiscard]] inline tl::unexpected<error> refuse(const std::string& place, std::string why, std::string fix) {
+  return fail(error::kind::data, place, std::move(why), std::move(fix));
 }
 
 /// The file is good, and the scenario asks for something else.
-[[nodiscard]] inline tl::unexpected<error> contradict(const std::string& place, std::string why, std::string mend) {
-  return fail(error::kind::usage, place, std::move(why), std::move(mend));
+[[nodiscard]] inline tl::unexpected<error> contradict(const std::string& place, std::string why, std::string fix) {
+  return fail(error::kind::usage, place, std::move(why), std::move(fix));
 }
 
 }  // namespace furlong::scenarios::detail

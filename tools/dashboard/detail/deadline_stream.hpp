@@ -1,15 +1,33 @@
 // A connection that a client cannot hold for long, nor fill memory through.
+//
+// What a client of the dashboard may use.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
 #include <httplib.h>
+#include <mutex>
 #include <poll.h>
-
-#include "tools/dashboard/detail/http_limits.hpp"
+#include <thread>
+#include <vector>
 
 namespace furlong::tools::dashboard {
+
+struct http_limits {
+  std::size_t threads = 8;                      ///< requests answered at once
+  std::size_t waiting = 64;                     ///< connections that wait for one; more stay with the operating system
+  std::size_t request = 16'384;                 ///< bytes of a request; there is one per connection
+  std::chrono::milliseconds to_ask{5'000};      ///< for the whole request
+  std::chrono::milliseconds to_listen{10'000};  ///< for the whole answer
+  // The same while other connections wait for a thread. What a client that waited has to ask is there already.
+  std::chrono::milliseconds to_ask_when_busy{100};
+  std::chrono::milliseconds to_listen_when_busy{1'000};
+};
 
 /// One request and its answer over a socket, which it owns. Times are for the whole of each, not for single bytes: a
 /// client that sends a byte now and then is cut off like one that sends none. One thread.
@@ -57,6 +75,30 @@ class deadline_stream final : public httplib::Stream {
   std::size_t at_ = 0;
   std::size_t filled_ = 0;
   std::size_t taken_ = 0;  ///< bytes from the socket
+};
+
+// The threads that answer, and the connections that wait for one of them.
+
+/// As the library's own pool, but bounded: when `most` wait, the thread that accepts connections waits too.
+class connection_queue final : public httplib::TaskQueue {
+ public:
+  /// `waiting`: how many wait is kept there
+  connection_queue(std::size_t threads, std::size_t most, std::atomic<std::size_t>& waiting);
+  void enqueue(std::function<void()> answer) override;
+  /// What waits is answered still.
+  void shutdown() override;
+
+ private:
+  void work();
+
+  const std::size_t most_;
+  std::atomic<std::size_t>& count_;
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::condition_variable emptied_;
+  std::deque<std::function<void()>> waiting_;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace furlong::tools::dashboard

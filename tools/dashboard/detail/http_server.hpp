@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/result.hpp"
-#include "tools/dashboard/detail/http_limits.hpp"
+#include "tools/dashboard/detail/deadline_stream.hpp"
 
 namespace furlong::tools::dashboard {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace furlong::tools::dashboard {
 
@@ -12,5 +13,11 @@ struct built_page {
 
 /// Thread-safe.
 [[nodiscard]] const built_page& the_page();
+
+// The files of tools/dashboard/page; embed.cmake makes the source that defines them.
+
+extern const std::string_view page_style;
+extern const std::string_view page_script;
+extern const std::string_view page_body;
 
 }  // namespace furlong::tools::dashboard
