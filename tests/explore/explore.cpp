@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "tests/explore/run_plan.hpp"
 #include "tests/support/network.hpp"
 
 namespace {
@@ -74,17 +75,26 @@ ending play(const plan& what) {
   return seen;
 }
 
-bool fails(const plan& what) { return !play(what).failures.empty(); }
+/// What goes wrong in a plan, one after the other.
+auto& faults_of(plan& of) { return of.faults; }
+auto& faults_of(furlong::tests::run_plan& of) { return of.settings.events; }
+
+template <class Plan>
+bool fails(const Plan& what) {
+  return !play(what).failures.empty();
+}
 
 /// The shortest list of faults with which anything is wrong, by delta debugging: leaves out ever smaller parts.
-plan shortest(plan what) {
-  for (auto part = what.faults.size(); part > 0;) {
+template <class Plan>
+Plan shortest(Plan what) {
+  for (auto part = faults_of(what).size(); part > 0;) {
     bool shorter = false;
-    for (std::size_t begin = 0; begin < what.faults.size();) {
+    for (std::size_t begin = 0; begin < faults_of(what).size();) {
       auto without = what;
-      const auto end = std::min(begin + part, without.faults.size());
-      without.faults.erase(without.faults.begin() + static_cast<std::ptrdiff_t>(begin),
-                           without.faults.begin() + static_cast<std::ptrdiff_t>(end));
+      auto& faults = faults_of(without);
+      const auto end = std::min(begin + part, faults.size());
+      faults.erase(faults.begin() + static_cast<std::ptrdiff_t>(begin),
+                   faults.begin() + static_cast<std::ptrdiff_t>(end));
       if (fails(without)) {
         what = std::move(without);
         shorter = true;
@@ -97,22 +107,60 @@ plan shortest(plan what) {
     else if (!shorter)
       break;
   }
-  for (auto* rate : {&what.failing, &what.spoiled, &what.repeated})
-    if (auto without = std::exchange(*rate, 0.0); without > 0.0 && !fails(what)) *rate = without;
   return what;
 }
 
-void report(const plan& what, const ending& seen) {
+/// Everything else that may be left out.
+void simplify(plan& what) {
+  for (auto* rate : {&what.failing, &what.spoiled, &what.repeated})
+    if (auto without = std::exchange(*rate, 0.0); without > 0.0 && !fails(what)) *rate = without;
+}
+void simplify(furlong::tests::run_plan& what) {
+  while (what.losses > 0) {
+    --what.losses;
+    if (fails(what)) continue;
+    ++what.losses;
+    return;
+  }
+}
+
+std::string others_of(const plan& what) {
+  return std::string(what.failing > 0.0 ? ", and clients that fail" : "") +
+         (what.spoiled > 0.0 ? ", and updates that are not finite" : "") +
+         (what.repeated > 0.0 ? ", and updates that are sent twice" : "");
+}
+std::string others_of(const furlong::tests::run_plan& what) {
+  return what.losses > 0 ? ", and " + std::to_string(what.losses) + " losses of power" : "";
+}
+
+/// Plays a plan, and reports what is wrong. Whether all is well.
+template <class Plan>
+bool explore(Plan what, bool shows_plan, std::uint64_t& tasks) {
+  using furlong::tests::text_of;
+  const auto seen = play(what);
+  tasks += seen.trainings;
+  if (shows_plan) {
+    std::cout << text_of(what) << "\n";
+    for (const auto& line : seen.trace) std::cout << line << "\n";
+  }
+  if (seen.failures.empty()) return true;
   std::cout << text_of(what) << "\n";
   for (const auto& one : seen.failures) std::cout << "WRONG " << one << "\n";
-  const auto least = shortest(what);
-  std::cout << "the shortest list of faults that still fails: " << least.faults.size() << " of " << what.faults.size()
-            << (least.failing > 0.0 ? ", and clients that fail" : "")
-            << (least.spoiled > 0.0 ? ", and updates that are not finite" : "")
-            << (least.repeated > 0.0 ? ", and updates that are sent twice" : "") << "\n";
-  for (const auto& one : least.faults) std::cout << "  " << text_of(one) << "\n";
+  const auto all = faults_of(what).size();
+  auto least = shortest(std::move(what));
+  simplify(least);
+  std::cout << "the shortest list of faults that still fails: " << faults_of(least).size() << " of " << all
+            << others_of(least) << "\n";
+  for (const auto& one : faults_of(least)) std::cout << "  " << text_of(one) << "\n";
   for (const auto& one : play(least).failures) std::cout << "  WRONG " << one << "\n";
-  std::cout << "to play it again: ./dev explore 0 --seed " << what.seed << " --worlds 1 --plan" << std::endl;
+  std::cout << "to play it again: ./dev explore 0 --seed " << least.seed << " --worlds 1 --plan" << std::endl;
+  return false;
+}
+
+/// One world of four is a run as `furlong run` carries it out, with the scenario's own events.
+bool explore_seed(std::uint64_t seed, bool shows_plan, std::uint64_t& tasks) {
+  return seed % 4 == 0 ? explore(furlong::tests::random_run(seed), shows_plan, tasks)
+                       : explore(exploring_plan(seed), shows_plan, tasks);
 }
 
 }  // namespace
@@ -131,18 +179,8 @@ int main(int count, char** words) {
   const auto goes_on = [&] {
     return (given->worlds == 0 || worlds < given->worlds) && (given->seconds == 0.0 || elapsed() < given->seconds);
   };
-  for (; goes_on(); ++worlds) {
-    const auto what = exploring_plan(given->seed + worlds);
-    const auto seen = play(what);
-    tasks += seen.trainings;
-    if (given->shows_plan) {
-      std::cout << text_of(what) << "\n";
-      for (const auto& line : seen.trace) std::cout << line << "\n";
-    }
-    if (seen.failures.empty()) continue;
-    report(what, seen);
-    return 1;
-  }
+  for (; goes_on(); ++worlds)
+    if (!explore_seed(given->seed + worlds, given->shows_plan, tasks)) return 1;
   std::cout << worlds << " worlds from seed " << given->seed << ", " << tasks << " tasks, nothing wrong; "
             << static_cast<std::uint64_t>(static_cast<double>(tasks) / elapsed()) << " tasks a second" << std::endl;
   return 0;

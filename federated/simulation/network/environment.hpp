@@ -45,6 +45,8 @@ class environment {
   /// To be answered by server_process::on_checkpointed().
   virtual void on_checkpoint(server_process& server) = 0;
   virtual void on_finish(bool interrupted) = 0;
+  /// Whether the run is not to begin yet with fewer clients than network.start asks for, after so long.
+  [[nodiscard]] virtual bool waits_for_more(virtual_time) const { return true; }
   /// Enough clients have joined: the run begins at this time, of the run's clock.
   virtual void on_begin(virtual_time) {}
   virtual void on_round_begins(std::uint64_t /*version*/, virtual_time) {}

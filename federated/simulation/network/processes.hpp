@@ -261,7 +261,8 @@ class server_process final : public process {
   std::map<std::uint32_t, branch> branches_;
   protocol::welcome welcome_;
   std::uint64_t covered_ = 0;
-  virtual_time began_ = 0;
+  virtual_time created_;
+  virtual_time began_;
   bool started_ = false;
   bool finished_ = false;
 };

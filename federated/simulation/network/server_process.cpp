@@ -9,6 +9,7 @@ server_process::server_process(shared_world& in, protocol::server_state from)
                           in.e.participants->training(),
                           {in.net.patience(), from_seconds(in.e.settings.network.task_timeout)}}),
       covered_(from.version),
+      created_(now()),
       began_(now() - from.now) {
   welcome_.run = in.e.run;
   welcome_.history = from.history;
@@ -32,7 +33,8 @@ void server_process::start() {
 
 void server_process::begin_when_enough_are_here() {
   const auto all = static_cast<double>(in_.e.participants->training().size());
-  if (static_cast<double>(routes().reached()) + 1e-9 < in_.e.settings.network.start * all)
+  const bool enough = static_cast<double>(routes().reached()) + 1e-9 >= in_.e.settings.network.start * all;
+  if (!enough && in_.around.waits_for_more(now() - created_))
     return after(100 * millisecond, [this] { begin_when_enough_are_here(); });
   started_ = true;
   const auto before = run_now();

@@ -37,7 +37,8 @@ simulated_run::simulated_run(const experiment& e, protocol::server_state start, 
       past_(start.simulation),
       happened_(e.settings.events.size(), false),
       federation_(e, *this, shape_of(e.settings)),
-      jobs_(&federation_.world().jobs) {
+      jobs_(&federation_.world().jobs),
+      resumed_(start.history.life() > 0) {
   for (std::size_t i = e.settings.events.size(); i-- > 0;) note_first(e.settings.events[i]);
   for (const auto index : past_.events) {
     happened_[index] = true;
@@ -207,6 +208,11 @@ void simulated_run::on_kept(const task_id& task, std::uint32_t, virtual_time tra
 }
 
 // ---- events --------------------------------------------------------------------------------------------------------
+
+/// A run that is resumed may have lost nodes for which an event in a later round is needed.
+bool simulated_run::waits_for_more(virtual_time waited) const {
+  return !resumed_ || waited < from_seconds(e_.settings.network.task_timeout);
+}
 
 void simulated_run::on_begin(virtual_time now) {
   for (std::uint32_t i = 0; i < happened_.size(); ++i) {

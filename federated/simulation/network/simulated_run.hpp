@@ -54,6 +54,7 @@ class simulated_run final : public virtual_run, private environment {
   void on_evaluation(const evaluation_report& figures, std::size_t missing) override;
   void on_checkpoint(server_process& server) override;
   void on_finish(bool interrupted) override;
+  [[nodiscard]] bool waits_for_more(virtual_time waited) const override;
   void on_begin(virtual_time now) override;
   void on_round_begins(std::uint64_t version, virtual_time now) override;
   [[nodiscard]] bool stops() const override;
@@ -88,6 +89,7 @@ class simulated_run final : public virtual_run, private environment {
   workspace use_;
   evaluation_report last_evaluation_;
   const std::atomic<bool>* stop_ = nullptr;
+  bool resumed_;
   bool stopping_ = false;
   bool begun_ = false;  ///< advance() was called
   bool checkpoint_due_ = false;

@@ -1,0 +1,76 @@
+// Runs in virtual time under which a lot goes wrong.
+#pragma once
+
+#include <string_view>
+
+#include "base/random.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/settings.hpp"
+
+namespace furlong::tests {
+
+/// Settings under which a lot goes wrong, drawn from a seed.
+[[nodiscard]] inline federated::run_settings random_settings(std::uint64_t seed) {
+  using namespace federated;
+  random_stream stream(seed, purpose::test, 7);
+  const auto chance = [&](std::uint32_t odds) { return stream.below(odds) == 0; };
+  run_settings s;
+  s.seed = seed;
+  s.rounds = 1 + stream.below(6);
+  constexpr std::string_view kinds[] = {"fedavg", "furl", "fedrecon"};
+  s.algorithm = federated::chosen_algorithm(kinds[stream.below(3)]);
+  s.client = {.lr = 0.1F, .epochs = 1 + stream.below(2), .batch_size = 4};
+  s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
+  s.aggregation.rule = federated::chosen_rule(chance(3) ? "fedatt" : "mean");
+  if (chance(3)) s.aggregation.max_norm = 0.05;  // many are rejected
+  s.aggregators = 1 + stream.below(3);
+  s.own.commit = chance(2) ? commit_kind::after_ack : commit_kind::after_training;
+  auto& how = s.participation;
+  constexpr std::string_view policies[] = {"uniform", "weight", "round-robin", "least-recent", "power-of-choice"};
+  how.policy = federated::chosen_policy(policies[stream.below(5)]);
+  how.retry = 5;
+  if (chance(2)) {
+    how.per_round = 1 + stream.below(12);
+    how.over_selection = 1.0 + static_cast<double>(stream.below(3)) * 0.4;
+    if (chance(2)) how.deadline = 0.2 + static_cast<double>(stream.below(20)) * 0.1;
+    if (chance(3)) how.selection_timeout = 30;
+    how.min_reports = 1 + stream.below(how.per_round);
+  } else {
+    how.mode = participation_mode::async;
+    how.buffer = 1 + stream.below(6);
+    how.concurrency = 1 + stream.below(12);
+    how.max_staleness = stream.below(4);
+    if (chance(2)) {
+      how.async = async_kind::model;
+      how.buffer = 1;
+    }
+    constexpr staleness_kind weights[] = {staleness_kind::constant, staleness_kind::polynomial, staleness_kind::hinge};
+    how.weighting = weights[stream.below(3)];
+  }
+  if (chance(3)) how.reconnect_most = 10;
+  auto& devices = s.devices;
+  devices.speed_sigma = 1.0;
+  devices.mbit = 0.05;
+  if (chance(3)) devices.straggler_share = 0.2;
+  constexpr availability_kind presences[] = {availability_kind::always, availability_kind::bernoulli,
+                                             availability_kind::markov, availability_kind::diurnal};
+  devices.availability.kind = presences[stream.below(4)];
+  devices.availability.rate = 0.6;
+  devices.availability.step = 1;
+  devices.availability.mean_online = 3;
+  devices.availability.dwell = 2;
+  if (chance(2)) s.dropout = {.download = 0.1, .train = 0.2, .upload = 0.2};
+  s.dropout.mean_pause = 2;
+  s.dropout.policy = chance(2) ? dropout_policy::pause : dropout_policy::abort;
+  if (chance(3)) {
+    s.events = {{.at_round = true, .round = 2, .what = event_kind::leave, .first = 1, .last = 4, .erase = chance(2)},
+                {.seconds = 0.5, .what = event_kind::kill, .share = 0.3},
+                {.seconds = 1.5, .what = event_kind::restart, .share = 1.0},
+                {.seconds = 0.3, .what = event_kind::partition, .first = 5, .last = 9},
+                {.seconds = 4.0, .what = event_kind::heal, .first = 0, .last = 99},
+                {.at_round = true, .round = 3, .what = event_kind::join, .first = 0, .last = 3}};
+  }
+  return s;
+}
+
+}  // namespace furlong::tests
