@@ -128,9 +128,10 @@ BOOST_AUTO_TEST_CASE(an_update_with_a_wrong_added_tensor_is_refused) {
   std::vector<std::byte> bytes(longer.bytes().begin(), longer.bytes().end());
   const auto own = models::layout_digest(*e.parts.up);
   const auto theirs = models::layout_digest(*other.parts.up);
-  const auto at = std::ranges::search(bytes, std::as_bytes(std::span(theirs)));
-  BOOST_REQUIRE(!at.empty());
-  std::ranges::copy(std::as_bytes(std::span(own)), at.begin());
+  const auto sought = std::as_bytes(std::span(theirs));
+  const auto at = std::search(bytes.begin(), bytes.end(), sought.begin(), sought.end());
+  BOOST_REQUIRE((at != bytes.end()));
+  std::ranges::copy(std::as_bytes(std::span(own)), at);
   federated::client_update into;
   const auto done = wire::decoder(e.parts.down, e.parts.up).decode_update(bytes, into);
   BOOST_REQUIRE(!done);
