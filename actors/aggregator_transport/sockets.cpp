@@ -90,7 +90,7 @@ class descriptor {
   int number_;
 };
 
-/// 0 when the socket is connected, else the error.
+/// 0 if the socket is connected, otherwise the error.
 int await_connection(int socket, instant deadline) {
   pollfd waiting{socket, POLLOUT, 0};
   int ready = 0;
@@ -128,7 +128,7 @@ result<std::string> probe(const std::string& host, std::uint16_t port, instant d
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found); failed != 0)
-    return fail(error::kind::runtime, place, std::string("its address is not known: ") + ::gai_strerror(failed));
+    return fail(error::kind::runtime, place, std::string("its name does not resolve: ") + ::gai_strerror(failed));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
   int failed = EADDRNOTAVAIL;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -136,7 +136,7 @@ result<std::string> probe(const std::string& host, std::uint16_t port, instant d
     if (failed == 0) return numeric(*one, port);
   }
   return fail(error::kind::runtime, place, std::system_category().message(failed),
-              failed == ECONNREFUSED ? "see whether the operator port is open there" : "");
+              failed == ECONNREFUSED ? "check that the operator port is open there" : "");
 }
 
 }  // namespace furlong::actors::aggregator_transport

@@ -56,6 +56,13 @@ class judge {
       complain(field, std::to_string(data.size()) + " bytes", std::to_string(entries * sizeof(T)));
     return as_values<T>(data);
   }
+  /// One that is left out when all its entries are zero.
+  template <class T>
+  std::vector<T> column_or_zeros(std::string_view field, capnp::Data::Reader data, std::size_t entries) {
+    if (data.size() == 0) return std::vector<T>(entries);
+    const auto values = column<T>(field, data, entries);
+    return {values.begin(), values.end()};
+  }
 
  private:
   void text(std::string_view field, std::string_view found, std::size_t limit, std::u32string_view also);

@@ -148,10 +148,10 @@ void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
   const auto losses = of.column<double>("losses", from.getLosses(), n);
   const auto correct = of.column<std::uint64_t>("correct", from.getCorrect(), n);
   const auto examples = of.column<std::uint64_t>("examples", from.getExamples(), n);
-  const auto words = of.column<std::uint64_t>("words", from.getWords(), n);
-  const auto words_correct = of.column<std::uint64_t>("wordsCorrect", from.getWordsCorrect(), n);
-  const auto inside = of.column<std::uint64_t>("inside", from.getInside(), n);
-  const auto inside_correct = of.column<std::uint64_t>("insideCorrect", from.getInsideCorrect(), n);
+  const auto words = of.column_or_zeros<std::uint64_t>("words", from.getWords(), n);
+  const auto words_correct = of.column_or_zeros<std::uint64_t>("wordsCorrect", from.getWordsCorrect(), n);
+  const auto inside = of.column_or_zeros<std::uint64_t>("inside", from.getInside(), n);
+  const auto inside_correct = of.column_or_zeros<std::uint64_t>("insideCorrect", from.getInsideCorrect(), n);
   if (!of.sound()) return;
   into.each.reserve(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -190,7 +190,7 @@ void read_into(close_request& into, judge& /*of*/, schema::CloseRequest::Reader 
 
 // Deals the distances of all tasks out to them.
 void read_distances(settled& into, judge& of, schema::Settled::Reader from) {
-  const auto counts = of.column<std::uint32_t>("distanceCounts", from.getDistanceCounts(), into.each.size());
+  const auto counts = of.column_or_zeros<std::uint32_t>("distanceCounts", from.getDistanceCounts(), into.each.size());
   const auto distances = of.column<float>("distances", from.getDistances());
   if (!of.sound()) return;
   std::uint64_t total = 0;
@@ -211,9 +211,9 @@ void read_into(settled& into, judge& of, schema::Settled::Reader from) {
   const auto examples = of.column<std::uint64_t>("examples", from.getExamples(), n);
   const auto bytes = of.column<std::uint64_t>("bytes", from.getBytes(), n);
   const auto losses = of.column<double>("losses", from.getLosses(), n);
-  const auto norms = of.column<federated::size_level>("normLevels", from.getNormLevels(), n);
-  const auto rows = of.column<federated::size_level>("rowLevels", from.getRowLevels(), n);
-  const auto weights = of.column<federated::size_level>("weightLevels", from.getWeightLevels(), n);
+  const auto norms = of.column_or_zeros<federated::size_level>("normLevels", from.getNormLevels(), n);
+  const auto rows = of.column_or_zeros<federated::size_level>("rowLevels", from.getRowLevels(), n);
+  const auto weights = of.column_or_zeros<federated::size_level>("weightLevels", from.getWeightLevels(), n);
   if (!of.sound()) return;
   into.each.reserve(n);
   for (std::size_t i = 0; i < n; ++i)
