@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(kills_change_no_bit) {
         done.outcome = actors::run_actors(e, std::move(state), store, observer, stop, {2}).value();
         if (!done.outcome.interrupted) break;
         state = storage::read_checkpoint(folder.path() / "checkpoint", e.parts).value();
-        state.history.resumed_at.push_back(state.version);
+        state.history.resume(state.version, 1);
         store.resume(state.history);
       }
       done.own = tests::private_values(store);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(asynchronous_runs_are_the_same_in_one_life_and_in_many) {
                                : federated::simulate(e, std::move(state), store, observer, stop).value();
           if (!outcome.interrupted) return finished{std::move(outcome), tests::private_values(store)};
           state = storage::read_checkpoint(folder.path() / "checkpoint", e.parts).value();
-          state.history.resumed_at.push_back(state.version);
+          state.history.resume(state.version, 1);
           store.resume(state.history);
         }
       };
