@@ -115,8 +115,9 @@ std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag,
   const auto rows = by_rows ? std::as_bytes(std::span(space.rows)) : std::span<const std::byte>();
   const auto stored = std::as_bytes(by_rows ? std::span<const float>(space.values) : values);
   auto to = record.initValues(static_cast<unsigned>(rows.size() + stored.size()));
-  std::memcpy(to.begin(), rows.data(), rows.size());
-  std::memcpy(to.begin() + rows.size(), stored.data(), stored.size());
+  // Either may be empty, and then without an address, which memcpy does not take.
+  if (!rows.empty()) std::memcpy(to.begin(), rows.data(), rows.size());
+  if (!stored.empty()) std::memcpy(to.begin() + rows.size(), stored.data(), stored.size());
   const auto used = message.getSegmentsForOutput()[0].size();
   words[0] = static_cast<std::uint64_t>(used) << 32U;  // table of one segment: count - 1, then its words
   const auto sum = checksum(std::span(words).first(1 + used));
