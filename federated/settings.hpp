@@ -203,7 +203,7 @@ struct dropout_settings {
 };
 
 enum class event_kind : std::uint8_t { join, leave, kill, restart, partition, heal };
-/// Whom an event is about: clients, or the processes of a simulated federation.
+/// The target of an event: clients, or processes of a simulated federation.
 enum class event_target : std::uint8_t { clients, nodes, aggregators };
 /// [[event]]: something happens to some clients or processes.
 struct event_settings {

@@ -10,18 +10,18 @@ using self_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
 /// The run's clock.
 [[nodiscard]] inline federated::virtual_time now(self_pointer self) { return steady_now() - self->state.began; }
 
-/// Tells all branches and delivers the outcome. `final`: nobody shall come back for another start of the server.
+/// Sends all branches a farewell and delivers the outcome. `final`: they must not reconnect to a later server process.
 void end_run(self_pointer self, result<federated::run_outcome> outcome, bool final);
 void fail_run(self_pointer self, error why);
-/// Goes on with the end of a run that is over.
+/// Takes the next step of the farewells, once the run is over.
 void say_farewells(self_pointer self);
-/// To a branch; one that is gone hears nothing.
+/// Sends to a branch; drops the message if the branch has ended.
 void send_down(self_pointer self, std::uint32_t to, downward what);
 void perform_all(self_pointer self, protocol::server_effects effects);
 void save_checkpoint(self_pointer self);
-/// Asks for scores. Returns of how many clients.
+/// Requests scores. Returns the number of clients.
 std::size_t send_requests(self_pointer self, protocol::scoring_machine::requests by_branch);
-/// Ends the evaluation if all have answered, or were waited for long enough.
+/// Ends the evaluation if all clients have answered or the wait has timed out.
 void finish_evaluation_when_over(self_pointer self);
 
 }  // namespace furlong::actors::federation::coordination

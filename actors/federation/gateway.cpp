@@ -67,8 +67,8 @@ void perform(self_pointer self, protocol::end_session& effect) {
   const auto at = self->state.sessions.find(effect.session);
   if (at == self->state.sessions.end()) return;
   spdlog::info("node {}: {}", at->second.channel->other().name, effect.why);
-  // For good: two nodes that both reconnect would replace each other for ever. A node that opened another session
-  // itself ignores this one.
+  // The farewell is final, because two nodes that both reconnect would replace each other endlessly. A node that opened
+  // the other session itself ignores it.
   send(at->second, protocol::farewell{effect.why, true, true});
   at->second.channel->close();
   self->state.sessions.erase(at);

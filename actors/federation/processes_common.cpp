@@ -50,7 +50,7 @@ over_hook process_end::hook() {
 
 net::channel_events session_router::open(const net::channel_ptr& channel, bool trusted) {
   // Locked until the gateway has the message: a gateway removed by set() receives the channel before its farewell and
-  // closes it. Otherwise the node would wait for ever.
+  // closes it. Otherwise the node would wait indefinitely.
   const std::lock_guard lock(mutex_);
   if (!to_) {
     channel->close();

@@ -36,7 +36,7 @@ struct event_time {
 /// Reads "round 10", "120s", "30min", "2h" or "1.5d".
 [[nodiscard]] std::optional<event_time> parse_event_time(std::string_view text);
 
-/// Whom an event is about: numbers of clients, nodes or aggregators, both included.
+/// The target of an event: a range of numbers of clients, nodes or aggregators, both ends included.
 struct event_subjects {
   federated::event_target target = federated::event_target::clients;
   std::uint32_t first = 0;

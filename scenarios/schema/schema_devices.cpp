@@ -81,10 +81,9 @@ record_spec event_record() {
   spec.name = "event";
   spec.after = "dropout";
   spec.doc =
-      "Something that happens to some clients or processes, once for each event. Beside `at` exactly one of the six "
-      "things that can happen; its value says to whom: clients by their numbers, `\"0-99\"` or `\"17\"`, a share of "
-      "all "
-      "clients such as `0.3`, drawn, or, with `topology.nodes`, processes by their numbers from 0, `\"node 2\"` or "
+      "An event in the life of clients or processes; one table per event. It has `at` and exactly one of the six event "
+      "keys, whose value is the target: clients by number, `\"0-99\"` or `\"17\"`; a share of all clients, such as "
+      "`0.3`, drawn for the event; or, with `topology.nodes`, processes by number from 0, `\"node 2\"` or "
       "`\"aggregators 0-1\"`.";
   spec.options = {
       {.name = "at",
