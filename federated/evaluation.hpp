@@ -15,17 +15,25 @@
 
 namespace furlong::federated {
 
+/// A figure of a metric that the model defines.
+struct named_figure {
+  std::string name;
+  double value = 0.0;
+  bool smaller_is_better = false;
+};
+
 /// Metrics pooled over all examples of a group.
 struct group_metrics {
-  std::uint64_t clients = 0;   ///< with at least one scored example
-  std::uint64_t examples = 0;  ///< predictions scored: of next_token one a token, else one an example
-  double loss = 0.0;           ///< their mean
-  double accuracy = 0.0;
+  std::uint64_t clients = 0;              ///< with at least one scored example
+  std::uint64_t examples = 0;             ///< predictions scored: of next_token one a token, else one an example
+  double loss = 0.0;                      ///< their mean
+  std::optional<double> accuracy;         ///< all but custom
   std::optional<double> rmse;             ///< ratings
   std::optional<double> auc;              ///< two classes, when both occur and no prediction is NaN; ties count half
   std::optional<double> perplexity;       ///< next_token: exp(loss)
   std::optional<double> accuracy_words;   ///< next_token: where the target is a word, neither unknown nor the end
   std::optional<double> accuracy_no_end;  ///< next_token: where the target is a word or an unknown one, not the end
+  std::vector<named_figure> custom;       ///< of the model's own metrics, those that somebody has
 };
 
 /// Seen clients that took part about equally often, and how good the model is for them.
@@ -51,12 +59,12 @@ struct evaluation_report {
 /// A figure by its name: a group, a point and one of figure_names() ("unseen.rmse"). Nothing when the report does not
 /// have it, or nobody has.
 [[nodiscard]] std::optional<double> metric_of(const evaluation_report& report, std::string_view name);
-/// Whether a figure of that name exists, though not every population has it: for models of an objective, or for any.
-[[nodiscard]] bool valid_metric(std::string_view name, std::optional<models::objective> of = std::nullopt);
-/// Of two values of a valid metric, which is the better one.
-[[nodiscard]] bool smaller_is_better(std::string_view name);
+/// Whether a figure of that name exists, though not every population has it: for a model, or for any that there may be.
+[[nodiscard]] bool valid_metric(std::string_view name, const models::model* of = nullptr);
+/// Of two values of a metric of that report, which is the better one.
+[[nodiscard]] bool smaller_is_better(const evaluation_report& report, std::string_view name);
 /// The figures that an evaluation may have, likewise, in words: "rmse, accuracy, ... or loss".
-[[nodiscard]] std::string figure_names(std::optional<models::objective> of = std::nullopt);
+[[nodiscard]] std::string figure_names(const models::model* of = nullptr);
 
 /// One evaluation, cut into clients so that any number of threads can share it. Scores are kept per client and summed
 /// in order, so the result does not depend on who computed what. With `evaluation.clients` = N, at most N clients of

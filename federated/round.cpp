@@ -208,7 +208,7 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
   const bool same_scoring = state.best && state.best->scoring == scoring;
   if (same_scoring && state.best->metric == metric) {  // else another one was asked for before the run was resumed
     const double more = *figure - state.best->figure;
-    if (!(smaller_is_better(metric) ? more < 0.0 : more > 0.0)) return;
+    if (!(smaller_is_better(figures, metric) ? more < 0.0 : more > 0.0)) return;
   }
   state.best = std::make_shared<const protocol::best_model>(
       protocol::best_model{metric, scoring, *figure, state.version, state.model, state.added});

@@ -129,20 +129,25 @@ std::optional<std::string> implausible(const client_score& score) {
     return std::to_string(score.examples) + " examples, and no client has more than " + std::to_string(most_examples);
   const auto n = static_cast<double>(score.examples);
   // Predictions and labels are float32, so a squared error is below 2^258; sums of these over all that there can be are
-  // finite. What is rounded in float32 can be a little below 0.
+  // finite.
   constexpr double most = 0x1p258;
-  constexpr double least = -1e-3;
   for (const auto sum : {score.squared_error, score.loss})
-    if (std::isfinite(sum) && !(sum >= least * n && sum <= most * n))
+    if (std::isfinite(sum) && std::abs(sum) > most * n)
       return "errors that " + std::to_string(score.examples) + " examples cannot add up to";
   if (score.odds.size() > score.examples)
     return std::to_string(score.odds.size()) + " predictions of " + std::to_string(score.examples) + " examples";
   return std::nullopt;
 }
 
-std::optional<std::string> implausible(const client_score& score, models::objective of) {
+std::optional<std::string> implausible(const client_score& score, const models::model& of) {
   if (auto why = implausible(score)) return why;
-  const auto wanted = of == models::objective::logistic ? score.examples : std::uint64_t{0};
+  // What is rounded in float32 can be a little below 0.
+  const double least = -1e-3 * static_cast<double>(score.examples);
+  if (of.objective() != models::objective::custom && (score.squared_error < least || score.loss < least))
+    return "errors below 0";
+  if (!score.metrics.empty() && score.metrics.size() != of.metrics().size())
+    return std::to_string(score.metrics.size()) + " metrics, expected " + std::to_string(of.metrics().size());
+  const auto wanted = of.objective() == models::objective::logistic ? score.examples : std::uint64_t{0};
   if (score.odds.size() == wanted) return std::nullopt;
   return std::to_string(score.odds.size()) + " predictions are listed, expected " + std::to_string(wanted);
 }

@@ -43,10 +43,10 @@ struct update_bounds {
                                                 const aggregation_settings& settings, const update_bounds& bounds = {},
                                                 update_size* size = nullptr);
 
-/// What a client's score cannot be, for models of this objective: beyond what so many predictions can err, of more
-/// examples than any client has, or with other odds than one for each prediction of two classes. Nothing: it can be so.
-/// Sums that are not finite can be: those of a model that diverged.
-[[nodiscard]] std::optional<std::string> implausible(const client_score& score, models::objective of);
+/// What a client's score cannot be, for this model: beyond what so many predictions can err, of more examples than any
+/// client has, with other metrics, or with other odds than one for each prediction of two classes. Nothing: it can be
+/// so. Sums that are not finite can be: those of a model that diverged.
+[[nodiscard]] std::optional<std::string> implausible(const client_score& score, const models::model& of);
 /// The same whatever the model.
 [[nodiscard]] std::optional<std::string> implausible(const client_score& score);
 

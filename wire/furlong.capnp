@@ -230,6 +230,7 @@ enum Objective {
   logistic @1;
   categorical @2;
   nextToken @3;
+  custom @4;
 }
 
 struct Ready {
@@ -323,6 +324,10 @@ struct EvaluationScores {
   inside @12 :Data;
   insideCorrect @13 :Data;
   # The same of predictions whose target is not the end of the sentence.
+  metricCount @15 :UInt32;
+  # Metrics of the model's own, the same number for each client.
+  metrics @16 :Data;
+  # float64: of each client in order, of each metric, a sum and a count.
   unscored @14 :Bool;
   # By an aggregator: these clients were not scored, since their node is not reached there.
 }

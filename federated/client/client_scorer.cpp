@@ -68,12 +68,12 @@ void client_scorer::add_predictions(const models::examples_view& batch, workspac
 /// Batch by batch: the activations of a sequence model take much more room than its examples.
 void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const {
   const auto kind = e_.model->objective();
-  const bool classes = kind == models::objective::categorical || kind == models::objective::next_token;
+  const bool by_model = kind != models::objective::squared_error && kind != models::objective::logistic;
   models::class_scores sums;
   cut_batches(first, last, batch_size(), use.batches);
   for (const auto& range : use.batches) {
     const auto batch = use.weights.data().slice(range.first, range.last);
-    if (classes)
+    if (by_model)
       e_.model->score(use.weights.weights(), batch, sums);
     else
       add_predictions(batch, use, out);
@@ -85,6 +85,11 @@ void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspac
   out.words_correct += sums.words_correct;
   out.inside += sums.inside;
   out.inside_correct += sums.inside_correct;
+  out.metrics.resize(std::max(out.metrics.size(), sums.metrics.size()));
+  for (std::size_t i = 0; i < sums.metrics.size(); ++i) {
+    out.metrics[i].sum += sums.metrics[i].sum;
+    out.metrics[i].count += sums.metrics[i].count;
+  }
 }
 
 result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const {
@@ -134,7 +139,7 @@ void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_sc
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
 }
 
-result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const {
+result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const try {
   client_score score;
   if (in == group::seen || (in == group::validation && !validation_is_unseen_)) {
     if (auto done = score_seen(in, client, use, score); !done) return tl::unexpected(done.error());
@@ -142,6 +147,10 @@ result<client_score> client_scorer::score(group in, std::uint32_t client, worksp
     score_unseen(client, use, score);
   }
   return score;
+} catch (const models::model_failure& failed) {
+  if (failed.why.what != error::kind::runtime)
+    return client_score{};  // this client's alone: the run goes on without it
+  return tl::unexpected(failed.why);
 }
 
 }  // namespace furlong::federated

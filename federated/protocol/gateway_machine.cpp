@@ -137,7 +137,7 @@ void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects
 result<void> gateway_machine::on_scores(session_number session, evaluation_scores what, gateway_effects& out) {
   if (what.unscored) return fail(error::kind::data, "the scores", "are said to be missing, which a node does not say");
   for (const auto& one : what.each) {
-    auto why = implausible(one.score, e_.model->objective());
+    auto why = implausible(one.score, *e_.model);
     const auto sizes = owns(session, one.client) ? sessions_.at(session).size_of(one.client) : std::nullopt;
     if (!why && sizes && one.score.examples > sizes->scored(one.in))
       why = std::to_string(one.score.examples) + " predictions, and the node declared " +

@@ -62,7 +62,7 @@ scoring_machine::requests scoring_machine::on_scores(std::uint32_t aggregator, e
   if (what.unscored) return ask_again(what, now);
   if (!what.each.empty()) last_heard_ = now;
   for (auto& one : what.each)
-    if (!implausible(one.score, e_.model->objective())) scores_.accept(std::move(one));
+    if (!implausible(one.score, *e_.model)) scores_.accept(std::move(one));
   return {};
 }
 

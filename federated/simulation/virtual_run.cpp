@@ -20,13 +20,13 @@ result<bool> load_private(const experiment& e, private_store& store, const train
 
 }  // namespace
 
-void perform(const experiment& e, private_store& store, training_job& job, workspace& use) {
+void perform(const experiment& e, private_store& store, training_job& job, workspace& use) try {
+  job.failure.reset();
+  job.store_failed = job.keeps = job.stored = false;
   const auto fail_job = [&](const error& why) {
     job.failure = std::make_shared<const error>(why);
     job.store_failed = why.what == error::kind::runtime;
   };
-  job.failure.reset();
-  job.store_failed = job.keeps = job.stored = false;
   const auto has_own = load_private(e, store, job, use);
   if (!has_own) return fail_job(has_own.error());
   job.keeps = client_work(e, *job.from, job.id, *has_own, use, job.update);
@@ -38,6 +38,9 @@ void perform(const experiment& e, private_store& store, training_job& job, works
   } else {
     job.stored = true;
   }
+} catch (const models::model_failure& failed) {
+  job.failure = std::make_shared<const error>(failed.why);
+  job.store_failed = failed.why.what == error::kind::runtime;
 }
 
 std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, protocol::server_state start, private_store& store,

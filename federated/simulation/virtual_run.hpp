@@ -30,7 +30,7 @@ struct training_job {
   bool keeps = false;              ///< training changed the private values
   bool stored = false;             ///< they are in the store
   std::shared_ptr<const error> failure;
-  bool store_failed = false;  ///< the failure is of the whole store, not of this client's value
+  bool store_failed = false;  ///< the failure is of the whole store or model, not of this client alone
 };
 
 /// Does a job: loads the client's private values and trains. Thread-safe for jobs of distinct clients; `use` is the

@@ -22,7 +22,8 @@ class text_reader;
 /// A loaded dataset.
 struct dataset {
   std::shared_ptr<const federated::population> clients;
-  float label_low = 1.0F;  ///< the range of the labels, for clipping predictions
+  std::shared_ptr<const models::model> model;  ///< that comes with the data; null: the scenario describes it
+  float label_low = 1.0F;                      ///< the range of the labels, for clipping predictions
   float label_high = 5.0F;
   std::optional<double> binarize;            ///< labels became 1 at or above this rating, else 0
   std::vector<std::uint32_t> item_ids;       ///< rating data: the original id of each feature, ascending; else empty
@@ -46,12 +47,15 @@ struct dataset_entry {
   std::string kind;
   std::string doc;
   std::vector<option_spec> options;
+  std::string table = "data";  ///< that the options stand in
   /// Combinations that the specs cannot express; may be null. Options are checked against `options` before.
   std::function<std::vector<option_problem>(const option_values&)> check;
   /// What the options say of the data, so that a model can be checked before they are read: what labels mean, whether
   /// features are tokens (`words` above 0), and plausible numbers of what is not known; features and clients may be 0
   /// for that. Null: ratings.
   std::function<models::data_facts(const option_values&)> facts;
+  /// The model that comes with the data, null where the options do not name it; null for data without.
+  std::function<std::shared_ptr<const models::model>(const option_values&)> model = {};
   /// Its files may keep validation and test apart: `split` and `unseen_users` do not tell whether there are such parts.
   bool has_own_parts = false;
   /// Reads or generates the data. `root` is where datasets are looked up. Where its files are is the option "path":

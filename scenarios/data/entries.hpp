@@ -10,5 +10,6 @@ namespace furlong::scenarios {
 [[nodiscard]] dataset_entry text_entry();
 [[nodiscard]] dataset_entry labelled_text_entry();
 [[nodiscard]] dataset_entry leaf_entry();
+[[nodiscard]] dataset_entry python_data_entry();
 
 }  // namespace furlong::scenarios

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <fnmatch.h>
 #include <set>
 
 #include "federated/evaluation.hpp"
+#include "models/entries.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 
@@ -11,10 +13,7 @@ namespace {
 
 /// What the data could be like: enough to build a model and look at its tensors.
 models::data_facts plausible_facts(const draft& of) {
-  option_values options;
-  for (const auto& [key, value] : of.values.all())
-    if (key.starts_with("data.")) options.set(key.substr(5), value);
-  auto facts = of.source->facts ? of.source->facts(options) : models::data_facts{};
+  auto facts = of.source->facts ? of.source->facts(options_of(of, of.source->table + ".")) : models::data_facts{};
   for (auto* count : {&facts.features, &facts.clients})
     if (*count == 0) *count = 100;
   return facts;
@@ -99,19 +98,40 @@ void check_batches(draft& of) {
 void check_source(draft& of) {
   if (of.source == nullptr || !of.source->check) return;
   option_values good;  // the check looks at what is there
+  const auto table = of.source->table + ".";
   for (const auto& option : of.source->options)
-    if (of.good({"data." + option.name})) good.set(option.name, of.values.all().find("data." + option.name)->second);
+    if (of.good({table + option.name})) good.set(option.name, of.values.all().find(table + option.name)->second);
   for (auto& [name, why, fix] : of.source->check(good)) {
-    const auto key = "data." + name;
+    const auto key = table + name;
     if (of.is_set(key) && !of.good({key})) continue;  // it is wrong, and looks as if it were missing
     of.report(key, std::move(why), std::move(fix));
   }
 }
 
+/// What a model that comes with the data is, is written into the scenario; one that says so already must be right.
+void check_described(draft& of, const std::string& key, const std::vector<std::string>& found) {
+  if (of.is_set(key) && of.values.list(key) != found)
+    of.report(key, "is not what " + quoted(of, "python.problem") + " has: " + listed(found),
+              "use the class that the scenario is about, or remove the key");
+  of.values.set(key, found);
+}
+
 std::shared_ptr<const models::model> build_probe(draft& of) {
   if (of.source == nullptr || of.kind == nullptr || !options_are_good(of, "model.", of.kind->options) ||
-      !options_are_good(of, "data.", of.source->options))
+      !options_are_good(of, of.source->table + ".", of.source->options))
     return nullptr;
+  if (of.source->model) {
+    const std::string kind = "model.kind";
+    if (of.kind->kind != of.source->kind)
+      of.report(kind, "is " + quoted(of, kind) + ", and the model comes with the data",
+                "set it to " + toml_string(of.source->kind));
+    if (auto own = of.source->model(options_of(of, of.source->table + "."))) {
+      check_described(of, "model.parameters", models::described_parameters(*own));
+      check_described(of, "model.metrics", models::described_metrics(*own));
+      return own;
+    }
+    if (!of.values.has("model.parameters")) return nullptr;  // a node is to name the class
+  }
   auto built = of.kind->build(options_of(of, "model."), plausible_facts(of));
   if (built) return *built;
   const auto& why = built.error();
@@ -192,7 +212,31 @@ std::vector<std::string> kinds_that_share_all() {
   return kinds;
 }
 
+/// Replaces patterns such as "head.*" in a list of tensors by the names that they match.
+void expand_patterns(draft& of, const std::string& key, const models::model& probe) {
+  if (!of.is_set(key) || !of.good({key})) return;
+  std::vector<std::string> names;
+  const auto written = of.values.list(key);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i].find_first_of("*?[") == std::string::npos) {
+      names.push_back(written[i]);
+      continue;
+    }
+    const auto before = names.size();
+    for (const auto& spec : probe.tensors()->tensors())
+      if (fnmatch(written[i].c_str(), spec.name.c_str(), 0) == 0 && std::ranges::find(names, spec.name) == names.end())
+        names.push_back(spec.name);
+    if (names.size() > before) continue;
+    std::vector<std::string> all;
+    for (const auto& spec : probe.tensors()->tensors()) all.push_back(spec.name);
+    return of.report_item(key, i, toml_string(written[i]) + " matches no tensor; the model has " + listed(all),
+                          "correct the pattern");
+  }
+  of.values.set(key, names);
+}
+
 void check_private(draft& of, const models::model& probe) {
+  expand_patterns(of, "model.private", probe);
   if (!of.good({"model.private"})) return;
   const auto wanted = of.values.list("model.private");
   if (!has_private(of)) {
@@ -209,16 +253,11 @@ void check_private(draft& of, const models::model& probe) {
     of.report("model.private", parts.error().reason, parts.error().fix);
 }
 
-/// "*" is all tensors; the default: whatever a client that never trained cannot have.
+/// The default: whatever a client that never trained cannot have.
 void settle_reconstruct(draft& of, const models::model& probe) {
   const std::string key = "evaluation.reconstruct";
   std::vector<std::string> names;
-  if (of.is_set(key)) {
-    if (!of.good({key}) || of.values.list(key) != std::vector<std::string>{"*"}) return;
-    for (const auto& spec : probe.tensors()->tensors()) names.push_back(spec.name);
-    of.values.set(key, names);
-    return;
-  }
+  if (of.is_set(key)) return expand_patterns(of, key, probe);
   const auto own = private_tensors(of);
   for (const auto& spec : probe.tensors()->tensors())
     if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
@@ -284,10 +323,10 @@ void check_target_figure(draft& of, const models::model& probe) {
   const std::string key = "evaluation.target.metric";
   if (!of.is_set(key) || !of.good({key})) return;
   const auto& name = of.values.text(key);
-  if (!federated::valid_metric(name, probe.objective()))
+  if (!federated::valid_metric(name, &probe))
     of.report(key,
               "is " + toml_string(name) + ", and " + std::string(probe.kind()) + " has no such figure on this data",
-              "choose " + federated::figure_names(probe.objective()));
+              "choose " + federated::figure_names(&probe));
 }
 
 void check_model(draft& of) {

@@ -44,9 +44,7 @@ struct example_figure {
 };
 
 example_figure example_for(const draft& of) {
-  option_values options;
-  for (const auto& [key, value] : of.values.all())
-    if (key.starts_with("data.")) options.set(key.substr(5), value);
+  const auto options = of.source == nullptr ? option_values() : options_of(of, of.source->table + ".");
   const bool ratings = of.source == nullptr || !of.source->facts;
   const auto labels = ratings ? models::objective::squared_error : of.source->facts(options).labels;
   const std::string group = !has_group(of, "unseen") && has_group(of, "seen") ? "seen." : "unseen.";
@@ -54,6 +52,7 @@ example_figure example_for(const draft& of) {
     case models::objective::squared_error: return {toml_string(group + "rmse"), "at_most = 0.9"};
     case models::objective::next_token: return {toml_string(group + "perplexity"), "at_most = 100"};
     case models::objective::logistic: return {toml_string(group + "auc"), "at_least = 0.9"};
+    case models::objective::custom: return {toml_string(group + "loss"), "at_most = 0.9"};
     case models::objective::categorical: break;
   }
   return {toml_string(group + "accuracy"), "at_least = 0.9"};

@@ -12,7 +12,8 @@ namespace furlong::scenarios {
 namespace {
 
 /// Files on the machine that a scenario runs on.
-constexpr std::array<std::string_view, 3> paths = {"data.path", "private.key_file", "devices.availability.trace"};
+constexpr std::array<std::string_view, 5> paths = {"data.path", "python.problem", "python.interpreter",
+                                                   "private.key_file", "devices.availability.trace"};
 /// What only a simulation, or only the server, looks at.
 constexpr std::array<std::string_view, 10> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
@@ -103,7 +104,7 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
 result<void> check_size(const scenario& of, const models::data_facts& facts, const node_limits& limits) {
   if (const auto& source = *find_dataset(of.data_source); source.memory)
     if (auto fits = check_limit("its data", source.memory(of.data), limits.data); !fits) return fits;
-  auto model = build_model(of, facts);
+  auto model = models::find_model(of.model_kind)->build(of.model, facts);
   if (!model) return tl::unexpected(model.error());
   const auto& tensors = *(*model)->tensors();
   if (auto fits = check_limit("its model", 4.0 * static_cast<double>(tensors.size()), limits.model); !fits) return fits;
@@ -126,7 +127,7 @@ result<void> check_size(const scenario& of, const models::data_facts& facts, con
 }
 
 result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
-                                                   const std::filesystem::path& key_file) {
+                                                   const std::string& problem, const std::filesystem::path& key_file) {
   std::vector<setting_override> own;
   const auto& options = find_dataset(of.data_source)->options;
   const bool reads_files = std::ranges::find(options, "path", &option_spec::name) != options.end();
@@ -137,6 +138,14 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
   if (!reads_files && !data.empty())
     return fail(error::kind::usage, "--data", source + "which reads no files: " + data.string() + " would not be used",
                 "leave it out if that is what this node is to train on");
+  const bool is_python = std::ranges::find(options, "problem", &option_spec::name) != options.end();
+  if (is_python && problem.empty())
+    return fail(error::kind::usage, "--python", "is missing: " + source + "a class that each node has its own file of",
+                "name it: --python FILE.py:CLASS");
+  if (!is_python && !problem.empty())
+    return fail(error::kind::usage, "--python", source + "which needs no class: " + problem + " would not be used",
+                "leave it out if that is what this node is to train on");
+  if (is_python) own.push_back({"python.problem", std::filesystem::absolute(problem).string()});
   if (!data.empty()) own.push_back({"data.path", std::filesystem::absolute(data).string()});
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
   return own;

@@ -31,9 +31,11 @@ struct node_limits {
 [[nodiscard]] result<void> check_size(const scenario& of, const models::data_facts& facts,
                                       const node_limits& limits = {});
 
-/// What a node decides about a server's scenario: where its data and its key are. An empty `data` or `key_file` says
-/// nothing. Fails (kind usage) when the scenario's source reads files and `data` is empty, or the other way round.
+/// What a node decides about a server's scenario: where its data, its Python class and its key are. Empty ones say
+/// nothing. Fails (kind usage) when the scenario's source reads files and `data` is empty, or the other way round, and
+/// likewise of a class.
 [[nodiscard]] result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
+                                                                 const std::string& problem,
                                                                  const std::filesystem::path& key_file);
 
 }  // namespace furlong::scenarios

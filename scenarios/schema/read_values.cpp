@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 #include "scenarios/schema/draft.hpp"
@@ -31,9 +32,9 @@ std::string owner_of(const std::string& key, const draft& to) {
   const auto has = [&](const std::vector<option_spec>& options) {
     return std::ranges::find(options, name, &option_spec::name) != options.end();
   };
-  if (key.starts_with("data.") && to.source != nullptr)
+  if (to.source != nullptr)
     for (const auto& entry : registered_datasets())
-      if (has(entry.options))
+      if (key.starts_with(entry.table + ".") && has(entry.options))
         return "is a key of source = " + toml_string(entry.kind) + ", not of " + toml_string(to.source->kind);
   if (key.starts_with("model.") && to.kind != nullptr)
     for (const auto& entry : models::registered_models())
@@ -50,7 +51,10 @@ bool is_algorithm_key(const std::string& key) {
 void report_unknown(const source_entry& written, const std::vector<std::string>& known, draft& to) {
   const auto& key = written.entry.key;
   // While the dataset, model or algorithm is unknown, nobody can say which of their keys are right.
-  if ((key.starts_with("data.") && to.source == nullptr) || (key.starts_with("model.") && to.kind == nullptr)) return;
+  const auto is_of_data = [&](const dataset_entry& entry) { return key.starts_with(entry.table + "."); };
+  if ((to.source == nullptr && std::ranges::any_of(registered_datasets(), is_of_data)) ||
+      (key.starts_with("model.") && to.kind == nullptr))
+    return;
   if (to.algorithm == nullptr && is_algorithm_key(key)) return;
   if (auto owner = owner_of(key, to); !owner.empty()) return to.report_name(written, owner, "remove it");
   if (is_table(key, known))
@@ -136,6 +140,14 @@ void read_idle(const source_entry& written, const option_spec& spec, draft& to) 
     to.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " + toml_string(to.named->kind));
 }
 
+/// A path in the file starts at the file's folder, one of the command line at the working directory.
+option_value absolute_path(const option_value& path, const source_entry& written, const draft& to) {
+  const std::filesystem::path named = std::get<std::string>(path);
+  const auto folder =
+      written.origin == to.file() ? std::filesystem::path(to.file()).parent_path() : std::filesystem::path();
+  return std::filesystem::absolute(folder / named).lexically_normal().string();
+}
+
 void complete(const std::vector<key_spec>& keys, draft& to) {
   for (const auto& [option, apply, identity] : keys) {
     if (to.values.has(option.name) || to.is_set(option.name)) continue;
@@ -184,6 +196,7 @@ void read_values(const source_text& text, draft& to) {
       continue;
     }
     auto read = read_value(spec->option, entry.value);
+    if (spec->option.beside_file && read.value) read.value = absolute_path(*read.value, written, to);
     if (!read.value || read.value != spec->option.fallback) to.mark_changed(entry.key);
     if (read.value)
       to.values.set(entry.key, std::move(*read.value));

@@ -108,8 +108,9 @@ std::string scenario_reference_markdown() {
     if (table.name == "data")
       for (const auto& entry : registered_datasets()) {
         text += "### source = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
-        add_rows(text, "", entry.options);
+        if (entry.table == "data") add_rows(text, "", entry.options);
       }
+    if (table.name == "python") add_rows(text, table.name, find_dataset("python")->options);
     if (table.name == "model")
       for (const auto& entry : models::registered_models()) {
         text += "### kind = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";

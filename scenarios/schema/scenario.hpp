@@ -130,8 +130,7 @@ struct scenario {
 /// those, or the best model is to be chosen, or a target reached, by a group of clients in which the data leave nobody.
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
 /// The scenario's model for this data.
-[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of,
-                                                                       const models::data_facts& facts);
+[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data);
 
 // How the scenarios of two runs differ.
 

@@ -197,7 +197,7 @@ std::vector<key_spec> schema_keys(const dataset_entry* source, const models::mod
   for (const auto& spec : common_keys()) {
     const auto& name = spec.option.name;
     keys.push_back(spec);
-    if (name == "data.source" && source != nullptr) insert(prefixed("data.", source->options));
+    if (name == "data.source" && source != nullptr) insert(prefixed(source->table + ".", source->options));
     if (name == "model.private" && kind != nullptr) insert(prefixed("model.", kind->options));
     if (name == "algorithm.kind" && algorithm != nullptr) insert(algorithm_keys(*algorithm));
     if (name == "algorithm.aggregation.rule" && rule != nullptr) insert(rule_keys(*rule));

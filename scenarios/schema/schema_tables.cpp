@@ -36,6 +36,7 @@ const std::vector<table_spec>& schema_tables() {
        "limit to them, and client.schedule = \"linear\" needs one."},
       {"data", "Who the clients are and what they have. Further keys depend on the source."},
       {"data.unseen_users", "Users held out from training."},
+      {"python", "The Python class that model and data come from; with `data.source = \"python\"`."},
       {"model", "What is learned and which part of it is private. Further keys depend on the kind."},
       {"algorithm", "How it is learned."},
       {"algorithm.client", "Local training."},

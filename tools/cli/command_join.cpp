@@ -31,7 +31,7 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   auto scenario = scenarios::parse_node_scenario(got.scenario);
   if (!scenario) return tl::unexpected(scenario.error());
   if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
-  auto own = scenarios::own_settings(*scenario, options.data, options.key_file);
+  auto own = scenarios::own_settings(*scenario, options.data, options.problem, options.key_file);
   if (!own) return tl::unexpected(own.error());
   scenario = scenarios::parse_node_scenario(got.scenario, *own);
   if (!scenario) return tl::unexpected(scenario.error());

@@ -65,6 +65,7 @@ struct join_options {
   std::string clients;
   std::filesystem::path data;
   std::filesystem::path store;
+  std::string problem;  ///< FILE.py:CLASS, for a run whose data and model are a Python class; else empty
   std::filesystem::path key_file;
   bool accept_changed_data = false;
   bool accept_state_loss = false;

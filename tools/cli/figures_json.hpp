@@ -21,15 +21,16 @@ using json = nlohmann::ordered_json;
 }
 
 /// {"rmse": ..., "accuracy": ..., "auc": ..., "accuracy_words": ..., "accuracy_no_end": ..., "perplexity": ..., "loss":
-/// ..., "examples": ..., "clients": ...}, as they apply.
+/// ..., "examples": ..., "clients": ...}, as they apply; of a custom objective the model's own metrics by name.
 [[nodiscard]] inline json to_json(const federated::group_metrics& metrics) {
   json out;
   if (metrics.rmse) out["rmse"] = *metrics.rmse;
-  out["accuracy"] = metrics.accuracy;
+  if (metrics.accuracy) out["accuracy"] = *metrics.accuracy;
   if (metrics.auc) out["auc"] = *metrics.auc;
   if (metrics.accuracy_words) out["accuracy_words"] = *metrics.accuracy_words;
   if (metrics.accuracy_no_end) out["accuracy_no_end"] = *metrics.accuracy_no_end;
   if (metrics.perplexity) out["perplexity"] = *metrics.perplexity;
+  for (const auto& one : metrics.custom) out[one.name] = one.value;
   out["loss"] = metrics.loss;
   out["examples"] = metrics.examples;
   out["clients"] = metrics.clients;

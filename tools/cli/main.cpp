@@ -4,12 +4,15 @@
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <fmt/format.h>
 #include <functional>
 #include <iostream>
 #include <new>
+#include <spdlog/spdlog.h>
 #include <sstream>
 #include <sys/resource.h>
 
+#include "scenarios/python/trainer_process.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
@@ -338,8 +341,21 @@ int parse_and_run(int argc, char** argv) {
 
 }  // namespace
 
+namespace {
+
+/// To the log, or where there is none to stderr.
+void log_trainer(std::uint32_t trainer, std::string_view line) {
+  if (const auto* log = spdlog::default_logger_raw(); log->name() == "furlong")
+    spdlog::info("trainer {}: {}", trainer, line);
+  else
+    fmt::print(stderr, "trainer {}: {}\n", trainer, line);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   end_when_exhausted();
+  scenarios::set_trainer_output(log_trainer);
   try {
     const int code = parse_and_run(argc, argv);
     std::cout.flush();

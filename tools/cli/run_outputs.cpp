@@ -54,7 +54,8 @@ void append_group(std::string& line, const char* name, const std::optional<feder
   if (group->rmse) line += fmt::format(" rmse {:.4f}", *group->rmse);
   if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
   if (group->perplexity) line += " perplexity " + figure_text(*group->perplexity, 2);
-  line += fmt::format(" accuracy {:.1f}%", 100.0 * group->accuracy);
+  if (group->accuracy) line += fmt::format(" accuracy {:.1f}%", 100.0 * *group->accuracy);
+  for (const auto& one : group->custom) line += fmt::format(" {} {}", one.name, figure_text(one.value, 4));
 }
 
 /// Empty where nothing was folded: there is no loss then.

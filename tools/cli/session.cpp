@@ -113,10 +113,10 @@ std::uint32_t most_updates(const federated::participation_settings& how) {
 namespace {
 
 /// Settings, model and parameters: all that does not look at a client's data.
-result<void> assemble(federated::experiment& e, const scenarios::scenario& of, const models::data_facts& facts) {
+result<void> assemble(federated::experiment& e, const scenarios::scenario& of,
+                      result<std::shared_ptr<const models::model>> model) {
   e.run = scenarios::run_id(of);
   e.settings = of.settings;
-  auto model = scenarios::build_model(of, facts);
   if (!model) return tl::unexpected(model.error());
   e.model = std::move(*model);
   if (auto done = federated::lay_out(e, of.private_tensors); !done) return done;
@@ -148,7 +148,8 @@ result<session> open_session(scenarios::scenario from, clients_are where,
 
   session made{std::move(from), std::move(*data), {}};
   auto& e = made.experiment;
-  if (auto done = assemble(e, made.scenario, made.data.clients->facts()); !done) return tl::unexpected(done.error());
+  if (auto done = assemble(e, made.scenario, scenarios::build_model(made.scenario, made.data)); !done)
+    return tl::unexpected(done.error());
   e.clients = made.data.clients;
   e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
   e.participants = e.clients;
@@ -167,7 +168,8 @@ result<session> open_session(scenarios::scenario from, clients_are where,
 
 result<federated::experiment> open_without_data(const scenarios::scenario& from, const models::data_facts& facts) {
   federated::experiment e;
-  if (auto done = assemble(e, from, facts); !done) return tl::unexpected(done.error());
+  if (auto done = assemble(e, from, models::find_model(from.model_kind)->build(from.model, facts)); !done)
+    return tl::unexpected(done.error());
   e.settings.clock = federated::clock_kind::real;
   // What fit() settles; a scenario for nodes names both.
   e.settings.rounds = static_cast<std::uint64_t>(from.values.integer("scenario.rounds"));

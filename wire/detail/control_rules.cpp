@@ -12,7 +12,7 @@ using namespace federated::protocol;
 constexpr std::size_t group_count = 3;
 constexpr std::size_t outcome_count = 6;
 constexpr std::size_t verdict_kind_count = 4;
-constexpr std::size_t objective_count = 4;
+constexpr std::size_t objective_count = 5;
 constexpr std::size_t most_classes = std::size_t{1} << 24U;
 
 template <class Enum>
@@ -98,6 +98,8 @@ void inspect(judge& of, const federated::client_score& score) {
   if (score.inside_correct > score.inside)
     of.complain("insideCorrect", std::to_string(score.inside_correct),
                 "at most the " + std::to_string(score.inside) + " inside");
+  for (const auto& [sum, count] : score.metrics)
+    if (!(count >= 0.0 && std::isfinite(count))) of.complain("metrics", std::to_string(count), "a count of 0 or more");
   if (const auto why = federated::implausible(score)) of.complain("examples", *why, "a score that can be");
 }
 

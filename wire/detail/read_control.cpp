@@ -138,6 +138,17 @@ void read_odds(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
   }
 }
 
+void read_metrics(evaluation_scores& into, judge& of, schema::EvaluationScores::Reader from) {
+  const std::size_t count = from.getMetricCount();
+  if (count > models::most_metrics)
+    return of.complain("metricCount", std::to_string(count), "at most " + std::to_string(models::most_metrics));
+  const auto sums = of.column<models::metric_sum>("metrics", from.getMetrics(), into.each.size() * count);
+  if (!of.sound() || count == 0) return;
+  for (std::size_t i = 0; i < into.each.size(); ++i)
+    if (into.each[i].score.examples > 0)
+      into.each[i].score.metrics.assign(sums.begin() + i * count, sums.begin() + (i + 1) * count);
+}
+
 void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Reader from) {
   into.version = from.getVersion();
   into.unscored = from.getUnscored();
@@ -165,8 +176,10 @@ void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
                           .words = words[i],
                           .words_correct = words_correct[i],
                           .inside = inside[i],
-                          .inside_correct = inside_correct[i]}});
+                          .inside_correct = inside_correct[i],
+                          .metrics = {}}});
   read_odds(into, of, from);
+  read_metrics(into, of, from);
 }
 
 void read_into(attached& into, judge& of, schema::Attached::Reader from) {
