@@ -207,7 +207,7 @@ class Hosted(Case):
             first = f.end()
             stored = f.run("store", "ls", f.store(0), "--format", "json").stdout
             for sets, why in (({}, "has the private values of an earlier start of this run"),
-                              ({"scenario.seed": 2}, "the private store is of another run or another scenario")):
+                              ({"scenario.seed": 2}, "the private store belongs to another run or scenario")):
                 shutil.rmtree(f.out)
                 f.ledger.unlink(missing_ok=True)
                 f.settings = {"scenario.rounds": 4, **sets}
