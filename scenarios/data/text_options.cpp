@@ -18,7 +18,7 @@ std::uint32_t number(const option_values& options, std::string_view name) {
   return static_cast<std::uint32_t>(options.integer(name));
 }
 
-/// A model of next tokens keeps its states at all of a text's tokens: about 20 kB each with 300 units.
+/// A next-token model keeps its states at all tokens of a text: about 20 kB each with 300 units.
 constexpr std::size_t longest_text = 100'000;
 
 result<void> check_lengths(const text_table& table, const text_split& split, const std::string& place) {
@@ -28,12 +28,12 @@ result<void> check_lengths(const text_table& table, const text_split& split, con
     return fail(error::kind::data, place,
                 "a text of " + shown(table.clients[table.owners[text]]) + " has " + std::to_string(tokens) +
                     " tokens, and at most " + std::to_string(longest_text) + " can be predicted one after the other",
-                "cut texts with data.max_tokens, or divide that one");
+                "cut texts with data.max_tokens, or split this text");
   }
   return {};
 }
 
-/// Refuses labels of which users who were left out had all but one.
+/// Rejects labels if only excluded users had more than one of them.
 result<void> check_labels_left(const text_table& of, const std::string& place) {
   std::optional<float> one;
   bool left_out = false;
@@ -50,8 +50,8 @@ result<void> check_labels_left(const text_table& of, const std::string& place) {
               "lower data.min_texts, or raise data.max_users");
 }
 
-/// Says how much a vocabulary has of the texts that are trained on, unless that is all.
-/// @param counts of each word of the list that it was chosen from
+/// Notes the share of the training tokens that the vocabulary covers, unless it is all.
+/// @param counts per word of the source list
 void note_left_out(const vocabulary& words, const word_list& list, std::span<const std::uint32_t> counts,
                    std::vector<std::string>& notes) {
   std::uint64_t different = 0;
