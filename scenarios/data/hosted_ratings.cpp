@@ -114,8 +114,8 @@ dataset_entry hosted_ratings_entry() {
   dataset_entry entry;
   entry.kind = "hosted-ratings";
   entry.doc =
-      "Ratings that lie with the clients: each node reads those of its own clients from its `--data` folder, and the "
-      "server has none. A file is called `ratings.csv`, begins with the header `user,item,rating` or "
+      "Ratings at the clients: each node reads those of its own clients from its `--data` folder, and the server has "
+      "none. A file is called `ratings.csv`, begins with the header `user,item,rating` or "
       "`user,item,rating,timestamp` and has one rating a line; users are the numbers of the clients, items are "
       "numbered "
       "from 0, timestamps are whole numbers. Without timestamps a user's ratings are in the order of the file. "
@@ -138,19 +138,19 @@ dataset_entry hosted_ratings_entry() {
       {.name = "rating_low",
        .type = option_type::number,
        .fallback = 1.0,
-       .doc = "Lowest rating there can be; a lower one in a file is an error.",
+       .doc = "Lowest possible rating; a lower one in a file is an error.",
        .at_least = -1e6,
        .at_most = 1e6},
       {.name = "rating_high",
        .type = option_type::number,
        .fallback = 5.0,
-       .doc = "Highest rating there can be; a higher one in a file is an error.",
+       .doc = "Highest possible rating; a higher one in a file is an error.",
        .at_least = -1e6,
        .at_most = 1e6},
       {.name = "path",
        .type = option_type::text,
-       .doc = "For `furlong run`: folder with the ratings of all clients, under the data root. A server does not look "
-              "at it, and does not tell it to nodes."},
+       .doc = "For `furlong run`: folder with the ratings of all clients, under the data root. A server neither uses "
+              "it nor sends it to nodes."},
   };
   for (auto& option : rating_options()) entry.options.push_back(std::move(option));
   entry.check = check;

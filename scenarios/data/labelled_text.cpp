@@ -164,7 +164,7 @@ dataset_entry labelled_text_entry() {
       {.name = "task",
        .type = option_type::choice,
        .fallback = std::string("classes"),
-       .doc = "What is learned: the label of a text, or its next token.",
+       .doc = "The target: the label of a text, or its next token.",
        .choices = {"classes", "next-token"}},
       column_option("user_column", "user", "Column of the user's name."),
       column_option("text_column", "text", "Column of the text."),

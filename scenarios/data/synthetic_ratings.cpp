@@ -288,9 +288,8 @@ dataset_entry synthetic_ratings_entry() {
       {.name = "generate",
        .type = option_type::choice,
        .fallback = std::string("auto"),
-       .doc =
-           "Make all ratings before the run, or a user's whenever they are needed, in little memory; the ratings are "
-           "the same. auto: on demand above 20 million expected ratings.",
+       .doc = "Generate all ratings before the run, or each user's on demand, in little memory; the ratings are the "
+              "same. auto: on demand above 20 million expected ratings.",
        .choices = {"auto", "ahead", "on-demand"}},
   };
   for (auto& option : rating_options()) entry.options.push_back(std::move(option));

@@ -216,7 +216,7 @@ dataset_entry synthetic_texts_entry() {
       count("length", fallback.length, "Mean number of words in a text.", 1, 1e4),
       share("taste", fallback.taste, "Probability that a text is of its user's favourite class for that reason."),
       share("clarity", fallback.clarity,
-            "Probability that a text shows its class, or that a word is the one to follow."),
+            "Probability that a text shows its class, or that a word is followed by its follower."),
       count("own_words", fallback.own_words, "Words of each user that are not shared; next-word.", 0, 1e4),
       share("own_share", fallback.own_share, "Share of the words that are the user's own; next-word."),
       count("buckets", 0, "Numbers that own words are hashed to; 0: they are unknown.", 0, 1e7),

@@ -74,8 +74,11 @@ void note_left_out(const vocabulary& words, const word_list& list, std::span<con
 
 std::vector<option_spec> token_options(std::int64_t vocabulary) {
   return {
-      {.name = "lower_case", .type = option_type::boolean, .fallback = false, .doc = "Make the letters A to Z small."},
-      count("max_tokens", 0, "Cut texts after so many tokens; 0: never.", 1e6),
+      {.name = "lower_case",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc = "Convert the letters A to Z to lower case."},
+      count("max_tokens", 0, "Cut texts after this many tokens; 0: never.", 1e6),
       count("vocabulary", vocabulary,
             "Tokens that the model knows: the most frequent ones of the training texts, start, end and unknown not "
             "counted. 0: all of the files, those of validation and test too.",
@@ -100,13 +103,14 @@ option_spec token_kind_option(const char* fallback) {
   return {.name = "tokens",
           .type = option_type::choice,
           .fallback = std::string(fallback),
-          .doc = "What texts are made of: words between blanks, or characters (code points of UTF-8).",
+          .doc = "Tokens: words between blanks, or characters (code points of UTF-8).",
           .choices = {"words", "characters"}};
 }
 
 std::vector<option_spec> user_options() {
   return {count("min_texts", 0, "Leave users with fewer texts out.", 1e9),
-          count("max_users", 0, "Keep the first so many of the other users, in the order of the files; 0: all.", 1e9)};
+          count("max_users", 0, "Keep the first this many of the remaining users, in the order of the files; 0: all.",
+                1e9)};
 }
 
 token_kind read_token_kind(const option_values& options) {
