@@ -15,7 +15,7 @@ void add_scenario(std::vector<key_spec>& keys) {
                         .doc = "Names the run directory; letters, digits, _ and -.",
                         .required = true}));
   keys.push_back(key("scenario.seed", FURLONG_AT(seed), "Seed of every random stream of the run."));
-  keys.back().option.at_most = 1e300;  // TOML's integers are 64 bits with a sign, all of them that are not negative
+  keys.back().option.at_most = 1e300;  // TOML integers are signed 64-bit; all non-negative ones are valid
   keys.push_back(key("scenario.clock", FURLONG_AT(clock),
                      words<federated::clock_kind>{{"virtual", federated::clock_kind::simulated},
                                                   {"real", federated::clock_kind::real}},

@@ -1,4 +1,4 @@
-// The keys of [devices] and [dropout], and the tables that come several times.
+// The keys of [devices] and [dropout], and the repeated tables.
 #include "scenarios/schema/records.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"

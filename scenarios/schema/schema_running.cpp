@@ -1,4 +1,4 @@
-// The keys of how a run is carried out and looked at.
+// The keys of topology, network, privacy, evaluation and checkpoints.
 #include "federated/evaluation.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"

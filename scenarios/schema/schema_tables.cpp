@@ -52,7 +52,8 @@ const std::vector<table_spec>& schema_tables() {
        "the "
        "kind, `availability = \"file.csv\"` for a trace."},
       {"devices.correlation",
-       "Correlations of standard normal scores of the clients; a matrix that is not positive semidefinite is rejected."},
+       "Correlations of standard normal scores of the clients; a matrix that is not positive semidefinite is "
+       "rejected."},
       {"dropout", "Clients are interrupted in the middle of a task; needs virtual time."},
       {"topology", "The tree between clients and server."},
       {"network", "What is sent, and how long processes wait for each other."},
