@@ -1,4 +1,4 @@
-// Built-in datasets: one function and one line of the table each.
+// Built-in datasets: one function each, listed in the table of datasets.cpp.
 #pragma once
 
 #include "scenarios/data/dataset.hpp"

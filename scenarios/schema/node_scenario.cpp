@@ -11,10 +11,10 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Files on the machine that a scenario runs on.
+/// Keys with files on the machine of the scenario.
 constexpr std::array<std::string_view, 5> paths = {"data.path", "python.problem", "python.interpreter",
                                                    "private.key_file", "devices.availability.trace"};
-/// What only a simulation, or only the server, looks at.
+/// Keys that only a simulation, or only the server, uses.
 constexpr std::array<std::string_view, 10> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
                                                         "dropout.",
@@ -52,7 +52,7 @@ result<void> check_limit(const char* what, double bytes, double most) {
                 "take part in a smaller run, or trust another server");
 }
 
-/// Values of the tensors of a list, of tables over clients one row.
+/// Number of values in the tensors of a list; tables over clients count one row.
 double values_of(const models::layout& tensors, const std::vector<std::string>& names) {
   double sum = 0.0;
   for (const auto& name : names) {
@@ -92,7 +92,7 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
   for (const auto path : paths)
     if (read->places.contains(path))
       return refuse("names a file of this machine in " + std::string(path), "trust another server");
-  // Either can name files as well, and a server keeps both to itself.
+  // Both can name files; a server does not send them.
   if (read->has_smoke || !read->expectations.empty())
     return refuse("has a table [smoke] or [expect], which are not for nodes", "trust another server");
   if (own.empty()) return std::move(*read);

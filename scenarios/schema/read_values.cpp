@@ -26,7 +26,7 @@ std::string word_of(const source_text& text, std::string_view key) {
   return word == nullptr ? std::string{} : *word;
 }
 
-/// Names the dataset or model that a key belongs to, when it is not the chosen one's; empty: none.
+/// The dataset or model that a key belongs to if it is not the selected one; empty: none.
 std::string owner_of(const std::string& key, const draft& to) {
   const auto name = key.substr(key.find('.') + 1);
   const auto has = [&](const std::vector<option_spec>& options) {
@@ -50,7 +50,7 @@ bool is_algorithm_key(const std::string& key) {
 
 void report_unknown(const source_entry& written, const std::vector<std::string>& known, draft& to) {
   const auto& key = written.entry.key;
-  // While the dataset, model or algorithm is unknown, nobody can say which of their keys are right.
+  // With an unknown dataset, model or algorithm, its keys cannot be checked.
   const auto is_of_data = [&](const dataset_entry& entry) { return key.starts_with(entry.table + "."); };
   if ((to.source == nullptr && std::ranges::any_of(registered_datasets(), is_of_data)) ||
       (key.starts_with("model.") && to.kind == nullptr))
@@ -68,7 +68,7 @@ void report_unknown(const source_entry& written, const std::vector<std::string>&
                  siblings.empty() ? "remove it" : "[" + std::string(table_of(key)) + "] has " + listed(siblings));
 }
 
-/// Reports tables that do not exist and returns their names: their keys need no problems of their own.
+/// Reports unknown tables and returns their names: their keys are not reported individually.
 std::vector<std::string> report_unknown_tables(const source_text& text, const std::vector<std::string>& known,
                                                draft& to) {
   std::vector<std::string> unknown;
@@ -92,7 +92,7 @@ std::vector<std::string> report_unknown_tables(const source_text& text, const st
   return unknown;
 }
 
-/// What the algorithm says of keys of other tables.
+/// The algorithm's requirements for keys of other tables.
 void replace_defaults(std::vector<key_spec>& keys, const federated::algorithm_entry& by) {
   for (const auto& [name, value] : by.traits.defaults)
     for (auto& key : keys)
@@ -103,7 +103,7 @@ void replace_defaults(std::vector<key_spec>& keys, const federated::algorithm_en
       }
 }
 
-/// The word of the rule that the run will have: the algorithm may decide it.
+/// The effective rule: the algorithm may determine it.
 std::string rule_word(const source_text& text, const draft& to) {
   const std::string key = "algorithm.aggregation.rule";
   for (const auto* entry : {to.named, to.algorithm}) {
@@ -118,7 +118,7 @@ std::string rule_word(const source_text& text, const draft& to) {
   return federated::registered_rules().front().kind;
 }
 
-/// The keys of the algorithms and rules that are not chosen: one file may have those of several, for a sweep over them.
+/// The keys of algorithms and rules that are not selected: a file may have those of several, for a sweep.
 std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, const federated::rule_entry* rule) {
   std::vector<option_spec> all;
   const auto add = [&](std::vector<option_spec> keys) { std::ranges::move(keys, std::back_inserter(all)); };
@@ -133,7 +133,7 @@ void read_idle(const source_entry& written, const option_spec& spec, draft& to) 
   if (auto read = read_value(spec, written.entry.value); !read.value)
     to.report(written.entry.key, std::move(read.why), std::move(read.fix));
   else if (read.value == spec.fallback || to.rule == nullptr)
-    return;  // it says nothing, or what it belongs to is not known
+    return;  // it has no effect, or its owner is unknown
   else if (written.entry.key.starts_with("algorithm.aggregation."))
     to.notes.push_back(written.entry.key + " has no effect: aggregation.rule is " + toml_string(to.rule->kind));
   else

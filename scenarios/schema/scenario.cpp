@@ -59,7 +59,7 @@ draft examine(source_text text, const std::string& file, variant which) {
   return read;
 }
 
-/// The problems, those with values of [smoke] named after it.
+/// The problems, those with values of [smoke] marked.
 std::vector<problem> name_smoke(std::vector<problem> problems, const std::vector<place>& smoke) {
   for (auto& one : problems)
     if (std::ranges::any_of(smoke, [&](place at) { return at.line == one.line && one.line != 0; }) &&
@@ -68,7 +68,7 @@ std::vector<problem> name_smoke(std::vector<problem> problems, const std::vector
   return problems;
 }
 
-/// Adds what is wrong with values of [smoke], looked at in the variant that they make.
+/// Adds problems of [smoke] values, checked in the smoke variant.
 void add_smoke_problems(const toml_document& document, const std::string& file, std::vector<problem>& problems) {
   auto sources = merge(document, file, {}, variant::smoke);
   const auto smoke = sources.smoke;

@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(the_reference_names_every_key_dataset_and_model) {
     BOOST_TEST(has("## [" + std::string(table_of(key.option.name)) + "]"));
     BOOST_TEST(!key.option.doc.empty());
   }
-  BOOST_TEST(has("| `lr` | number | `0.1` | above 0 | Step size of local SGD. |"));
+  BOOST_TEST(has("| `lr` | number | `0.1` | above 0 | Learning rate of local training. |"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_store_of_another_run_says_so) {
   ++e().run;
   const auto values = open({}, first_start + 1);
   BOOST_REQUIRE(!values.has_value());
-  BOOST_TEST(values.error().text().find("of another run") != std::string::npos, values.error().text());
+  BOOST_TEST(values.error().text().find("belongs to another run") != std::string::npos, values.error().text());
 }
 
 BOOST_AUTO_TEST_CASE(what_a_first_start_leaves_that_was_cut_off_is_a_new_folder) {

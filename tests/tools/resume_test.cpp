@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_finished_run_that_cannot_go_on_keeps_its_summary) {
   std::filesystem::copy_file(folder / "kept", checkpoint, std::filesystem::copy_options::overwrite_existing);
   const auto done = run_furlong(folder, every);
   BOOST_TEST(done.code == 3);
-  BOOST_TEST(done.err.find("the private store is ahead of the checkpoint") != std::string::npos, done.err);
+  BOOST_TEST(done.err.find("the private store is newer than the checkpoint") != std::string::npos, done.err);
   for (const char* name : {"summary.json", "report.html"}) BOOST_TEST(std::filesystem::exists(of.folder / name), name);
   BOOST_TEST(read_file(checkpoint) == read_file(folder / "kept"));
 }
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_is_not_the_checkpoints_own_is_refused) {
   BOOST_REQUIRE(run_to(other, "20").code == 0);
   for (const auto& [from, why] :
        {std::pair(folder / "older", "last saved at version 10: the store is older"),
-        std::pair(folder / "other/private", "is not the one that the checkpoint was written with")}) {
+        std::pair(folder / "other/private", "the checkpoint was written with another private store")}) {
     put(from, of.folder / "private");
     const auto summary = read_file(of.folder / "summary.json");
     for (const auto& done : {run_to(of, "30"), run_furlong(folder, {"infer", of.folder.string(), "--client", "1"})}) {

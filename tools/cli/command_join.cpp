@@ -66,7 +66,7 @@ result<void> check_own(const join_options& options, const client_range& clients,
                   "name clients of these, or issue a certificate for more");
   }
   if (!options.data.empty() && !std::filesystem::exists(options.data))
-    return fail(error::kind::data, options.data.string(), "there is no such folder",
+    return fail(error::kind::data, options.data.string(), "the folder does not exist",
                 "name the folder with the data of this node's clients");
   auto claim = check_node_store(options.store, options.key_file, clients);
   if (!claim) return tl::unexpected(claim.error());
