@@ -52,8 +52,8 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (const auto* farewell = std::get_if<protocol::farewell>(&*got)) return end(self, farewell->why);
   if (!state.number) return end(self, "did not say hello first");
   if (std::holds_alternative<wire::partial_view>(*got)) {
-    protocol::send_partial whole;
-    if (auto copied = state.decoder->decode_partial(frame.bytes(), whole.partial); !copied)
+    federated::partial_aggregate whole;
+    if (auto copied = state.decoder->decode_partial(frame.bytes(), whole); !copied)
       return end(self, copied.error().text());
     return send_up(self, std::move(whole));
   }

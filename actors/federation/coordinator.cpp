@@ -121,11 +121,10 @@ void hear(self_pointer self, std::uint32_t from, protocol::tasks_lost& what) {
   perform_all(self, self->state.machine->on_tasks_lost(from, what, now(self)));
 }
 
-void hear(self_pointer self, std::uint32_t from, protocol::send_partial& what) {
+void hear(self_pointer self, std::uint32_t from, federated::partial_aggregate& what) {
   auto& state = self->state;
-  if (!what.settled.empty()) perform_all(self, state.machine->on_settled(from, what.settled, now(self)));
-  if (what.partial.aggregator != from) return lose(self, from, "sent a partial aggregate of another aggregator");
-  auto effects = state.machine->on_partial(std::move(what.partial), now(self));
+  if (what.aggregator != from) return lose(self, from, "sent a partial aggregate of another aggregator");
+  auto effects = state.machine->on_partial(std::move(what), now(self));
   // Not to be merged: as if it had never come.
   if (!effects) return lose(self, from, effects.error().text());
   perform_all(self, std::move(*effects));

@@ -163,15 +163,14 @@ void on_frame(self_pointer self, const net::received& frame) {
 
 void send_up(self_pointer self, const upward& what) {
   auto& state = self->state;
-  if (const auto* partial = std::get_if<protocol::send_partial>(&what)) {
-    if (!partial->settled.empty()) send_control(*state.channel, protocol::settled{partial->settled});
-    auto frame = state.encoder->encode(partial->partial);
+  if (const auto* partial = std::get_if<federated::partial_aggregate>(&what)) {
+    auto frame = state.encoder->encode(*partial);
     if (!frame) return leave_parent(self, frame.error().text());
     return state.channel->send(std::move(*frame));
   }
   std::visit(
       [&](const auto& one) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(one)>, protocol::send_partial>)
+        if constexpr (!std::is_same_v<std::decay_t<decltype(one)>, federated::partial_aggregate>)
           send_control(*state.channel, one);
       },
       what);

@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/messages.hpp"
 
 namespace furlong::federated::protocol {
@@ -24,7 +23,7 @@ struct evaluation_down {
 };
 using downward =
     std::variant<share_down, close_request, withdrawal, verdicts, checkpointed, evaluation_down, displaced, farewell>;
-using upward = std::variant<attached, detached, settled, send_partial, withdrawn, tasks_lost, evaluation_scores>;
+using upward = std::variant<attached, detached, settled, partial_aggregate, withdrawn, tasks_lost, evaluation_scores>;
 
 /// Send to the parent.
 struct tell_parent {

@@ -16,6 +16,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/awaited_scores.hpp"
 #include "federated/protocol/branch_messages.hpp"
 
@@ -95,9 +96,6 @@ class gateway_machine {
     virtual_time latest = never;  ///< it is dropped then
   };
 
-  /// What is to be given out, a message for each session and version.
-  using tasks_by_session = std::map<std::pair<session_number, std::uint64_t>, give_tasks>;
-
   /// A node's clients.
   struct hosted {
     client_range clients;
@@ -111,8 +109,9 @@ class gateway_machine {
 
   [[nodiscard]] std::optional<session_number> session_of(std::uint32_t client) const;
   [[nodiscard]] bool owns(session_number session, std::uint32_t client) const;
-  void digest(virtual_time now, gateway_effects& out);
-  void start(const start_client& what, session_number session, virtual_time now, tasks_by_session& tasks);
+  /// What the aggregator inside wants becomes what nodes and parent are told. `given` go to their nodes, or back.
+  void digest(virtual_time now, gateway_effects& out, const broadcast_ptr& from = nullptr,
+              const std::vector<task_id>& given = {});
   void finish(const settlement& one, std::map<session_number, verdicts>& told);
   void sleep_until(virtual_time at, gateway_effects& out);
 

@@ -184,12 +184,7 @@ void relay_machine::obey(const close_request& what, relay_effects& out) {
   send_up_when_all_answered(out);
 }
 
-result<void> relay_machine::hear(std::uint32_t child, send_partial& what, relay_effects& out) {
-  if (!what.settled.empty()) {
-    settled ended{std::move(what.settled)};
-    if (auto noted = hear(child, ended, out); !noted) return noted;
-  }
-  auto& partial = what.partial;
+result<void> relay_machine::hear(std::uint32_t child, partial_aggregate& partial, relay_effects& out) {
   if (!closing_ || sent_ || !at_work(child)) return unsound_partial(partial, "was not asked for");
   if (partial.aggregator != child) return unsound_partial(partial, "came from aggregator " + std::to_string(child));
   if (partial.run != from_->run) return unsound_partial(partial, "belongs to another run");
@@ -217,7 +212,7 @@ void relay_machine::send_up_when_all_answered(relay_effects& out) {
   partial_.weight = sum_->weight();
   partial_.loss_fixed = sum_->loss_fixed();
   partial_.sums = sum_->take();
-  out.emplace_back(tell_parent{send_partial{std::move(partial_), {}}});
+  out.emplace_back(tell_parent{std::move(partial_)});
 }
 
 // ---- losses --------------------------------------------------------------------------------------------------------

@@ -89,10 +89,10 @@ BOOST_AUTO_TEST_CASE(a_share_goes_to_the_node_and_comes_back_as_a_partial) {
   BOOST_REQUIRE(told.size() == 1U);
   BOOST_TEST((told[0].each.at(0).what == outcome::folded));
   one.machine.on_close(0, true, 0, one.out);
-  const auto sent = one.take<send_partial>();
+  const auto sent = one.take<federated::partial_aggregate>();
   BOOST_REQUIRE(sent.size() == 1U);
-  BOOST_TEST(sent[0].partial.folded.size() == 1U);
-  BOOST_TEST(sent[0].partial.aggregator == 7U);
+  BOOST_TEST(sent[0].folded.size() == 1U);
+  BOOST_TEST(sent[0].aggregator == 7U);
   one.report(1, one.task(0, 2));  // too late
   const auto verdict_of_it = one.take<give_verdicts>();
   BOOST_REQUIRE(verdict_of_it.size() == 1U);
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_update_between_two_shares_is_folded_into_th
   gateway one(true);
   one.report(1, one.task(0, 1));
   one.machine.on_close(0, true, 0, one.out);
-  BOOST_TEST(one.take<send_partial>().at(0).partial.folded.size() == 1U);
+  BOOST_TEST(one.take<federated::partial_aggregate>().at(0).folded.size() == 1U);
   one.report(1, one.task(0, 2));
   one.report(1, one.task(0, 2));  // once is enough
   BOOST_TEST(one.machine.unasked()[static_cast<std::size_t>(federated::rejection::duplicate)] == 1U);
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_update_between_two_shares_is_folded_into_th
   BOOST_TEST((told[0].each.at(0).id == one.task(0, 2)));
   BOOST_TEST((told[0].each.at(0).what == outcome::folded));
   one.machine.on_close(1, true, 0, one.out);
-  const auto second = one.take<send_partial>().at(0).partial;
+  const auto second = one.take<federated::partial_aggregate>().at(0);
   BOOST_TEST(second.version == 1U);
   BOOST_REQUIRE(second.folded.size() == 1U);
   BOOST_TEST(second.folded[0].client == 2U);
@@ -241,10 +241,10 @@ BOOST_AUTO_TEST_CASE(a_node_that_is_there_and_does_not_report_is_not_waited_for_
   // What it reports now is not folded.
   one.report(1, one.task(0, 2));
   one.machine.on_close(0, true, one.now, one.out);
-  const auto partials = one.take<send_partial>();
+  const auto partials = one.take<federated::partial_aggregate>();
   BOOST_REQUIRE(partials.size() == 1U);
-  BOOST_REQUIRE(partials[0].partial.folded.size() == 1U);
-  BOOST_TEST(partials[0].partial.folded[0].client == 1U);
+  BOOST_REQUIRE(partials[0].folded.size() == 1U);
+  BOOST_TEST(partials[0].folded[0].client == 1U);
 }
 
 using federated::group;

@@ -168,7 +168,7 @@ void aggregator_process::told(std::uint32_t by, message&& what) {
     up = std::move(*scores);
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     in_.around.on_merged(id_, *sent);
-    up = protocol::send_partial{**sent, {}};
+    up = **sent;
   } else {
     return in_.around.wrong("an aggregator was sent something strange");
   }
@@ -224,8 +224,8 @@ void aggregator_process::send_down(std::uint32_t to, message what) {
 }
 
 void aggregator_process::pass_up(protocol::upward&& what) {
-  if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
-    const auto partial = std::make_shared<const partial_aggregate>(std::move(sent->partial));
+  if (auto* sent = std::get_if<partial_aggregate>(&what)) {
+    const auto partial = std::make_shared<const partial_aggregate>(std::move(*sent));
     in_.around.on_sent(id_, partial);
     return parent_.send(partial);
   }

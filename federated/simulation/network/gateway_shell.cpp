@@ -99,9 +99,8 @@ void gateway_shell::tell(protocol::upward what) {
   if (auto* some = std::get_if<protocol::settled>(&what)) {
     for (const auto& one : some->each) in_.around.on_settled(id_, one);
     to_parent_(std::move(*some));
-  } else if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
-    if (!sent->settled.empty()) in_.around.wrong("a gateway told of settlements with its partial");
-    const auto partial = std::make_shared<const partial_aggregate>(std::move(sent->partial));
+  } else if (auto* sent = std::get_if<partial_aggregate>(&what)) {
+    const auto partial = std::make_shared<const partial_aggregate>(std::move(*sent));
     in_.around.on_sent(id_, partial);
     to_parent_(partial);
   } else {
