@@ -24,12 +24,10 @@ void send_up(self_pointer self, upward what) {
   self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(what))});
 }
 
-void send(self_pointer self, const share_down& what) {
+void send(self_pointer self, const protocol::assign& what) {
   auto& state = self->state;
   state.run->frames->send(*state.channel, state.models, what.from);
-  protocol::assignment given{what.from->run, what.from->version, what.begins, {}};
-  for (const auto& task : what.tasks) given.tasks.push_back({task.client, task.attempt});
-  send_control(*state.channel, given);
+  send_control(*state.channel, protocol::message_of(what));
 }
 
 void send(self_pointer self, const evaluation_down& what) {
@@ -51,10 +49,9 @@ void on_frame(self_pointer self, const net::received& frame) {
     return self->send(state.parent, branch_arrived{*hello});
   if (const auto* farewell = std::get_if<protocol::farewell>(&*got)) return end(self, farewell->why);
   if (!state.number) return end(self, "did not say hello first");
-  if (std::holds_alternative<wire::partial_view>(*got)) {
+  if (const auto* partial = std::get_if<wire::partial_view>(&*got)) {
     federated::partial_aggregate whole;
-    if (auto copied = state.decoder->decode_partial(frame.bytes(), whole); !copied)
-      return end(self, copied.error().text());
+    state.decoder->copy(*partial, whole);
     return send_up(self, std::move(whole));
   }
   if (auto* what = std::get_if<protocol::attached>(&*got)) return send_up(self, std::move(*what));

@@ -97,7 +97,7 @@ void finish_evaluation(self_pointer self) {
 
 void perform(self_pointer self, protocol::assign& effect) {
   self->state.watch->train();
-  send_down(self, effect.aggregator, share_down{std::move(effect.from), std::move(effect.tasks), effect.begins});
+  send_down(self, effect.aggregator, std::move(effect));
 }
 void perform(self_pointer self, protocol::close_share& effect) {
   send_down(self, effect.aggregator, protocol::close_request{effect.version, effect.enough});

@@ -44,23 +44,19 @@ void send_model(self_pointer self, session& to, const federated::broadcast_ptr& 
   self->state.run->frames->send(*to.channel, to.models, from);
 }
 
-void perform(self_pointer self, protocol::give_tasks& effect) {
+void perform(self_pointer self, protocol::tell_node& effect) {
   const auto at = self->state.sessions.find(effect.session);
   if (at == self->state.sessions.end()) return;
-  send_model(self, at->second, effect.from);
-  send(at->second, protocol::assignment{effect.from->run, effect.from->version, false, std::move(effect.tasks)});
-}
-
-void perform(self_pointer self, protocol::give_verdicts& effect) {
-  const auto at = self->state.sessions.find(effect.session);
-  if (at != self->state.sessions.end()) send(at->second, std::move(effect.content));
-}
-
-void perform(self_pointer self, protocol::give_scoring& effect) {
-  const auto at = self->state.sessions.find(effect.session);
-  if (at == self->state.sessions.end()) return;
-  send_model(self, at->second, effect.from);
-  send(at->second, protocol::evaluation_request{effect.from->version, std::move(effect.clients)});
+  auto& node = at->second;
+  if (const auto* given = std::get_if<protocol::assign>(&effect.content)) {
+    send_model(self, node, given->from);
+    send(node, protocol::message_of(*given));
+  } else if (auto* asked = std::get_if<evaluation_down>(&effect.content)) {
+    send_model(self, node, asked->from);
+    send(node, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+  } else {
+    send(node, std::get<protocol::verdicts>(std::move(effect.content)));
+  }
 }
 
 void perform(self_pointer self, protocol::end_session& effect) {
@@ -216,11 +212,11 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
   if (at == state.sessions.end()) return;
   auto message = state.decoder->decode(got.frame->bytes());
   if (!message) return refuse_frame(self, got.session, message.error(), out);
-  if (!std::holds_alternative<wire::update_view>(*message)) return on_control(self, got.session, *message, out);
+  const auto* update = std::get_if<wire::update_view>(&*message);
+  if (update == nullptr) return on_control(self, got.session, *message, out);
   if (!at->second.open)
     return refuse(self, got.session, turned_away::out_of_turn, "did not say first that it is ready", out);
-  if (auto copied = state.decoder->decode_update(got.frame->bytes(), state.update); !copied)
-    return refuse_frame(self, got.session, copied.error(), out);
+  state.decoder->copy(*update, state.update);
   const auto before = state.machine->unasked();
   state.machine->on_update(got.session, state.update, steady_now(), out, got.frame->bytes().size());
   for (std::size_t why = 0; why < before.size(); ++why)
@@ -242,7 +238,7 @@ void check_deny_list(self_pointer self, protocol::gateway_effects& out) {
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
 
-void on_downward(self_pointer self, const share_down& what, protocol::gateway_effects& out) {
+void on_downward(self_pointer self, const protocol::assign& what, protocol::gateway_effects& out) {
   self->state.machine->on_assignment(what.from, what.tasks, what.begins, steady_now(), out);
 }
 void on_downward(self_pointer self, const protocol::close_request& what, protocol::gateway_effects& out) {

@@ -97,7 +97,7 @@ void perform(node_pointer self, protocol::say_ready& effect) {
                  protocol::ready{effect.run, self->state.machine->claim(), self->state.run->sizes});
 }
 
-void perform(node_pointer self, protocol::train& effect) { self->state.tasks.push_back(std::move(effect)); }
+void perform(node_pointer self, federated::training_job& job) { self->state.jobs.push_back(std::move(job)); }
 
 void perform(node_pointer self, protocol::send_update& effect) {
   auto& state = self->state;
@@ -201,7 +201,7 @@ void leave_gateway(node_pointer self, const std::string& why) {
   if (self->state.channel) self->state.channel->close();
 }
 
-void on_message(node_pointer self, wire::message& got, const net::received& frame) {
+void on_message(node_pointer self, wire::message& got) {
   auto& state = self->state;
   auto& machine = *state.machine;
   if (const auto* to = std::get_if<protocol::redirect>(&got)) return perform_all(self, machine.on_redirect(*to));
@@ -230,11 +230,10 @@ void on_message(node_pointer self, wire::message& got, const net::received& fram
   if (const auto* what = std::get_if<protocol::checkpointed>(&got))
     return perform_all(self, machine.on_checkpointed(what->version));
   if (auto* what = std::get_if<protocol::evaluation_request>(&got)) return on_scoring(self, *what);
-  if (!std::holds_alternative<wire::broadcast_view>(got))
-    return leave_gateway(self, "sent a message that gateways do not send");
+  const auto* sent = std::get_if<wire::broadcast_view>(&got);
+  if (sent == nullptr) return leave_gateway(self, "sent a message that gateways do not send");
   auto model = std::make_shared<federated::broadcast>();
-  if (auto copied = state.decoder->decode_broadcast(frame.bytes(), *model); !copied)
-    return leave_gateway(self, copied.error().text());
+  state.decoder->copy(*sent, *model);
   machine.on_broadcast(std::move(model));
 }
 
@@ -246,7 +245,7 @@ void on_frame(node_pointer self, std::shared_ptr<net::received> frame) {
   auto& decoder = state.decoder ? *state.decoder : control;
   auto got = decoder.decode(frame->bytes());
   if (!got) return leave_gateway(self, got.error().text());
-  on_message(self, *got, *frame);
+  on_message(self, *got);
 }
 
 void handle_unread(node_pointer self) {
@@ -313,7 +312,7 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
         if (!now.over && got.session == now.attempt && now.channel) on_frame(self, got.frame);
       },
       [self](const session_closed& closed) { on_closed(self, closed); },
-      [self](const node_done& done) {
+      [self](const node_training& done) {
         auto& now = self->state;
         --now.busy;
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));

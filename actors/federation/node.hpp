@@ -71,13 +71,13 @@ struct node_state {
   // Work is done in waves: between them no worker runs, and this thread syncs and changes the store.
   std::vector<worker_actor> workers;
   std::vector<worker_actor> idle;
-  std::deque<protocol::train> tasks;
+  std::deque<federated::training_job> jobs;
   std::deque<node_scoring> scorings;
   std::deque<std::function<void()>> after_wave;  ///< actions that wait for the end of the wave
   bool unsynced = false;                         ///< changes of the store from this thread are not durable yet
   std::size_t busy = 0;
   std::size_t given = 0;  ///< tasks started in this wave
-  std::vector<node_done> done;
+  std::vector<node_training> done;
   std::map<federated::task_id, std::shared_ptr<const wire::encoded>> updates;
   std::map<federated::task_id, held_values> held;  ///< wait until their updates are in a model
   bool draining = false;

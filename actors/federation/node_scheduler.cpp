@@ -27,7 +27,7 @@ worker_actor take_worker(node_pointer self) {
   return worker;
 }
 
-std::uint64_t served_by(const std::vector<node_done>& done) {
+std::uint64_t served_by(const std::vector<node_training>& done) {
   std::uint64_t served = 0;
   for (const auto& one : done)
     if (one.frame) served = std::max(served, one.job->id.version + 1);
@@ -83,18 +83,16 @@ void start_work(node_pointer self) {
     next.run = state.run;
     self->send(take_worker(self), std::move(next));
   }
-  while (!state.idle.empty() && !state.tasks.empty() && state.given < tasks_per_wave * state.workers.size()) {
-    auto next = std::move(state.tasks.front());
-    state.tasks.pop_front();
-    if (!state.machine->counts(next.task)) {  // of an earlier life of the run, or withdrawn
-      over.push_back(next.task);
+  while (!state.idle.empty() && !state.jobs.empty() && state.given < tasks_per_wave * state.workers.size()) {
+    auto next = std::move(state.jobs.front());
+    state.jobs.pop_front();
+    if (!state.machine->counts(next.id)) {  // of an earlier life of the run, or withdrawn
+      over.push_back(next.id);
       continue;
     }
     ++state.given;
-    auto job = std::make_shared<federated::training_job>();
-    job->id = next.task;
-    job->from = std::move(next.from);
-    self->send(take_worker(self), node_work{state.run, std::move(job)});
+    auto job = std::make_shared<federated::training_job>(std::move(next));
+    self->send(take_worker(self), node_training{state.run, std::move(job)});
   }
   protocol::node_effects effects;
   for (const auto& id : over)

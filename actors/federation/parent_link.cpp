@@ -112,16 +112,15 @@ void send_down(self_pointer self, downward what) {
 void on_assignment(self_pointer self, const protocol::assignment& got) {
   auto from = model_of(self, got.version);
   if (!from) return leave_parent(self, "assigned tasks on a model that it has not sent");
-  share_down share{std::move(from), {}, got.begins};
+  protocol::assign share{0, std::move(from), {}, got.begins};
   for (const auto& who : got.tasks) share.tasks.push_back({got.run, got.version, who.client, who.attempt});
   send_down(self, std::move(share));
 }
 
-void on_model(self_pointer self, const net::received& frame) {
+void on_model(self_pointer self, const wire::broadcast_view& got) {
   auto& state = self->state;
   auto model = std::make_shared<federated::broadcast>();
-  if (auto copied = state.decoder->decode_broadcast(frame.bytes(), *model); !copied)
-    return leave_parent(self, copied.error().text());
+  state.decoder->copy(got, *model);
   state.models.push_back(std::move(model));
   if (state.models.size() > models_kept) state.models.pop_front();
 }
@@ -146,7 +145,7 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
   if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
   if (!state.relay) return leave_parent(self, "sent another message before its welcome");
-  if (std::holds_alternative<wire::broadcast_view>(*got)) return on_model(self, frame);
+  if (const auto* model = std::get_if<wire::broadcast_view>(&*got)) return on_model(self, *model);
   if (const auto* what = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *what);
   if (const auto* what = std::get_if<protocol::close_request>(&*got)) return send_down(self, *what);
   if (auto* what = std::get_if<protocol::withdrawal>(&*got)) return send_down(self, std::move(*what));

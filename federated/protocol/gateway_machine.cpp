@@ -66,7 +66,7 @@ void gateway_machine::on_update(session_number session, const client_update& upd
   if (!sessions_.contains(session)) return;
   if (!owns(session, update.id.client)) {
     ++unasked_[static_cast<std::size_t>(rejection::unknown_task)];
-    out.emplace_back(give_verdicts{session, {{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
+    out.emplace_back(tell_node{session, verdicts{{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
     return;
   }
   const auto refused = inner_.on_update(update, effects_, bytes);
@@ -109,13 +109,13 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
   for (const auto& one : content.each)
     if (const auto session = session_of(one.task.client)) told[*session].each.push_back(one);
   for (auto& [session, some] : told) some.version = content.version;
-  for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
 }
 
 void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects& out) {
   const auto version = what.from->version;
   evaluation_scores none{version, {}, true};
-  std::map<session_number, give_scoring> requests;
+  std::map<session_number, evaluation_down> requests;
   for (const auto& one : what.clients) {
     const auto session = session_of(one.second);
     if (!session) {
@@ -123,10 +123,9 @@ void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects
       continue;
     }
     scoring_.expect(version, one, *session);
-    auto& request = requests.try_emplace(*session, give_scoring{*session, what.from, {}}).first->second;
-    request.clients.push_back(one);
+    requests.try_emplace(*session, evaluation_down{what.from, {}}).first->second.clients.push_back(one);
   }
-  for (auto& [session, request] : requests) out.emplace_back(std::move(request));
+  for (auto& [session, request] : requests) out.emplace_back(tell_node{session, std::move(request)});
   if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
 }
 
@@ -179,7 +178,7 @@ void gateway_machine::finish(const settlement& one, std::map<session_number, ver
 
 void gateway_machine::digest(virtual_time now, gateway_effects& out, const broadcast_ptr& from,
                              const std::vector<task_id>& given) {
-  std::map<session_number, give_tasks> tasks;
+  std::map<session_number, assign> tasks;
   std::vector<task_id> unreachable;
   for (const auto& id : given) {
     const auto session = session_of(id.client);
@@ -188,7 +187,7 @@ void gateway_machine::digest(virtual_time now, gateway_effects& out, const broad
       continue;
     }
     open_[id.client] = {id, now + longest_};
-    tasks.try_emplace(*session, give_tasks{*session, from, {}}).first->second.tasks.push_back({id.client, id.attempt});
+    tasks.try_emplace(*session, assign{0, from, {}, false}).first->second.tasks.push_back(id);
   }
   if (!unreachable.empty()) inner_.on_withdraw(unreachable, effects_);
   std::map<session_number, verdicts> told;
@@ -204,8 +203,8 @@ void gateway_machine::digest(virtual_time now, gateway_effects& out, const broad
       others.emplace_back(std::get<partial_aggregate>(std::move(effect)));
     }
   }
-  for (auto& [session, message] : tasks) out.emplace_back(std::move(message));
-  for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+  for (auto& [session, message] : tasks) out.emplace_back(tell_node{session, std::move(message)});
+  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
   if (!ended.each.empty()) out.emplace_back(tell_parent{std::move(ended)});
   for (auto& one : others) out.emplace_back(tell_parent{std::move(one)});
   if (!tasks.empty()) sleep_until(now + longest_, out);

@@ -25,20 +25,10 @@ namespace furlong::federated::protocol {
 /// Names a session within its gateway; never used twice.
 using session_number = std::uint64_t;
 
-/// Send to a node: tasks or clients to score, after the model that they start from, or verdicts.
-struct give_tasks {
+/// Send to a node: tasks or clients to score, after their model, or verdicts.
+struct tell_node {
   session_number session = 0;
-  broadcast_ptr from;
-  std::vector<member> tasks;
-};
-struct give_verdicts {
-  session_number session = 0;
-  verdicts content;
-};
-struct give_scoring {
-  session_number session = 0;
-  broadcast_ptr from;
-  std::vector<std::pair<group, std::uint32_t>> clients;
+  std::variant<assign, evaluation_down, verdicts> content;
 };
 /// End a session: another one of the same clients began.
 struct end_session {
@@ -49,7 +39,7 @@ struct end_session {
 struct wake {
   virtual_time at = 0;
 };
-using gateway_effect = std::variant<give_tasks, give_verdicts, give_scoring, end_session, tell_parent, wake>;
+using gateway_effect = std::variant<tell_node, end_session, tell_parent, wake>;
 using gateway_effects = std::vector<gateway_effect>;
 
 class gateway_machine {

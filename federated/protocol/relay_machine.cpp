@@ -125,7 +125,7 @@ void relay_machine::begin(const broadcast_ptr& from, relay_effects& out) {
   for (auto& [child, share] : children_) share = {};
   if (!is_async()) return;
   for (const auto& [child, share] : children_)
-    if (begin_share(child)) tell(child, share_down{from_, {}, true}, out);
+    if (begin_share(child)) tell(child, assign{child, from_, {}, true}, out);
 }
 
 /// Whether the child's part of the share begins now.
@@ -136,7 +136,7 @@ bool relay_machine::begin_share(std::uint32_t child) {
   return true;
 }
 
-void relay_machine::obey(const share_down& what, relay_effects& out) {
+void relay_machine::obey(const assign& what, relay_effects& out) {
   if (what.begins || sent_) begin(what.from, out);
   std::map<std::uint32_t, std::vector<task_id>> shares;
   for (const auto& id : what.tasks) {
@@ -147,10 +147,10 @@ void relay_machine::obey(const share_down& what, relay_effects& out) {
   for (auto& [child, tasks] : shares) {
     bool begins = begin_share(child);
     if (begins && what.from->version != from_->version) {
-      tell(child, share_down{from_, {}, true}, out);
+      tell(child, assign{child, from_, {}, true}, out);
       begins = false;
     }
-    tell(child, share_down{what.from, std::move(tasks), begins}, out);
+    tell(child, assign{child, what.from, std::move(tasks), begins}, out);
   }
 }
 

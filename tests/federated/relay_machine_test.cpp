@@ -23,13 +23,13 @@ BOOST_AUTO_TEST_SUITE(relay_machines)
 BOOST_AUTO_TEST_CASE(tasks_go_to_where_their_clients_are) {
   relay one;
   one.share(0, {1, 6, 7, 20});
-  auto given = one.down<share_down>();
+  auto given = one.down<assign>();
   BOOST_REQUIRE(given.size() == 2U);                                       // nothing for child 2
   BOOST_TEST((given[0].at(0).tasks == tasks{one.task(1), one.task(20)}));  // which is nowhere
   BOOST_TEST((given[1].at(0).tasks == tasks{one.task(6), one.task(7)}));
   BOOST_TEST(given[1].at(0).begins);
   one.share(0, {8, 12}, false);
-  given = one.down<share_down>();
+  given = one.down<assign>();
   BOOST_TEST(!given[1].at(0).begins);  // it has begun
   BOOST_TEST(given[2].at(0).begins);
 }
@@ -80,11 +80,11 @@ BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
 BOOST_AUTO_TEST_CASE(asynchronous_shares_begin_everywhere_and_before_tasks_of_earlier_versions) {
   relay one(true);
   one.share(3, {});
-  BOOST_TEST(one.down<share_down>().size() == 3U);
+  BOOST_TEST(one.down<assign>().size() == 3U);
   const auto late = one.machine.add_child({"test", "c", "c:1", ""});
   BOOST_TEST(one.tell(late, attached{{20, 23}, {}}).has_value());
-  one.machine.on_order(share_down{one.model(1), {one.task(21, 1)}, false}, one.out);
-  const auto given = one.down<share_down>();
+  one.machine.on_order(assign{0, one.model(1), {one.task(21, 1)}, false}, one.out);
+  const auto given = one.down<assign>();
   BOOST_REQUIRE(given.at(late).size() == 2U);
   BOOST_TEST(given.at(late)[0].begins);
   BOOST_TEST(given.at(late)[0].from->version == 3U);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_task_follows_its_client_from_child_to_child) {
   BOOST_TEST(one.tell(0, withdrawn{{one.task(1), one.task(2)}}).has_value());
   BOOST_TEST((one.up<withdrawn>().at(0).tasks == tasks{one.task(1), one.task(2)}));  // whoever holds them
   one.share(0, {1}, false);
-  BOOST_TEST((one.down<share_down>().at(1).at(0).tasks == tasks{one.task(1)}));
+  BOOST_TEST((one.down<assign>().at(1).at(0).tasks == tasks{one.task(1)}));
 }
 
 BOOST_AUTO_TEST_CASE(a_child_ends_its_own_tasks_only) {

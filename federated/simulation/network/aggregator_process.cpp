@@ -95,7 +95,7 @@ void aggregator_process::hear(message&& what) {
     model_ = std::move(*from);
   } else if (const auto* given = std::get_if<protocol::assignment>(&what)) {
     if (!model_ || model_->version != given->version) return in_.around.wrong("a share came before its model");
-    protocol::share_down share{model_, {}, given->begins};
+    protocol::assign share{0, model_, {}, given->begins};
     for (const auto& one : given->tasks) share.tasks.push_back({given->run, given->version, one.client, one.attempt});
     if (given->begins) in_.around.on_share(id_);
     obey(std::move(share));
@@ -197,14 +197,11 @@ void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) 
     send_model(to, asked->from);
     return send_down(to, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
   }
-  if (auto* share = std::get_if<protocol::share_down>(&what)) {
+  if (auto* share = std::get_if<protocol::assign>(&what)) {
     send_model(to, share->from);
-    protocol::assignment given{share->from->run, share->from->version, share->begins, {}};
-    for (const auto& task : share->tasks) {
+    for (const auto& task : share->tasks)
       if (task.version != share->from->version) in_.around.wrong(text_of(task) + " was passed on with another model");
-      given.tasks.push_back({task.client, task.attempt});
-    }
-    return send_down(to, std::move(given));
+    return send_down(to, protocol::message_of(*share));
   }
   std::visit(
       [&](auto& other) {

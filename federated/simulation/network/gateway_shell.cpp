@@ -122,15 +122,14 @@ void gateway_shell::send_with_model(session_number to, const broadcast_ptr& from
 
 void gateway_shell::perform(protocol::gateway_effects effects) {
   for (auto& effect : effects) {
-    if (auto* give = std::get_if<protocol::give_tasks>(&effect)) {
-      send_with_model(give->session, give->from,
-                      protocol::assignment{give->from->run, give->from->version, false, std::move(give->tasks)});
-    } else if (auto* asked = std::get_if<protocol::give_scoring>(&effect)) {
-      send_with_model(asked->session, asked->from,
-                      protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
-    } else if (auto* judged = std::get_if<protocol::give_verdicts>(&effect)) {
-      if (const auto at = sessions_.find(judged->session); at != sessions_.end())
-        at->second.to.send(std::move(judged->content));
+    if (auto* told = std::get_if<protocol::tell_node>(&effect)) {
+      if (const auto* given = std::get_if<protocol::assign>(&told->content))
+        send_with_model(told->session, given->from, protocol::message_of(*given));
+      else if (auto* asked = std::get_if<protocol::evaluation_down>(&told->content))
+        send_with_model(told->session, asked->from,
+                        protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+      else if (const auto at = sessions_.find(told->session); at != sessions_.end())
+        at->second.to.send(std::get<protocol::verdicts>(std::move(told->content)));
     } else if (auto* gone = std::get_if<protocol::end_session>(&effect)) {
       const auto at = sessions_.find(gone->session);
       if (at == sessions_.end()) continue;
