@@ -8,9 +8,7 @@ namespace furlong::actors::federation {
 
 namespace {
 
-using self_pointer = branch_link_actor::stateful_pointer<branch_link_state>;
-
-void end(self_pointer self, const std::string& why) {
+void end(branch_link_pointer self, const std::string& why) {
   auto& state = self->state;
   if (state.channel) state.channel->close();
   if (state.number)
@@ -20,28 +18,28 @@ void end(self_pointer self, const std::string& why) {
   self->quit();
 }
 
-void send_up(self_pointer self, upward what) {
+void send_up(branch_link_pointer self, upward what) {
   self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(what))});
 }
 
-void send(self_pointer self, const protocol::assign& what) {
+void send(branch_link_pointer self, const protocol::assign& what) {
   auto& state = self->state;
   state.run->frames->send(*state.channel, state.models, what.from);
   send_control(*state.channel, protocol::message_of(what));
 }
 
-void send(self_pointer self, const evaluation_down& what) {
+void send(branch_link_pointer self, const evaluation_down& what) {
   auto& state = self->state;
   state.run->frames->send(*state.channel, state.models, what.from);
   send_control(*state.channel, protocol::evaluation_request{what.from->version, what.clients});
 }
 
 template <class Message>
-void send(self_pointer self, const Message& what) {
+void send(branch_link_pointer self, const Message& what) {
   send_control(*self->state.channel, what);
 }
 
-void on_frame(self_pointer self, const net::received& frame) {
+void on_frame(branch_link_pointer self, const net::received& frame) {
   auto& state = self->state;
   auto got = state.decoder->decode(frame.bytes());
   if (!got) return end(self, got.error().text());
@@ -65,7 +63,8 @@ void on_frame(self_pointer self, const net::received& frame) {
 
 }  // namespace
 
-branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
+branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
+                                                      std::shared_ptr<const federation_context> run,
                                                       parent_actor parent) {
   auto& state = self->state;
   state.run = std::move(run);

@@ -86,8 +86,10 @@ struct node_state {
   bool over = false;
 };
 
-node_actor::behavior_type node_behavior(node_actor::stateful_pointer<node_state> self, std::string server,
-                                        std::string software, protocol::client_range clients, std::size_t workers,
-                                        net::backoff pause, node_hooks hooks);
+using node_pointer = node_actor::stateful_pointer<node_state>;
+
+node_actor::behavior_type node_behavior(node_pointer self, std::string server, std::string software,
+                                        protocol::client_range clients, std::size_t workers, net::backoff pause,
+                                        node_hooks hooks);
 
 }  // namespace furlong::actors::federation

@@ -5,8 +5,6 @@
 
 namespace furlong::actors::federation {
 
-using node_pointer = node_actor::stateful_pointer<node_state>;
-
 /// Performs the machine's effects, then continues the work.
 void perform_all(node_pointer self, protocol::node_effects effects);
 /// Ends the node at once.
