@@ -88,7 +88,8 @@ void open(node_pointer self, const protocol::welcome& content) {
 void perform(node_pointer self, protocol::open_run& effect) {
   self->state.decoder.reset();
   self->state.scorings.clear();
-  between_waves(self, [self, content = std::move(effect.content)] { open(self, content); });
+  self->state.store_actions.push_back(
+      {[] { return false; }, [self, content = std::move(effect.content)] { open(self, content); }});
 }
 
 void perform(node_pointer self, protocol::say_ready& effect) {
@@ -122,13 +123,15 @@ void perform(node_pointer self, protocol::release& effect) {
 }
 
 void perform(node_pointer self, protocol::cover& effect) {
-  between_waves(self, [self, version = effect.version] {
-    if (!self->state.run) return;
-    auto& store = *self->state.run->store;
-    store.covered(version);
-    const auto served = self->state.machine->claim().served;
-    if (auto saved = store.save(std::max(version, served)); !saved) finish(self, "its store failed", saved.error());
-  });
+  const auto may_run = [self] { return !workers_commit(self); };
+  self->state.store_actions.push_back({may_run, [self, version = effect.version] {
+                                         if (!self->state.run) return;
+                                         auto& store = *self->state.run->store;
+                                         store.covered(version);
+                                         const auto served = self->state.machine->claim().served;
+                                         if (auto saved = store.save(std::max(version, served)); !saved)
+                                           finish(self, "its store failed", saved.error());
+                                       }});
 }
 
 void perform(node_pointer self, protocol::take_leave& effect) {
@@ -240,7 +243,7 @@ void on_message(node_pointer self, wire::message& got) {
 void on_frame(node_pointer self, std::shared_ptr<net::received> frame) {
   auto& state = self->state;
   // Before the run is known only control messages are read; while it is being opened none.
-  if (!state.decoder && !state.after_wave.empty()) return state.unread.push_back(std::move(frame));
+  if (!state.decoder && !state.store_actions.empty()) return state.unread.push_back(std::move(frame));
   wire::decoder control(nullptr);
   auto& decoder = state.decoder ? *state.decoder : control;
   auto got = decoder.decode(frame->bytes());
@@ -315,6 +318,7 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
       [self](const node_training& done) {
         auto& now = self->state;
         --now.busy;
+        now.training.erase(done.job->id.client);
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
         now.done.push_back(done);
         continue_work(self);
@@ -322,6 +326,7 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
       [self](const node_scored& done) {
         auto& now = self->state;
         --now.busy;
+        --now.working_scorers;
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
         // Another session did not request them, and may belong to another life of the run.
         if (now.channel && now.run && done.session == now.attempt)

@@ -63,7 +63,6 @@ void timeline::perform(protocol::acknowledge& effect) {
     if (auto kept = store_.commit(id.client, effect.version, values.own); !kept) return fail_with(kept.error());
     server_.on_kept(id.client, id.version, values.trained_at);
   }
-  held_.clear();
 }
 
 void timeline::perform(protocol::note& effect) {
@@ -72,7 +71,7 @@ void timeline::perform(protocol::note& effect) {
 }
 
 void timeline::perform(protocol::round_closed& effect) {
-  if (effect.report.gave_up) held_.clear();
+  held_.clear();  // what the round did not acknowledge never will be
   if (!observer_.on_round) return;
   if (auto told = observer_.on_round(effect.report); !told) fail_with(told.error());
 }

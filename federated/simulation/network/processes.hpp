@@ -314,6 +314,7 @@ class node_process final : public process {
 
   std::uint32_t index_;
   protocol::client_range clients_;
+  std::uint64_t id_;
   protocol::node_machine machine_;
   run_history history_;
   port session_;
