@@ -1,7 +1,6 @@
 #include "federated/protocol/gateway_machine.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "federated/validation.hpp"
@@ -9,10 +8,7 @@
 namespace furlong::federated::protocol {
 
 gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
-    : e_(e),
-      longest_(from_seconds(e.settings.network.task_timeout)),
-      // Clients train on their nodes: nothing here grows with the number of those at work.
-      inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {
+    : e_(e), longest_(from_seconds(e.settings.network.task_timeout)), inner_(e, number, closing::when_told) {
   inner_.know_examples([this](std::uint32_t client) -> std::optional<std::uint64_t> {
     const auto session = session_of(client);
     const auto sizes = session ? sessions_.at(*session).size_of(client) : std::nullopt;
@@ -70,7 +66,7 @@ void gateway_machine::on_update(session_number session, const client_update& upd
   if (!sessions_.contains(session)) return;
   if (!owns(session, update.id.client)) {
     ++unasked_[static_cast<std::size_t>(rejection::unknown_task)];
-    out.emplace_back(give_verdicts{session, {{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
+    out.emplace_back(tell_node{session, verdicts{{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
     return;
   }
   const auto refused = inner_.on_update(update, effects_, bytes);
@@ -95,7 +91,7 @@ void gateway_machine::on_dropped(session_number session, const task_id& task, dr
 void gateway_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                     virtual_time now, gateway_effects& out) {
   inner_.on_assignment(from, tasks, begins, effects_);
-  digest(now, out);
+  digest(now, out, from, tasks);
 }
 
 void gateway_machine::on_close(std::uint64_t version, bool enough, virtual_time now, gateway_effects& out) {
@@ -113,13 +109,13 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
   for (const auto& one : content.each)
     if (const auto session = session_of(one.task.client)) told[*session].each.push_back(one);
   for (auto& [session, some] : told) some.version = content.version;
-  for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
 }
 
 void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects& out) {
   const auto version = what.from->version;
   evaluation_scores none{version, {}, true};
-  std::map<session_number, give_scoring> requests;
+  std::map<session_number, evaluation_down> requests;
   for (const auto& one : what.clients) {
     const auto session = session_of(one.second);
     if (!session) {
@@ -127,10 +123,9 @@ void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects
       continue;
     }
     scoring_.expect(version, one, *session);
-    auto& request = requests.try_emplace(*session, give_scoring{*session, what.from, {}}).first->second;
-    request.clients.push_back(one);
+    requests.try_emplace(*session, evaluation_down{what.from, {}}).first->second.clients.push_back(one);
   }
-  for (auto& [session, request] : requests) out.emplace_back(std::move(request));
+  for (auto& [session, request] : requests) out.emplace_back(tell_node{session, std::move(request)});
   if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
 }
 
@@ -173,16 +168,6 @@ void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
   out.emplace_back(wake{at});
 }
 
-/// Gives a task to its node.
-void gateway_machine::start(const start_client& what, session_number session, virtual_time now,
-                            tasks_by_session& tasks) {
-  open_[what.task.client] = {what.task, now + longest_};
-  auto& given = tasks[{session, what.task.version}];
-  given.session = session;
-  given.from = what.from;
-  given.tasks.push_back({what.task.client, what.task.attempt});
-}
-
 void gateway_machine::finish(const settlement& one, std::map<session_number, verdicts>& told) {
   if (const auto at = open_.find(one.id.client); at != open_.end() && at->second.id == one.id) open_.erase(at);
   // Of others the server tells, when it has heard of them: what got lost before that is asked for again.
@@ -191,35 +176,35 @@ void gateway_machine::finish(const settlement& one, std::map<session_number, ver
     told[*session].each.push_back({one.id, verdict_kind::unwanted, one.why});
 }
 
-/// What the aggregator inside wants becomes what nodes and parent are told.
-void gateway_machine::digest(virtual_time now, gateway_effects& out) {
-  tasks_by_session tasks;
+void gateway_machine::digest(virtual_time now, gateway_effects& out, const broadcast_ptr& from,
+                             const std::vector<task_id>& given) {
+  std::map<session_number, assign> tasks;
+  std::vector<task_id> unreachable;
+  for (const auto& id : given) {
+    const auto session = session_of(id.client);
+    if (!session) {
+      unreachable.push_back(id);
+      continue;
+    }
+    open_[id.client] = {id, now + longest_};
+    tasks.try_emplace(*session, assign{0, from, {}, false}).first->second.tasks.push_back(id);
+  }
+  if (!unreachable.empty()) inner_.on_withdraw(unreachable, effects_);
   std::map<session_number, verdicts> told;
   settled ended;
   std::vector<upward> others;
-  while (!effects_.empty()) {
-    std::vector<task_id> unreachable;
-    for (auto& effect : std::exchange(effects_, {})) {
-      if (const auto* begun = std::get_if<start_client>(&effect)) {
-        if (const auto session = session_of(begun->task.client))
-          start(*begun, *session, now, tasks);
-        else
-          unreachable.push_back(begun->task);
-      } else if (auto* some = std::get_if<report_settled>(&effect)) {
-        for (const auto& one : some->settled) finish(one, told), ended.each.push_back(one);
-      } else if (auto* back = std::get_if<give_back>(&effect)) {
-        for (const auto& id : back->tasks) open_.erase(id.client);
-        others.emplace_back(withdrawn{std::move(back->tasks)});
-      } else {
-        auto& partial = std::get<send_partial>(effect);
-        for (const auto& one : partial.settled) finish(one, told);
-        others.emplace_back(std::move(partial));
-      }
+  for (auto& effect : std::exchange(effects_, {})) {
+    if (auto* some = std::get_if<settled>(&effect)) {
+      for (const auto& one : some->each) finish(one, told), ended.each.push_back(one);
+    } else if (auto* back = std::get_if<withdrawn>(&effect)) {
+      for (const auto& id : back->tasks) open_.erase(id.client);
+      others.emplace_back(std::move(*back));
+    } else {
+      others.emplace_back(std::get<partial_aggregate>(std::move(effect)));
     }
-    if (!unreachable.empty()) inner_.on_withdraw(unreachable, effects_);
   }
-  for (auto& [session, given] : tasks) out.emplace_back(std::move(given));
-  for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+  for (auto& [session, message] : tasks) out.emplace_back(tell_node{session, std::move(message)});
+  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
   if (!ended.each.empty()) out.emplace_back(tell_parent{std::move(ended)});
   for (auto& one : others) out.emplace_back(tell_parent{std::move(one)});
   if (!tasks.empty()) sleep_until(now + longest_, out);

@@ -16,6 +16,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/awaited_scores.hpp"
 #include "federated/protocol/branch_messages.hpp"
 
@@ -24,20 +25,10 @@ namespace furlong::federated::protocol {
 /// Names a session within its gateway; never used twice.
 using session_number = std::uint64_t;
 
-/// Send to a node: tasks or clients to score, after the model that they start from, or verdicts.
-struct give_tasks {
+/// Send to a node: tasks or clients to score, after their model, or verdicts.
+struct tell_node {
   session_number session = 0;
-  broadcast_ptr from;
-  std::vector<member> tasks;
-};
-struct give_verdicts {
-  session_number session = 0;
-  verdicts content;
-};
-struct give_scoring {
-  session_number session = 0;
-  broadcast_ptr from;
-  std::vector<std::pair<group, std::uint32_t>> clients;
+  std::variant<assign, evaluation_down, verdicts> content;
 };
 /// End a session: another one of the same clients began.
 struct end_session {
@@ -48,7 +39,7 @@ struct end_session {
 struct wake {
   virtual_time at = 0;
 };
-using gateway_effect = std::variant<give_tasks, give_verdicts, give_scoring, end_session, tell_parent, wake>;
+using gateway_effect = std::variant<tell_node, end_session, tell_parent, wake>;
 using gateway_effects = std::vector<gateway_effect>;
 
 class gateway_machine {
@@ -95,9 +86,6 @@ class gateway_machine {
     virtual_time latest = never;  ///< it is dropped then
   };
 
-  /// What is to be given out, a message for each session and version.
-  using tasks_by_session = std::map<std::pair<session_number, std::uint64_t>, give_tasks>;
-
   /// A node's clients.
   struct hosted {
     client_range clients;
@@ -111,8 +99,9 @@ class gateway_machine {
 
   [[nodiscard]] std::optional<session_number> session_of(std::uint32_t client) const;
   [[nodiscard]] bool owns(session_number session, std::uint32_t client) const;
-  void digest(virtual_time now, gateway_effects& out);
-  void start(const start_client& what, session_number session, virtual_time now, tasks_by_session& tasks);
+  /// What the aggregator inside wants becomes what nodes and parent are told. `given` go to their nodes, or back.
+  void digest(virtual_time now, gateway_effects& out, const broadcast_ptr& from = nullptr,
+              const std::vector<task_id>& given = {});
   void finish(const settlement& one, std::map<session_number, verdicts>& told);
   void sleep_until(virtual_time at, gateway_effects& out);
 

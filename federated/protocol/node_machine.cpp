@@ -149,7 +149,10 @@ void node_machine::start_next(std::uint32_t client, node_effects& out) {
     if (id.client != client || task.at != stage::queued) continue;
     task.at = stage::training;
     busy_.insert(client);
-    out.emplace_back(train{id, task.from});
+    training_job job;
+    job.id = id;
+    job.from = task.from;
+    out.emplace_back(std::move(job));
     return;
   }
 }

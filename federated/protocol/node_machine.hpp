@@ -32,6 +32,7 @@
 #include <variant>
 
 #include "base/result.hpp"
+#include "federated/client/training_job.hpp"
 #include "federated/protocol/messages.hpp"
 
 namespace furlong::federated::protocol {
@@ -51,12 +52,6 @@ struct open_run {
 /// Tell the gateway that the clients can be reached.
 struct say_ready {
   std::uint64_t run = 0;
-};
-/// Work on this task; call on_trained() or on_failed(). Tasks of one client come one after the other. With commit =
-/// "after-training" the private values are kept before on_trained(), if counts() says so.
-struct train {
-  task_id task;
-  broadcast_ptr from;
 };
 /// Send this task's update, which is kept.
 struct send_update {
@@ -95,7 +90,9 @@ struct stop_node {
   bool refused = false;
   std::string remedy = {};  ///< as the gateway said; may be empty
 };
-using node_effect = std::variant<connect, say_hello, open_run, say_ready, train, send_update, send_failure, keep,
+/// A training_job: do it and call on_trained() or on_failed(). Jobs of one client come one after the other. With commit
+/// = "after-training" the private values are kept before on_trained(), if counts() says so.
+using node_effect = std::variant<connect, say_hello, open_run, say_ready, training_job, send_update, send_failure, keep,
                                  release, cover, take_leave, hang_up, stop_node>;
 using node_effects = std::vector<node_effect>;
 

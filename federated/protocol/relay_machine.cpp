@@ -125,7 +125,7 @@ void relay_machine::begin(const broadcast_ptr& from, relay_effects& out) {
   for (auto& [child, share] : children_) share = {};
   if (!is_async()) return;
   for (const auto& [child, share] : children_)
-    if (begin_share(child)) tell(child, share_down{from_, {}, true}, out);
+    if (begin_share(child)) tell(child, assign{child, from_, {}, true}, out);
 }
 
 /// Whether the child's part of the share begins now.
@@ -136,7 +136,7 @@ bool relay_machine::begin_share(std::uint32_t child) {
   return true;
 }
 
-void relay_machine::obey(const share_down& what, relay_effects& out) {
+void relay_machine::obey(const assign& what, relay_effects& out) {
   if (what.begins || sent_) begin(what.from, out);
   std::map<std::uint32_t, std::vector<task_id>> shares;
   for (const auto& id : what.tasks) {
@@ -147,10 +147,10 @@ void relay_machine::obey(const share_down& what, relay_effects& out) {
   for (auto& [child, tasks] : shares) {
     bool begins = begin_share(child);
     if (begins && what.from->version != from_->version) {
-      tell(child, share_down{from_, {}, true}, out);
+      tell(child, assign{child, from_, {}, true}, out);
       begins = false;
     }
-    tell(child, share_down{what.from, std::move(tasks), begins}, out);
+    tell(child, assign{child, what.from, std::move(tasks), begins}, out);
   }
 }
 
@@ -184,12 +184,7 @@ void relay_machine::obey(const close_request& what, relay_effects& out) {
   send_up_when_all_answered(out);
 }
 
-result<void> relay_machine::hear(std::uint32_t child, send_partial& what, relay_effects& out) {
-  if (!what.settled.empty()) {
-    settled ended{std::move(what.settled)};
-    if (auto noted = hear(child, ended, out); !noted) return noted;
-  }
-  auto& partial = what.partial;
+result<void> relay_machine::hear(std::uint32_t child, partial_aggregate& partial, relay_effects& out) {
   if (!closing_ || sent_ || !at_work(child)) return unsound_partial(partial, "was not asked for");
   if (partial.aggregator != child) return unsound_partial(partial, "came from aggregator " + std::to_string(child));
   if (partial.run != from_->run) return unsound_partial(partial, "belongs to another run");
@@ -217,7 +212,7 @@ void relay_machine::send_up_when_all_answered(relay_effects& out) {
   partial_.weight = sum_->weight();
   partial_.loss_fixed = sum_->loss_fixed();
   partial_.sums = sum_->take();
-  out.emplace_back(tell_parent{send_partial{std::move(partial_), {}}});
+  out.emplace_back(tell_parent{std::move(partial_)});
 }
 
 // ---- losses --------------------------------------------------------------------------------------------------------

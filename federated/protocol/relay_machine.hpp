@@ -4,10 +4,10 @@
 //
 //   1. Children tell which clients they reach                               <- attached, detached   -> to the parent
 //   2. The parent's tasks go to where their clients are; to child 0 when they are nowhere, which gives them back
-//                                                                                                   -> share_down
+//                                                                                                   -> assign
 //   3. What children tell of tasks is noted and passed on                           <- settled      -> to the parent
 //   4. The parent closes the share: so do all children that have a part of it       <- close_request -> to the children
-//   5. Their partials are merged as they arrive, and go up as one                   <- send_partial -> to the parent
+//   5. Their partials are merged as they arrive, and go up as one              <- partial_aggregate -> to the parent
 //   6. Verdicts and requests for scores go to where their clients are
 //
 // In a synchronous round a child's share begins with its first tasks. In an asynchronous run all children begin at
@@ -82,12 +82,12 @@ class relay_machine {
   result<void> hear(std::uint32_t child, attached& what, relay_effects& out);
   result<void> hear(std::uint32_t child, detached& what, relay_effects& out);
   result<void> hear(std::uint32_t child, settled& what, relay_effects& out);
-  result<void> hear(std::uint32_t child, send_partial& what, relay_effects& out);
+  result<void> hear(std::uint32_t child, partial_aggregate& partial, relay_effects& out);
   result<void> hear(std::uint32_t child, withdrawn& what, relay_effects& out);
   result<void> hear(std::uint32_t child, tasks_lost& what, relay_effects& out);
   result<void> hear(std::uint32_t child, evaluation_scores& what, relay_effects& out);
   // Of the parent:
-  void obey(const share_down& what, relay_effects& out);
+  void obey(const assign& what, relay_effects& out);
   void obey(const close_request& what, relay_effects& out);
   void obey(const withdrawal& what, relay_effects& out);
   void obey(const verdicts& what, relay_effects& out);

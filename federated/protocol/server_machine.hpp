@@ -48,19 +48,12 @@
 
 #include "federated/experiment.hpp"
 #include "federated/participation/policy.hpp"
-#include "federated/protocol/messages.hpp"
+#include "federated/protocol/branch_messages.hpp"
 #include "federated/round.hpp"
 #include "federated/run_observer.hpp"
 
 namespace furlong::federated::protocol {
 
-/// Give these tasks to that aggregator. `begins`: a new share; what the aggregator folded before is done with.
-struct assign {
-  std::uint32_t aggregator = 0;
-  broadcast_ptr from;
-  std::vector<task_id> tasks;
-  bool begins = true;
-};
 /// Tell that aggregator to close its share of `version`; `enough`: since the round has all the reports that it needs.
 struct close_share {
   std::uint32_t aggregator = 0;

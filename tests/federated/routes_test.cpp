@@ -83,7 +83,8 @@ struct routed {
   server_effects close(const close_share& what) {
     gateway_effects out;
     gateways.at(what.aggregator).on_close(what.version, what.enough, 0, out);
-    return server.on_partial(std::get<send_partial>(std::get<tell_parent>(out.at(0)).content).partial, 0).value();
+    return server.on_partial(std::get<federated::partial_aggregate>(std::get<tell_parent>(out.at(0)).content), 0)
+        .value();
   }
   /// Everybody reports, and the round closes.
   server_effects finish_round() {

@@ -2,10 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "federated/protocol/aggregator_machine.hpp"
-#include "federated/protocol/server_machine.hpp"
-#include "tests/support/experiments.hpp"
-#include "tests/support/ratings_population.hpp"
+#include "tests/federated/open_round.hpp"
 
 using namespace furlong;
 using federated::from_seconds;
@@ -107,11 +104,11 @@ void ask_everybody(bench& of, double end) {
   const auto begun = of.proceed(0);
   const auto& share = std::get<assign>(begun.at(0));
   BOOST_REQUIRE(share.tasks.size() == everybody.size());
-  aggregator_machine machine(of.e, 0, everybody.size(), notices::with_partial);
+  aggregator_machine machine(of.e, 0);
   aggregator_effects out;
   machine.on_assignment(share.from, share.tasks, true, out);
   for (const auto& task : share.tasks) machine.on_drop(task, federated::drop_stage::train, out);
-  const auto& sent = std::get<send_partial>(out.back());
+  const tests::share_end sent(out);
   BOOST_TEST(of.server.on_settled(0, sent.settled, from_seconds(end)).empty());
   BOOST_REQUIRE(of.server.on_partial(sent.partial, from_seconds(end)));
   BOOST_REQUIRE(of.server.state().version == 1U);

@@ -253,6 +253,11 @@ void books::begins(const task_id& task) {
   }
 }
 
+void books::begins_on(const task_id& task, std::uint32_t life, std::uint64_t process) {
+  if (begun_on_.try_emplace({life, task}, process).first->second != process)
+    wrong(text_of(task) + " was given to another process than the one that began it");
+}
+
 bool books::was_kept(const task_id& task) const {
   return !to_be_kept_.contains(task) || std::ranges::any_of(kept_, [&](const auto& one) { return one.second == task; });
 }

@@ -95,7 +95,7 @@ void aggregator_process::hear(message&& what) {
     model_ = std::move(*from);
   } else if (const auto* given = std::get_if<protocol::assignment>(&what)) {
     if (!model_ || model_->version != given->version) return in_.around.wrong("a share came before its model");
-    protocol::share_down share{model_, {}, given->begins};
+    protocol::assign share{0, model_, {}, given->begins};
     for (const auto& one : given->tasks) share.tasks.push_back({given->run, given->version, one.client, one.attempt});
     if (given->begins) in_.around.on_share(id_);
     obey(std::move(share));
@@ -168,7 +168,7 @@ void aggregator_process::told(std::uint32_t by, message&& what) {
     up = std::move(*scores);
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     in_.around.on_merged(id_, *sent);
-    up = protocol::send_partial{**sent, {}};
+    up = **sent;
   } else {
     return in_.around.wrong("an aggregator was sent something strange");
   }
@@ -197,14 +197,11 @@ void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) 
     send_model(to, asked->from);
     return send_down(to, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
   }
-  if (auto* share = std::get_if<protocol::share_down>(&what)) {
+  if (auto* share = std::get_if<protocol::assign>(&what)) {
     send_model(to, share->from);
-    protocol::assignment given{share->from->run, share->from->version, share->begins, {}};
-    for (const auto& task : share->tasks) {
+    for (const auto& task : share->tasks)
       if (task.version != share->from->version) in_.around.wrong(text_of(task) + " was passed on with another model");
-      given.tasks.push_back({task.client, task.attempt});
-    }
-    return send_down(to, std::move(given));
+    return send_down(to, protocol::message_of(*share));
   }
   std::visit(
       [&](auto& other) {
@@ -224,8 +221,8 @@ void aggregator_process::send_down(std::uint32_t to, message what) {
 }
 
 void aggregator_process::pass_up(protocol::upward&& what) {
-  if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
-    const auto partial = std::make_shared<const partial_aggregate>(std::move(sent->partial));
+  if (auto* sent = std::get_if<partial_aggregate>(&what)) {
+    const auto partial = std::make_shared<const partial_aggregate>(std::move(*sent));
     in_.around.on_sent(id_, partial);
     return parent_.send(partial);
   }

@@ -91,8 +91,8 @@ class environment {
   virtual void on_arrived(const partial_ptr&) {}
   /// A node hears a verdict on a task that it holds; `history` as it knows it.
   virtual void on_verdict(const protocol::verdict&, const run_history& /*history*/) {}
-  /// A client begins this task.
-  virtual void on_begins(const task_id&) {}
+  /// A client begins this task in that life of the run, on a node's process. Ids of processes are never used twice.
+  virtual void on_begins(const task_id&, std::uint32_t /*life*/, std::uint64_t /*process*/) {}
   /// A node keeps the private values of this task, trained at that time.
   virtual void on_kept(const task_id&, std::uint32_t /*life*/, virtual_time) {}
   virtual void on_redirected() {}

@@ -99,9 +99,8 @@ void gateway_shell::tell(protocol::upward what) {
   if (auto* some = std::get_if<protocol::settled>(&what)) {
     for (const auto& one : some->each) in_.around.on_settled(id_, one);
     to_parent_(std::move(*some));
-  } else if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
-    if (!sent->settled.empty()) in_.around.wrong("a gateway told of settlements with its partial");
-    const auto partial = std::make_shared<const partial_aggregate>(std::move(sent->partial));
+  } else if (auto* sent = std::get_if<partial_aggregate>(&what)) {
+    const auto partial = std::make_shared<const partial_aggregate>(std::move(*sent));
     in_.around.on_sent(id_, partial);
     to_parent_(partial);
   } else {
@@ -123,15 +122,14 @@ void gateway_shell::send_with_model(session_number to, const broadcast_ptr& from
 
 void gateway_shell::perform(protocol::gateway_effects effects) {
   for (auto& effect : effects) {
-    if (auto* give = std::get_if<protocol::give_tasks>(&effect)) {
-      send_with_model(give->session, give->from,
-                      protocol::assignment{give->from->run, give->from->version, false, std::move(give->tasks)});
-    } else if (auto* asked = std::get_if<protocol::give_scoring>(&effect)) {
-      send_with_model(asked->session, asked->from,
-                      protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
-    } else if (auto* judged = std::get_if<protocol::give_verdicts>(&effect)) {
-      if (const auto at = sessions_.find(judged->session); at != sessions_.end())
-        at->second.to.send(std::move(judged->content));
+    if (auto* told = std::get_if<protocol::tell_node>(&effect)) {
+      if (const auto* given = std::get_if<protocol::assign>(&told->content))
+        send_with_model(told->session, given->from, protocol::message_of(*given));
+      else if (auto* asked = std::get_if<protocol::evaluation_down>(&told->content))
+        send_with_model(told->session, asked->from,
+                        protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+      else if (const auto at = sessions_.find(told->session); at != sessions_.end())
+        at->second.to.send(std::get<protocol::verdicts>(std::move(told->content)));
     } else if (auto* gone = std::get_if<protocol::end_session>(&effect)) {
       const auto at = sessions_.find(gone->session);
       if (at == sessions_.end()) continue;

@@ -301,7 +301,7 @@ class node_process final : public process {
   void open_session(const std::string& address);
   void open_run(const protocol::welcome& content);
   void hear(message&& what);
-  void work(const protocol::train& what);
+  void work(training_job&& job);
   void schedule(std::uint64_t number);
   void end_work(std::uint64_t number);
   [[nodiscard]] bool needs_training(const protocol::simulated_task& what) const;
@@ -314,6 +314,7 @@ class node_process final : public process {
 
   std::uint32_t index_;
   protocol::client_range clients_;
+  std::uint64_t id_;
   protocol::node_machine machine_;
   run_history history_;
   port session_;
