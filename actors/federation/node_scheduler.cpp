@@ -50,7 +50,7 @@ void end_wave(node_pointer self) {
   if (done.empty()) return;
   // The store has failed for all clients: the tasks are not reported as failures of their clients.
   for (const auto& one : done)
-    if (one.job->store_failed) return finish(self, "its store failed", *one.job->failure);
+    if (one.job->store_failed) return finish(self, "its store or its model failed", *one.job->failure);
   const auto served = served_by(done);
   if (state.run->e.settings.algorithm.traits.keeps_state) save(self, served);
   note_served(self, served);

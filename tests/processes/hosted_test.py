@@ -187,7 +187,7 @@ class Hosted(Case):
                 file.write_text(head + "".join(changed))
                 node = self.host(f, 1)
                 self.assertEqual(node.wait(), MISSING)
-                self.assertRegex(node.text(), f"what {file} holds has changed.* --accept-changed-data")
+                self.assertRegex(node.text(), f"the content of .*{file}.* has changed.* --accept-changed-data")
             self.host(f, 1, "--accept-changed-data")
             self.takes_part(f, 1, after=f.version())
             f.processes.pop("node1").kill()

@@ -54,7 +54,7 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served)};
 }
 
-/// What is wrong with the node's own things, before anybody is told of it; and what is to be told of its store.
+/// Checks the node's own files before the connection; returns the claim about its store.
 result<void> check_own(const join_options& options, const client_range& clients,
                        actors::federation::node_setup& setup) {
   if (setup.tls) {
@@ -75,7 +75,7 @@ result<void> check_own(const join_options& options, const client_range& clients,
   return {};
 }
 
-/// A node's own certificate, or one of the operator's tier.
+/// A node certificate, or one of the operator's tier.
 result<void> load_credentials(const join_options& options, actors::federation::node_setup& setup) {
   setup.at_operator_port = options.operator_trust;
   if (options.operator_trust) {
