@@ -98,10 +98,10 @@ class gateway_machine {
   };
 
   [[nodiscard]] std::optional<session_number> session_of(std::uint32_t client) const;
-  [[nodiscard]] bool owns(session_number session, std::uint32_t client) const;
+  [[nodiscard]] bool hosts(session_number session, std::uint32_t client) const;
   /// What the aggregator inside wants becomes what nodes and parent are told. `given` go to their nodes, or back.
-  void digest(virtual_time now, gateway_effects& out, const broadcast_ptr& from = nullptr,
-              const std::vector<task_id>& given = {});
+  void perform_inner(virtual_time now, gateway_effects& out, const broadcast_ptr& from = nullptr,
+                     const std::vector<task_id>& given = {});
   void finish(const settlement& one, std::map<session_number, verdicts>& told);
   void sleep_until(virtual_time at, gateway_effects& out);
 

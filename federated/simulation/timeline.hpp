@@ -105,8 +105,8 @@ class timeline final : public virtual_run, public protocol::roster {
   void give_update(live_task& task);
   bool keep(const live_task& task);
   void note_failure(std::uint32_t client, const error& why);
-  void happen(std::uint32_t index);
-  void strike(const event_settings& event, const client_set& whom);
+  void trigger_event(std::uint32_t index);
+  void apply_event(const event_settings& event, const client_set& whom);
   void schedule_task(const live_task& task);
   [[nodiscard]] bool is_current(const entry& one) const;
   [[nodiscard]] bool needs_training(const live_task& task) const;
@@ -118,7 +118,7 @@ class timeline final : public virtual_run, public protocol::roster {
   const experiment& e_;
   private_store& store_;
   const run_observer& observer_;
-  bool for_itself_;  ///< clients train also when nobody wants their update
+  bool trains_discarded_;  ///< clients train also when nobody wants their update
   protocol::server_machine server_;
   std::vector<protocol::aggregator_machine> aggregators_;
   membership members_;

@@ -162,7 +162,7 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
         error::kind::usage, folder.root().string(),
         "the run has done " + std::to_string(state->version) + " rounds, but ends after " + std::to_string(rounds),
         "set at least " + std::to_string(state->version) + " rounds");
-  federated::fit_to_evaluation(of.experiment.settings.evaluation, *state);
+  federated::reset_for_evaluation(of.experiment.settings.evaluation, *state);
   return state;
 }
 
