@@ -236,7 +236,8 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         auto& at = self->state;
         const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
-        if (why.empty()) at.who->saw(node.clients, now(self));  // one that is refused is not on its way to anywhere
+        if (why.empty())
+          at.who->on_node_seen(node.clients, now(self));  // one that is refused is not on its way to anywhere
         const auto elsewhere = at.farewells->are_said() ? std::string() : at.who->gateway_for(node.avoid);
         self->send(to, node_placed{node.session, elsewhere, why});
       },

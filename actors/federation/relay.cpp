@@ -113,7 +113,7 @@ relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<con
       [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
-        self->send(to, node_placed{node.session, self->state.machine->who().gateway_with_fewer(node.avoid)});
+        self->send(to, node_placed{node.session, self->state.machine->routes().gateway_with_fewer(node.avoid)});
       },
       [self](const to_branch& message) { on_downward(self, *message.what); },
       [self](const own_gateway& own) {

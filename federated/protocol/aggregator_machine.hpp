@@ -60,7 +60,7 @@ class aggregator_machine {
 
   /// How many examples for training a client has, where that is not what `e.participants` says; nothing: unknown.
   using known_examples = std::function<std::optional<std::uint64_t>(std::uint32_t client)>;
-  void know_examples(known_examples of) { examples_of_ = std::move(of); }
+  void set_known_examples(known_examples of) { examples_of_ = std::move(of); }
 
   /// Tasks on the model of `from`. With `begins` a new share begins on that version and what was folded before is gone
   /// (it went up, or the server gave it up); else the tasks join the share under way. A synchronous share of nobody is

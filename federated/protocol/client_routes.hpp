@@ -54,7 +54,7 @@ class client_routes final : public roster {
   /// so the way that was told of last before this one is taken again. `strayed`: their gateway was lost.
   void detach(std::uint32_t aggregator, client_range clients, virtual_time now = 0, bool strayed = false);
   /// The node of these clients lives, and is on its way to a gateway: the way to it that is known may be none any more.
-  void saw(client_range clients, virtual_time now);
+  void on_node_seen(client_range clients, virtual_time now);
   /// The node of these clients was refused: they are not expected any more.
   void refused(client_range clients);
   /// The run begins, and the clock goes from `before` to `now`. Training clients that are not reached are not expected
@@ -109,9 +109,9 @@ class client_routes final : public roster {
     std::size_t sent_on = 0;  ///< aggregators that were sent there
     std::vector<claim> here;  ///< attached and not detached
   };
-  [[nodiscard]] const known_aggregator* emptiest(const std::string& avoid) const;
+  [[nodiscard]] const known_aggregator* least_loaded(const std::string& avoid) const;
   void move(std::uint32_t client, std::uint32_t to, std::uint64_t instance);
-  void let_go(std::uint32_t client, virtual_time expected);
+  void unroute(std::uint32_t client, virtual_time expected);
 
   std::vector<std::uint32_t> through_;  ///< aggregator by client, or nowhere
   std::vector<bool> trains_;            ///< by client
@@ -120,7 +120,7 @@ class client_routes final : public roster {
   std::vector<std::uint64_t> instance_;  ///< by client: of its node, where it is reached
   std::map<std::uint32_t, known_aggregator> aggregators_;
   std::uint32_t next_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t last_claim_ = 0;
   std::size_t reached_ = 0;
 };
 

@@ -30,7 +30,7 @@ struct client_sizes {
 /// Why a node that declares these sizes must not take part: the server has the data and they have others, or, where
 /// only nodes have them, they are beyond aggregation.max_weight. Nothing: it may.
 /// @param declared one for each of the clients
-[[nodiscard]] std::optional<std::string> unlike_sizes(const experiment& e, const client_range& clients,
-                                                      std::span<const client_sizes> declared);
+[[nodiscard]] std::optional<std::string> size_mismatch(const experiment& e, const client_range& clients,
+                                                       std::span<const client_sizes> declared);
 
 }  // namespace furlong::federated::protocol

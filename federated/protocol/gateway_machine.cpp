@@ -13,7 +13,7 @@ gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
       longest_(from_seconds(e.settings.network.task_timeout)),
       // Clients train on their nodes: nothing here grows with the number of those at work.
       inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {
-  inner_.know_examples([this](std::uint32_t client) -> std::optional<std::uint64_t> {
+  inner_.set_known_examples([this](std::uint32_t client) -> std::optional<std::uint64_t> {
     const auto session = session_of(client);
     const auto sizes = session ? sessions_.at(*session).size_of(client) : std::nullopt;
     return sizes ? std::optional<std::uint64_t>(sizes->train) : std::nullopt;
@@ -28,7 +28,7 @@ std::optional<session_number> gateway_machine::session_of(std::uint32_t client) 
   return at->second;
 }
 
-bool gateway_machine::owns(session_number session, std::uint32_t client) const {
+bool gateway_machine::hosts(session_number session, std::uint32_t client) const {
   const auto at = sessions_.find(session);
   return at != sessions_.end() && at->second.contains(client);
 }
@@ -62,13 +62,13 @@ void gateway_machine::on_session_lost(session_number session, virtual_time now, 
   out.emplace_back(tell_parent{detached{clients}});
   if (auto none = scoring_.lose(session); !none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
   if (!here.empty()) inner_.on_withdraw(here, effects_);
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_update(session_number session, const client_update& update, virtual_time now,
                                 gateway_effects& out, std::optional<std::uint64_t> bytes) {
   if (!sessions_.contains(session)) return;
-  if (!owns(session, update.id.client)) {
+  if (!hosts(session, update.id.client)) {
     ++unasked_[static_cast<std::size_t>(rejection::unknown_task)];
     out.emplace_back(give_verdicts{session, {{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
     return;
@@ -76,36 +76,36 @@ void gateway_machine::on_update(session_number session, const client_update& upd
   const auto refused = inner_.on_update(update, effects_, bytes);
   // Where no task ended by it, nobody had asked, or it was folded before: the server's word on it will come.
   if (refused && effects_.empty()) ++unasked_[static_cast<std::size_t>(*refused)];
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_failures(session_number session, const task_failures& failed, virtual_time now,
                                   gateway_effects& out) {
   for (const auto& id : failed.tasks)
-    if (owns(session, id.client)) inner_.on_failure(id, effects_);
-  digest(now, out);
+    if (hosts(session, id.client)) inner_.on_failure(id, effects_);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_dropped(session_number session, const task_id& task, drop_stage stage, virtual_time now,
                                  gateway_effects& out) {
-  if (owns(session, task.client)) inner_.on_drop(task, stage, effects_);
-  digest(now, out);
+  if (hosts(session, task.client)) inner_.on_drop(task, stage, effects_);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                     virtual_time now, gateway_effects& out) {
   inner_.on_assignment(from, tasks, begins, effects_);
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_close(std::uint64_t version, bool enough, virtual_time now, gateway_effects& out) {
   inner_.on_close(version, enough, effects_);
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_withdraw(const std::vector<task_id>& tasks, virtual_time now, gateway_effects& out) {
   inner_.on_withdraw(tasks, effects_);
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out) {
@@ -138,7 +138,7 @@ result<void> gateway_machine::on_scores(session_number session, evaluation_score
   if (what.unscored) return fail(error::kind::data, "the scores", "are said to be missing, which a node does not say");
   for (const auto& one : what.each) {
     auto why = implausible(one.score, e_.model->objective());
-    const auto sizes = owns(session, one.client) ? sessions_.at(session).size_of(one.client) : std::nullopt;
+    const auto sizes = hosts(session, one.client) ? sessions_.at(session).size_of(one.client) : std::nullopt;
     if (!why && sizes && one.score.examples > sizes->scored(one.in))
       why = std::to_string(one.score.examples) + " predictions, and the node declared " +
             std::to_string(sizes->scored(one.in));
@@ -162,7 +162,7 @@ void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {
       next = std::min(next, work.latest);
   }
   for (const auto& [client, id] : gone) inner_.on_drop(id, drop_stage::train, effects_);
-  digest(now, out);
+  perform_inner(now, out);
   sleep_until(next, out);
 }
 
@@ -192,7 +192,7 @@ void gateway_machine::finish(const settlement& one, std::map<session_number, ver
 }
 
 /// What the aggregator inside wants becomes what nodes and parent are told.
-void gateway_machine::digest(virtual_time now, gateway_effects& out) {
+void gateway_machine::perform_inner(virtual_time now, gateway_effects& out) {
   tasks_by_session tasks;
   std::map<session_number, verdicts> told;
   settled ended;

@@ -110,8 +110,8 @@ class gateway_machine {
   };
 
   [[nodiscard]] std::optional<session_number> session_of(std::uint32_t client) const;
-  [[nodiscard]] bool owns(session_number session, std::uint32_t client) const;
-  void digest(virtual_time now, gateway_effects& out);
+  [[nodiscard]] bool hosts(session_number session, std::uint32_t client) const;
+  void perform_inner(virtual_time now, gateway_effects& out);
   void start(const start_client& what, session_number session, virtual_time now, tasks_by_session& tasks);
   void finish(const settlement& one, std::map<session_number, verdicts>& told);
   void sleep_until(virtual_time at, gateway_effects& out);

@@ -12,16 +12,16 @@ constexpr std::size_t most_models = 4;  // of a session, beside those that tasks
 
 node_machine::node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance,
                            std::string kernel_level)
-    : home_(std::move(home)),
+    : server_address_(std::move(home)),
       software_(std::move(software)),
       clients_(clients),
       instance_(instance),
       kernel_level_(std::move(kernel_level)) {}
 
-node_effects node_machine::start() { return reconnect(home_); }
+node_effects node_machine::start() { return reconnect(server_address_); }
 
 node_effects node_machine::reconnect(const std::string& address) {
-  there_ = address;
+  address_ = address;
   return {connect{address}};
 }
 
@@ -36,7 +36,7 @@ node_effects node_machine::on_connected() {
 node_effects node_machine::on_disconnected() {
   if (stopped_) return {};
   // The server knows which gateways there are. One that failed is not to be sent to again at once.
-  if (there_ != home_ && !(connected_ && welcomed_ && draining_)) avoid_ = there_;
+  if (address_ != server_address_ && !(connected_ && welcomed_ && draining_)) avoid_ = address_;
   connected_ = welcomed_ = false;
   models_.clear();
   for (auto& [id, task] : tasks_) task.wanted = false;
@@ -44,7 +44,7 @@ node_effects node_machine::on_disconnected() {
     stopped_ = true;
     return {stop_node{leaving_ ? "drained" : "the session ended while draining"}};
   }
-  return reconnect(home_);
+  return reconnect(server_address_);
 }
 
 node_effects node_machine::on_redirect(const redirect& to) {
@@ -52,7 +52,7 @@ node_effects node_machine::on_redirect(const redirect& to) {
   connected_ = welcomed_ = false;
   models_.clear();
   for (auto& [id, task] : tasks_) task.wanted = false;
-  there_ = to.address;
+  address_ = to.address;
   effects.emplace_back(connect{to.address});
   return effects;
 }
@@ -62,7 +62,7 @@ node_effects node_machine::on_welcome(const welcome& got) {
   avoid_.clear();
   const bool same = run_ && run_->run == got.run && run_->start_id == got.start_id && run_->history == got.history &&
                     run_->scenario == got.scenario;
-  if (!same) drop_other_lives(got, effects);
+  if (!same) drop_stale_incarnations(got, effects);
   run_ = got;
   welcomed_ = true;
   if (same) {
@@ -76,7 +76,7 @@ node_effects node_machine::on_welcome(const welcome& got) {
 }
 
 /// Updates of another run, or of a life of this one that was cut off before them.
-void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
+void node_machine::drop_stale_incarnations(const welcome& got, node_effects& out) {
   const bool goes_on = run_ && run_->run == got.run && run_->start_id == got.start_id &&
                        got.history.continues(run_->history);  // else the server is of a copy, and knows nothing of them
   const auto life = goes_on ? run_->history.life() : 0;

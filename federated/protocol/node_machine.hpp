@@ -156,12 +156,12 @@ class node_machine {
   [[nodiscard]] node_effects reconnect(const std::string& address);
   void start_next(std::uint32_t client, node_effects& out);
   void forget_earlier_attempts(const task_id& id, node_effects& out);
-  void drop_other_lives(const welcome& got, node_effects& out);
+  void drop_stale_incarnations(const welcome& got, node_effects& out);
   void leave_if_drained(node_effects& out);
 
-  std::string home_;
-  std::string there_;  ///< where the session is, or is tried
-  std::string avoid_;  ///< gateway that failed last
+  std::string server_address_;
+  std::string address_;  ///< where the session is, or is tried
+  std::string avoid_;    ///< gateway that failed last
   std::string software_;
   client_range clients_;
   std::uint64_t instance_;

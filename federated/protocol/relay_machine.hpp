@@ -59,7 +59,7 @@ class relay_machine {
   /// What the parent says.
   void on_order(const downward& what, relay_effects& out);
 
-  [[nodiscard]] const client_routes& who() const { return who_; }
+  [[nodiscard]] const client_routes& routes() const { return routes_; }
   /// Tasks without an end.
   [[nodiscard]] std::size_t open() const { return open_.size(); }
 
@@ -71,7 +71,7 @@ class relay_machine {
   struct child_share {
     bool begun = false;
     bool answered = false;
-    std::vector<task_id> told;  ///< folded
+    std::vector<task_id> reported;  ///< folded
   };
 
   [[nodiscard]] bool is_async() const { return e_.settings.participation.mode == participation_mode::async; }
@@ -79,24 +79,24 @@ class relay_machine {
   [[nodiscard]] open_here* find(const task_id& id, std::uint32_t child);
 
   // Of a child:
-  result<void> hear(std::uint32_t child, attached& what, relay_effects& out);
-  result<void> hear(std::uint32_t child, detached& what, relay_effects& out);
-  result<void> hear(std::uint32_t child, settled& what, relay_effects& out);
-  result<void> hear(std::uint32_t child, send_partial& what, relay_effects& out);
-  result<void> hear(std::uint32_t child, withdrawn& what, relay_effects& out);
-  result<void> hear(std::uint32_t child, tasks_lost& what, relay_effects& out);
-  result<void> hear(std::uint32_t child, evaluation_scores& what, relay_effects& out);
+  result<void> handle(std::uint32_t child, attached& what, relay_effects& out);
+  result<void> handle(std::uint32_t child, detached& what, relay_effects& out);
+  result<void> handle(std::uint32_t child, settled& what, relay_effects& out);
+  result<void> handle(std::uint32_t child, send_partial& what, relay_effects& out);
+  result<void> handle(std::uint32_t child, withdrawn& what, relay_effects& out);
+  result<void> handle(std::uint32_t child, tasks_lost& what, relay_effects& out);
+  result<void> handle(std::uint32_t child, evaluation_scores& what, relay_effects& out);
   // Of the parent:
-  void obey(const share_down& what, relay_effects& out);
-  void obey(const close_request& what, relay_effects& out);
-  void obey(const withdrawal& what, relay_effects& out);
-  void obey(const verdicts& what, relay_effects& out);
-  void obey(const checkpointed& what, relay_effects& out);
-  void obey(const evaluation_down& what, relay_effects& out);
-  void obey(const displaced& what, relay_effects& out);
-  void obey(const farewell& what, relay_effects& out);
+  void handle_order(const share_down& what, relay_effects& out);
+  void handle_order(const close_request& what, relay_effects& out);
+  void handle_order(const withdrawal& what, relay_effects& out);
+  void handle_order(const verdicts& what, relay_effects& out);
+  void handle_order(const checkpointed& what, relay_effects& out);
+  void handle_order(const evaluation_down& what, relay_effects& out);
+  void handle_order(const displaced& what, relay_effects& out);
+  void handle_order(const farewell& what, relay_effects& out);
 
-  void tell_all(const downward& what, relay_effects& out);
+  void send_to_all(const downward& what, relay_effects& out);
   void begin(const broadcast_ptr& from, relay_effects& out);
   [[nodiscard]] bool begin_share(std::uint32_t child);
   void lose(std::uint32_t child, const std::vector<task_id>& folded, const std::vector<task_id>& open,
@@ -107,7 +107,7 @@ class relay_machine {
 
   const experiment& e_;
   std::uint32_t number_;
-  client_routes who_;
+  client_routes routes_;
   std::map<std::uint32_t, child_share> children_;  ///< and their parts of the share under way
   std::map<std::uint32_t, open_here> open_;        ///< by client
   std::set<task_id> moving_;                       ///< open tasks that are being withdrawn

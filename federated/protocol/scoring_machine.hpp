@@ -50,11 +50,11 @@ class scoring_machine {
 
  private:
   [[nodiscard]] bool expects(virtual_time now) const;
-  [[nodiscard]] requests ask_again(const evaluation_scores& lost, virtual_time now);
-  void place(const std::pair<group, std::uint32_t>& one, requests& to);
+  [[nodiscard]] requests request_again(const evaluation_scores& lost, virtual_time now);
+  void add_request(const std::pair<group, std::uint32_t>& one, requests& to);
 
   const experiment& e_;
-  const roster& who_;
+  const roster& roster_;
   broadcast_ptr model_;
   evaluation scores_;
   awaited_scores awaited_;

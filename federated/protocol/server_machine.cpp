@@ -22,7 +22,7 @@ constexpr virtual_time longest_retry = 3600 * microseconds_per_second;
 server_machine::server_machine(const experiment& e, server_state state, roster* who)
     : e_(e),
       state_(std::move(state)),
-      who_(who),
+      roster_(who),
       optimizer_(e.settings.server, e.parts.shared),
       routed_(who != nullptr && who->routes()),
       reported_(state_.counts) {
@@ -36,8 +36,8 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   for (auto task : std::exchange(state_.open, {})) {
     if (routed_) {
       task.aggregator = nowhere;  // of the life before
-      adrift_[task.id.client] = {state_.now, drop_stage::upload};
-      given_to_[task.id.client] = 0;  // nobody remembers
+      orphaned_[task.id.client] = {state_.now, drop_stage::upload};
+      assignee_[task.id.client] = 0;  // nobody remembers
     } else {
       task.aggregator %= e.settings.aggregators;  // there may be fewer in this life
     }
@@ -79,7 +79,7 @@ server_effects server_machine::start() {
 }
 
 /// The newest model is the one to work on. Earlier ones stay while open tasks started from them.
-void server_machine::show_model() {
+void server_machine::publish_model() {
   if (current_) unused_.push_back(current_->version);
   for (const auto version : std::exchange(unused_, {})) {
     const auto at = broadcasts_.find(version);
@@ -113,28 +113,28 @@ void server_machine::release_model(std::uint64_t version) {
 
 server_effects server_machine::on_proceed(virtual_time now) {
   state_.now = std::max(state_.now, now);
-  if (who_ != nullptr) who_->on_round(state_.version, state_.now);
+  if (roster_ != nullptr) roster_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_, state_.reference);
-  show_model();
+  publish_model();
   round_began_ = report_.began_at = state_.now;
   folded_.clear();
   merged_.clear();
-  looks_ = 0;
+  selections_ = 0;
   if (std::exchange(probes_, 0) > 0)
     for (auto* of : {&probed_, &reached_}) std::fill(of->begin(), of->end(), false);
-  next_look_ = never;
+  next_selection_ = never;
   open_in_round_ = 0;
-  dealt_out_ = false;
+  shares_open_ = false;
   closing_ = all_ended_ = false;
   server_effects effects;
   if (routed_) begin_round_by_route(effects);
   if (is_async()) {
     goal_ = how().buffer;
-    if (!routed_) dealt_.assign(e_.settings.aggregators, {});
-    if (!routed_) deal({}, true, effects);
-    if (!refill(effects)) look_again(effects, never);
+    if (!routed_) assigned_.assign(e_.settings.aggregators, {});
+    if (!routed_) assign_tasks({}, true, effects);
+    if (!refill(effects)) retry_selection(effects, never);
   } else {
-    look(effects);
+    select_clients(effects);
   }
   return effects;
 }
@@ -156,9 +156,9 @@ bool server_machine::may_be_asked(std::uint32_t client) {
       return false;
     }
   }
-  if (who_ == nullptr) return true;
-  const bool there = who_->reachable(client, state_.now, state_.version) ||
-                     (waits_for_every_task() && who_->expected_until(client) > state_.now);
+  if (roster_ == nullptr) return true;
+  const bool there = roster_->reachable(client, state_.now, state_.version) ||
+                     (waits_for_every_task() && roster_->expected_until(client) > state_.now);
   note_probe(client, there);
   return there;
 }
@@ -185,37 +185,37 @@ std::vector<std::uint32_t> server_machine::choose(std::size_t count) {
   return policy_->choose(wanted, *state_.ledger);
 }
 
-void server_machine::look_again(server_effects& out, virtual_time at_latest) {
+void server_machine::retry_selection(server_effects& out, virtual_time at_latest) {
   const auto retry = std::max<virtual_time>(from_seconds(how().retry), 1);
-  const auto after = std::min(retry << std::min(looks_, 20U), std::max(longest_retry, retry));
-  ++looks_;
-  next_look_ = std::min(state_.now + after, at_latest);
-  out.emplace_back(timer{timer_kind::look_again, state_.version, next_look_});
+  const auto after = std::min(retry << std::min(selections_, 20U), std::max(longest_retry, retry));
+  ++selections_;
+  next_selection_ = std::min(state_.now + after, at_latest);
+  out.emplace_back(timer{timer_kind::retry_selection, state_.version, next_selection_});
 }
 
-void server_machine::look(server_effects& out) {
+void server_machine::select_clients(server_effects& out) {
   const auto goal = how().per_round;
   const auto wanted = std::min(static_cast<std::size_t>(std::ceil(goal * how().over_selection - 1e-9)),
                                e_.participants->training().size());
   const auto timeout = round_began_ + from_seconds(how().selection_timeout);
   const auto chosen = choose(wanted);
-  if (chosen.size() < wanted && state_.now < timeout) return look_again(out, timeout);
+  if (chosen.size() < wanted && state_.now < timeout) return retry_selection(out, timeout);
   if (chosen.size() < std::max<std::size_t>(how().min_reports, 1)) {
     // With a timeout this is the end of the wait; without one, wait for the fewest that make a round. Where waiting
     // does not help, look once more: time must pass also in rounds that come to nothing.
     const auto at_latest = round_began_ + longest_wait;
-    const bool hopes = resting_ || looks_ == 0 || (who_ != nullptr && who_->waiting_helps());
-    const bool waits = how().selection_timeout == 0 && who_ != nullptr && hopes;
-    if (waits && state_.now < at_latest) return look_again(out, at_latest);
+    const bool hopes = resting_ || selections_ == 0 || (roster_ != nullptr && roster_->waiting_helps());
+    const bool waits = how().selection_timeout == 0 && roster_ != nullptr && hopes;
+    if (waits && state_.now < at_latest) return retry_selection(out, at_latest);
     goal_ = 1;
-    return conclude(out);
+    return close_version(out);
   }
   goal_ = std::min<std::size_t>(goal, chosen.size());
-  const auto tasks = give_out(chosen);
+  const auto tasks = create_tasks(chosen);
   const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.aggregators);
-  if (!routed_) dealt_.assign(aggregators, {});
+  if (!routed_) assigned_.assign(aggregators, {});
   open_in_round_ = tasks.size();
-  deal(tasks, true, out);
+  assign_tasks(tasks, true, out);
   if (how().deadline > 0)
     out.emplace_back(timer{timer_kind::deadline, state_.version, state_.now + from_seconds(how().deadline)});
 }
@@ -225,12 +225,12 @@ bool server_machine::refill(server_effects& out) {
   const std::size_t wanted = how().concurrency > open_.size() ? how().concurrency - open_.size() : 0;
   if (wanted == 0) return true;
   const auto chosen = choose(wanted);
-  if (!chosen.empty()) deal(give_out(chosen), false, out);
+  if (!chosen.empty()) assign_tasks(create_tasks(chosen), false, out);
   return chosen.size() == wanted;
 }
 
 /// Tasks for these clients, written into the books.
-std::vector<task_id> server_machine::give_out(const std::vector<std::uint32_t>& clients) {
+std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_t>& clients) {
   std::vector<task_id> tasks;
   tasks.reserve(clients.size());
   const auto asked = static_cast<std::uint32_t>(state_.version + 1);
@@ -248,22 +248,22 @@ std::vector<task_id> server_machine::give_out(const std::vector<std::uint32_t>& 
   return tasks;
 }
 
-void server_machine::deal(const std::vector<task_id>& tasks, bool begins, server_effects& out) {
-  if (routed_) return deal_by_route(tasks, out);
-  const std::size_t aggregators = dealt_.size();
+void server_machine::assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out) {
+  if (routed_) return assign_by_route(tasks, out);
+  const std::size_t aggregators = assigned_.size();
   std::vector<std::vector<task_id>> shares(aggregators);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     // In an asynchronous run tasks come one by one: the ordinal spreads them.
     const auto to = (is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i) % aggregators;
     shares[to].push_back(tasks[i]);
-    if (!is_async()) dealt_[to].push_back(tasks[i].client);
+    if (!is_async()) assigned_[to].push_back(tasks[i].client);
     open({tasks[i], static_cast<std::uint32_t>(to), state_.now, false, false});
   }
   if (begins) {
     answered_.assign(aggregators, false);
-    told_.assign(aggregators, {});
+    reported_folds_.assign(aggregators, {});
     pending_ = aggregators;
-    dealt_out_ = true;
+    shares_open_ = true;
   }
   for (std::size_t a = 0; a < aggregators; ++a)
     if (begins || !shares[a].empty())

@@ -72,10 +72,10 @@ struct withdraw {
   std::uint32_t aggregator = 0;
   std::vector<task_id> tasks;
 };
-enum class timer_kind : std::uint8_t { look_again, deadline, adrift };
+enum class timer_kind : std::uint8_t { retry_selection, deadline, orphaned };
 /// Call on_timer() with it at that time.
 struct timer {
-  timer_kind what = timer_kind::look_again;
+  timer_kind what = timer_kind::retry_selection;
   std::uint64_t version = 0;
   virtual_time at = 0;
 };
@@ -214,108 +214,108 @@ class server_machine {
   static constexpr virtual_time longest_wait = 7 * 86400 * microseconds_per_second;
 
   /// A version's model, and how many open tasks need it.
-  struct shown_model {
+  struct published_model {
     broadcast_ptr from;
     std::size_t open = 0;
   };
 
-  void show_model();
+  void publish_model();
   void open(const open_task& task);
   [[nodiscard]] bool needs_model(const open_task& task) const;
   void release_model(std::uint64_t version);
-  void look(server_effects& out);
+  void select_clients(server_effects& out);
   [[nodiscard]] bool refill(server_effects& out);
-  void look_again(server_effects& out, virtual_time at_latest);
+  void retry_selection(server_effects& out, virtual_time at_latest);
   [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
   [[nodiscard]] bool may_be_asked(std::uint32_t client);
   void note_probe(std::uint32_t client, bool there);
-  [[nodiscard]] std::vector<task_id> give_out(const std::vector<std::uint32_t>& clients);
-  void deal(const std::vector<task_id>& tasks, bool begins, server_effects& out);
-  void deal_by_route(const std::vector<task_id>& tasks, server_effects& out);
+  [[nodiscard]] std::vector<task_id> create_tasks(const std::vector<std::uint32_t>& clients);
+  void assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out);
+  void assign_by_route(const std::vector<task_id>& tasks, server_effects& out);
   [[nodiscard]] bool begin_share(std::uint32_t aggregator);
   void begin_round_by_route(server_effects& out);
   void close_shares(bool enough, server_effects& out);
   void settle(std::uint32_t aggregator, const settlement& one);
   void after_settling(server_effects& out);
-  void tell_over(server_effects& out);
-  void judge_held(const std::set<task_id>& holding, server_effects& out);
+  void send_declines(server_effects& out);
+  void send_held_verdicts(const std::set<task_id>& holding, server_effects& out);
   [[nodiscard]] bool is_closing(std::uint32_t aggregator) const;
   [[nodiscard]] bool lost_with_its_node(const task_id& id) const;
-  void give_to(std::uint32_t aggregator, const task_id& id);
-  void place(open_task& task, server_effects& out);
-  void place_waiting(server_effects& out);
-  void cast_adrift(open_task& task);
+  void assign_to(std::uint32_t aggregator, const task_id& id);
+  void assign_open_task(open_task& task, server_effects& out);
+  void assign_waiting_tasks(server_effects& out);
+  void orphan(open_task& task);
   void settle_here(const task_id& id, outcome what, drop_stage stage);
-  void unfold(std::uint32_t aggregator, const std::set<task_id>& gone);
-  void send_elsewhere(const std::vector<task_id>& tasks, server_effects& out);
-  void wait_for_the_adrift(server_effects& out);
-  void drop_the_adrift(server_effects& out);
-  [[nodiscard]] bool draws_spans() const;
-  void remember_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at);
-  void write_down(const settlement& one);
+  void remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone);
+  void reassign(const std::vector<task_id>& tasks, server_effects& out);
+  void schedule_orphan_timeout(server_effects& out);
+  void drop_expired_orphans(server_effects& out);
+  [[nodiscard]] bool records_spans() const;
+  void record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at);
+  void record_settlement(const settlement& one);
 
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
-  void conclude(server_effects& out);
-  void give_up(const std::string& why);
+  void close_version(server_effects& out);
+  void abandon_round(const std::string& why);
   [[nodiscard]] round_facts take_facts();
-  void mix_in_base(aggregate& round) const;
+  void add_base_difference(aggregate& round) const;
   [[nodiscard]] std::optional<attention_weights> weigh_updates() const;
-  [[nodiscard]] bool clients_wait() const;
+  [[nodiscard]] bool commits_after_ack() const;
   [[nodiscard]] server_effects after_evaluation();
 
   const experiment& e_;
   server_state state_;
-  roster* who_;
+  roster* roster_;
   server_optimizer optimizer_;
   std::unique_ptr<selection_policy> policy_;
   std::unique_ptr<accumulator> sum_;
   broadcast_ptr current_;
-  std::uint64_t task_bytes_ = 0;                               // encoded size of a task and `current_`
-  std::unordered_map<std::uint32_t, open_task> open_;          ///< by client
-  std::unordered_map<std::uint64_t, shown_model> broadcasts_;  ///< of the versions that open tasks need
-  std::vector<std::uint64_t> unused_;                          ///< of these, versions that may have no open task left
-  std::vector<std::vector<std::uint32_t>> dealt_;  ///< clients of each aggregator in this round; synchronous
-  std::vector<std::vector<settlement>> told_;      ///< by aggregator: updates it said it folded in its share
-  std::vector<settlement> merged_;                 ///< of this round, in partials that were merged
-  std::vector<update_size> oversized_;             ///< of this round: updates that an adaptive limit refused
-  std::vector<bool> begun_;                        ///< by aggregator: it has, or had, a share of this round
-  std::vector<bool> asked_;                        ///< to close it
+  std::uint64_t task_bytes_ = 0;                                   // encoded size of a task and `current_`
+  std::unordered_map<std::uint32_t, open_task> open_;              ///< by client
+  std::unordered_map<std::uint64_t, published_model> broadcasts_;  ///< of the versions that open tasks need
+  std::vector<std::uint64_t> unused_;                    ///< of these, versions that may have no open task left
+  std::vector<std::vector<std::uint32_t>> assigned_;     ///< clients of each aggregator in this round; synchronous
+  std::vector<std::vector<settlement>> reported_folds_;  ///< by aggregator: updates it said it folded in its share
+  std::vector<settlement> merged_;                       ///< of this round, in partials that were merged
+  std::vector<update_size> oversized_;                   ///< of this round: updates that an adaptive limit refused
+  std::vector<bool> begun_;                              ///< by aggregator: it has, or had, a share of this round
+  std::vector<bool> asked_;                              ///< to close it
   std::vector<bool> answered_;
   std::size_t pending_ = 0;        ///< aggregators that have not answered
   std::vector<task_id> folded_;    ///< in this round, not yet in a model
   std::size_t open_in_round_ = 0;  ///< synchronous: tasks of this round without an end
   std::size_t goal_ = 0;           ///< folded updates that close the round
-  bool dealt_out_ = false;         ///< the round's shares are under way
+  bool shares_open_ = false;       ///< the round's shares are under way
   bool closing_ = false;
-  bool all_ended_ = false;     ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
-  std::uint32_t looks_ = 0;    ///< for clients, in this round
-  std::uint64_t probes_ = 0;   ///< clients looked at in this round, as often as they were
-  std::vector<bool> probed_;   ///< by client, in this round: looked at
-  std::vector<bool> reached_;  ///< and could be asked at one of the looks
-  bool resting_ = false;       ///< the last look met clients that only pace steering keeps away
+  bool all_ended_ = false;  ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
+  std::uint32_t selections_ = 0;  ///< for clients, in this round
+  std::uint64_t probes_ = 0;      ///< clients looked at in this round, as often as they were
+  std::vector<bool> probed_;      ///< by client, in this round: looked at
+  std::vector<bool> reached_;     ///< and could be asked at one of the looks
+  bool resting_ = false;          ///< the last look met clients that only pace steering keeps away
   virtual_time round_began_ = 0;
   // Where clients are routed:
   const bool routed_;
-  struct adrift_task {
+  struct orphaned_task {
     virtual_time since = 0;
     drop_stage stage = drop_stage::train;  ///< in which it drops out if its client does not come back
   };
-  std::map<std::uint32_t, adrift_task> adrift_;  ///< by client: its open task is with nobody
-  std::set<task_id> withdrawing_;                ///< asked back, and not given back yet
+  std::map<std::uint32_t, orphaned_task> orphaned_;  ///< by client: its open task is with nobody
+  std::set<task_id> withdrawing_;                    ///< asked back, and not given back yet
   /// By client: the process of the node (roster::instance) that was given its open or folded task last, or holds it.
   /// None: nobody has it.
-  std::unordered_map<std::uint32_t, std::uint64_t> given_to_;
-  std::set<std::uint32_t> placed_next_;  ///< of the adrift: clients that are reached, and wait for a share to begin
+  std::unordered_map<std::uint32_t, std::uint64_t> assignee_;
+  std::set<std::uint32_t> assigned_next_;  ///< of the adrift: clients that are reached, and wait for a share to begin
   std::map<task_id, std::uint64_t> in_model_;  ///< folded, and in no durable checkpoint yet: in which version's round
   std::vector<task_id> over_;                  ///< ended, and nobody told their clients
   std::map<rejection, std::vector<task_id>> refused_;  ///< rejected, the same
   /// By client, with later tasks in in_model_: tasks that its node held when it said so last, the newest few. Over when
   /// that is durable.
   std::map<std::uint32_t, std::vector<task_id>> superseded_;
-  accounting reported_;                 ///< counts as of the last closed round
-  std::vector<open_task> ended_since_;  ///< since then, and not folded
-  virtual_time next_look_ = never;      ///< the timer that counts; others are void
-  bool waits_for_adrift_ = false;       ///< a timer is running
+  accounting reported_;                  ///< counts as of the last closed round
+  std::vector<open_task> ended_since_;   ///< since then, and not folded
+  virtual_time next_selection_ = never;  ///< the timer that counts; others are void
+  bool orphan_timer_set_ = false;        ///< a timer is running
   round_report report_;
   std::vector<run_event> events_;  ///< of this round
   bool stopping_ = false;

@@ -42,7 +42,8 @@ bool strike(const event_settings& event, virtual_time now, protocol::simulated_t
   return false;
 }
 
-run_event told_event(const event_settings& event, virtual_time now, std::uint64_t round, const client_set& clients) {
+run_event make_run_event(const event_settings& event, virtual_time now, std::uint64_t round,
+                         const client_set& clients) {
   constexpr std::array<const char*, 6> words = {"join", "leave", "kill", "restart", "partition", "heal"};
   run_event told{now, round, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
   const auto numbers = std::to_string(event.first) + "-" + std::to_string(event.last);

@@ -305,7 +305,7 @@ void timeline::happen(std::uint32_t index) {
   past_.events.push_back(index);
   members_.apply(index);
   const auto whom = clients_of(event, index, e_.settings.seed, client_count(e_));
-  server_.on_event(told_event(event, now_, server_.state().version + 1, whom));
+  server_.on_event(make_run_event(event, now_, server_.state().version + 1, whom));
   strike(event, whom);
 }
 

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(an_update_is_judged_by_the_limit_of_the_version_that_it_sta
   auto e = two_aggregators();
   e.settings.participation.mode = federated::participation_mode::async;
   aggregator_machine machine(e, 0, 100, notices::at_once);
-  machine.know_examples({});
+  machine.set_known_examples({});
   random_stream stream(5, purpose::test);
   auto update = tests::random_update(stream, e.parts.shared);
   federated::update_size size;
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(an_update_that_weighs_more_than_its_client_has_examples_is_
 BOOST_AUTO_TEST_CASE(an_update_that_claims_too_many_examples_is_refused_and_counts_few) {
   const open_round round;
   aggregator_machine machine(round.e, 0, 100, notices::at_once);
-  machine.know_examples({});  // random updates weigh more than their clients have examples
+  machine.set_known_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
   random_stream stream(5, purpose::test);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(an_update_that_is_longer_than_clipping_leaves_it_is_refused
   round.e.settings.privacy.clip = 1.0;
   for (const auto& [norm, fits] : {std::pair(3.0F, false), std::pair(1.001F, false), std::pair(1.0F, true)}) {
     aggregator_machine machine(round.e, 0, 100, notices::at_once);
-    machine.know_examples({});  // random updates weigh more than their clients have examples
+    machine.set_known_examples({});  // random updates weigh more than their clients have examples
     aggregator_effects out;
     machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
     auto update = tests::dense_update(round.shares[0].tasks[0], round.e.parts.shared);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
   const open_round round;
   const auto& share = round.shares[0];
   aggregator_machine machine(round.e, 0, 2, notices::with_partial);
-  machine.know_examples({});  // random updates weigh more than their clients have examples
+  machine.set_known_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   random_stream stream(5, purpose::test);
   auto update = tests::random_update(stream, round.e.parts.shared);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(reports_nobody_asked_for_change_nothing) {
 BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
   const open_round round;
   aggregator_machine machine(round.e, 0, 10, notices::with_partial);
-  machine.know_examples({});  // random updates weigh more than their clients have examples
+  machine.set_known_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   machine.on_assignment(round.shares[0].from, round.shares[0].tasks, true, out);
   random_stream stream(5, purpose::test);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_new_share_forgets_what_was_left_of_the_old_one) {
 BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
   const open_round round;
   aggregator_machine machine(round.e, 1, 10, notices::with_partial);
-  machine.know_examples({});  // random updates weigh more than their clients have examples
+  machine.set_known_examples({});  // random updates weigh more than their clients have examples
   aggregator_effects out;
   machine.on_assignment(round.shares[1].from, {}, true, out);
   BOOST_REQUIRE(out.size() == 1U);

@@ -37,7 +37,7 @@ struct open_round {
   /// What aggregator `a` answers when each of its clients reports a random update of values below `size`.
   [[nodiscard]] send_partial answer(std::uint32_t a, float size = 1.0F) const {
     aggregator_machine machine(e, a, 100, notices::with_partial);
-    machine.know_examples({});  // random updates weigh more than their clients have examples
+    machine.set_known_examples({});  // random updates weigh more than their clients have examples
     aggregator_effects out;
     machine.on_assignment(shares[a].from, shares[a].tasks, true, out);
     random_stream stream(a, purpose::test);

@@ -46,7 +46,7 @@ struct bench {
   }
   server_effects proceed(double now) { return server.on_proceed(from_seconds(now)); }
   server_effects fire(double at) {
-    const timer look{timer_kind::look_again, server.state().version, from_seconds(at)};
+    const timer look{timer_kind::retry_selection, server.state().version, from_seconds(at)};
     return server.on_timer(look, look.at);
   }
   server_effects drop(const federated::task_id& task, double now) {
@@ -62,7 +62,7 @@ double look_of(const server_effects& effects) {
   BOOST_REQUIRE(!effects.empty());
   const auto* look = std::get_if<timer>(&effects.back());
   BOOST_REQUIRE(look != nullptr);
-  BOOST_TEST((look->what == timer_kind::look_again));
+  BOOST_TEST((look->what == timer_kind::retry_selection));
   return to_seconds(look->at);
 }
 

@@ -25,7 +25,7 @@ std::optional<rejection> verdict_on(std::uint64_t staleness, std::uint32_t most)
   settings.participation.max_staleness = most;
   const auto e = tests::make_experiment(settings, tests::make_ratings(12), {}, {});
   aggregator_machine machine(e, 0, 10, notices::at_once);
-  machine.know_examples({});
+  machine.set_known_examples({});
   random_stream stream(1, purpose::test);
   auto update = tests::random_update(stream, e.parts.shared);
   update.id = {e.run, 9 - staleness, 3, 0};

@@ -119,7 +119,7 @@ class books {
   bool async_model_mixes_many = false;
 
  private:
-  void mix_in_base(federated::aggregate& round) const;
+  void add_base_difference(federated::aggregate& round) const;
   void check_round(const federated::round_report& report);
 
   using member_updates = std::map<federated::task_id, update_ptr>;

@@ -71,7 +71,7 @@ void server_process::take_in(const link_ptr& through, const protocol::branch_hel
 }
 
 void server_process::welcome_node(const link_ptr& through, const protocol::hello& hello) {
-  routes().saw(hello.clients, run_now());
+  routes().on_node_seen(hello.clients, run_now());
   const auto elsewhere = routes().gateway_for(hello.avoid);
   if (elsewhere.empty()) return local_->admit(through, hello);
   through->send(1, protocol::redirect{elsewhere});

@@ -240,7 +240,7 @@ void simulated_run::happen(std::uint32_t index) {
   members_.apply(index);
   const auto whom = clients_of(event, index, e_.settings.seed, client_count(e_));
   auto& server = *federation_.server();
-  server.machine().on_event(told_event(event, server.run_now(), state().version + 1, whom));
+  server.machine().on_event(make_run_event(event, server.run_now(), state().version + 1, whom));
   if (event.target == event_target::clients) return strike_clients(event, whom);
   note_process(event);
   for (auto number = event.first; number <= event.last; ++number) strike_process(event.what, host_of(event, number));
