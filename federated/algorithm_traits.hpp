@@ -23,7 +23,7 @@ struct algorithm_traits {
   private_use private_tensors = private_use::ignored;
   private_start start = private_start::per_client;
   bool keeps_state = false;     ///< private values are loaded before a task and stored after it
-  bool rebuilds = false;        ///< private values are reconstructed in every task, and for every client that is scored
+  bool reconstructs = false;    ///< private values are reconstructed in every task, and for every client that is scored
   bool splits_support = false;  ///< of a task's batches even ones are the support, odd ones the query
   bool sends = true;            ///< false: one participant with all clients' data, and nothing crosses a network
   bool async = true;            ///< participation.mode may be "async"

@@ -72,7 +72,7 @@ class evaluation {
 
   /// The private values of these clients are about to be erased: they are scored as if they had none. So a run that
   /// ended before the erasure and one that is resumed after it say the same.
-  void leave_out(std::vector<std::uint32_t> clients) { scorer_.leave_out(std::move(clients)); }
+  void exclude(std::vector<std::uint32_t> clients) { scorer_.exclude(std::move(clients)); }
   /// Clients to score, all groups together.
   [[nodiscard]] std::size_t size() const { return work_.size(); }
   /// Scores the i-th. Distinct i may run at once, each thread with a workspace of its own.

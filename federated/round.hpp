@@ -67,7 +67,7 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
 
 /// A run may be resumed under another evaluation than that of its last life: forgets a target that was reached when it
 /// is not the one that is asked for now, and a best model when none is.
-void fit_to_evaluation(const evaluation_settings& how, protocol::server_state& state);
+void reset_for_evaluation(const evaluation_settings& how, protocol::server_state& state);
 
 /// The validation figure that evaluation.select = "best" goes by: that of evaluation.target.metric, else the loss.
 [[nodiscard]] std::string selection_metric(const evaluation_settings& settings);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "models/digest.hpp"
-#include "wire/detail/judge.hpp"
+#include "wire/detail/message_checker.hpp"
 #include "wire/detail/read_control.hpp"
 #include "wire/detail/unpack.hpp"
 

@@ -28,7 +28,7 @@ class fedrecon final : public algorithm {
   void train(local_task& task) const override {
     const auto& how = task.settings().reconstruction;
     if (task.settings().client.shuffle) task.shuffle();
-    task.deal(how.split);
+    task.split_support(how.split);
     task.count_unweighted(task.reconstruct(task.parts().private_tensors));
     task.count(task.sgd_on_query(how.joint ? task.parts().all_tensors : task.parts().shared_tensors));
   }
@@ -43,7 +43,7 @@ algorithm_entry fedrecon_entry() {
               "trained on its query batches; no client keeps anything (Singhal et al. 2021).",
           .traits = {.private_tensors = private_use::required,
                      .start = private_start::per_task,
-                     .rebuilds = true,
+                     .reconstructs = true,
                      .splits_support = true},
           .build = build_as<fedrecon>};
 }

@@ -23,7 +23,7 @@ class furl final : public algorithm {
   }
   void train(local_task& task) const override {
     if (!task.has_state() && task.settings().own.cold_start == cold_start_kind::reconstruct) {
-      task.deal(false);
+      task.split_support(false);
       task.count_unweighted(task.reconstruct(task.parts().private_tensors));
     }
     task.count(task.sgd(task.parts().all_tensors, task.client_loop()));

@@ -22,15 +22,15 @@ bool keeps_rows_of_examples(const experiment& e) {
 client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
     : e_(e), model_(model), store_(store), validation_is_unseen_(!e.clients->unseen_validation().empty()) {}
 
-void client_scorer::leave_out(std::vector<std::uint32_t> clients) {
-  left_out_ = std::move(clients);
-  std::ranges::sort(left_out_);
+void client_scorer::exclude(std::vector<std::uint32_t> clients) {
+  excluded_ = std::move(clients);
+  std::ranges::sort(excluded_);
 }
 
 result<bool> client_scorer::load_private(std::uint32_t client, workspace& use) const {
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
   const bool may_have = store_ != nullptr && e_.settings.algorithm.traits.keeps_state;
-  if (may_have && !std::ranges::binary_search(left_out_, client)) {
+  if (may_have && !std::ranges::binary_search(excluded_, client)) {
     auto found = store_->load(client, use.own);
     if (!found || *found) return found;
   }
@@ -128,7 +128,7 @@ void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_sc
   initial_private(e_, 0, client, use.own);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, data, client);
   if (!e_.settings.evaluation.split) return add_scores(0, static_cast<std::uint32_t>(data.size()), use, out);
-  deal_batches(use, batch_size(), true, e_.settings.reconstruction);
+  assign_batches(use, batch_size(), true, e_.settings.reconstruction);
   personal_task task(e_, model_, client, use, false, 0);
   static_cast<void>(e_.settings.algorithm.does->personalize(task, {.trains = false}));
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);

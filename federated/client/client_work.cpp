@@ -47,7 +47,7 @@ bool is_beyond(const experiment& e, const client_update& update, const update_li
 
 }  // namespace
 
-void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how) {
+void assign_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how) {
   const auto n = static_cast<std::uint32_t>(use.weights.data().size());
   cut_batches(0, n, batch_size, use.batches);
   if (split) {

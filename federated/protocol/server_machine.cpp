@@ -27,7 +27,7 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
       routed_(who != nullptr && who->routes()),
       reported_(state_.counts) {
   optimizer_.restore(state_.optimizer);
-  fit_to_evaluation(e.settings.evaluation, state_);
+  reset_for_evaluation(e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
   for (auto& [version, from] : std::exchange(state_.started_from, {})) {
     broadcasts_[version].from =
@@ -103,7 +103,7 @@ void server_machine::open(const open_task& task) {
 /// Whether a task's model is still trained from, or sent. That of a closed task is not where its client keeps nothing
 /// of its own: a model for every version that has a straggler would fill the memory.
 bool server_machine::needs_model(const open_task& task) const {
-  return !task.closed || routed_ || trains_for_itself(e_.settings);
+  return !task.closed || routed_ || trains_if_discarded(e_.settings);
 }
 
 /// A task that needed its model does so no more.

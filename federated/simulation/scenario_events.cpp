@@ -23,7 +23,7 @@ void cut_short(protocol::simulated_task& task, virtual_time now) {
 
 }  // namespace
 
-bool strike(const event_settings& event, virtual_time now, protocol::simulated_task& task) {
+bool apply_event(const event_settings& event, virtual_time now, protocol::simulated_task& task) {
   if (event.what == event_kind::leave || event.what == event_kind::kill) {
     cut_short(task, now);
     if (event.erase) task.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
@@ -45,20 +45,20 @@ bool strike(const event_settings& event, virtual_time now, protocol::simulated_t
 run_event make_run_event(const event_settings& event, virtual_time now, std::uint64_t round,
                          const client_set& clients) {
   constexpr std::array<const char*, 6> words = {"join", "leave", "kill", "restart", "partition", "heal"};
-  run_event told{now, round, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
+  run_event record{now, round, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
   const auto numbers = std::to_string(event.first) + "-" + std::to_string(event.last);
   if (event.target == event_target::nodes) {
-    told.processes = "nodes " + numbers;
+    record.processes = "nodes " + numbers;
   } else if (event.target == event_target::aggregators) {
-    told.processes = "aggregators " + numbers;
+    record.processes = "aggregators " + numbers;
   } else if (event.share > 0) {
-    told.detail = "share " + std::to_string(event.share);
-    clients.visit([&](std::uint32_t client) { told.members.push_back(client); });
+    record.detail = "share " + std::to_string(event.share);
+    clients.visit([&](std::uint32_t client) { record.members.push_back(client); });
   } else {
-    told.client = event.first;
-    told.last = event.last;
+    record.client = event.first;
+    record.last = event.last;
   }
-  return told;
+  return record;
 }
 
 }  // namespace furlong::federated

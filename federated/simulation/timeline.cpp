@@ -35,7 +35,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
       store_(store),
       observer_(observer),
       stateful_(e.settings.algorithm.traits.keeps_state),
-      for_itself_(trains_for_itself(e.settings)),
+      trains_discarded_(trains_if_discarded(e.settings)),
       server_(e, start, this),
       members_(e.settings, client_count(e)),
       past_(std::move(start.simulation)),
@@ -142,7 +142,7 @@ result<run_needs> timeline::advance() {
 
 bool timeline::needs_training(const live_task& task) const {
   if (task.what.trained_at >= never) return false;
-  return for_itself_ || (!task.what.dropped && !task.closed);
+  return trains_discarded_ || (!task.what.dropped && !task.closed);
 }
 
 bool timeline::is_current(const entry& one) const {
@@ -204,7 +204,7 @@ bool timeline::step() {
   entries_.pop();
   now_ = std::max(now_, first.at);
   if (first.kind == entry_kind::event)
-    happen(first.client);
+    trigger_event(first.client);
   else
     queue(server_.on_timer({static_cast<protocol::timer_kind>(first.client), first.version, first.at}, now_));
   return true;
@@ -285,7 +285,7 @@ void timeline::on_round(std::uint64_t version, virtual_time now) {
   now_ = std::max(now_, now);
   for (std::uint32_t i = 0; i < happened_.size(); ++i)
     if (const auto& event = e_.settings.events[i]; event.at_round && !happened_[i] && event.round <= version + 1)
-      happen(i);
+      trigger_event(i);
 }
 
 bool timeline::reachable(std::uint32_t client, virtual_time now, std::uint64_t version) {
@@ -299,23 +299,23 @@ bool timeline::waiting_helps() const {
   return e_.settings.devices.availability.kind != availability_kind::bernoulli;
 }
 
-void timeline::happen(std::uint32_t index) {
+void timeline::trigger_event(std::uint32_t index) {
   const auto& event = e_.settings.events[index];
   happened_[index] = true;
   past_.events.push_back(index);
   members_.apply(index);
   const auto whom = clients_of(event, index, e_.settings.seed, client_count(e_));
   server_.on_event(make_run_event(event, now_, server_.state().version + 1, whom));
-  strike(event, whom);
+  apply_event(event, whom);
 }
 
-void timeline::strike(const event_settings& event, const client_set& whom) {
+void timeline::apply_event(const event_settings& event, const client_set& whom) {
   std::vector<std::uint32_t> struck;
   for (const auto& [client, task] : tasks_)
     if (whom.contains(client)) struck.push_back(client);
   for (const auto client : struck) {
     auto& task = tasks_.at(client);
-    if (federated::strike(event, now_, task.what)) schedule_task(task);
+    if (federated::apply_event(event, now_, task.what)) schedule_task(task);
   }
   // Values that wait for an acknowledgement are in memory: they go with the process.
   if (event.what == event_kind::leave || event.what == event_kind::kill)

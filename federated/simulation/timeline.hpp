@@ -110,8 +110,8 @@ class timeline final : public virtual_run, public protocol::roster {
   bool keep(const protocol::client_machine& machine, const models::private_parameters& own, std::uint64_t trained_from,
             virtual_time when);
   void note_failure(std::uint32_t client, const error& why);
-  void happen(std::uint32_t index);
-  void strike(const event_settings& event, const client_set& whom);
+  void trigger_event(std::uint32_t index);
+  void apply_event(const event_settings& event, const client_set& whom);
   void schedule_task(const live_task& task);
   [[nodiscard]] bool is_current(const entry& one) const;
   [[nodiscard]] bool needs_training(const live_task& task) const;
@@ -126,7 +126,7 @@ class timeline final : public virtual_run, public protocol::roster {
   private_store& store_;
   const run_observer& observer_;
   bool stateful_;
-  bool for_itself_;  ///< clients train also when nobody wants their update
+  bool trains_discarded_;  ///< clients train also when nobody wants their update
   protocol::server_machine server_;
   std::vector<protocol::aggregator_machine> aggregators_;
   membership members_;

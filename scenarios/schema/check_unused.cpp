@@ -52,7 +52,7 @@ void note_unused(draft& of, std::string_view table, std::initializer_list<const 
 bool reconstructs(const draft& of) {
   if (of.algorithm == nullptr || !of.good({"evaluation.reconstruct", "private.cold_start"})) return true;
   const auto& traits = of.algorithm->traits;
-  if (traits.rebuilds) return true;
+  if (traits.reconstructs) return true;
   if (traits.keeps_state) return of.values.text("private.cold_start") == "reconstruct";
   return !of.values.list("evaluation.reconstruct").empty();
 }

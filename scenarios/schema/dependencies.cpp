@@ -56,7 +56,7 @@ std::vector<dependency> make() {
       {keys_in("algorithm.server", "eps initial_accumulator"),
        {.key = "algorithm.server.optimizer", .words = {"adagrad", "adam", "yogi"}}},
       {keys_in(reconstruction, "split joint"),
-       {.trait = &traits::rebuilds, .otherwise = "does not reconstruct in every task"}},
+       {.trait = &traits::reconstructs, .otherwise = "does not reconstruct in every task"}},
       {keys_in(reconstruction, "lr epochs max_steps"), {.key = "algorithm.reconstruction.solver", .words = {"sgd"}}},
       {keys_in(reconstruction, "ridge ridge_per_example"),
        {.key = "algorithm.reconstruction.solver", .words = {"least-squares"}}},

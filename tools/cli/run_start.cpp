@@ -162,7 +162,7 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
         error::kind::usage, folder.root().string(),
         "the run has done " + std::to_string(state->version) + " rounds, and is to end after " + std::to_string(rounds),
         "ask for " + std::to_string(state->version) + " rounds or more");
-  federated::fit_to_evaluation(of.experiment.settings.evaluation, *state);
+  federated::reset_for_evaluation(of.experiment.settings.evaluation, *state);
   return state;
 }
 

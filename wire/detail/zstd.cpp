@@ -6,7 +6,7 @@
 #include <utility>
 #include <zstd.h>
 
-#include "wire/detail/judge.hpp"
+#include "wire/detail/message_checker.hpp"
 
 namespace furlong::wire::detail {
 

@@ -16,7 +16,7 @@ void gateway_shell::admit(const link_ptr& through, const protocol::hello& from) 
   const auto number = next_++;
   auto& node = sessions_[number];
   node.to = {through, 1};
-  through->side(1).on_message = [this, number](message&& what) { hear(number, std::move(what)); };
+  through->side(1).on_message = [this, number](message&& what) { on_message(number, std::move(what)); };
   through->side(1).on_closed = [this, number] { lose(number); };
   node.hello = from;
   node.covered = welcome_.covered;
@@ -39,7 +39,7 @@ void gateway_shell::on_ready(session_number from, protocol::ready&& made, protoc
   machine_.on_hello(from, node.hello, in_.net.clock.now(), out, std::move(made.sizes));
 }
 
-void gateway_shell::hear(session_number from, message&& what) {
+void gateway_shell::on_message(session_number from, message&& what) {
   protocol::gateway_effects out;
   const auto now = in_.net.clock.now();
   if (const auto* update = std::get_if<update_ptr>(&what)) {
@@ -65,7 +65,7 @@ void gateway_shell::hear(session_number from, message&& what) {
   perform(std::move(out));
 }
 
-void gateway_shell::obey(message&& what) {
+void gateway_shell::on_parent_message(message&& what) {
   protocol::gateway_effects out;
   const auto now = in_.net.clock.now();
   if (auto* from = std::get_if<broadcast_ptr>(&what)) {

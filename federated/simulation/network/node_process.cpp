@@ -36,7 +36,7 @@ void node_process::open_session(const std::string& address) {
         [this](const link_ptr& through) {
           if (stopped_) return through->close(0);
           session_ = {through, 0};
-          through->side(0).on_message = [this](message&& what) { hear(std::move(what)); };
+          through->side(0).on_message = [this](message&& what) { on_message(std::move(what)); };
           through->side(0).on_closed = [this] { perform(machine_.on_disconnected()); };
           perform(machine_.on_connected());
         },
@@ -46,7 +46,7 @@ void node_process::open_session(const std::string& address) {
   });
 }
 
-void node_process::hear(message&& what) {
+void node_process::on_message(message&& what) {
   if (const auto* to = std::get_if<protocol::redirect>(&what)) {
     const auto copy = *to;  // performing it ends the link
     return perform(machine_.on_redirect(copy));
@@ -162,7 +162,7 @@ void node_process::score(const protocol::evaluation_request& what) {
 
 /// Whether training can change anything: an update that is reported, or private values that are kept.
 bool node_process::needs_training(const protocol::simulated_task& what) const {
-  return !what.dropped || (what.trained_at < never && trains_for_itself(in_.e.settings));
+  return !what.dropped || (what.trained_at < never && trains_if_discarded(in_.e.settings));
 }
 
 /// The private values are those of now: what other tasks of the client may keep later is no part of it.
@@ -213,7 +213,7 @@ void node_process::end_work(std::uint64_t number) {
     if (!in_.around.on_work_done(made)) return perform(machine_.on_failed(id));
   }
   // The life in which the work began may be over, and with it the work; then nothing of it is to be kept.
-  if (machine_.counts(id) && made.keeps && trains_for_itself(in_.e.settings) && task.what.trained_at < never) {
+  if (machine_.counts(id) && made.keeps && trains_if_discarded(in_.e.settings) && task.what.trained_at < never) {
     if (!commit(id, id.version, made.own, task.what.trained_at)) return;
     made.keeps = false;
   }
@@ -229,7 +229,7 @@ void node_process::end_work(std::uint64_t number) {
   perform(machine_.on_trained(id));
 }
 
-void node_process::strike(const std::function<bool(protocol::simulated_task&)>& change) {
+void node_process::update_fates(const std::function<bool(protocol::simulated_task&)>& change) {
   for (auto& [number, task] : live_) {
     if (!change(task.what)) continue;
     if (!needs_training(task.what)) in_.jobs.cancel(std::exchange(task.job, 0));
