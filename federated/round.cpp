@@ -103,7 +103,7 @@ std::string short_number(double value) {
   return text.data();
 }
 
-/// Compares a loss with its first value, which it becomes when there was none. What it says when it is beyond.
+/// Compares a loss with its first value, or sets the first value. Returns the reason if the loss diverged.
 std::string check_loss(std::string_view what, double loss, std::optional<double>& first, double diverged_at) {
   if (!std::isfinite(loss)) return std::string(what) + " is not finite";
   if (!first) {
@@ -206,7 +206,7 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
   if (!figure || !std::isfinite(*figure)) return;
   const auto scoring = scoring_id(settings);
   const bool same_scoring = state.best && state.best->scoring == scoring;
-  if (same_scoring && state.best->metric == metric) {  // else another one was asked for before the run was resumed
+  if (same_scoring && state.best->metric == metric) {  // otherwise the metric changed before the run was resumed
     const double more = *figure - state.best->figure;
     if (!(smaller_is_better(metric) ? more < 0.0 : more > 0.0)) return;
   }
