@@ -64,6 +64,7 @@ constexpr float largest_int8_number = 0x1p120F;
 [[nodiscard]] bool pack(std::span<const float> values, number_format numbers, std::span<std::byte> to);
 /// Unpacks. False if a scale is negative or not finite, or a number with it would not be finite. Floats and halves may
 /// be infinite or NaN.
+/// @pre from.size() == packed_size(numbers, to.size())
 [[nodiscard]] bool unpack(std::span<const std::byte> from, number_format numbers, std::span<float> to);
 
 }  // namespace furlong::federated

@@ -30,11 +30,14 @@ struct update_bounds {
   std::span<const placed_group> groups = {};                 ///< added tensors, with their own bounds
 };
 /// Bounds of updates of a run.
+/// @param longest longest_update() of its settings
+/// @param examples of the client, if known
 [[nodiscard]] update_bounds bounds_of(const experiment& e, double longest, const update_limits& limits,
                                       std::optional<std::uint64_t> examples);
 
 /// Checks shapes, row numbers, finiteness and bounds of an update against the layout of updates. The aggregator checks
 /// identity and version. Nothing: valid. Thread-safe; O(values).
+/// @param size if not null: set to the update's size if only the adaptive limits can refuse it; else unchanged
 [[nodiscard]] std::optional<rejection> validate(const client_update& update, const models::layout& up,
                                                 const aggregation_settings& settings, const update_bounds& bounds = {},
                                                 update_size* size = nullptr);
