@@ -16,7 +16,7 @@
 
 namespace furlong::federated::protocol {
 
-/// What the client's shell has to do next.
+/// The next step of the client's shell.
 enum class client_step : std::uint8_t { load, train, commit, report, give_up, done };
 
 class client_machine {
@@ -30,7 +30,7 @@ class client_machine {
     has_own_ = found;
     return succeeded ? client_step::train : client_step::give_up;
   }
-  /// Whether private values were found in step 1.
+  /// True if step 1 found private values.
   [[nodiscard]] bool has_own() const { return has_own_; }
   /// `to_keep`: training changed the private values.
   [[nodiscard]] client_step on_trained(bool to_keep) {
@@ -46,12 +46,12 @@ class client_machine {
   void on_reported() { reported_ = true; }
   /// The update is in a new model.
   [[nodiscard]] client_step on_acknowledged() const { return holds_ ? client_step::commit : client_step::done; }
-  /// It never will be.
+  /// The update will not be in a model.
   [[nodiscard]] client_step on_refused() {
     holds_ = false;
     return client_step::done;
   }
-  /// Whether trained values wait for an acknowledgement.
+  /// True if trained values wait for an acknowledgement.
   [[nodiscard]] bool holds() const { return holds_; }
 
  private:

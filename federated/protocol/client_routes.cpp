@@ -27,7 +27,7 @@ void client_routes::move(std::uint32_t client, std::uint32_t to, std::uint64_t i
   if (to == nowhere) --reached_;
 }
 
-/// The client is not reached any more where it was: maybe elsewhere, or else it is expected until then.
+/// The client is not connected here any more: it may be connected elsewhere, or is expected until that time.
 void client_routes::unroute(std::uint32_t client, virtual_time expected) {
   std::uint32_t to = nowhere;
   std::uint64_t newest = 0;

@@ -23,7 +23,7 @@ scoring_machine::scoring_machine(const experiment& e, const server_machine& of, 
       last_heard_(now),
       latest_(now + from_seconds(e.settings.network.task_timeout)) {}
 
-/// Asks for a client where it is reached.
+/// Requests a client's score where the client is connected.
 void scoring_machine::add_request(const std::pair<group, std::uint32_t>& one, requests& to) {
   const auto through = roster_.route(one.second);
   if (!through) {
@@ -43,7 +43,7 @@ scoring_machine::requests scoring_machine::ask(virtual_time now) {
   return by_aggregator;
 }
 
-/// Clients whose answer does not come from where it was awaited.
+/// Requests scores again that will not come from the awaited sender.
 scoring_machine::requests scoring_machine::request_again(const evaluation_scores& lost, virtual_time now) {
   requests by_aggregator;
   for (const auto& one : lost.each) {
@@ -90,7 +90,7 @@ void scoring_machine::on_stop(virtual_time now) {
   latest_ = std::min(latest_, now + longest_silence);
 }
 
-/// Whether somebody who is not reached may be so again.
+/// True if a disconnected client may return.
 bool scoring_machine::expects(virtual_time now) const {
   return waits_ &&
          std::ranges::any_of(unreached_, [&](const auto& one) { return roster_.expected_until(one.first) > now; });
