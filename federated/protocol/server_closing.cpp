@@ -9,7 +9,7 @@ namespace furlong::federated::protocol {
 
 namespace {
 
-/// Updates in models that no checkpoint has, from which on one is made.
+/// Number of updates in models without a checkpoint at which one is made.
 constexpr std::size_t most_unsaved = 16'384;
 
 }  // namespace
@@ -26,7 +26,7 @@ result<void> server_machine::check(const partial_aggregate& partial) const {
   if (is_async() || routed_) return {};
   for (const auto client : assigned_[partial.aggregator])
     if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)
-      return bad("does not say what became of client " + std::to_string(client));
+      return bad("lacks the outcome of client " + std::to_string(client));
   return {};
 }
 
@@ -40,7 +40,7 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
   server_effects effects;
   if (!routed_ ? pending_ == 0 : closing_ && pending_ == 0) {
     close_version(effects);
-  } else if (routed_ && !closing_) {  // the round went on: tasks may wait for this aggregator's next share
+  } else if (routed_ && !closing_) {  // the round continues: tasks may wait for this aggregator's next share
     assign_waiting_tasks(effects);
     after_settling(effects);
   }
@@ -49,17 +49,17 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
 
 namespace {
 
-/// Adds a share of the way from `now` to `from`, value by value.
+/// Adds a share of the difference between `from` and `now`, value by value.
 void add_way(std::span<float> to, float share, std::span<const float> from, std::span<const float> now) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += share * (from[i] - now[i]);
 }
 
 }  // namespace
 
-/// FedAsync: the client's model is the version it started from plus its change, so the way from the server's model to
-/// it begins at the version it started from (Xie et al. 2019, algorithm 1). Over a network several may have arrived
-/// before the version was closed: then it is the mean of their ways, whatever they weigh; a client without examples has
-/// none. Shared tensors that the algorithm adds go the same way.
+/// FedAsync: the client's model is its start version plus its delta, so the difference from the server's model begins
+/// at the start version (Xie et al. 2019, algorithm 1). Over a network several updates may arrive before the version is
+/// closed: then the plain mean of their differences is used; a client without examples has none. Shared added tensors
+/// are treated alike.
 void server_machine::add_base_difference(aggregate& round) const {
   const auto mixing = static_cast<float>(how().mixing);
   for (auto& value : round.change.values()) value *= mixing;
@@ -92,7 +92,7 @@ void server_machine::add_base_difference(aggregate& round) const {
   }
 }
 
-/// The round came to nothing: what was folded is thrown away.
+/// The round is abandoned: discards its aggregated updates.
 void server_machine::abandon_round(const std::string& why) {
   auto& counts = state_.counts;
   counts.abandoned += folded_.size();
@@ -112,7 +112,7 @@ round_facts server_machine::take_facts() {
   return facts;
 }
 
-/// What the updates that went into the round weighed, from what the aggregators told of them.
+/// The attention weights of the round's updates, from the distances that aggregators reported.
 std::optional<attention_weights> server_machine::weigh_updates() const {
   std::vector<client_distances> all;
   for (const auto& one : merged_)
@@ -123,16 +123,16 @@ std::optional<attention_weights> server_machine::weigh_updates() const {
   return attention_of(*e_.parts.shared, all);
 }
 
-/// Whether clients want to know at once that a model has their updates: they keep no private values before.
+/// True if clients must know at once that a model has their updates: they keep private values only then.
 bool server_machine::commits_after_ack() const {
   return routed_ && e_.settings.algorithm.traits.keeps_state && e_.settings.own.commit == commit_kind::after_ack;
 }
 
-/// Ends the round with what was merged.
+/// Ends the round with the merged partials.
 void server_machine::close_version(server_effects& out) {
   const std::size_t fewest = is_async() ? 1 : std::max<std::size_t>(how().min_reports, 1);
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
-  if (closing_ && !is_async() && records_spans())  // those still at work are in the picture too
+  if (closing_ && !is_async() && records_spans())  // tasks in flight are drawn too
     for (const auto& task : open_tasks())
       if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
   auto round = sum_->report();
@@ -182,7 +182,7 @@ void server_machine::close_version(server_effects& out) {
                     [](const task_span& s) { return std::tuple(s.ended_at.value_or(never), s.started_at, s.client); });
   reported_ = state_.counts;
   ended_since_.clear();
-  out.emplace_back(round_closed{std::exchange(report_, {})});  // what ends before the next round begins is of that one
+  out.emplace_back(round_closed{std::exchange(report_, {})});  // outcomes before the next round begins belong to it
   const auto every = e_.settings.evaluation.every;
   if (is_over() || (every != 0 && state_.version % every == 0)) {
     out.emplace_back(evaluate{});
@@ -193,7 +193,7 @@ void server_machine::close_version(server_effects& out) {
 
 server_effects server_machine::after_evaluation() {
   const auto every = e_.settings.checkpoint_every;
-  // Nodes keep what no checkpoint has, and say hello with a list of it: neither may grow without end.
+  // Nodes keep updates without a checkpoint and list them in their hello: neither may grow without limit.
   const bool many = in_model_.size() >= most_unsaved;
   if (is_over() || stopping_ || checkpoint_wanted_ || many || (every != 0 && state_.version % every == 0))
     return {checkpoint{}};

@@ -28,17 +28,17 @@ void server_machine::send_declines(server_effects& out) {
 void server_machine::after_settling(server_effects& out) {
   send_declines(out);
   if (!shares_open_ || closing_) return;
-  // Aggregators that are routed to do not know when their share is over: more tasks may come.
+  // Routed aggregators do not know when their share is over: more tasks may come.
   const bool all_ended = !is_async() && open_in_round_ == 0;
   if (all_ended ? routed_ : folded_.size() >= goal_) return close_shares(true, out);
   if (is_async() && routed_ && stopping_ && open_.empty()) return close_shares(true, out);
-  // When it has looked before, a timer is running.
+  // After a first selection a timer is running.
   if (is_async() && !refill(out) && selections_ == 0) retry_selection(out, never);
 }
 
 void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   const auto at = open_.find(one.id.client);
-  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // told twice
+  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // reported twice
   const auto task = at->second;
   open_.erase(at);
   orphaned_.erase(one.id.client);
@@ -68,11 +68,11 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
       ++counts.dropped[static_cast<std::size_t>(one.stage)];
       ++report_.dropped[static_cast<std::size_t>(one.stage)];
       break;
-    case outcome::abandoned: break;  // the server's own word
+    case outcome::abandoned: break;  // decided by the server
   }
   if (task.aggregator != nowhere && one.what != outcome::dropped &&
       !(one.what == outcome::rejected && one.why == rejection::client_failed)) {
-    // Late and surplus updates are not validated, rejected ones have failed: neither may spoil what later draws read.
+    // Late and over-selected updates are not validated, rejected ones failed: neither may affect later draws.
     const bool sound = one.what != outcome::rejected && std::isfinite(one.loss);
     if (one.examples > 0 && sound) of.loss = static_cast<float>(one.loss);
     ++counts.clients_trained;
@@ -81,10 +81,10 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     report_.bytes_up += one.bytes;
   }
   if (routed_ && one.what == outcome::rejected) {
-    // Not by its gateway: if that were lost before it told the server, the node would be asked to do it again.
+    // Not sent by its gateway: if that were lost before it told the server, the node would get the task again.
     refused_[one.why].push_back(one.id);
   } else if (routed_ && one.what != outcome::folded) {
-    // A gateway tells its nodes of reports that came too late. Others who hold the task still must hear of it too.
+    // A gateway sends its nodes verdicts on late reports. Others that hold the task need one too.
     const auto there = roster_->route(one.id.client);
     if (there && (one.what == outcome::dropped || *there != aggregator)) over_.push_back(one.id);
   }
@@ -93,7 +93,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   record_settlement(one);
 }
 
-/// The first and the middle round can be drawn task by task.
+/// True if the current round is drawn task by task: the first and the middle one.
 bool server_machine::records_spans() const { return state_.version == 0 || state_.version == e_.settings.rounds / 2; }
 
 void server_machine::record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at) {
@@ -132,7 +132,7 @@ void server_machine::close_shares(bool enough, server_effects& out) {
     if (routed_) asked_[a] = true;
     out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});
   }
-  if (pending_ == 0) close_version(out);  // all that had shares are gone
+  if (pending_ == 0) close_version(out);  // all aggregators with shares are lost
 }
 
 server_effects server_machine::on_stop(virtual_time now) {
@@ -173,8 +173,8 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     selections_ = 0;
   } else if ((open_.empty() && !resting_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
              state_.now >= round_began_ + longest_wait) {
-    // Nobody at work and nobody to ask: what is there makes a version. So does nothing, when all clients have had their
-    // turn in this version, or after the longest wait.
+    // No open task and no client to select: the aggregated updates make a version. The same if there are none but all
+    // clients had a task in this version, or after the longest wait.
     close_shares(true, effects);
   } else {
     retry_selection(effects, never);

@@ -1,4 +1,4 @@
-// Tasks of clients that are reached through certain aggregators, which come and go.
+// Tasks of clients that are routed through aggregators, which connect and disconnect.
 #include <algorithm>
 
 #include "federated/protocol/server_machine.hpp"
@@ -15,7 +15,7 @@ void server_machine::begin_round_by_route(server_effects& out) {
   pending_ = 0;
   if (!is_async()) return;
   shares_open_ = true;
-  // Updates of earlier versions may be on their way to any of them.
+  // Updates of earlier versions may arrive from any of them.
   for (const auto aggregator : there) {
     static_cast<void>(begin_share(aggregator));
     out.emplace_back(assign{aggregator, current_, {}, true});
@@ -23,7 +23,7 @@ void server_machine::begin_round_by_route(server_effects& out) {
   assign_waiting_tasks(out);
 }
 
-/// Whether a share of this round begins now at the aggregator: its first, or another one after one that was merged.
+/// True if a share of this round begins now at the aggregator: its first, or another after a merged one.
 bool server_machine::begin_share(std::uint32_t aggregator) {
   if (aggregator >= begun_.size()) {
     begun_.resize(aggregator + 1, false);
@@ -42,12 +42,12 @@ bool server_machine::waits_for_every_task() const {
   return routed_ && !is_async() && how().deadline == 0 && how().over_selection <= 1.0;
 }
 
-/// Whether an aggregator was told to close its share, and has not answered.
+/// True if an aggregator was asked to close its share and has not answered.
 bool server_machine::is_closing(std::uint32_t aggregator) const {
   return aggregator < asked_.size() && asked_[aggregator] && !answered_[aggregator];
 }
 
-/// Whether the process that was given the task is not the one that its client is reached through.
+/// True if the task was assigned to another process than its client's current one.
 bool server_machine::lost_with_its_node(const task_id& id) const {
   const auto at = assignee_.find(id.client);
   return at != assignee_.end() && at->second != roster_->instance(id.client);
@@ -71,7 +71,7 @@ void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_e
   schedule_orphan_timeout(out);
 }
 
-/// An open task that is with nobody goes to where its client is now.
+/// Reassigns an orphaned task to its client's current aggregator.
 void server_machine::assign_open_task(open_task& task, server_effects& out) {
   const auto to = roster_->route(task.id.client);
   if (!to) return orphan(task);
@@ -96,7 +96,7 @@ void server_machine::assign_open_task(open_task& task, server_effects& out) {
   out.emplace_back(assign{*to, from, {task.id}, false});
 }
 
-/// Those that waited for a share to begin.
+/// Assigns tasks that waited for a share to begin.
 void server_machine::assign_waiting_tasks(server_effects& out) {
   for (const auto client : std::exchange(assigned_next_, {}))
     if (const auto at = open_.find(client); at != open_.end() && at->second.aggregator == nowhere)
@@ -110,7 +110,7 @@ void server_machine::orphan(open_task& task) {
   orphaned_.try_emplace(task.id.client, orphaned_task{0, stage}).first->second.since = state_.now;
 }
 
-/// The server's own word on how a task ended.
+/// Settles a task by decision of the server.
 void server_machine::settle_here(const task_id& id, outcome what, drop_stage stage) {
   const auto at = open_.find(id.client);
   settlement one;
@@ -125,15 +125,15 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   state_.now = std::max(state_.now, now);
   server_effects effects;
   const std::set<task_id> all_held(holding.begin(), holding.end());
-  // Before anything is given out: a client's next task starts from the private values that its last one left.
+  // Before new tasks: a client's next task starts from the private values of its last one.
   send_held_verdicts(all_held, effects);
   const auto holds = [&](const task_id& id) {
     if (all_held.contains(id)) assignee_[id.client] = roster_->instance(id.client);
   };
-  std::map<std::uint32_t, open_task> here;  // in the order of clients, whatever the order of the table
+  std::map<std::uint32_t, open_task> here;  // by client, independent of the table's order
   for (const auto& [client, task] : open_)
     if (first <= client && client <= last) here.emplace(client, task);
-  for (const auto& id : folded_)  // if what was folded gets lost
+  for (const auto& id : folded_)  // in case aggregated updates are lost
     if (first <= id.client && id.client <= last && !here.contains(id.client)) holds(id);
   for (const auto& [client, task] : here) {
     holds(task.id);
@@ -151,7 +151,7 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   return effects;
 }
 
-/// Says what became of tasks that a node holds still, unless it will hear of them anyway.
+/// Sends verdicts on tasks that a node holds, unless others will follow anyway.
 void server_machine::send_held_verdicts(const std::set<task_id>& holding, server_effects& out) {
   const std::set<task_id> folded(folded_.begin(), folded_.end());
   acknowledge durable{state_.version, {}};
@@ -168,14 +168,14 @@ void server_machine::send_held_verdicts(const std::set<task_id>& holding, server
     }
     const bool known = id.run == state_.run && id.client < state_.ledger->size();
     const std::uint64_t last = known ? (*state_.ledger)[id.client].folded_version : 0;
-    // What a client did before its last update in a checkpoint may be in it too: nobody remembers. Its private values
-    // are those of the last, so nothing is lost when the earlier ones are forgotten; but not before it is durable.
+    // Earlier updates of a client may be in the same checkpoint: this is not recorded. Its private values are those of
+    // the last, so earlier ones can be forgotten, but only once the last is durable.
     const auto later = in_model_.lower_bound({state_.run, last - 1, id.client, 0});
     const bool waits = last > id.version + 1 && later != in_model_.end() && later->first.version + 1 == last &&
                        later->first.client == id.client;
     (waits ? superseded[id.client] : last == id.version + 1 ? durable.tasks : over_).push_back(id);
   }
-  // A hello lists all that a node holds. Of what it may have made up no more is kept than this.
+  // A hello lists all tasks that a node holds, possibly made up: no more than this many are kept.
   constexpr std::ptrdiff_t most_superseded = 64;
   for (auto& [client, tasks] : superseded) {
     if (std::ssize(tasks) > most_superseded) tasks.erase(tasks.begin(), tasks.end() - most_superseded);
@@ -202,7 +202,7 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
   return effects;
 }
 
-/// Of what an aggregator folded in its share these tasks are gone: the books are as if it had not told of them.
+/// Removes lost updates from an aggregator's share, as if it had not reported them.
 void server_machine::remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone) {
   std::set<task_id> unfolded;
   std::vector<settlement> kept;
@@ -211,7 +211,7 @@ void server_machine::remove_updates(std::uint32_t aggregator, const std::set<tas
       kept.push_back(one);
       continue;
     }
-    if (all_ended_) closing_ = all_ended_ = false;  // not all of them any more
+    if (all_ended_) closing_ = all_ended_ = false;  // no longer all
     unfolded.insert(one.id);
     --state_.counts.clients_trained;
     state_.counts.examples -= one.examples;
@@ -225,7 +225,7 @@ void server_machine::remove_updates(std::uint32_t aggregator, const std::set<tas
   reported_folds_[aggregator] = std::move(kept);
 }
 
-/// Open tasks that were with an aggregator, and are with nobody.
+/// Reassigns open tasks of an aggregator that no longer has them.
 void server_machine::reassign(const std::vector<task_id>& tasks, server_effects& out) {
   for (const auto& id : tasks) {
     withdrawing_.erase(id);
@@ -241,7 +241,7 @@ server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tas
   state_.now = std::max(state_.now, now);
   server_effects effects;
   std::set<task_id> tasks(lost.folded.begin(), lost.folded.end());
-  // What is in a partial that arrived is not lost, whatever is said.
+  // Updates of a partial that arrived are not lost.
   if (aggregator < answered_.size() && !answered_[aggregator]) remove_updates(aggregator, tasks);
   tasks.insert(lost.open.begin(), lost.open.end());
   std::vector<task_id> gone;
@@ -285,7 +285,7 @@ void server_machine::schedule_orphan_timeout(server_effects& out) {
   out.emplace_back(timer{timer_kind::orphaned, state_.version, state_.now + longest});
 }
 
-/// Clients that did not come back in time have dropped out.
+/// Orphaned clients that did not return in time have dropped out.
 void server_machine::drop_expired_orphans(server_effects& out) {
   orphan_timer_set_ = false;
   const auto longest = from_seconds(e_.settings.network.heartbeat + e_.settings.network.timeout);
