@@ -1,4 +1,4 @@
-// What becomes of a task, from the device, the settings and a few draws.
+// The fate of a task, from the device, the settings and a few draws.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 /// Uniform in (0, 1), 32 bits of resolution.
 double uniform(random_stream& stream) { return (static_cast<double>(stream()) + 0.5) * 0x1p-32; }
 
-/// A task's way through its stages: the clock, and how long the client stays available.
+/// A task's progress through its stages: the clock, and how long the client stays available.
 class task_progress {
  public:
   task_progress(const experiment& e, const task_id& task, virtual_time start)

@@ -90,8 +90,7 @@ timeline::live_task timeline::new_task(const protocol::simulated_task& what, std
       false, {}};
 }
 
-/// Whether somebody still reads private values that are to be erased: calls of the store for one client must follow one
-/// another.
+/// True if private values to be erased are still read: calls of the store for one client must not overlap.
 bool timeline::erasure_must_wait() const {
   return std::ranges::any_of(past_.erasures, [this](std::uint32_t client) {
     const auto at = tasks_.find(client);
