@@ -1,4 +1,4 @@
-// Looks at the parts of one message and keeps the first complaint, so that reading a message stays a list of fields.
+// Checks the parts of one message and keeps the first error, so that reading a message stays a list of fields.
 #pragma once
 
 #include <capnp/blob.h>
@@ -24,7 +24,7 @@ class message_checker {
   explicit message_checker(std::string_view message) : message_(message) {}
 
   [[nodiscard]] bool sound() const { return error_.has_value(); }
-  /// Nothing, or the first complaint.
+  /// Success, or the first error.
   [[nodiscard]] const result<void>& status() const { return error_; }
 
   void report(std::string_view field, const std::string& found, const std::string& expected);
