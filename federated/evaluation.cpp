@@ -12,8 +12,8 @@ namespace furlong::federated {
 
 namespace {
 
-/// The share of (positive, negative) pairs ranked rightly; pairs that tie count half. Nothing when a class is missing,
-/// or a prediction is not a number: those have no rank.
+/// The share of correctly ranked (positive, negative) pairs; ties count half. Nothing if a class is missing or a
+/// prediction is NaN, which has no rank.
 std::optional<double> area_under_curve(std::vector<std::pair<float, bool>> odds) {
   if (std::ranges::any_of(odds, [](const auto& one) { return std::isnan(one.first); })) return std::nullopt;
   std::ranges::sort(odds);
@@ -52,7 +52,7 @@ evaluation::evaluation(const experiment& e, const protocol::model_version& of, p
   add_group(group::validation, unseen.empty() ? e.clients->training() : unseen);
   first_seen_ = work_.size();
   add_group(group::seen, e.clients->training());
-  // Pooled training asks one client that stands for all: it says nothing about how often each took part.
+  // Pooled training has one participant for all clients: its count says nothing about single clients.
   if (ledger != nullptr && e.participants == e.clients)
     for (std::size_t i = first_seen_; i < work_.size(); ++i) folded_.push_back((*ledger)[work_[i].client].folded);
   add_group(group::unseen, e.clients->unseen_test());
@@ -159,7 +159,7 @@ std::vector<participation_bin> evaluation::bins() const {
   if (untrained > 0) add(0, untrained);
   const std::size_t parts = most_bins - all.size();
   const std::size_t trained = items.size() - untrained;
-  // A count of updates goes, with all who have it, where the first of them would be in equal parts.
+  // All clients with the same count are in one bin: that of the first of them in a division into equal parts.
   std::size_t first = untrained;
   std::size_t in_part = 0;
   for (std::size_t i = untrained; i < items.size(); ++i) {

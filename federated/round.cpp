@@ -206,7 +206,7 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
   if (!figure || !std::isfinite(*figure)) return;
   const auto scoring = scoring_id(settings);
   const bool same_scoring = state.best && state.best->scoring == scoring;
-  if (same_scoring && state.best->metric == metric) {  // else another one was asked for before the run was resumed
+  if (same_scoring && state.best->metric == metric) {  // otherwise the metric changed before the run was resumed
     const double more = *figure - state.best->figure;
     if (!(smaller_is_better(figures, metric) ? more < 0.0 : more > 0.0)) return;
   }

@@ -1,4 +1,4 @@
-// From frames that strangers sent to plain values, or a named error. Nothing is believed before it was checked.
+// Decodes untrusted frames to plain values, or returns an error that names the field.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 //     U: SGD on g over the query set, l_k frozen (with reconstruction.joint: moving too)
 //   client k sends g_k - g, weighted by its query examples; the server does as FedAvg
 //
-// Dropout applies in U alone. A client that is evaluated reconstructs in the same way.
+// Dropout applies in U only. A client under evaluation reconstructs in the same way.
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 

@@ -1,4 +1,4 @@
-// What scoring one client gives.
+// The score of one client.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace furlong::federated {
 
-/// Whom a figure is about: unseen clients held out for validation, those that train, or unseen ones held out for test.
+/// The group of a figure: unseen clients held out for validation, training clients, or unseen ones held out for test.
 enum class group : std::uint8_t { validation, seen, unseen };
 
 /// Sums over the scored examples of one client.
@@ -28,7 +28,7 @@ struct client_score {
   std::vector<models::metric_sum> metrics = {};  ///< custom: of the model's own metrics(); empty: without examples
 };
 
-/// Whether all that it says are numbers. Those of a diverged model are not.
+/// True if all values are finite. Those of a diverged model are not.
 [[nodiscard]] inline bool is_finite(const client_score& score) {
   return std::isfinite(score.squared_error) && std::isfinite(score.loss) &&
          std::ranges::all_of(score.metrics, [](const auto& one) { return std::isfinite(one.sum); }) &&

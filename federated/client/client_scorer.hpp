@@ -1,4 +1,4 @@
-// How good the model is for one client.
+// Model quality for one client.
 //
 // Seen clients are scored on their own test part, after the algorithm has personalized the model for them: with the
 // private values that they have stored, with values reconstructed from their train part, or with the shared model as it

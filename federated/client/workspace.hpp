@@ -1,4 +1,4 @@
-// Buffers that one thread uses for one client after another.
+// Buffers that one thread reuses for its clients.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number
 void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                        aggregator_effects& out) {
   if (begins) {
-    // Without constants of the rule an accumulator depends on the settings alone: then the emptied one serves again.
+    // Without constants of the rule an accumulator depends on the settings only, so the emptied one is reused.
     if (!sum_ || !from->reference.empty()) sum_ = make_accumulator(e_, from->reference);
     if (sum_->count() > 0) static_cast<void>(sum_->take());
     from_ = from;
@@ -34,7 +34,7 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
   send_up_when_settled(out);
 }
 
-/// Tasks of shares that are over stay while they are open.
+/// Forgets settled tasks; open tasks of closed shares stay.
 void aggregator_machine::forget_settled() {
   for (const auto client : settled_here_)
     if (const auto at = tasks_.find(client); at != tasks_.end() && at->second.settled) tasks_.erase(at);
@@ -65,7 +65,7 @@ aggregator_machine::known_task* aggregator_machine::find(const task_id& id, reje
   return nullptr;
 }
 
-/// Validates and folds. What is returned is the reason not to.
+/// Validates and aggregates an update. Returns the reason if it is rejected.
 std::optional<rejection> aggregator_machine::try_fold(const client_update& update, const update_limits& limits,
                                                       update_size& size) {
   const auto& how = e_.settings.participation;
@@ -171,7 +171,7 @@ void aggregator_machine::settle(known_task& task, settlement what, aggregator_ef
 }
 
 void aggregator_machine::on_close(std::uint64_t version, bool enough, aggregator_effects& out) {
-  if (sent_ || !from_ || from_->version != version) return;  // it went up by itself meanwhile
+  if (sent_ || !from_ || from_->version != version) return;  // it was already sent
   if (!is_async()) {
     for (auto& [client, task] : tasks_) {
       if (task.settled || task.closed) continue;

@@ -1,5 +1,5 @@
-// What a parent (the server, or an aggregator) and its branches (a gateway, or an aggregator below) tell each other
-// inside of a process: the messages of messages.hpp, with models and partial aggregates by pointer and by value.
+// Messages between a parent (the server, or an aggregator) and its branches (a gateway, or a child aggregator) within a
+// process: those of messages.hpp, with models by pointer and partial aggregates by value.
 #pragma once
 
 #include <utility>

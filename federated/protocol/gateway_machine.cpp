@@ -31,7 +31,7 @@ bool gateway_machine::hosts(session_number session, std::uint32_t client) const 
 
 void gateway_machine::on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out,
                                std::vector<client_sizes> sizes) {
-  // The node's earlier session may not have noticed yet that it is over.
+  // The node's earlier session may not have noticed its end yet.
   std::vector<session_number> over;
   for (const auto& [number, node] : sessions_)
     if (node.clients.overlaps(from.clients)) over.push_back(number);
@@ -70,7 +70,7 @@ void gateway_machine::on_update(session_number session, const client_update& upd
     return;
   }
   const auto refused = inner_.on_update(update, effects_, bytes);
-  // Where no task ended by it, nobody had asked, or it was folded before: the server's word on it will come.
+  // Without a task that ended by it, the update was not requested or was already aggregated: the server will decide.
   if (refused && effects_.empty()) ++unasked_[static_cast<std::size_t>(*refused)];
   perform_inner(now, out);
 }
@@ -130,7 +130,8 @@ void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects
 }
 
 result<void> gateway_machine::on_scores(session_number session, evaluation_scores what, gateway_effects& out) {
-  if (what.unscored) return fail(error::kind::data, "the scores", "are said to be missing, which a node does not say");
+  if (what.unscored)
+    return fail(error::kind::data, "the scores", "are marked unscored, which only an aggregator may do");
   for (const auto& one : what.each) {
     auto why = implausible(one.score, *e_.model);
     const auto sizes = hosts(session, one.client) ? sessions_.at(session).size_of(one.client) : std::nullopt;
@@ -162,7 +163,7 @@ void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {
 }
 
 void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
-  // The next wake looks how long to sleep then. One more is needed only before it.
+  // The next wake schedules the one after it; another is needed only before it.
   if (at == never || (!wakes_.empty() && *wakes_.begin() <= at)) return;
   wakes_.insert(at);
   out.emplace_back(wake{at});
@@ -170,7 +171,7 @@ void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
 
 void gateway_machine::finish(const settlement& one, std::map<session_number, verdicts>& told) {
   if (const auto at = open_.find(one.id.client); at != open_.end() && at->second.id == one.id) open_.erase(at);
-  // Of others the server tells, when it has heard of them: what got lost before that is asked for again.
+  // For other outcomes the server sends verdicts.
   if (one.what != outcome::late && one.what != outcome::surplus) return;
   if (const auto session = session_of(one.id.client))
     told[*session].each.push_back({one.id, verdict_kind::unwanted, one.why});

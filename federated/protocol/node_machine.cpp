@@ -78,7 +78,7 @@ node_effects node_machine::on_welcome(const welcome& got) {
 /// Updates of another run, or of a life of this one that was cut off before them.
 void node_machine::drop_stale_incarnations(const welcome& got, node_effects& out) {
   const bool goes_on = run_ && run_->run == got.run && run_->start_id == got.start_id &&
-                       got.history.continues(run_->history);  // else the server is of a copy, and knows nothing of them
+                       got.history.continues(run_->history);  // else the server runs on a copy and does not know them
   const auto life = goes_on ? run_->history.life() : 0;
   for (auto at = tasks_.begin(); at != tasks_.end();) {
     const bool counts = goes_on && at->first.run == got.run && got.history.contains(life, at->first.version);
@@ -86,7 +86,7 @@ void node_machine::drop_stale_incarnations(const welcome& got, node_effects& out
       ++at;
       continue;
     }
-    // Of a client that is still training the result will be ignored.
+    // The result of a client that is still training will be ignored.
     if (at->second.at == stage::done) out.emplace_back(release{at->first, false});
     at = tasks_.erase(at);
   }
@@ -94,7 +94,7 @@ void node_machine::drop_stale_incarnations(const welcome& got, node_effects& out
 
 node_effects node_machine::on_run_opened() {
   node_effects effects;
-  if (--opening_ > 0) return effects;  // another life of the run is being opened
+  if (--opening_ > 0) return effects;  // another life of the run is opening
   if (welcomed_) effects.emplace_back(say_ready{run_->run});
   for (const auto& [id, task] : std::map(tasks_)) start_next(id.client, effects);
   return effects;
@@ -133,7 +133,7 @@ result<node_effects> node_machine::on_assignment(const assignment& given) {
   return effects;
 }
 
-/// At most one attempt at a version is ever folded: when there is another, those before it came to nothing.
+/// At most one attempt at a version is aggregated: a new attempt voids the earlier ones.
 void node_machine::forget_earlier_attempts(const task_id& id, node_effects& out) {
   auto at = tasks_.lower_bound({id.run, id.version, id.client, 0});
   while (at != tasks_.end() && at->first < id) {
@@ -142,7 +142,7 @@ void node_machine::forget_earlier_attempts(const task_id& id, node_effects& out)
   }
 }
 
-/// The oldest waiting task of a client, when it has none at work.
+/// Starts a client's oldest waiting task if the client has none in progress.
 void node_machine::start_next(std::uint32_t client, node_effects& out) {
   if (opening_ > 0 || busy_.contains(client)) return;
   for (auto& [id, task] : tasks_) {
@@ -175,7 +175,7 @@ node_effects node_machine::on_trained(const task_id& task) {
 node_effects node_machine::on_failed(const task_id& task) {
   node_effects effects;
   busy_.erase(task.client);
-  // The work may have been of a life that is over, in which another task had the same name.
+  // The work may belong to an earlier life, in which another task had the same id.
   if (const auto at = tasks_.find(task); at != tasks_.end() && at->second.at == stage::training) {
     if (at->second.wanted) effects.emplace_back(send_failure{task});
     tasks_.erase(at);
@@ -195,7 +195,7 @@ node_effects node_machine::on_verdicts(const verdicts& content) {
       if (done) effects.emplace_back(keep{one.task, content.version});
       continue;
     }
-    // A task that is not wanted any more and still at work: its result will be ignored.
+    // A task in progress that is no longer wanted: its result will be ignored.
     if (done) effects.emplace_back(release{one.task, one.what == verdict_kind::durable});
     tasks_.erase(at);
   }
@@ -236,8 +236,8 @@ node_effects node_machine::drain() {
   return effects;
 }
 
-/// What is reported and not decided about may be lost with this node: the server will ask somebody else. What was sent
-/// must arrive, however large it is and however slow the link: so it is the gateway that ends the session.
+/// Updates without a verdict may be lost with this node: the server will select other clients. What was sent must
+/// arrive, however slow the link: so the gateway ends the session.
 void node_machine::leave_if_drained(node_effects& out) {
   if (!draining_ || leaving_ || stopped_ || at_work() > 0) return;
   leaving_ = true;

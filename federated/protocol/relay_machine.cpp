@@ -66,7 +66,7 @@ result<void> relay_machine::handle(std::uint32_t child, attached& what, relay_ef
   std::vector<task_id> elsewhere;
   for (auto at = open_.lower_bound(what.clients.first); at != open_.end() && at->first <= what.clients.last; ++at)
     if (at->second.child != child) elsewhere.push_back(at->second.id);
-  // The parent places tasks again as soon as it has them back: it must know the way by then.
+  // The parent reassigns returned tasks at once: it must know the route by then.
   out.emplace_back(tell_parent{std::move(what)});
   withdraw(elsewhere, out);
   return {};
@@ -78,7 +78,7 @@ result<void> relay_machine::handle(std::uint32_t child, detached& what, relay_ef
   return {};
 }
 
-/// A node that went from child to child is told of by both of them, in any order: for the parent it is still here.
+/// A node that moved between children is reported by both, in any order: for the parent it is still here.
 void relay_machine::tell_detached(const detached& what, relay_effects& out) {
   if (!routes_.is_claimed(what.clients)) out.emplace_back(tell_parent{what});
 }
@@ -112,7 +112,7 @@ result<void> relay_machine::handle(std::uint32_t child, withdrawn& what, relay_e
 // ---- shares --------------------------------------------------------------------------------------------------------
 
 void relay_machine::begin(const broadcast_ptr& from, relay_effects& out) {
-  // Without constants of the rule an accumulator depends on the settings alone: then the emptied one serves again.
+  // Without constants of the rule an accumulator depends on the settings only, so the emptied one is reused.
   if (!sum_ || !from->reference.empty()) sum_ = make_accumulator(e_, from->reference);
   if (sum_->count() > 0) static_cast<void>(sum_->take());
   from_ = from;
@@ -128,7 +128,7 @@ void relay_machine::begin(const broadcast_ptr& from, relay_effects& out) {
     if (begin_share(child)) tell(child, assign{child, from_, {}, true}, out);
 }
 
-/// Whether the child's part of the share begins now.
+/// True if the child's part of the share begins now.
 bool relay_machine::begin_share(std::uint32_t child) {
   auto& share = children_.at(child);
   if (std::exchange(share.begun, true)) return false;
@@ -161,7 +161,7 @@ result<void> relay_machine::handle(std::uint32_t child, settled& what, relay_eff
   settled known;
   std::map<std::uint32_t, verdicts> elsewhere;
   for (const auto& one : what.each) {
-    if (find(one.id, child) == nullptr) continue;  // told twice
+    if (find(one.id, child) == nullptr) continue;  // reported twice
     open_.erase(one.id.client);
     moving_.erase(one.id);
     if (one.what == outcome::folded) children_.at(child).reported.push_back(one.id);
@@ -217,7 +217,7 @@ void relay_machine::send_up_when_all_answered(relay_effects& out) {
 
 // ---- losses --------------------------------------------------------------------------------------------------------
 
-/// Tasks of a child that it will not answer for. What was on its way back goes on as if it had been given back.
+/// Handles the loss of a child's tasks. Withdrawals in progress count as done.
 void relay_machine::lose(std::uint32_t child, const std::vector<task_id>& folded, const std::vector<task_id>& open,
                          relay_effects& out) {
   tasks_lost lost{folded, {}};

@@ -90,7 +90,7 @@ void scoring_machine::on_stop(virtual_time now) {
   latest_ = std::min(latest_, now + longest_silence);
 }
 
-/// Whether somebody who is not reached may be so again.
+/// True if a disconnected client may return.
 bool scoring_machine::expects(virtual_time now) const {
   return waits_ &&
          std::ranges::any_of(unreached_, [&](const auto& one) { return roster_.expected_until(one.first) > now; });

@@ -9,7 +9,7 @@ namespace furlong::federated::protocol {
 
 namespace {
 
-/// Updates in models that no checkpoint has, from which on one is made.
+/// Number of updates in models without a checkpoint at which one is made.
 constexpr std::size_t most_unsaved = 16'384;
 
 }  // namespace
@@ -26,7 +26,7 @@ result<void> server_machine::check(const partial_aggregate& partial) const {
   if (is_async() || routed_) return {};
   for (const auto client : assigned_[partial.aggregator])
     if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)
-      return bad("does not say what became of client " + std::to_string(client));
+      return bad("lacks the outcome of client " + std::to_string(client));
   return {};
 }
 
@@ -49,7 +49,7 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
 
 namespace {
 
-/// Adds a share of the way from `now` to `from`, value by value.
+/// Adds a share of the difference between `from` and `now`, value by value.
 void add_way(std::span<float> to, float share, std::span<const float> from, std::span<const float> now) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += share * (from[i] - now[i]);
 }
@@ -112,7 +112,7 @@ round_facts server_machine::take_facts() {
   return facts;
 }
 
-/// What the updates that went into the round weighed, from what the aggregators told of them.
+/// The attention weights of the round's updates, from the distances that aggregators reported.
 std::optional<attention_weights> server_machine::weigh_updates() const {
   std::vector<client_distances> all;
   for (const auto& one : merged_)
@@ -182,7 +182,7 @@ void server_machine::close_version(server_effects& out) {
                     [](const task_span& s) { return std::tuple(s.ended_at.value_or(never), s.started_at, s.client); });
   reported_ = state_.counts;
   ended_since_.clear();
-  out.emplace_back(round_closed{std::exchange(report_, {})});  // what ends before the next round begins is of that one
+  out.emplace_back(round_closed{std::exchange(report_, {})});  // outcomes before the next round begins belong to it
   const auto every = e_.settings.evaluation.every;
   if (is_over() || (every != 0 && state_.version % every == 0)) {
     out.emplace_back(evaluate{});
@@ -193,7 +193,7 @@ void server_machine::close_version(server_effects& out) {
 
 server_effects server_machine::after_evaluation() {
   const auto every = e_.settings.checkpoint_every;
-  // Nodes keep what no checkpoint has, and say hello with a list of it: neither may grow without end.
+  // Nodes keep updates without a checkpoint and list them in their hello: neither may grow without limit.
   const bool many = in_model_.size() >= most_unsaved;
   if (is_over() || stopping_ || checkpoint_wanted_ || many || (every != 0 && state_.version % every == 0))
     return {checkpoint{}};

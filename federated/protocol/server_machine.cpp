@@ -13,8 +13,8 @@ namespace furlong::federated::protocol {
 namespace {
 
 constexpr std::uint32_t most_attempts = 4;  // of a client in one version
-// When nobody can be reached the server looks again after longer and longer times, and gives a round up in the end:
-// no run waits for ever.
+// If no client is connected the server selects again after growing intervals and finally abandons the round: no run
+// waits for ever.
 constexpr virtual_time longest_retry = 3600 * microseconds_per_second;
 
 }  // namespace
@@ -64,7 +64,7 @@ server_state server_machine::snapshot() const {
   std::ranges::sort(copy.open, {}, [](const open_task& task) { return task.id.client; });
   for (const auto& task : copy.open) {
     if (!needs_model(task) || copy.started_from.contains(task.id.version)) continue;
-    // None: closed, in a checkpoint of a simulation, which keeps no model for such a task.
+    // None: a closed task in a checkpoint of a simulation, which keeps no model for it.
     if (const auto& from = broadcasts_.at(task.id.version).from)
       copy.started_from[task.id.version] = {from->model, from->limits};
   }
@@ -100,13 +100,13 @@ void server_machine::open(const open_task& task) {
   if (needs_model(task)) ++broadcasts_[task.id.version].open;
 }
 
-/// Whether a task's model is still trained from, or sent. That of a closed task is not where its client keeps nothing
-/// of its own: a model for every version that has a straggler would fill the memory.
+/// True if a task's model is still needed for training or sending. A closed task's model is not if its client keeps
+/// nothing: otherwise each version with a straggler would keep its model in memory.
 bool server_machine::needs_model(const open_task& task) const {
   return !task.closed || routed_ || trains_if_discarded(e_.settings);
 }
 
-/// A task that needed its model does so no more.
+/// Releases the model of a task that no longer needs it.
 void server_machine::release_model(std::uint64_t version) {
   if (--broadcasts_.at(version).open == 0) unused_.push_back(version);
 }
@@ -141,7 +141,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
 
 bool server_machine::may_be_asked(std::uint32_t client) {
   const auto& of = (*state_.ledger)[client];
-  // At most one update of a client in a version. An asynchronous run may ask again a client that dropped out, a few
+  // At most one update per client and version. An asynchronous run may select a client that dropped out again, a few
   // times.
   const auto asked = of.asked_version == state_.version + 1;
   if (asked && (!is_async() || of.attempt + 1 >= most_attempts)) return false;
@@ -163,7 +163,7 @@ bool server_machine::may_be_asked(std::uint32_t client) {
   return there;
 }
 
-/// Counts a client once in a round, however often the round looks at it.
+/// Counts a client once per round, however often it is checked.
 void server_machine::note_probe(std::uint32_t client, bool there) {
   ++probes_;
   if (client >= probed_.size())
@@ -201,8 +201,8 @@ void server_machine::select_clients(server_effects& out) {
   const auto chosen = choose(wanted);
   if (chosen.size() < wanted && state_.now < timeout) return retry_selection(out, timeout);
   if (chosen.size() < std::max<std::size_t>(how().min_reports, 1)) {
-    // With a timeout this is the end of the wait; without one, wait for the fewest that make a round. Where waiting
-    // does not help, look once more: time must pass also in rounds that come to nothing.
+    // With a timeout the wait ends here; without one, wait for the minimum of a round. If waiting does not help, select
+    // once more: time must pass also in abandoned rounds.
     const auto at_latest = round_began_ + longest_wait;
     const bool hopes = resting_ || selections_ == 0 || (roster_ != nullptr && roster_->waiting_helps());
     const bool waits = how().selection_timeout == 0 && roster_ != nullptr && hopes;
@@ -220,7 +220,7 @@ void server_machine::select_clients(server_effects& out) {
     out.emplace_back(timer{timer_kind::deadline, state_.version, state_.now + from_seconds(how().deadline)});
 }
 
-/// Asynchronous: gives out tasks until as many are open as shall be. False when there were not clients enough.
+/// Asynchronous: creates tasks up to the configured number. False if there were too few clients.
 bool server_machine::refill(server_effects& out) {
   const std::size_t wanted = how().concurrency > open_.size() ? how().concurrency - open_.size() : 0;
   if (wanted == 0) return true;
@@ -253,7 +253,7 @@ void server_machine::assign_tasks(const std::vector<task_id>& tasks, bool begins
   const std::size_t aggregators = assigned_.size();
   std::vector<std::vector<task_id>> shares(aggregators);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    // In an asynchronous run tasks come one by one: the ordinal spreads them.
+    // In an asynchronous run tasks are created one by one: the ordinal distributes them.
     const auto to = (is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i) % aggregators;
     shares[to].push_back(tasks[i]);
     if (!is_async()) assigned_[to].push_back(tasks[i].client);

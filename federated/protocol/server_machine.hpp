@@ -3,8 +3,8 @@
 //
 // A synchronous round:
 //   1. The server chooses a cohort among those it can reach; when too few are there it looks again later  -> set_timer
-//   2. It deals the cohort out to its aggregators and broadcasts the model                      -> assign (one each)
-//   3. Aggregators tell how tasks ended                                                               <- on_settled
+//   2. It assigns the cohort to its aggregators and broadcasts the model                        -> assign (one each)
+//   3. Aggregators report outcomes of tasks                                                              <- on_settled
 //   4. When there are reports enough, or at the deadline, the shares are closed                      -> close_share
 //   5. Aggregators answer with partial aggregates, by themselves when all their tasks have ended      <- on_partial
 //   6. The partials are merged into a new version; with too few reports the round is abandoned instead:
@@ -12,10 +12,10 @@
 //   7. Where due: evaluation                                                           -> evaluate <- on_evaluated
 //   8. Where due, and before stopping: checkpoint                                  -> checkpoint <- on_checkpointed
 //   9. Back to 1, or                                                            -> proceed <- on_proceed, or finish
-// Tasks that are open at 4 stay open: whatever they report is late, or surplus.
+// Tasks that are open at 4 stay open: their reports are late or over-selected (surplus).
 //
-// An asynchronous run (FedBuff; Nguyen et al. 2022) keeps `concurrency` tasks open: whenever one ends another is given
-// out, from the newest model. Every `buffer` folded updates make a version (steps 4 to 9, without a deadline).
+// An asynchronous run (FedBuff; Nguyen et al. 2022) keeps `concurrency` tasks open: when one ends another is created,
+// on the newest model. Every `buffer` aggregated updates make a version (steps 4 to 9, without a deadline).
 //
 // Where clients are reached through certain aggregators, which come and go (a roster that routes):
 //   - A client's tasks go to the aggregator that it is reached through; aggregators tell of each end at once, and send
@@ -35,8 +35,8 @@
 //     Who is not reached then is told when it joins again, with what it holds: a server that has finished should go on
 //     listening until the nodes had the time to come back.
 //
-// A partial of another run, version or aggregator, one that comes twice, or one that lists clients that its aggregator
-// was not given, is an error and leaves the machine unchanged.
+// A partial of another run, version or aggregator, a second one, or one with clients that its aggregator was not
+// assigned, is an error and leaves the machine unchanged.
 #pragma once
 
 #include <map>
@@ -60,7 +60,7 @@ struct close_share {
   std::uint64_t version = 0;
   bool enough = false;
 };
-/// Have that aggregator give these tasks back: call on_withdrawn() with those that it had not settled.
+/// Withdraw these tasks from that aggregator: call on_withdrawn() with those that it had not settled.
 struct withdraw {
   std::uint32_t aggregator = 0;
   std::vector<task_id> tasks;
@@ -72,28 +72,28 @@ struct timer {
   std::uint64_t version = 0;
   virtual_time at = 0;
 };
-/// The updates of these tasks are in the model of the version after `version`; where clients are routed: in a durable
+/// The updates of these tasks are in the model of the version after `version`; if clients are routed, in a durable
 /// checkpoint.
 struct acknowledge {
   std::uint64_t version = 0;
   std::vector<task_id> tasks;
 };
 /// The updates of these tasks are in the model of the version after `version`, and in no durable checkpoint yet. Only
-/// where clients are routed, and keep private values once they know (private.commit = "after-ack").
+/// if clients are routed and keep private values after an acknowledgement (private.commit = "after-ack").
 struct taken {
   std::uint64_t version = 0;
   std::vector<task_id> tasks;
 };
-/// The updates of these tasks never will be in a model. Only where clients are routed. `why`: they were rejected.
+/// The updates of these tasks will be in no model. Only if clients are routed. `why`: the reason of a rejection.
 struct decline {
   std::vector<task_id> tasks;
   std::optional<rejection> why = std::nullopt;
 };
-/// Something to write down.
+/// An event to record.
 struct note {
   run_event event;
 };
-/// A round ended; tell whoever listens.
+/// A round ended: report it.
 struct round_closed {
   round_report report;
 };
@@ -103,7 +103,7 @@ struct evaluate {};
 struct checkpoint {};
 /// Call on_proceed(): the next round can begin.
 struct proceed {};
-/// Nothing more to do.
+/// The run is over.
 struct finish {
   bool interrupted = false;
 };
@@ -111,41 +111,41 @@ using server_effect = std::variant<assign, close_share, withdraw, timer, acknowl
                                    round_closed, evaluate, checkpoint, proceed, finish>;
 using server_effects = std::vector<server_effect>;
 
-/// Whom the server can reach.
+/// The clients that the server can reach.
 class roster {
  public:
   virtual ~roster() = default;
   /// A round begins: the round that makes version `version` + 1.
   virtual void on_round(std::uint64_t version, virtual_time now) = 0;
-  /// Whether a client that is not at work can be asked now.
+  /// True if a client without a task can be selected now.
   [[nodiscard]] virtual bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) = 0;
-  /// Whether others may be reachable later in the same round.
+  /// True if other clients may become reachable in the same round.
   [[nodiscard]] virtual bool waiting_helps() const = 0;
 
-  /// Whether clients are reached through certain aggregators. If not, any of `settings.aggregators` will do.
+  /// True if each client is reached through one aggregator. If not, any of `settings.aggregators` may be used.
   [[nodiscard]] virtual bool routes() const { return false; }
   /// The aggregator through which a client is reached now.
   [[nodiscard]] virtual std::optional<std::uint32_t> route(std::uint32_t client) const {
     static_cast<void>(client);
     return std::nullopt;
   }
-  /// Until when a client that is not reached is expected to come back, as far as is known; in the past: it is not.
+  /// The time until which a disconnected client is expected to return; in the past: it is not.
   [[nodiscard]] virtual virtual_time expected_until(std::uint32_t client) const {
     static_cast<void>(client);
     return 0;
   }
-  /// Names the process that hosts a client, where it is reached: another one has lost what this one was given. Never 0.
+  /// The process that hosts a connected client: another process has lost this one's tasks. Never 0.
   [[nodiscard]] virtual std::uint64_t instance(std::uint32_t client) const {
     static_cast<void>(client);
     return 0;
   }
-  /// Those that are there now, ascending. A number is never used again.
+  /// Connected aggregators, ascending. Numbers are never reused.
   [[nodiscard]] virtual std::vector<std::uint32_t> aggregators() const { return {}; }
 };
 
 class server_machine {
  public:
-  /// Starts, or goes on, from a state. `e` and `who` must outlive the machine; without `who` everybody can be reached.
+  /// Starts or resumes from a state. `e` and `who` must outlive the machine; without `who` all clients are reachable.
   server_machine(const experiment& e, server_state state, roster* who = nullptr);
 
   [[nodiscard]] server_effects start();
@@ -153,49 +153,49 @@ class server_machine {
                                           virtual_time now);
   [[nodiscard]] result<server_effects> on_partial(partial_aggregate partial, virtual_time now);
   [[nodiscard]] server_effects on_timer(const timer& which, virtual_time now);
-  /// Where clients are routed. The roster knows of it before it is told here: clients first to last are reached through
-  /// that aggregator, and hold these tasks, at work or done.
+  /// If clients are routed: clients first to last are connected through that aggregator and hold these tasks, in
+  /// progress or done. The roster must know first.
   [[nodiscard]] server_effects on_attached(std::uint32_t aggregator, std::uint32_t first, std::uint32_t last,
                                            const std::vector<task_id>& holding, virtual_time now);
-  /// An aggregator is gone, with all that it had folded and not sent.
+  /// An aggregator is lost, with all updates that it had aggregated and not sent.
   [[nodiscard]] server_effects on_aggregator_lost(std::uint32_t aggregator, virtual_time now);
-  /// An aggregator gave these tasks back.
+  /// An aggregator returned these withdrawn tasks.
   [[nodiscard]] server_effects on_withdrawn(std::uint32_t aggregator, const std::vector<task_id>& tasks,
                                             virtual_time now);
-  /// An aggregator lost these, which it had told folded in this round or has open, with another one below it. What else
-  /// it has stays, and its partial comes without them.
+  /// An aggregator lost these tasks, open or reported as aggregated in this round, with another one below it. Its other
+  /// tasks stay, and its partial comes without these.
   [[nodiscard]] server_effects on_tasks_lost(std::uint32_t aggregator, const tasks_lost& lost, virtual_time now);
   [[nodiscard]] server_effects on_evaluated(const evaluation_report& figures);
   [[nodiscard]] server_effects on_checkpointed();
-  /// `now`: evaluating and writing the checkpoint took time.
+  /// `now`: evaluation and checkpoint took time.
   [[nodiscard]] server_effects on_proceed(virtual_time now = 0);
-  /// Asks to stop after the round under way.
+  /// Stops after the current round.
   void stop() { stopping_ = true; }
-  /// The same where clients are routed, at any time: a round that has nobody at work does not wait for more to come.
+  /// The same if clients are routed, at any time: a round without open tasks does not wait for clients.
   [[nodiscard]] server_effects on_stop(virtual_time now);
-  /// Asks for a checkpoint after the round under way.
+  /// Makes a checkpoint after the current round.
   void want_checkpoint() { checkpoint_wanted_ = true; }
-  /// Something happened that is to be written down with the round's other events.
+  /// An event to record with the round's other events.
   void on_event(run_event what) { events_.push_back(std::move(what)); }
   /// A client's private values were erased.
   void on_erased(std::uint32_t client) { state_.ledger->touch(client).trained_version = 0; }
   /// A client kept the private values that it trained from `version` at that time.
   void on_kept(std::uint32_t client, std::uint64_t version, virtual_time when);
 
-  /// The state of now; what other members know is copied in by snapshot().
+  /// The current state without what snapshot() adds.
   [[nodiscard]] const server_state& state() const { return state_; }
-  /// What is to be evaluated: the last model; at the end of a run, once more the best one where another is that.
+  /// The model to evaluate: the last one; at the end of a run also the best one if another is best.
   [[nodiscard]] model_version under_test() const { return reviewing_ ? state_.chosen() : state_.last(); }
-  /// Whether a round ends with all of its tasks and not before: synchronous, without deadline and over-selection.
+  /// True if a round ends exactly when all its tasks have: synchronous, without deadline and over-selection.
   [[nodiscard]] bool waits_for_every_task() const;
-  /// As of the last closed round, between rounds. Where clients are routed tasks may have ended since: they are open in
-  /// it, for no round has reported their ends.
+  /// The state as of the last closed round, between rounds. If clients are routed, tasks that ended since are open in
+  /// it: no round has reported their outcomes.
   [[nodiscard]] server_state snapshot() const;
-  /// Tasks of which nothing is known yet.
+  /// Number of tasks without an outcome.
   [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
   /// Those tasks, by client.
   [[nodiscard]] std::vector<open_task> open_tasks() const;
-  /// Tasks whose updates were folded in this round: in no model yet.
+  /// Number of updates aggregated in this round, in no model yet.
   [[nodiscard]] std::size_t folding() const { return folded_.size(); }
 
  private:
@@ -203,7 +203,7 @@ class server_machine {
   [[nodiscard]] bool is_async() const { return how().mode == participation_mode::async; }
   [[nodiscard]] bool is_over() const;
 
-  /// Nobody waits for ever: a round without clients is given up after this time.
+  /// A round without clients is abandoned after this time.
   static constexpr virtual_time longest_wait = 7 * 86400 * microseconds_per_second;
 
   /// A version's model, and how many open tasks need it.
@@ -302,8 +302,8 @@ class server_machine {
   std::map<task_id, std::uint64_t> in_model_;  ///< folded, and in no durable checkpoint yet: in which version's round
   std::vector<task_id> over_;                  ///< ended, and nobody told their clients
   std::map<rejection, std::vector<task_id>> refused_;  ///< rejected, the same
-  /// By client, with later tasks in in_model_: tasks that its node held when it said so last, the newest few. Over when
-  /// that is durable.
+  /// By client with later tasks in in_model_: tasks that its node held by its last report, the newest few. Obsolete
+  /// when the later update is durable.
   std::map<std::uint32_t, std::vector<task_id>> superseded_;
   accounting reported_;                  ///< counts as of the last closed round
   std::vector<open_task> ended_since_;   ///< since then, and not folded
@@ -313,7 +313,7 @@ class server_machine {
   std::vector<run_event> events_;  ///< of this round
   bool stopping_ = false;
   bool checkpoint_wanted_ = false;
-  bool reviewing_ = false;  ///< the run is over, and the best of its models is evaluated
+  bool reviewing_ = false;  ///< the run is over, and its best model is evaluated
 };
 
 }  // namespace furlong::federated::protocol

@@ -38,7 +38,7 @@ void server_machine::after_settling(server_effects& out) {
 
 void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   const auto at = open_.find(one.id.client);
-  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // told twice
+  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // reported twice
   const auto task = at->second;
   open_.erase(at);
   orphaned_.erase(one.id.client);
@@ -68,11 +68,11 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
       ++counts.dropped[static_cast<std::size_t>(one.stage)];
       ++report_.dropped[static_cast<std::size_t>(one.stage)];
       break;
-    case outcome::abandoned: break;  // the server's own word
+    case outcome::abandoned: break;  // decided by the server
   }
   if (task.aggregator != nowhere && one.what != outcome::dropped &&
       !(one.what == outcome::rejected && one.why == rejection::client_failed)) {
-    // Late and surplus updates are not validated, rejected ones have failed: neither may spoil what later draws read.
+    // Late and over-selected updates are not validated, rejected ones failed: neither may affect later draws.
     const bool sound = one.what != outcome::rejected && std::isfinite(one.loss);
     if (one.examples > 0 && sound) of.loss = static_cast<float>(one.loss);
     ++counts.clients_trained;
@@ -81,7 +81,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     report_.bytes_up += one.bytes;
   }
   if (routed_ && one.what == outcome::rejected) {
-    // Not by its gateway: if that were lost before it told the server, the node would be asked to do it again.
+    // Not sent by its gateway: if that were lost before it told the server, the node would get the task again.
     refused_[one.why].push_back(one.id);
   } else if (routed_ && one.what != outcome::folded) {
     // A gateway tells its nodes of reports that came too late. Others who hold the task still must hear of it too.
@@ -173,8 +173,8 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     selections_ = 0;
   } else if ((open_.empty() && !resting_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
              state_.now >= round_began_ + longest_wait) {
-    // Nobody at work and nobody to ask: what is there makes a version. So does nothing, when all clients have had their
-    // turn in this version, or after the longest wait.
+    // No open task and no client to select: the aggregated updates make a version. The same if there are none but all
+    // clients had a task in this version, or after the longest wait.
     close_shares(true, effects);
   } else {
     retry_selection(effects, never);

@@ -1,4 +1,4 @@
-// Tasks of clients that are reached through certain aggregators, which come and go.
+// Tasks of clients that are routed through aggregators, which connect and disconnect.
 #include <algorithm>
 
 #include "federated/protocol/server_machine.hpp"
@@ -23,7 +23,7 @@ void server_machine::begin_round_by_route(server_effects& out) {
   assign_waiting_tasks(out);
 }
 
-/// Whether a share of this round begins now at the aggregator: its first, or another one after one that was merged.
+/// True if a share of this round begins now at the aggregator: its first, or another after a merged one.
 bool server_machine::begin_share(std::uint32_t aggregator) {
   if (aggregator >= begun_.size()) {
     begun_.resize(aggregator + 1, false);
@@ -42,12 +42,12 @@ bool server_machine::waits_for_every_task() const {
   return routed_ && !is_async() && how().deadline == 0 && how().over_selection <= 1.0;
 }
 
-/// Whether an aggregator was told to close its share, and has not answered.
+/// True if an aggregator was asked to close its share and has not answered.
 bool server_machine::is_closing(std::uint32_t aggregator) const {
   return aggregator < asked_.size() && asked_[aggregator] && !answered_[aggregator];
 }
 
-/// Whether the process that was given the task is not the one that its client is reached through.
+/// True if the task was assigned to another process than its client's current one.
 bool server_machine::lost_with_its_node(const task_id& id) const {
   const auto at = assignee_.find(id.client);
   return at != assignee_.end() && at->second != roster_->instance(id.client);
@@ -110,7 +110,7 @@ void server_machine::orphan(open_task& task) {
   orphaned_.try_emplace(task.id.client, orphaned_task{0, stage}).first->second.since = state_.now;
 }
 
-/// The server's own word on how a task ended.
+/// Settles a task by decision of the server.
 void server_machine::settle_here(const task_id& id, outcome what, drop_stage stage) {
   const auto at = open_.find(id.client);
   settlement one;
@@ -130,10 +130,10 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   const auto holds = [&](const task_id& id) {
     if (all_held.contains(id)) assignee_[id.client] = roster_->instance(id.client);
   };
-  std::map<std::uint32_t, open_task> here;  // in the order of clients, whatever the order of the table
+  std::map<std::uint32_t, open_task> here;  // by client, independent of the table's order
   for (const auto& [client, task] : open_)
     if (first <= client && client <= last) here.emplace(client, task);
-  for (const auto& id : folded_)  // if what was folded gets lost
+  for (const auto& id : folded_)  // in case aggregated updates are lost
     if (first <= id.client && id.client <= last && !here.contains(id.client)) holds(id);
   for (const auto& [client, task] : here) {
     holds(task.id);
@@ -168,14 +168,14 @@ void server_machine::send_held_verdicts(const std::set<task_id>& holding, server
     }
     const bool known = id.run == state_.run && id.client < state_.ledger->size();
     const std::uint64_t last = known ? (*state_.ledger)[id.client].folded_version : 0;
-    // What a client did before its last update in a checkpoint may be in it too: nobody remembers. Its private values
-    // are those of the last, so nothing is lost when the earlier ones are forgotten; but not before it is durable.
+    // Earlier updates of a client may be in the same checkpoint: this is not recorded. Its private values are those of
+    // the last, so earlier ones can be forgotten, but only once the last is durable.
     const auto later = in_model_.lower_bound({state_.run, last - 1, id.client, 0});
     const bool waits = last > id.version + 1 && later != in_model_.end() && later->first.version + 1 == last &&
                        later->first.client == id.client;
     (waits ? superseded[id.client] : last == id.version + 1 ? durable.tasks : over_).push_back(id);
   }
-  // A hello lists all that a node holds. Of what it may have made up no more is kept than this.
+  // A hello lists all tasks that a node holds, possibly made up: no more than this many are kept.
   constexpr std::ptrdiff_t most_superseded = 64;
   for (auto& [client, tasks] : superseded) {
     if (std::ssize(tasks) > most_superseded) tasks.erase(tasks.begin(), tasks.end() - most_superseded);
@@ -211,7 +211,7 @@ void server_machine::remove_updates(std::uint32_t aggregator, const std::set<tas
       kept.push_back(one);
       continue;
     }
-    if (all_ended_) closing_ = all_ended_ = false;  // not all of them any more
+    if (all_ended_) closing_ = all_ended_ = false;  // no longer all
     unfolded.insert(one.id);
     --state_.counts.clients_trained;
     state_.counts.examples -= one.examples;

@@ -1,4 +1,4 @@
-// What becomes of a task, from the device, the settings and a few draws.
+// The fate of a task, from the device, the settings and a few draws.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -7,13 +7,13 @@ namespace furlong::federated {
 
 namespace {
 
-/// When a transfer ends that rests until its client is reached again: after never, so that what is left of it, which
-/// may be nothing, can be told from an end that is out of reach.
+/// The end of a transfer that is paused until its client is reachable: after never, so that the remaining time,
+/// possibly zero, differs from an end out of range.
 constexpr virtual_time resting(virtual_time left) { return never + 1 + left; }
 
 bool rests(virtual_time ends_at) { return ends_at > never; }
 
-/// The device stops here and now. A client that has trained was about to upload.
+/// The device stops now. A client that has trained was about to upload.
 void cut_short(protocol::simulated_task& task, virtual_time now) {
   const bool trained = task.trained_at <= now;
   task.dropped = trained ? drop_stage::upload : drop_stage::train;

@@ -1,4 +1,4 @@
-// What the scenario's events do to clients' tasks, and what is written down of them.
+// Effects of the scenario's events on clients' tasks, and their records.
 #pragma once
 
 #include "federated/protocol/server_state.hpp"

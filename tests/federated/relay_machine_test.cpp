@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(partials_that_are_not_to_be_believed_change_nothing) {
   BOOST_TEST(contains(refused(1, [](auto& p) { ++p.version; }), "belongs to version 1"));
   BOOST_TEST(contains(refused(1, [](auto& p) { ++p.run; }), "another run"));
   BOOST_TEST(contains(refused(0, [](auto&) {}), "came from aggregator 0"));
-  BOOST_TEST(contains(refused(1, [](auto& p) { p.folded.push_back({7, 0}); }), "does not fold exactly"));
+  BOOST_TEST(contains(refused(1, [](auto& p) { p.folded.push_back({7, 0}); }), "does not contain exactly"));
   BOOST_TEST(contains(refused(1, [](auto& p) { ++p.weight; }), "sums that do not match"));
   BOOST_TEST(contains(refused(1, [](auto& p) { p.sums.words.pop_back(); }), ""));
   BOOST_TEST(contains(refused(2, [](auto&) {}), "was not asked for"));

@@ -18,7 +18,7 @@ using tests::open_round;
 
 BOOST_AUTO_TEST_SUITE(server_machines)
 
-BOOST_AUTO_TEST_CASE(a_cohort_is_dealt_out_once) {
+BOOST_AUTO_TEST_CASE(a_cohort_is_assigned_once) {
   const open_round round;
   std::vector<std::uint32_t> all;
   for (const auto& share : round.shares) {

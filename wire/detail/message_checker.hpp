@@ -1,4 +1,4 @@
-// Looks at the parts of one message and keeps the first complaint, so that reading a message stays a list of fields.
+// Checks the parts of one message and keeps the first error, so that reading a message stays a list of fields.
 #pragma once
 
 #include <capnp/blob.h>

@@ -98,7 +98,7 @@ struct port {
   }
 };
 
-/// Hosts, and who can talk to whom.
+/// Hosts and their connectivity.
 class fabric {
  public:
   /// `patience`: silence for so long means that the other side is gone. A message takes a time drawn from
@@ -110,7 +110,7 @@ class fabric {
         most_latency_(most_latency) {}
 
   event_queue clock;
-  /// Who accepts connections at a host; none: nobody.
+  /// Listeners by host; none: connections fail.
   std::map<host, std::function<void(link_ptr)>> listeners;
 
   /// Uniform in [low, high).
