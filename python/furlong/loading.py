@@ -36,6 +36,10 @@ class ProblemError(Exception):
         self.place = place
 
 
+class TimedOut(BaseException):
+    """A call of the user's code took too long."""
+
+
 def place_of_method(problem: Any, name: str) -> Place:
     """File and first line of a method of the problem's class, or of the class's nearest code."""
     kind = problem if isinstance(problem, type) else type(problem)
@@ -71,6 +75,8 @@ def text_of(error: BaseException) -> Tuple[str, str]:
         return error.reason, error.fix
     if isinstance(error, SystemExit):
         return f"the problem called exit({error.code!r})", "return from the method, or raise an exception with a reason"
+    if isinstance(error, TimedOut):
+        return "the call takes too long", "correct the loop that does not end, or raise the timeout"
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}", ""
     if isinstance(error, ModuleNotFoundError) and error.name:

@@ -6,6 +6,7 @@ descriptor 4.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
@@ -60,6 +61,7 @@ class Trainer:
         self._written: Set[Tuple[str, ...]] = set()  # the sets of gradients whose first step was checked
         self._unchecked = False
         self._forked = False
+        self._working = False
         self._loss = bytearray(_LOSS.size)
         os.register_at_fork(after_in_child=self._leave_connection)
 
@@ -84,8 +86,11 @@ class Trainer:
                     return
                 have += more
             try:
+                self._working = True
                 reply = self._gradient() if kind == GRADIENT else self._answer(kind, end)
+                self._working = False
             except BaseException as error:  # also exit() in user code: the trainer stays usable
+                self._working = False
                 reply = self._failure(error)
             if self._forked:
                 os._exit(0)  # a child that the user's code forked: its parent answers
@@ -282,6 +287,12 @@ class Trainer:
                  "traceback": loading.traceback_of(error)}
         return _message(ERROR, _json(reply))
 
+    def interrupt(self, *_: Any) -> None:
+        """The handler of SIGUSR1: stops the user's code, so that the error reply names its line."""
+        if self._working:
+            self._working = False
+            raise loading.TimedOut()
+
     def _leave_connection(self) -> None:
         """In a forked child: the connection is the parent's."""
         self._forked = True
@@ -327,8 +338,11 @@ def main() -> None:
     for descriptor in (CONTROL, MEMORY):
         os.set_inheritable(descriptor, False)
     threading.Thread(target=_end_with, args=(control,), daemon=True).start()
+    trainer = Trainer(control, memory)
+    signal.signal(signal.SIGUSR1, trainer.interrupt)
+    faulthandler.register(signal.SIGUSR1, chain=True)  # also shows where code in C is
     try:
-        Trainer(control, memory).serve()
+        trainer.serve()
     except (BrokenPipeError, ConnectionResetError):
         pass  # the command has ended
 
