@@ -65,6 +65,8 @@ def run(arguments: Sequence[str], progress: bool, resume: str) -> str:
     if terminal:
         _copy_size(show.fileno(), theirs)
     environment = dict(os.environ, FURLONG_PYTHON=os.environ.get("FURLONG_PYTHON", sys.executable))
+    package = str(Path(__file__).resolve().parents[1])
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH")]))
     # In a session of its own the command gets SIGINT once, from here, and not from the terminal as well.
     process = subprocess.Popen([find(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs,
                                env=environment, start_new_session=True)

@@ -216,10 +216,10 @@ def metrics_of(problem: Problem) -> Dict[str, str]:
     if not isinstance(metrics, Mapping):
         raise ProblemError(f"metrics is {_short(metrics)}", 'set it to a dict such as {"accuracy": "max"}', place)
     for name, better in metrics.items():
-        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in (
+        if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name) or name in (
                 "loss", "examples", "clients"):
             raise ProblemError(f"metrics has the name {name!r}",
-                               "use letters, digits and _, and not loss, examples or clients", place)
+                               "use small letters, digits and _, and not loss, examples or clients", place)
         if better not in ("max", "min"):
             raise ProblemError(f'metrics["{name}"] is {better!r}', 'write "max" if more is better, else "min"', place)
     return dict(metrics)

@@ -315,11 +315,13 @@ def _message(kind: int, body: bytes) -> bytes:
 
 
 def _end_with(control: socket.socket) -> None:
-    """Ends the process soon after the connection has ended, whatever the user's code does."""
+    """Ends the process and its children soon after the connection has ended, whatever the user's code does."""
     poll = select.poll()
     poll.register(control.fileno(), 0)  # reports the end only
     poll.poll()
     time.sleep(_GRACE)
+    if os.getpgid(0) == os.getpid():
+        os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
