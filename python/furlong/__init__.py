@@ -6,8 +6,8 @@ problem. Importing this package needs numpy only; `furlong.torch` and `furlong.p
 """
 
 from .command import CommandError, Interrupted
-from .problem import Client, Problem, Score, Step
+from .problem import PARTS, Client, Problem, Score, Step
 from .runs import Run, Sweep, open, run, sweep
 
 __version__ = "0.1.0"
-__all__ = ["Client", "CommandError", "Interrupted", "Problem", "Run", "Score", "Step", "Sweep", "open", "run", "sweep"]
+__all__ = ["Client", "CommandError", "Interrupted", "PARTS", "Problem", "Run", "Score", "Step", "Sweep", "open", "run", "sweep"]
