@@ -75,6 +75,11 @@ class Run:
         return json.loads(command.output_of(["infer", str(self.path), "--client", str(client), *arguments,
                                              "--format", "json"]))
 
+    def export(self, **files: Union[str, "os.PathLike[str]"]) -> None:
+        """``furlong export RUN --NAME FILE`` for each: model (.npz or .safetensors), curves, predictions, split (CSV),
+        tensorboard (a folder)."""
+        command.output_of(["export", str(self.path), *(a for k, v in files.items() for a in (f"--{k}", str(v)))])
+
     def _export(self, *arguments: str) -> Dict[str, numpy.ndarray]:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "model.npz")
