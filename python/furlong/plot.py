@@ -130,6 +130,7 @@ def _figure(size: Tuple[float, float]) -> Tuple[Figure, Any]:
 
 
 def _finish(figure: Figure, axes: Any) -> Figure:
-    if axes.get_legend_handles_labels()[0]:
+    axes.set_axisbelow(True)
+    if len(axes.get_legend_handles_labels()[0]) > 1:
         axes.legend(fontsize=STYLE["legend.fontsize"], frameon=False)
     return figure
