@@ -210,7 +210,7 @@ def parameters_of(problem: Problem, seed: int) -> Dict[str, numpy.ndarray]:
 
 
 def metrics_of(problem: Problem) -> Dict[str, str]:
-    """Checks and returns the names of metrics with their better directions. Raises ProblemError."""
+    """The metrics with their better directions, checked, in the order of their names. Raises ProblemError."""
     metrics = problem.metrics
     place = _place_of_class(type(problem))
     if not isinstance(metrics, Mapping):
@@ -222,7 +222,7 @@ def metrics_of(problem: Problem) -> Dict[str, str]:
                                "use small letters, digits and _, and not loss, examples or clients", place)
         if better not in ("max", "min"):
             raise ProblemError(f'metrics["{name}"] is {better!r}', 'write "max" if more is better, else "min"', place)
-    return dict(metrics)
+    return dict(sorted(metrics.items()))
 
 
 def clients_of(problem: Problem) -> List[Client]:

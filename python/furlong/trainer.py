@@ -283,8 +283,11 @@ class Trainer:
         text, fix = loading.text_of(error)
         if file == self._file and self._given:
             file = loading.split_name(self._given)[0]
-        reply = {"error": text, "fix": fix, "file": file or "", "line": line or 0,
-                 "traceback": loading.traceback_of(error)}
+        reply: Dict[str, Any] = {"error": text, "fix": fix, "traceback": loading.traceback_of(error)}
+        if file:
+            reply["file"] = file
+        if line:
+            reply["line"] = line
         return _message(ERROR, _json(reply))
 
     def interrupt(self, *_: Any) -> None:

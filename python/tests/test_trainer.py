@@ -15,7 +15,7 @@ import numpy, furlong
 
 class Linear(furlong.Problem):
     '''w x + b, squared error; metric mae.'''
-    metrics = {"mae": "min"}
+    metrics = {"mae": "min", "big": "max"}
 
     def __init__(self):
         random = numpy.random.default_rng(3)
@@ -44,7 +44,8 @@ class Linear(furlong.Problem):
 
     def evaluate(self, step):
         _, error = self.errors(step)
-        return {"loss": ((error ** 2).sum(), len(error)), "mae": (abs(error).sum(), len(error))}
+        return {"loss": ((error ** 2).sum(), len(error)), "mae": (abs(error).sum(), len(error)),
+                "big": (error.max(), 1)}
 
     def predict(self, step):
         return [{"error": e} for e in self.errors(step)[1]]
@@ -69,7 +70,7 @@ def test_open_describes_the_problem(linear):
     assert linear.reply == {
         "protocol": 1,
         "parameters": [{"name": "w", "shape": [5]}, {"name": "b", "shape": []}],
-        "metrics": {"mae": "min"},
+        "metrics": {"big": "max", "mae": "min"},
         "predicts": True,
         "clients": [
             {"name": "anna", "group": "train", "train": 30, "validation": 5, "test": 5},
@@ -134,7 +135,8 @@ def test_scores_are_sums_over_groups(linear):
     _, second = expected(linear, 2, [5])
     error = numpy.concatenate([first, second])
     scores = linear.evaluate([(0, "validation", [0, 1]), (2, "test", [5])])
-    assert scores == pytest.approx([(error**2).sum(), 3, abs(error).sum(), 3], rel=1e-5)
+    big = first.max() + second.max()
+    assert scores == pytest.approx([(error**2).sum(), 3, big, 2, abs(error).sum(), 3], rel=1e-5)  # by name
 
 
 def test_predictions_have_one_entry_for_each_example(linear):
