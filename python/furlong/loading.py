@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import random
 import re
@@ -173,8 +174,6 @@ def _is_missing(kind: type, method: str) -> bool:
 
 
 def _place_of_class(kind: type) -> Place:
-    import inspect
-
     try:
         return inspect.getsourcefile(kind), inspect.getsourcelines(kind)[1]
     except (OSError, TypeError):
