@@ -62,6 +62,12 @@ def test_arguments_of_a_run(fake, tmp_path):
     assert run.path == tmp_path / "a"
 
 
+def test_predictions_use_this_interpreter(fake):
+    furlong.run("quick.toml").predict(3)
+    assert fake()["arguments"] == ["infer", "runs/quick-7", "--client", "3", "--format", "json"]
+    assert fake()["python"] == sys.executable
+
+
 def test_a_run_without_folder_is_found(fake):
     assert furlong.run("quick.toml").path == Path("runs/quick-7")
 
