@@ -5,6 +5,8 @@
 
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/worker.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/private_values.hpp"
 
 namespace furlong::actors::federation {
 
@@ -52,7 +54,7 @@ void end_wave(node_pointer self) {
   for (const auto& one : done)
     if (one.job->store_failed) return finish(self, "its store failed", *one.job->failure);
   const auto served = served_by(done);
-  if (state.run->e.settings.algorithm.traits.keeps_state) save(self, served);
+  if (state.run->e.settings.algorithm->traits.keeps_state) save(self, served);
   note_served(self, served);
   if (state.over) return;
   protocol::node_effects effects;
@@ -67,7 +69,7 @@ void end_wave(node_pointer self) {
       continue;
     }
     state.updates[id] = std::move(one.frame);
-    if (one.job->keeps && state.run->e.settings.own.commit == federated::commit_kind::after_ack)
+    if (one.job->keeps && state.run->e.settings.own->commit == federated::commit_kind::after_ack)
       state.held[id] = {std::make_shared<const models::private_parameters>(std::move(one.job->own))};
     add(state.machine->on_trained(id));
   }

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "federated/aggregation/aggregate.hpp"
 #include "federated/aggregation/group_sums.hpp"
-#include "federated/aggregation/rule.hpp"
-#include "federated/settings.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::federated {
+
+class aggregation_rule;
+struct aggregation_settings;
 
 /// Folds the updates of one round. O(model) memory however many it folds. One thread at a time.
 class accumulator {
@@ -25,6 +27,7 @@ class accumulator {
   /// Empty. `rule` may be null: then nothing of the model is aggregated, and its change is zero.
   accumulator(const aggregation_settings& settings, models::layout_ptr shared, std::unique_ptr<aggregation_rule> rule,
               group_sums groups = {});
+  ~accumulator();
 
   /// Adds an update that validate() has passed, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
   /// it shortens the step, and leaves the update's share as it is); or says why the rule cannot. Then it is unchanged.
@@ -32,9 +35,7 @@ class accumulator {
   [[nodiscard]] std::optional<rejection> fold(const client_update& update, double freshness = 1.0);
   /// After a fold that refused nothing, of an update of weight > 0: how far it moved each tensor, where the rule weighs
   /// updates by that; else empty.
-  [[nodiscard]] std::span<const double> distances() const {
-    return rule_ ? rule_->distances() : std::span<const double>();
-  }
+  [[nodiscard]] std::span<const double> distances() const;
   /// The result of the round. Leaves the accumulator empty.
   [[nodiscard]] aggregate report();
 

@@ -20,11 +20,13 @@
 #include <vector>
 
 #include "federated/aggregation/aggregate.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/settings.hpp"
+#include "federated/aggregation/rule_traits.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::federated {
+
+struct aggregation_settings;
+class scenario_view;
 
 /// One update, beside its values.
 struct fold_context {

@@ -3,6 +3,8 @@
 #include <stdexcept>
 
 #include "base/registry.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
 
 namespace furlong::federated {
 

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "federated/settings.hpp"
+#include "federated/settings/private_values.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::federated::protocol {

@@ -4,13 +4,14 @@
 #include <limits>
 #include <set>
 
+#include "federated/settings/network.hpp"
 #include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 
 gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
     : e_(e),
-      longest_(from_seconds(e.settings.network.task_timeout)),
+      longest_(from_seconds(e.settings.network->task_timeout)),
       // Clients train on their nodes: nothing here grows with the number of those at work.
       inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {
   inner_.know_examples([this](std::uint32_t client) -> std::optional<std::uint64_t> {

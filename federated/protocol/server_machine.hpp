@@ -47,10 +47,13 @@
 #include <vector>
 
 #include "federated/experiment.hpp"
-#include "federated/participation/policy.hpp"
 #include "federated/protocol/messages.hpp"
 #include "federated/round.hpp"
 #include "federated/run_observer.hpp"
+
+namespace furlong::federated {
+class selection_policy;
+}
 
 namespace furlong::federated::protocol {
 
@@ -129,7 +132,7 @@ class roster {
   /// Whether others may be reachable later in the same round.
   [[nodiscard]] virtual bool waiting_helps() const = 0;
 
-  /// Whether clients are reached through certain aggregators. If not, any of `settings.aggregators` will do.
+  /// Whether clients are reached through certain aggregators. If not, any of `settings.topology->aggregators` will do.
   [[nodiscard]] virtual bool routes() const { return false; }
   /// The aggregator through which a client is reached now.
   [[nodiscard]] virtual std::optional<std::uint32_t> route(std::uint32_t client) const {
@@ -154,6 +157,7 @@ class server_machine {
  public:
   /// Starts, or goes on, from a state. `e` and `who` must outlive the machine; without `who` everybody can be reached.
   server_machine(const experiment& e, server_state state, roster* who = nullptr);
+  ~server_machine();
 
   [[nodiscard]] server_effects start();
   [[nodiscard]] server_effects on_settled(std::uint32_t aggregator, const std::vector<settlement>& settled,
@@ -206,8 +210,8 @@ class server_machine {
   [[nodiscard]] std::size_t folding() const { return folded_.size(); }
 
  private:
-  [[nodiscard]] const participation_settings& how() const { return e_.settings.participation; }
-  [[nodiscard]] bool is_async() const { return how().mode == participation_mode::async; }
+  [[nodiscard]] const participation_settings& how() const { return *e_.settings.participation; }
+  [[nodiscard]] bool is_async() const;
   [[nodiscard]] bool is_over() const;
 
   /// Nobody waits for ever: a round without clients is given up after this time.

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "federated/protocol/server_machine.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -75,7 +77,7 @@ void server_machine::deal_by_route(const std::vector<task_id>& tasks, server_eff
 void server_machine::place(open_task& task, server_effects& out) {
   const auto to = who_->route(task.id.client);
   if (!to) return cast_adrift(task);
-  const auto longest = from_seconds(e_.settings.network.task_timeout);
+  const auto longest = from_seconds(e_.settings.network->task_timeout);
   if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now)
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
@@ -281,14 +283,14 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
 void server_machine::wait_for_the_adrift(server_effects& out) {
   if (waits_for_adrift_ || adrift_.size() == placed_next_.size()) return;
   waits_for_adrift_ = true;
-  const auto longest = from_seconds(e_.settings.network.heartbeat + e_.settings.network.timeout);
+  const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   out.emplace_back(timer{timer_kind::adrift, state_.version, state_.now + longest});
 }
 
 /// Clients that did not come back in time have dropped out.
 void server_machine::drop_the_adrift(server_effects& out) {
   waits_for_adrift_ = false;
-  const auto longest = from_seconds(e_.settings.network.heartbeat + e_.settings.network.timeout);
+  const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   const bool every_task = waits_for_every_task() && !stopping_;
   for (const auto& [client, task] : std::map(adrift_)) {
     if (placed_next_.contains(client)) continue;

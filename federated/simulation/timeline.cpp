@@ -4,6 +4,11 @@
 #include <limits>
 
 #include "base/random.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/simulation/scenario_events.hpp"
 
 namespace furlong::federated {
@@ -34,21 +39,21 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
     : e_(e),
       store_(store),
       observer_(observer),
-      stateful_(e.settings.algorithm.traits.keeps_state),
+      stateful_(e.settings.algorithm->traits.keeps_state),
       for_itself_(trains_for_itself(e.settings)),
       server_(e, start, this),
       members_(e.settings, client_count(e)),
       past_(std::move(start.simulation)),
       now_(start.now),
-      happened_(e.settings.events.size(), false) {
-  for (std::uint32_t a = 0; a < e.settings.aggregators; ++a)
+      happened_(e.settings.events->size(), false) {
+  for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a)
     aggregators_.emplace_back(e, a, std::numeric_limits<std::size_t>::max(), protocol::notices::at_once);
   for (const auto index : past_.events) {
     happened_[index] = true;
     members_.apply(index);
   }
-  for (std::uint32_t i = 0; i < e.settings.events.size(); ++i)
-    if (const auto& event = e.settings.events[i]; !event.at_round && !happened_[i])
+  for (std::uint32_t i = 0; i < e.settings.events->size(); ++i)
+    if (const auto& event = (*e.settings.events)[i]; !event.at_round && !happened_[i])
       entries_.push({from_seconds(event.seconds), entry_kind::event, 0, i, 0, 0});
   std::unordered_map<std::uint64_t, broadcast_ptr> models;
   for (auto& [version, from] : start.started_from)
@@ -85,9 +90,13 @@ void timeline::queue(protocol::server_effects&& effects) {
 
 timeline::live_task timeline::new_task(const protocol::simulated_task& what, std::uint32_t aggregator,
                                        broadcast_ptr from) const {
-  return {
-      what,  aggregator, std::move(from), client_machine(what.id, stateful_, e_.settings.own.commit), training::waiting,
-      false, {}};
+  return {what,
+          aggregator,
+          std::move(from),
+          client_machine(what.id, stateful_, e_.settings.own->commit),
+          training::waiting,
+          false,
+          {}};
 }
 
 /// Whether somebody still reads private values that are to be erased: calls of the store for one client must follow one
@@ -284,7 +293,7 @@ bool timeline::keep(const client_machine& machine, const models::private_paramet
 void timeline::on_round(std::uint64_t version, virtual_time now) {
   now_ = std::max(now_, now);
   for (std::uint32_t i = 0; i < happened_.size(); ++i)
-    if (const auto& event = e_.settings.events[i]; event.at_round && !happened_[i] && event.round <= version + 1)
+    if (const auto& event = (*e_.settings.events)[i]; event.at_round && !happened_[i] && event.round <= version + 1)
       happen(i);
 }
 
@@ -296,11 +305,11 @@ bool timeline::reachable(std::uint32_t client, virtual_time now, std::uint64_t v
 
 bool timeline::waiting_helps() const {
   // Availability that is drawn round by round stays as it is until the next round.
-  return e_.settings.devices.availability.kind != availability_kind::bernoulli;
+  return e_.settings.devices->availability.kind != availability_kind::bernoulli;
 }
 
 void timeline::happen(std::uint32_t index) {
-  const auto& event = e_.settings.events[index];
+  const auto& event = (*e_.settings.events)[index];
   happened_[index] = true;
   past_.events.push_back(index);
   members_.apply(index);

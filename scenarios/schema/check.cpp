@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <set>
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/evaluation.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/scored_groups.hpp"

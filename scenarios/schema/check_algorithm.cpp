@@ -1,6 +1,7 @@
 // The slots of a scenario: what the algorithm and the aggregation rule decide, allow and exclude.
 #include <algorithm>
 
+#include "federated/algorithm.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

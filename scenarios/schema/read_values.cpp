@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
 

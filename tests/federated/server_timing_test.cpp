@@ -4,6 +4,8 @@
 
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/participation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -41,7 +43,7 @@ struct bench {
   static federated::experiment experiment_of(federated::participation_settings how) {
     federated::run_settings settings;
     settings.rounds = 9;
-    settings.participation = how;
+    *settings.participation = how;
     return tests::make_experiment(settings, ratings, {}, {});
   }
   server_effects proceed(double now) { return server.on_proceed(from_seconds(now)); }

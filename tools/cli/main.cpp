@@ -10,6 +10,7 @@
 #include <sstream>
 #include <sys/resource.h>
 
+#include "federated/settings/devices.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"

@@ -1,4 +1,5 @@
 // The nodes of a simulated federation.
+#include "federated/algorithm_traits.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {
@@ -175,7 +176,7 @@ void node_process::work(const protocol::train& what) {
     job.id = what.task;
     job.from = what.from;
     job.loaded = true;
-    if (in_.e.settings.algorithm.traits.keeps_state) {
+    if (in_.e.settings.algorithm->traits.keeps_state) {
       const auto found = in_.around.disk(index_).values().load(what.task.client, values_);
       if (!found) return in_.around.on_failure(found.error());
       if (*found) job.own = values_;
