@@ -15,6 +15,7 @@
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/settings/training.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"

@@ -10,6 +10,7 @@
 #include "federated/round.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

@@ -43,7 +43,7 @@ run_settings draw_settings(random_stream& stream) {
 }
 
 std::string describe(const run_settings& of, std::size_t count, bool stored) {
-  const auto& how = of.reconstruction;
+  const auto& how = *of.reconstruction;
   std::ostringstream text;
   text << of.algorithm->kind << ", epochs " << of.client->epochs << ", batches of " << of.client->batch_size
        << ", steps " << of.client->max_steps << ", shuffle " << of.client->shuffle << "; solver "
