@@ -48,7 +48,7 @@ std::string describe(const run_settings& of, std::size_t count, bool stored) {
   text << of.algorithm->kind << ", epochs " << of.client->epochs << ", batches of " << of.client->batch_size
        << ", steps " << of.client->max_steps << ", shuffle " << of.client->shuffle << "; solver "
        << static_cast<int>(how.solver) << ", epochs " << how.epochs << ", steps " << how.max_steps << ", batches of "
-       << how->batch_size << ", split " << how.split << "; stored " << stored << ", " << count << " examples";
+       << how.batch_size << ", split " << how.split << "; stored " << stored << ", " << count << " examples";
   return text.str();
 }
 
