@@ -87,7 +87,8 @@ struct rule_entry {
 /// All rules: the built-in ones and those registered since, in that order. Not to be called while others register.
 [[nodiscard]] const std::vector<rule_entry>& registered_rules();
 /// Adds a rule of another library; a kind that is taken is replaced. Call before scenarios are read, from one thread,
-/// in every process of a federation.
+/// in every process of a federation. Throws std::invalid_argument when it cannot be built, or when two of its keys, or
+/// one and a key of all rules, have the same name.
 void register_rule(rule_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const rule_entry* find_rule(std::string_view kind);

@@ -132,6 +132,18 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_an_algorithm_is_not_registered) {
   BOOST_CHECK_THROW(federated::register_algorithm(entry), std::invalid_argument);
 }
 
+BOOST_AUTO_TEST_CASE(what_cannot_be_a_rule_is_not_registered) {
+  for (const auto* name : {"rule", "max_norm", "norm_bound", "max_weight", "noise", "noise_at", "step"}) {
+    auto entry = test_rule();
+    entry.options.push_back(entry.options.front());
+    entry.options.back().name = name;
+    BOOST_CHECK_THROW(federated::register_rule(entry), std::invalid_argument);
+  }
+  auto entry = test_rule();
+  entry.build = nullptr;
+  BOOST_CHECK_THROW(federated::register_rule(entry), std::invalid_argument);
+}
+
 BOOST_AUTO_TEST_CASE(a_misspelt_kind_or_rule_is_one_problem) {
   register_both();
   const auto problems = [](overrides changes) {
