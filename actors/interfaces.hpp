@@ -1,7 +1,7 @@
 // The typed interfaces of the actors of a run, and their messages. Messages within a process carry pointers to
 // immutable values and are not encoded.
 //
-//   caller --run_request--> timeline --training--> trainer, which sends it back, done
+//   caller --run_request--> timeline --job_block--> trainer, which sends it back, done
 //   caller <--run_result--  timeline --evaluation_share--> evaluator, which answers with evaluation_done
 #pragma once
 
@@ -24,9 +24,7 @@ struct run_result {
 };
 
 /// Timeline to trainer: run these; and back: done. Only one of them holds the block at a time.
-struct training {
-  std::shared_ptr<std::vector<federated::training_job>> jobs;
-};
+using job_block = std::shared_ptr<std::vector<federated::training_job>>;
 
 /// An evaluation shared by several evaluators: each takes the next client until none is left. It holds the evaluated
 /// model, because evaluators may still run after the run has ended.
@@ -52,22 +50,22 @@ struct evaluation_done {
 CAF_BEGIN_TYPE_ID_BLOCK(furlong, first_custom_type_id)
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_request))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_result))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::training))
+CAF_ADD_TYPE_ID(furlong, (furlong::actors::job_block))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_share))
 CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_done))
 CAF_END_TYPE_ID_BLOCK(furlong)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_result)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::training)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::job_block)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_done)
 
 namespace furlong::actors {
 
 using evaluator_actor = caf::typed_actor<caf::reacts_to<evaluation_share>>;
-using trainer_actor = caf::typed_actor<caf::reacts_to<training>>;
-using timeline_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<training>,
+using trainer_actor = caf::typed_actor<caf::reacts_to<job_block>>;
+using timeline_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<job_block>,
                                         caf::reacts_to<evaluation_done>>;
 /// Receives the evaluators' answers.
 using evaluation_client = caf::typed_actor<caf::reacts_to<evaluation_done>>;

@@ -45,7 +45,7 @@ void assign_blocks(self_pointer self) {
     next.jobs->clear();
     state.line->take_jobs(state.block_size, *next.jobs);
     if (next.jobs->empty()) return;
-    self->send(next.actor, training{std::move(next.jobs)});
+    self->send(next.actor, std::move(next.jobs));
     state.idle.pop_back();
     if (state.line->ahead() >= limit) return;
   }
@@ -63,7 +63,7 @@ void advance(self_pointer self) {
       case run_needs::training: return assign_blocks(self);
       case run_needs::evaluation:
         state.prepare_evaluation(state.line->under_test(), state.line->state().ledger.get());
-        state.evaluation->scores.leave_out(state.line->leaving());
+        state.evaluation->scores.exclude(state.line->leaving());
         for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
         return;
       case run_needs::checkpoint: {
@@ -94,8 +94,8 @@ void on_evaluation_done(self_pointer self, const evaluation_done& done) {
 trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const run_context* run,
                                               timeline_actor parent) {
   return {
-      [self, run, parent](const training& given) {
-        for (auto& job : *given.jobs) {
+      [self, run, parent](const job_block& given) {
+        for (auto& job : *given) {
           auto failed = guarded("client", [&] {
             federated::perform(run->e, run->store, job, thread_workspace());
             return std::shared_ptr<const error>();
@@ -150,10 +150,10 @@ timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_con
         advance(self);
         return self->state.promise;
       },
-      [self](const training& done) {
+      [self](const job_block& done) {
         auto& of = self->state;
-        for (auto& job : *done.jobs) of.line->on_trained(std::move(job));
-        of.idle.push_back({caf::actor_cast<trainer_actor>(self->current_sender()), done.jobs});
+        for (auto& job : *done) of.line->on_trained(std::move(job));
+        of.idle.push_back({caf::actor_cast<trainer_actor>(self->current_sender()), done});
         // The timeline does not advance during an evaluation.
         if (of.evaluation == nullptr) advance(self);
       },

@@ -11,7 +11,7 @@ struct timeline_state {
   /// An idle trainer, with its last block.
   struct idle_trainer {
     trainer_actor actor;
-    std::shared_ptr<std::vector<federated::training_job>> jobs;
+    job_block jobs;
   };
   const run_context* run = nullptr;
   std::vector<evaluator_actor> evaluators;

@@ -5,6 +5,8 @@
 #include <new>
 #include <sys/mman.h>
 
+#include "base/shared_memory.hpp"
+
 namespace furlong {
 
 namespace {
@@ -15,6 +17,7 @@ constexpr std::size_t huge_page = std::size_t{1} << 21;
 }  // namespace
 
 void* allocate_large(std::size_t bytes) {
+  if (auto* shared = detail::allocate_shared(bytes); shared != nullptr) return shared;
   const std::size_t unit = bytes < huge_page ? cache_line : huge_page;
   const std::size_t size = std::max(unit, (bytes + unit - 1) / unit * unit);
   if (size < bytes) throw std::bad_alloc();
@@ -28,6 +31,8 @@ void* allocate_large(std::size_t bytes) {
   return block;
 }
 
-void free_large(void* block) noexcept { std::free(block); }
+void free_large(void* block) noexcept {
+  if (!detail::free_shared(block)) std::free(block);
+}
 
 }  // namespace furlong

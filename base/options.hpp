@@ -29,6 +29,7 @@ struct option_spec {
   std::vector<std::string> choices = {};  ///< permitted values of a choice
   bool required = false;                  ///< absence is an error
   std::string same_as = {};               ///< dotted key of the scenario whose value is the default
+  bool beside_file = false;               ///< text that begins with a path; a relative one starts at the file's folder
 };
 
 /// Values by key, checked against their specs before they are read. A getter for a key that is absent, or of another

@@ -1,4 +1,4 @@
-// What the rest of the project must know of an algorithm, as plain data; and the algorithm that a run has chosen.
+// What the rest of the project must know about an algorithm, as plain data; and the selected algorithm of a run.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,31 @@ namespace furlong::federated {
 
 class algorithm;
 
-/// What model.private means: all tensors are shared whatever it says, or it must name some.
+/// model.private: ignored (all tensors are shared), or required (it must name tensors).
 enum class private_use : std::uint8_t { ignored, required };
-/// What keys the first draw of private values: the client alone, or the client and the model version of the task.
+/// What keys the initial private values: the client alone, or the client and the task's model version.
 enum class private_start : std::uint8_t { per_client, per_task };
 
 struct algorithm_traits {
   private_use private_tensors = private_use::ignored;
   private_start start = private_start::per_client;
   bool keeps_state = false;     ///< private values are loaded before a task and stored after it
-  bool rebuilds = false;        ///< private values are reconstructed in every task, and for every client that is scored
+  bool reconstructs = false;    ///< private values are reconstructed in every task, and for every client that is scored
   bool splits_support = false;  ///< of a task's batches even ones are the support, odd ones the query
   bool sends = true;            ///< false: one participant with all clients' data, and nothing crosses a network
   bool async = true;            ///< participation.mode may be "async"
   bool mixes = true;            ///< and participation.update "model"
-  /// Steps move rows that a client's examples do not name: tasks work on whole tensors.
+  /// Training changes rows that a client's examples do not name: tasks work on whole tensors.
   bool needs_all_rows = false;
-  /// Values that algorithm.aggregation.rule may have; empty: all.
+  /// Valid values of algorithm.aggregation.rule; empty: all.
   std::vector<std::string> rules = {};
-  /// What keys of other tables are unless the scenario says otherwise: {"private.commit", "after-ack"}.
+  /// Defaults of keys of other tables: {"private.commit", "after-ack"}.
   std::vector<std::pair<std::string, option_value>> defaults = {};
 };
 
 /// The algorithm of a run. Copies share the algorithm itself, which is immutable.
 struct chosen_algorithm {
-  /// The first of the table.
+  /// The first algorithm of the table.
   chosen_algorithm();
   /// @param options values of algorithm.KIND.*; those that are missing have their fallbacks
   /// Throws std::invalid_argument when no such kind is registered, it is an alias, or the options do not fit.

@@ -13,8 +13,8 @@ namespace furlong::federated {
 
 namespace {
 
-/// The share of (positive, negative) pairs ranked rightly; pairs that tie count half. Nothing when a class is missing,
-/// or a prediction is not a number: those have no rank.
+/// The share of correctly ranked (positive, negative) pairs; ties count half. Nothing if a class is missing or a
+/// prediction is NaN, which has no rank.
 std::optional<double> area_under_curve(std::vector<std::pair<float, bool>> odds) {
   if (std::ranges::any_of(odds, [](const auto& one) { return std::isnan(one.first); })) return std::nullopt;
   std::ranges::sort(odds);
@@ -53,7 +53,7 @@ evaluation::evaluation(const experiment& e, const protocol::model_version& of, p
   add_group(group::validation, unseen.empty() ? e.clients->training() : unseen);
   first_seen_ = work_.size();
   add_group(group::seen, e.clients->training());
-  // Pooled training asks one client that stands for all: it says nothing about how often each took part.
+  // Pooled training has one participant for all clients: its count says nothing about single clients.
   if (ledger != nullptr && e.participants == e.clients)
     for (std::size_t i = first_seen_; i < work_.size(); ++i) folded_.push_back((*ledger)[work_[i].client].folded);
   add_group(group::unseen, e.clients->unseen_test());
@@ -94,6 +94,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   std::uint64_t inside = 0;
   std::uint64_t inside_correct = 0;
   std::vector<std::pair<float, bool>> odds;
+  std::vector<models::metric_sum> custom;
   for (const auto i : items) {
     if (scores_[i].examples == 0) continue;
     ++total.clients;
@@ -106,15 +107,26 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     inside += scores_[i].inside;
     inside_correct += scores_[i].inside_correct;
     odds.insert(odds.end(), scores_[i].odds.begin(), scores_[i].odds.end());
+    custom.resize(std::max(custom.size(), scores_[i].metrics.size()));
+    for (std::size_t m = 0; m < scores_[i].metrics.size(); ++m) {
+      custom[m].sum += scores_[i].metrics[m].sum;
+      custom[m].count += scores_[i].metrics[m].count;
+    }
   }
   if (total.examples == 0) return total;
   const auto n = static_cast<double>(total.examples);
   total.loss /= n;
-  total.accuracy = static_cast<double>(correct) / n;
+  if (e_.model->objective() != models::objective::custom) total.accuracy = static_cast<double>(correct) / n;
   switch (e_.model->objective()) {
     case models::objective::squared_error: total.rmse = std::sqrt(squared / n); break;
     case models::objective::logistic: total.auc = area_under_curve(std::move(odds)); break;
     case models::objective::categorical: break;
+    case models::objective::custom:
+      for (std::size_t m = 0; m < custom.size(); ++m) {
+        const auto& [name, smaller] = e_.model->metrics()[m];
+        if (custom[m].count > 0) total.custom.push_back({name, custom[m].sum / custom[m].count, smaller});
+      }
+      break;
     case models::objective::next_token:
       total.perplexity = std::exp(total.loss);
       if (words > 0) total.accuracy_words = static_cast<double>(words_correct) / static_cast<double>(words);
@@ -148,7 +160,7 @@ std::vector<participation_bin> evaluation::bins() const {
   if (untrained > 0) add(0, untrained);
   const std::size_t parts = most_bins - all.size();
   const std::size_t trained = items.size() - untrained;
-  // A count of updates goes, with all who have it, where the first of them would be in equal parts.
+  // All clients with the same count are in one bin: that of the first of them in a division into equal parts.
   std::size_t first = untrained;
   std::size_t in_part = 0;
   for (std::size_t i = untrained; i < items.size(); ++i) {
@@ -178,18 +190,21 @@ constexpr std::array<named_group, 3> named_groups = {{{"validation", &evaluation
                                                       {"seen", &evaluation_report::seen},
                                                       {"unseen", &evaluation_report::unseen}}};
 
-struct named_figure {
+struct known_figure {
   std::string_view name;
   bool smaller_is_better;
   std::optional<double> (*figure)(const group_metrics&);
-  std::optional<models::objective> only = std::nullopt;  ///< models that have it; empty: all
+  std::optional<models::objective> only = std::nullopt;  ///< models that have it; empty: all but custom ones
 
-  [[nodiscard]] bool fits(std::optional<models::objective> of) const { return !of || !only || *of == *only; }
+  [[nodiscard]] bool fits(const models::model* of) const {
+    if (of == nullptr || name == "loss") return true;
+    return only ? of->objective() == *only : of->objective() != models::objective::custom;
+  }
 };
-constexpr std::array<named_figure, 7> named_figures = {
+constexpr std::array<known_figure, 7> known_figures = {
     {{"rmse", true, [](const group_metrics& of) { return of.rmse; }, models::objective::squared_error},
      {"perplexity", true, [](const group_metrics& of) { return of.perplexity; }, models::objective::next_token},
-     {"accuracy", false, [](const group_metrics& of) { return std::optional(of.accuracy); }},
+     {"accuracy", false, [](const group_metrics& of) { return of.accuracy; }},
      {"accuracy_words", false, [](const group_metrics& of) { return of.accuracy_words; },
       models::objective::next_token},
      {"accuracy_no_end", false, [](const group_metrics& of) { return of.accuracy_no_end; },
@@ -197,36 +212,59 @@ constexpr std::array<named_figure, 7> named_figures = {
      {"auc", false, [](const group_metrics& of) { return of.auc; }, models::objective::logistic},
      {"loss", true, [](const group_metrics& of) { return std::optional(of.loss); }}}};
 
-/// The parts of a metric's name; null where there is no such part.
-std::pair<const named_group*, const named_figure*> parts_of(std::string_view name) {
+/// The parts of a metric's name: its group, null where there is none, and its figure.
+std::pair<const named_group*, std::string_view> parts_of(std::string_view name) {
   const auto point = std::min(name.find('.'), name.size());
   const auto* in = std::ranges::find(named_groups, name.substr(0, point), &named_group::name);
-  const auto* what =
-      std::ranges::find(named_figures, name.substr(std::min(point + 1, name.size())), &named_figure::name);
-  return {in == named_groups.end() ? nullptr : in, what == named_figures.end() ? nullptr : what};
+  return {in == named_groups.end() ? nullptr : in, name.substr(std::min(point + 1, name.size()))};
+}
+
+/// The value of a figure and its direction, where the report has it.
+std::optional<named_figure> figure_of(const evaluation_report& report, std::string_view name) {
+  const auto [in, what] = parts_of(name);
+  if (in == nullptr || !(report.*(in->group))) return std::nullopt;
+  const group_metrics& metrics = *(report.*(in->group));
+  for (const auto& one : metrics.custom)
+    if (one.name == what) return one;
+  const auto* known = std::ranges::find(known_figures, what, &known_figure::name);
+  const auto value = known == known_figures.end() ? std::nullopt : known->figure(metrics);
+  if (!value) return std::nullopt;
+  return named_figure{std::string(what), *value, known->smaller_is_better};
+}
+
+/// Whether a model could define a metric of that name: the others are those of summaries.
+bool may_name_metric(std::string_view name) {
+  if (name == "examples" || name == "clients") return false;
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && name.front() >= 'a' && name.front() <= 'z' && std::ranges::all_of(name, fits);
 }
 
 }  // namespace
 
 std::optional<double> metric_of(const evaluation_report& report, std::string_view name) {
+  const auto found = figure_of(report, name);
+  return found ? std::optional(found->value) : std::nullopt;
+}
+
+bool valid_metric(std::string_view name, const models::model* of) {
   const auto [in, what] = parts_of(name);
-  if (in == nullptr || what == nullptr || !(report.*(in->group))) return std::nullopt;
-  return what->figure(*(report.*(in->group)));
+  if (in == nullptr) return false;
+  const auto* known = std::ranges::find(known_figures, what, &known_figure::name);
+  if (known != known_figures.end() && known->fits(of)) return true;
+  if (of == nullptr) return may_name_metric(what);
+  return std::ranges::find(of->metrics(), what, &models::model_metric::name) != of->metrics().end();
 }
 
-bool valid_metric(std::string_view name, std::optional<models::objective> of) {
-  const auto [in, what] = parts_of(name);
-  return in != nullptr && what != nullptr && what->fits(of);
+bool smaller_is_better(const evaluation_report& report, std::string_view name) {
+  const auto found = figure_of(report, name);
+  return found && found->smaller_is_better;
 }
 
-bool smaller_is_better(std::string_view name) {
-  const auto* what = parts_of(name).second;
-  return what != nullptr && what->smaller_is_better;
-}
-
-std::string figure_names(std::optional<models::objective> of) {
+std::string figure_names(const models::model* of) {
   std::vector<std::string_view> fitting;
-  for (const auto& one : named_figures)
+  if (of != nullptr)
+    for (const auto& one : of->metrics()) fitting.push_back(one.name);
+  for (const auto& one : known_figures)
     if (one.fits(of)) fitting.push_back(one.name);
   std::string all;
   for (std::size_t i = 0; i < fitting.size(); ++i)

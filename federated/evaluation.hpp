@@ -1,4 +1,4 @@
-// How good the model is: the scores of clients (client_scorer.hpp), pooled over all of a group.
+// Model quality: the scores of clients (client_scorer.hpp), pooled over each group.
 #pragma once
 
 #include <cstdint>
@@ -15,73 +15,81 @@
 
 namespace furlong::federated {
 
+/// A figure of a metric that the model defines.
+struct named_figure {
+  std::string name;
+  double value = 0.0;
+  bool smaller_is_better = false;
+};
+
 /// Metrics pooled over all examples of a group.
 struct group_metrics {
-  std::uint64_t clients = 0;   ///< with at least one scored example
-  std::uint64_t examples = 0;  ///< predictions scored: of next_token one a token, else one an example
-  double loss = 0.0;           ///< their mean
-  double accuracy = 0.0;
+  std::uint64_t clients = 0;              ///< with at least one scored example
+  std::uint64_t examples = 0;             ///< predictions scored: of next_token one a token, else one an example
+  double loss = 0.0;                      ///< their mean
+  std::optional<double> accuracy;         ///< all but custom
   std::optional<double> rmse;             ///< ratings
-  std::optional<double> auc;              ///< two classes, when both occur and no prediction is NaN; ties count half
+  std::optional<double> auc;              ///< two classes; needs both and no NaN; ties count half
   std::optional<double> perplexity;       ///< next_token: exp(loss)
   std::optional<double> accuracy_words;   ///< next_token: where the target is a word, neither unknown nor the end
   std::optional<double> accuracy_no_end;  ///< next_token: where the target is a word or an unknown one, not the end
+  std::vector<named_figure> custom;       ///< of the model's own metrics, those that somebody has
 };
 
-/// Seen clients that took part about equally often, and how good the model is for them.
+/// Seen clients with similar participation counts, and their metrics.
 struct participation_bin {
-  std::uint32_t least = 0;  ///< fewest updates of one of them that went into a model
+  std::uint32_t least = 0;  ///< smallest count of aggregated updates of a client in this bin
   std::uint32_t most = 0;
-  std::uint64_t clients = 0;  ///< all of them scored: metrics.clients
+  std::uint64_t clients = 0;  ///< clients of the bin, all scored: metrics.clients
   group_metrics metrics;
 };
 
-/// The metrics of all groups that the population has. `validation` is the unseen validation clients, or where there are
-/// none the validation parts of the seen ones.
+/// The metrics of all groups of the population. `validation` is the unseen validation clients, or the validation parts
+/// of the seen clients if there are none.
 struct evaluation_report {
   std::uint64_t version = 0;
   std::optional<group_metrics> validation;
   std::optional<group_metrics> seen;
   std::optional<group_metrics> unseen;
-  /// The seen group by participation, ascending, at most ten bins; empty without a ledger. Those never trained have the
-  /// first to themselves; the others are cut into parts as equal as can be, clients alike in one bin.
+  /// The seen group by participation, ascending, at most ten bins; empty without a ledger. Clients that never trained
+  /// are the first bin; the others are divided as evenly as possible, with equal counts in one bin.
   std::vector<participation_bin> by_participation;
 };
 
-/// A figure by its name: a group, a point and one of figure_names() ("unseen.rmse"). Nothing when the report does not
-/// have it, or nobody has.
+/// A metric by its name: a group, a point and one of figure_names() ("unseen.rmse"). Nothing if the report has no such
+/// metric.
 [[nodiscard]] std::optional<double> metric_of(const evaluation_report& report, std::string_view name);
-/// Whether a figure of that name exists, though not every population has it: for models of an objective, or for any.
-[[nodiscard]] bool valid_metric(std::string_view name, std::optional<models::objective> of = std::nullopt);
-/// Of two values of a valid metric, which is the better one.
-[[nodiscard]] bool smaller_is_better(std::string_view name);
+/// Whether a figure of that name exists, though not every population has it: for a model, or for any that there may be.
+[[nodiscard]] bool valid_metric(std::string_view name, const models::model* of = nullptr);
+/// Of two values of a metric of that report, which is the better one.
+[[nodiscard]] bool smaller_is_better(const evaluation_report& report, std::string_view name);
 /// The figures that an evaluation may have, likewise, in words: "rmse, accuracy, ... or loss".
-[[nodiscard]] std::string figure_names(std::optional<models::objective> of = std::nullopt);
+[[nodiscard]] std::string figure_names(const models::model* of = nullptr);
 
-/// One evaluation, cut into clients so that any number of threads can share it. Scores are kept per client and summed
-/// in order, so the result does not depend on who computed what. With `evaluation.clients` = N, at most N clients of
-/// each group are scored: drawn by (seed, group), the same ones in every evaluation of a run. Time and memory follow
-/// the clients scored, not the population.
+/// One evaluation, divided into clients so that any number of threads can share it. Scores are kept per client and
+/// summed in order: the result does not depend on threads. With `evaluation.clients` = N, at most N clients of each
+/// group are scored: drawn by (seed, group), the same in every evaluation of a run. Time and memory depend on the
+/// scored clients, not on the population.
 class evaluation {
  public:
-  /// What is scored is the model as clients get it: with the tensors that they get beside it, and rounded where
-  /// network.compression says so. `store` may be null where the algorithm is stateless. `ledger`, from which report()
-  /// gets its bins, is read here and not kept; the other arguments must outlive the evaluation.
+  /// Scores the model as clients receive it: with the broadcast tensors of the algorithm, and quantized as
+  /// network.compression says. `store` may be null if the algorithm is stateless. `ledger` provides the bins of
+  /// report(); it is read here and not kept. The other arguments must outlive the evaluation.
   evaluation(const experiment& e, const protocol::model_version& of, private_store* store,
              const participation_ledger* ledger = nullptr);
 
   /// The private values of these clients are about to be erased: they are scored as if they had none. So a run that
   /// ended before the erasure and one that is resumed after it say the same.
-  void leave_out(std::vector<std::uint32_t> clients) { scorer_.leave_out(std::move(clients)); }
+  void exclude(std::vector<std::uint32_t> clients) { scorer_.exclude(std::move(clients)); }
   /// Clients to score, all groups together.
   [[nodiscard]] std::size_t size() const { return work_.size(); }
-  /// Scores the i-th. Distinct i may run at once, each thread with a workspace of its own.
+  /// Scores the i-th client. Thread-safe for distinct i, each thread with its own workspace.
   [[nodiscard]] result<void> score(std::size_t i, workspace& use);
-  /// Clients to score: the i-th, with its group. Ascending within a group, and groups in order.
+  /// The i-th client to score and its group: groups in order, clients ascending.
   [[nodiscard]] std::pair<group, std::uint32_t> client(std::size_t i) const { return {work_[i].in, work_[i].client}; }
-  /// Takes a score that was computed elsewhere. False when that client is not to be scored here. One thread at a time.
+  /// Accepts a score that was computed elsewhere. False if this client is not to be scored here. Not thread-safe.
   bool accept(scored_client score);
-  /// The metrics, once all are scored; clients that were not count as if they had no examples.
+  /// The metrics. Clients without a score count as clients without examples.
   [[nodiscard]] evaluation_report report() const;
 
  private:
@@ -95,13 +103,13 @@ class evaluation {
   [[nodiscard]] std::vector<participation_bin> bins() const;
 
   const experiment& e_;
-  std::shared_ptr<const models::shared_parameters> sent_;  ///< as clients get the model; null: as it is
+  std::shared_ptr<const models::shared_parameters> sent_;  ///< the quantized model; null: the model itself
   client_scorer scorer_;
   std::uint64_t version_;
   std::vector<item> work_;
   std::vector<client_score> scores_;
   std::size_t first_seen_ = 0;         ///< item of the seen group; its other items follow
-  std::vector<std::uint32_t> folded_;  ///< of the seen group's clients: updates folded so far; empty without a ledger
+  std::vector<std::uint32_t> folded_;  ///< by client of the seen group: aggregated updates; empty without a ledger
 };
 
 }  // namespace furlong::federated

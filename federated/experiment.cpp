@@ -15,8 +15,7 @@ models::shared_parameters initial_model(const experiment& e) {
 }
 
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out) {
-  // Tensors behind the model's own: nothing was left unsent yet (federated/quantized_traffic.hpp), and groups that are
-  // kept.
+  // Tensors after the model's own start as zero: unsent values (federated/quantized_traffic.hpp) and kept groups.
   for (auto t = e.parts.private_tensors.size(); t < e.parts.private_->count(); ++t)
     std::ranges::fill(out.tensor(t), 0.0F);
   for (const auto& group : e.groups)

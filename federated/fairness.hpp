@@ -1,4 +1,4 @@
-// How evenly the clients of a run took part.
+// Participation statistics of the clients of a run.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace furlong::federated {
 
-/// Figures over the clients that may be asked to train. What is counted is updates that went into a model.
+/// Statistics over the training clients; they count aggregated updates.
 struct participation_summary {
   std::uint64_t clients = 0;
   double mean = 0.0;
-  /// Gini coefficient: the mean difference between two clients, halved, relative to the mean. 0: all alike; towards 1:
-  /// few clients gave all updates. 0 where nothing was folded.
+  /// Gini coefficient: half the mean difference between two clients, relative to the mean. 0: all equal; near 1: few
+  /// clients contributed all updates. 0 if nothing was aggregated.
   double gini = 0.0;
-  std::uint64_t never_selected = 0;  ///< clients never asked
-  std::uint64_t never_folded = 0;    ///< clients that no model knows, asked or not
-  // The least count that this share of the clients does not exceed.
+  std::uint64_t never_selected = 0;  ///< clients never selected
+  std::uint64_t never_folded = 0;    ///< clients without an aggregated update, selected or not
+  // Percentiles of the count.
   std::uint32_t p10 = 0;
   std::uint32_t p50 = 0;
   std::uint32_t p90 = 0;
@@ -26,8 +26,8 @@ struct participation_summary {
   friend bool operator==(const participation_summary&, const participation_summary&) = default;
 };
 
-/// Over `clients`, numbers that the ledger has. O(n log n), 4 bytes a client. Exact as long as clients times updates
-/// stay below 2^63.
+/// Over `clients`, which the ledger must contain. O(n log n), 4 bytes a client. Exact while clients times updates is
+/// below 2^63.
 [[nodiscard]] participation_summary summarize_participation(const participation_ledger& ledger,
                                                             std::span<const std::uint32_t> clients);
 

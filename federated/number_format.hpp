@@ -1,4 +1,4 @@
-// How many bits a number has between processes.
+// Number formats between processes.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace furlong::federated {
 
-/// How the numbers of a tensor travel (federated/quantization.hpp).
+/// The format of a tensor's numbers (federated/quantization.hpp).
 enum class number_format : std::uint8_t {
-  float32,  ///< 4 bytes, as they are
-  float16,  ///< 2 bytes, a half; beyond 65504 that (models/half.hpp)
-  /// 1 byte, and 4 more for every `values_per_scale` numbers: number = scale * code, codes -127 to 127. Scales have 16
-  /// significant bits, so that the product is exact.
+  float32,  ///< 4 bytes, unchanged
+  float16,  ///< 2 bytes, IEEE half, limited to 65504 (models/half.hpp)
+  /// 1 byte, and 4 for every `values_per_scale` numbers: number = scale * code, codes -127 to 127. Scales have 16
+  /// significant bits, so the product is exact.
   int8,
 };
 constexpr std::size_t number_format_count = 3;

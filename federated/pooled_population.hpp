@@ -1,4 +1,4 @@
-// All training clients as one: what centralized training is, in the terms of a federation.
+// All training clients as one: centralized training as a federation of one client.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace furlong::federated {
 
-/// A population of one training client, 0, that holds the train examples of all training clients of `all`, client by
-/// client, each with its owner. A round of one client over it is an epoch of centralized training.
+/// A population of one training client, 0, with the train examples of all training clients of `all`, client by client,
+/// each example with its owner. A round over it is an epoch of centralized training.
 [[nodiscard]] std::shared_ptr<const population> pool_clients(std::shared_ptr<const population> all);
 
 }  // namespace furlong::federated

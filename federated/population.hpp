@@ -1,4 +1,4 @@
-// Who the clients are and what data each of them has.
+// The clients and their data.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace furlong::federated {
 
-/// A client's own split of its examples. Clients held out from training ("unseen") have all theirs in `train`;
-/// evaluation divides those into support and query.
+/// A client's split of its examples. All examples of clients held out from training ("unseen") are in `train`;
+/// evaluation divides them into support and query sets.
 enum class part : std::uint8_t { train, validation, test };
 
 /// All clients of a scenario. Immutable and thread-safe once built.
@@ -20,21 +20,21 @@ class population {
   virtual ~population() = default;
 
   [[nodiscard]] virtual models::data_facts facts() const = 0;
-  /// Clients that may be asked to train, ascending.
+  /// Clients that may be selected for training, ascending.
   [[nodiscard]] virtual std::span<const std::uint32_t> training() const = 0;
-  /// Clients never asked to train: for choosing settings, and for the final figure. Ascending.
+  /// Clients held out from training, for choosing settings and for the final figures. Ascending.
   [[nodiscard]] virtual std::span<const std::uint32_t> unseen_validation() const = 0;
   [[nodiscard]] virtual std::span<const std::uint32_t> unseen_test() const = 0;
   /// One client's examples, always in the same order. The view looks into the population or into `scratch`.
   [[nodiscard]] virtual models::examples_view load(std::uint32_t client, part which,
                                                    models::examples& scratch) const = 0;
-  /// How many examples load() would give, without making them.
+  /// Number of examples that load() returns, without loading them.
   [[nodiscard]] virtual std::uint32_t count(std::uint32_t client, part which) const {
     models::examples scratch;
     return static_cast<std::uint32_t>(load(client, which, scratch).size());
   }
-  /// How much a client's labels lie above or below the other clients', as a standard normal score over all clients;
-  /// what the correlations of [devices] go by. 0 where labels say nothing of the kind.
+  /// How far a client's labels are above or below those of other clients, as a standard normal score; used by the
+  /// correlations of [devices]. 0 if labels have no such meaning.
   [[nodiscard]] virtual double taste(std::uint32_t /*client*/) const { return 0.0; }
   /// The dataset's own name for a client or a feature: "user 17", "Toy Story (1995)".
   [[nodiscard]] virtual std::string client_name(std::uint32_t client) const = 0;

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "packed numbers are li
 namespace {
 
 constexpr float largest_code = 127.0F;
-// A smaller scale would come near the subnormal numbers, where products are not exact.
+// With smaller scales products approach the subnormal numbers and are not exact.
 constexpr float smallest_scale = 0x1p-100F;
 
 float largest_magnitude(std::span<const float> values) {
@@ -27,8 +27,8 @@ float largest_magnitude(std::span<const float> values) {
   return largest;
 }
 
-// The scale under which `largest` has code 127; 0 when all codes are. Rounded up to 16 significant bits: with the 7 of
-// a code, 23 of the 24 that a float has. Rounding leaves 127 * scale as the largest, of which this is the scale again.
+// The scale at which `largest` has code 127; 0 if all codes are 0. Rounded up to 16 significant bits: with the 7 of a
+// code 23 of a float's 24. After rounding 127 * scale is the largest number and gives the same scale again.
 float scale_of(float largest) {
   const auto bits = std::bit_cast<std::uint32_t>(largest / largest_code);
   const auto scale = std::bit_cast<float>((bits + 0xFFU) & ~0xFFU);
@@ -43,7 +43,7 @@ void round_under_one_scale(std::span<float> values, random_stream& rounding) {
     return;
   }
   for (float& value : values) {
-    // Nothing is drawn for what needs no rounding, the many zeros of a dense change above all.
+    // Numbers that need no rounding, such as the zeros of a dense delta, draw nothing.
     if (value == 0.0F) {
       value = 0.0F;  // -0 has no code
       continue;
@@ -59,7 +59,7 @@ void round_under_one_scale(std::span<float> values, random_stream& rounding) {
   }
 }
 
-// One of the two halves next to a number, so that the mean is the number.
+// One of the two adjacent halves, so that the mean is the number.
 float round_to_half(float value, random_stream& rounding) {
   const float exact = std::abs(value);
   const std::uint16_t nearest = models::to_half(exact);
@@ -70,7 +70,7 @@ float round_to_half(float value, random_stream& rounding) {
   return std::copysign(rounding.uniform() < (exact - near) / (far - near) ? far : near, value);
 }
 
-// How what lies between two halves is rounded.
+// Rounding of a number between two halves.
 enum class halves : std::uint8_t { nearest, at_random };
 
 void round_tensor(std::span<float> values, number_format numbers, halves how, random_stream& rounding) {
@@ -90,14 +90,14 @@ void round_tensor(std::span<float> values, number_format numbers, halves how, ra
 result<void> check_numbers(std::span<const float> values, number_format numbers, const models::tensor_spec& spec) {
   const float bound =
       numbers_of(spec, numbers) == number_format::int8 ? largest_int8_number : std::numeric_limits<float>::max();
-  // Not |value| > bound, which no NaN is.
+  // Not |value| > bound, which is false for NaN.
   const auto unfit = std::ranges::find_if(values, [&](float value) { return !(std::abs(value) <= bound); });
   if (unfit == values.end()) return {};
   return fail(error::kind::runtime, spec.name,
               "holds " + std::to_string(*unfit) + ", which cannot be rounded to " + std::string(to_string(numbers)));
 }
 
-// A changed row and where its values begin.
+// A changed row and the position of its values.
 struct placed_row {
   std::uint32_t row;
   const float* values;
@@ -122,7 +122,7 @@ void append_row(models::delta& to, const placed_row& from, std::size_t cols) {
   to.values.insert(to.values.end(), from.values, from.values + cols);
 }
 
-// Both by rows: the union of their rows, in order.
+// Both row-sparse: the union of their rows, sorted.
 void append_rows(models::delta& to, const models::delta& a, const models::delta& b, std::size_t tensor) {
   const std::size_t cols = (*to.shape)[tensor].cols;
   auto& piece = to.pieces[tensor];
@@ -152,7 +152,7 @@ void append_dense(models::delta& to, const models::delta& a, const models::delta
   add_tensor(to.values_of(tensor), b, tensor);
 }
 
-// A change of nothing.
+// The zero delta.
 models::delta no_change(const models::layout_ptr& shape) {
   return {shape, std::vector<models::delta::piece>(shape->count(), {true, 0, 0, 0}), {}, {}};
 }
@@ -176,14 +176,14 @@ float load_float(const std::byte* from) {
   return value;
 }
 
-// Codes of the numbers under one scale; false when one is no multiple of the scale.
+// Codes of the numbers that share a scale; false if a number is not a multiple of the scale.
 bool pack_under_one_scale(std::span<const float> values, std::byte* scale_at, std::byte* codes) {
   const float largest = largest_magnitude(values);
   const float scale = scale_of(largest);
   std::memcpy(scale_at, &scale, sizeof scale);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float code = scale == 0.0F ? 0.0F : values[i] / scale;
-    // Written so that a NaN fails.
+    // This form is false for NaN.
     if (!(std::abs(code) <= largest_code) || code * scale != values[i]) return false;
     const auto whole = static_cast<std::int8_t>(code);
     if (static_cast<float>(whole) != code) return false;
@@ -208,7 +208,7 @@ bool unpack_int8(std::span<const std::byte> from, std::span<float> to) {
   const std::size_t scales = scales_for(to.size());
   for (std::size_t s = 0; s < scales; ++s) {
     const float scale = load_float(&from[s * sizeof(float)]);
-    // 128, since a code that no encoder of ours writes is -128.
+    // 128: other encoders may write the code -128.
     if (!(scale >= 0.0F) || !std::isfinite(scale * 128.0F)) return false;
     const std::size_t at = s * values_per_scale;
     const std::size_t end = std::min(at + values_per_scale, to.size());

@@ -1,10 +1,9 @@
-// Fewer bits per number, between processes: how models and updates are rounded to what 16 or 8 bits can hold, and how a
-// client makes good with its next update what rounding took from its last (error feedback: Seide et al., "1-bit
-// stochastic gradient descent", Interspeech 2014; Karimireddy et al., ICML 2019).
+// Quantization of models and updates to 16 or 8 bits per number between processes, with error feedback on clients
+// (Seide et al., "1-bit stochastic gradient descent", Interspeech 2014; Karimireddy et al., ICML 2019).
 //
-// Rounding and packing are apart. Rounding changes floats in place to floats that the format holds exactly; from then
-// on they are the model or the update, whoever holds them. Packing is exact and refuses what was not rounded. So a
-// simulation that rounds and sends nothing computes the same bits as processes that send packed numbers.
+// Rounding and packing are separate. Rounding changes floats in place to floats that the format represents exactly; all
+// processes use these as the model or update. Packing is exact and refuses numbers that were not rounded. So a
+// simulation, which rounds but sends nothing, computes the same bits as processes that send packed numbers.
 #pragma once
 
 #include <cstddef>
@@ -20,38 +19,38 @@
 
 namespace furlong::federated {
 
-/// How the numbers of one tensor travel: exact ones as they are.
+/// The format of one tensor's numbers: exact tensors stay float32.
 [[nodiscard]] inline number_format numbers_of(const models::tensor_spec& spec, number_format numbers) {
   return spec.exact ? number_format::float32 : numbers;
 }
-/// The word used in scenarios: "float16".
+/// The value in scenarios: "float16".
 [[nodiscard]] std::string_view to_string(number_format numbers);
 
-/// Numbers that have one int8 scale. They are counted in each tensor from its first number, or from the first number
-/// of its first changed row; the last scale of a tensor may have fewer.
+/// Numbers per int8 scale, counted in each tensor from its first number, or from the first number of its first changed
+/// row; the last scale of a tensor may have fewer.
 constexpr std::size_t values_per_scale = 256;
-/// int8 cannot round larger numbers.
+/// Larger numbers cannot be rounded to int8.
 constexpr float largest_int8_number = 0x1p120F;
 
-/// Rounds a model before it is broadcast: all clients train on the rounded values, so a change is the difference from
-/// these. Each tensor for itself. With int8, numbers are rounded up or down at random so that the mean is the number
-/// itself, off by less than one scale, 1/127 of the largest magnitude under that scale; that largest is rounded to the
-/// nearest (off by at most 2^-15 of itself), and with it below 1e-28 all become zero. Half is rounded to nearest.
+/// Rounds a model before it is broadcast, tensor by tensor: all clients train on the rounded values, and a delta is the
+/// difference from these. int8: numbers are rounded up or down at random with the number as the mean; the error is less
+/// than one scale, 1/127 of the largest magnitude of that scale; the largest is rounded to nearest (relative error at
+/// most 2^-15), and if it is below 1e-28 all become zero. float16: rounded to nearest.
 ///
-/// `rounding` decides what is random: the same stream gives the same result. Errors: a number is not finite, or beyond
-/// largest_int8_number; the model is unchanged then. O(values).
+/// Deterministic in `rounding`. Errors: a number is not finite or beyond largest_int8_number; the model is then
+/// unchanged. O(values).
 [[nodiscard]] result<void> round_model(models::shared_parameters& model, number_format numbers,
                                        random_stream& rounding);
 
-/// Rounds a change before it is sent, after adding what the client's last update left out. A row-sparse tensor then
-/// lists the rows of both, sorted; a tensor that is dense in one is dense in the sum. Numbers between two of the format
-/// go up or down at random so that the mean is the number itself, with float16 too (up to 65504).
+/// Rounds a delta before it is sent, after adding the rounding error of the client's last update. A row-sparse tensor
+/// then lists the rows of both, sorted; a tensor that is dense in one is dense in the sum. Numbers are rounded up or
+/// down at random with the number as the mean, also with float16 (up to 65504).
 ///
-/// A change that is to travel dense must be dense before (models::to_dense): the groups of numbers under one scale
-/// differ otherwise, and packing will refuse.
+/// A delta to be sent dense must be dense before (models::to_dense): otherwise the groups per scale differ, and packing
+/// refuses it.
 ///
-/// @param carried what was left out: of no layout at first; replaced by what this rounding takes. Keep it with the
-///                client; it is never sent. If the update turns out to be refused, it stays what it is.
+/// @param carried the rounding error: an empty layout at first; replaced by this rounding's error. Keep it with the
+///                client; it is never sent. It stays as it is if the update is rejected.
 /// Errors as for round_model; `carried` is unchanged then, and `change` is the sum, not rounded.
 /// @pre the pieces of both fit the same layout, and no row is listed twice
 [[nodiscard]] result<void> round_change(models::delta& change, models::delta& carried, number_format numbers,
@@ -59,12 +58,12 @@ constexpr float largest_int8_number = 0x1p120F;
 
 /// Bytes of `values` numbers of one tensor when packed.
 [[nodiscard]] std::size_t packed_size(number_format numbers, std::size_t values);
-/// Packs the numbers of one tensor, little-endian: floats; halves; or all scales (float32), then all codes.
-/// False when a number was not rounded to the format: no byte of `to` counts then. -0 becomes 0 in int8.
+/// Packs the numbers of one tensor, little-endian: floats; halves; or all scales (float32), then all codes. False if a
+/// number was not rounded to the format; `to` is then undefined. -0 becomes 0 in int8.
 /// @pre to.size() == packed_size(numbers, values.size())
 [[nodiscard]] bool pack(std::span<const float> values, number_format numbers, std::span<std::byte> to);
-/// The reverse. False when a scale is negative or not finite, or a number under it would not be.
-/// Floats and halves may be infinities and NaNs.
+/// Unpacks. False if a scale is negative or not finite, or a number with it would not be finite. Floats and halves may
+/// be infinite or NaN.
 /// @pre from.size() == packed_size(numbers, to.size())
 [[nodiscard]] bool unpack(std::span<const std::byte> from, number_format numbers, std::span<float> to);
 

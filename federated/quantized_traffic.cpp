@@ -25,7 +25,7 @@ bool any(std::span<const float> values) {
   return std::ranges::any_of(values, [](float value) { return value != 0.0F; });
 }
 
-/// The rows that hold anything, or all of a tensor that has no rows of its own.
+/// The non-zero rows, or all of a tensor without rows.
 models::delta load_unsent(const models::partition& parts, const models::private_parameters& own) {
   models::delta carried{parts.up, std::vector<models::delta::piece>(parts.up->count(), {true, 0, 0, 0}), {}, {}};
   for_each_rounded(parts, [&](std::size_t t, std::size_t unsent) {
@@ -90,7 +90,7 @@ void round_broadcast(const experiment& e, std::uint64_t version, models::shared_
 bool round_update(const experiment& e, const task_id& id, models::private_parameters& own, models::delta& change) {
   if (!rounds_numbers(e.settings)) return true;
   const auto& network = *e.settings.network;
-  // Numbers share scales as they travel.
+  // Numbers share scales in the order in which they are sent.
   if (network.compression.numbers == number_format::int8 && !network.sparse_upload) change = models::to_dense(change);
   const bool carries = carries_errors(e.settings);
   models::delta carried;

@@ -15,7 +15,7 @@ namespace furlong::federated {
 
 namespace {
 
-/// A run as a plain loop: what the machines and engines must agree with.
+/// A run as a plain loop: the reference for the state machines and engines.
 class plain_run {
  public:
   plain_run(const experiment& e, private_store& store, const run_observer& observer, const std::atomic<bool>* stop)
@@ -51,7 +51,7 @@ class plain_run {
   run_outcome ended(bool interrupted) {
     state_.optimizer = optimizer_.state();
     watch_.tell(state_);
-    if (interrupted) last_ = {};  // of a model that was not the final one
+    if (interrupted) last_ = {};  // not of the final model
     return {std::move(state_), std::move(last_), interrupted};
   }
 
@@ -109,7 +109,7 @@ class plain_run {
     return report;
   }
 
-  /// One client of a round: load, train, store, fold.
+  /// One client of a round: load, train, store, aggregate.
   result<void> train_client(const broadcast& from, std::uint32_t client, accumulator& sum, round_report& report,
                             round_facts& facts) {
     bool has_own = false;
@@ -153,7 +153,7 @@ class plain_run {
     return all.empty() || folded_.empty() ? std::nullopt : std::optional(attention_of(*e_.parts.shared, all));
   }
 
-  /// Too few reports: what was folded is thrown away.
+  /// Too few reports: discards the aggregated updates.
   void abandon(aggregate& round, round_report& report) {
     round.usable = false;
     round.reference.clear();
@@ -185,7 +185,7 @@ class plain_run {
   std::unique_ptr<selection_policy> policy_;
   workspace use_;
   std::vector<std::uint32_t> folded_;
-  std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;  ///< of those folded
+  std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;  ///< by aggregated client
   evaluation_report last_;
 };
 

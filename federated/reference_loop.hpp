@@ -1,5 +1,5 @@
-// The synchronous federated loop without actors, messages or threads: it reads like the papers, and is what every other
-// engine must agree with bit for bit.
+// The synchronous federated loop without actors, messages or threads: it reads like the papers, and every other engine
+// must agree with it bit for bit.
 //
 //   for each round t
 //     S = a random cohort
@@ -11,7 +11,7 @@
 
 namespace furlong::federated {
 
-/// Runs all rounds from the start and evaluates; or returns after the round during which `*stop` became true. Writes no
+/// Runs all rounds from the start and evaluates, or returns after the current round once `*stop` is true. Writes no
 /// checkpoint.
 [[nodiscard]] result<run_outcome> run_reference(const experiment& e, private_store& store, const run_observer& observer,
                                                 const std::atomic<bool>* stop = nullptr);

@@ -110,7 +110,7 @@ std::string short_number(double value) {
 }
 
 /// Compares a loss with its first value, which it becomes when there was none. What it says when it is beyond.
-std::string watch(std::string_view what, double loss, std::optional<double>& first, double diverged_at) {
+std::string check_loss(std::string_view what, double loss, std::optional<double>& first, double diverged_at) {
   if (!std::isfinite(loss)) return std::string(what) + " is not finite";
   if (!first) {
     first = loss;
@@ -129,7 +129,7 @@ void watch_training(const experiment& e, protocol::server_state& state, const ro
   if (!is_finite(state.model.values()) || !is_finite(state.added.values())) {
     losses.diverged = "the model is not finite";
   } else if (const auto loss = facts.median_loss()) {
-    losses.diverged = watch("the training loss", *loss, losses.training, e.settings.diverged_at);
+    losses.diverged = check_loss("the training loss", *loss, losses.training, e.settings.diverged_at);
   }
 }
 
@@ -142,7 +142,7 @@ void watch_evaluation(const experiment& e, protocol::server_state& state, const 
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto& [name, metrics] = groups[i];
     if (!losses.diverged.empty() || !*metrics) continue;
-    losses.diverged = watch(name, (*metrics)->loss, losses.evaluation[i], e.settings.diverged_at);
+    losses.diverged = check_loss(name, (*metrics)->loss, losses.evaluation[i], e.settings.diverged_at);
   }
 }
 
@@ -183,7 +183,7 @@ std::string target_id(const evaluation_settings& how) {
   return hex(all.finish());
 }
 
-void fit_to_evaluation(const evaluation_settings& how, protocol::server_state& state) {
+void reset_for_evaluation(const evaluation_settings& how, protocol::server_state& state) {
   if (!how.keep_best) state.best.reset();
   if (state.target_id.empty() || state.target_id == target_id(how)) return;
   state.target_reached.reset();
@@ -212,9 +212,9 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
   if (!figure || !std::isfinite(*figure)) return;
   const auto scoring = scoring_id(settings);
   const bool same_scoring = state.best && state.best->scoring == scoring;
-  if (same_scoring && state.best->metric == metric) {  // else another one was asked for before the run was resumed
+  if (same_scoring && state.best->metric == metric) {  // otherwise the metric changed before the run was resumed
     const double more = *figure - state.best->figure;
-    if (!(smaller_is_better(metric) ? more < 0.0 : more > 0.0)) return;
+    if (!(smaller_is_better(figures, metric) ? more < 0.0 : more > 0.0)) return;
   }
   state.best = std::make_shared<const protocol::best_model>(
       protocol::best_model{metric, scoring, *figure, state.version, state.model, state.added});

@@ -1,4 +1,4 @@
-// Which of the things that a run did still count.
+// The resumes of a run, which decide what work is part of it.
 #pragma once
 
 #include <algorithm>
@@ -8,32 +8,31 @@
 
 namespace furlong::federated {
 
-/// The lives of a run: it starts in life 0, and each resume from a checkpoint begins a new life. A value written in an
-/// earlier life counts only if no later life began from a checkpoint older than it.
+/// The incarnations ("lives") of a run: it starts in life 0, and each resume from a checkpoint begins a new one. A
+/// value written in an earlier life is valid only if no later life began from a checkpoint older than it.
 struct run_history {
   std::vector<std::uint64_t> resumed_at;  ///< version of the checkpoint that life 1, 2, ... began from
-  /// Random, of life 1, 2, ...: tells apart two lives that began from copies of one checkpoint. As many as
+  /// Random ids of life 1, 2, ...: they distinguish lives that began from copies of one checkpoint. As many as
   /// `resumed_at`.
   std::vector<std::uint64_t> ids = {};
 
   [[nodiscard]] std::uint32_t life() const { return static_cast<std::uint32_t>(resumed_at.size()); }
-  /// Of the present life; 0: it is the first.
+  /// Id of the current life; 0: the first.
   [[nodiscard]] std::uint64_t id() const { return ids.empty() ? 0 : ids.back(); }
-  /// Begins another life.
   void resume(std::uint64_t version, std::uint64_t id) {
     resumed_at.push_back(version);
     ids.push_back(id);
   }
-  /// Whether work on top of version `version`, done in `life`, is part of this history. Work trained at version v is
-  /// covered by checkpoints of versions above v.
+  /// True if work on version `version` in `in_life` is part of this history. Checkpoints of versions above v cover work
+  /// trained at version v.
   [[nodiscard]] bool contains(std::uint32_t in_life, std::uint64_t version) const {
     for (std::size_t later = in_life; later < resumed_at.size(); ++later)
       if (version >= resumed_at[later]) return false;
     return true;
   }
-  /// Whether the life of this id is one of them; the first one is 0.
+  /// True if the life of this id is in the history; the id of the first is 0.
   [[nodiscard]] bool knows(std::uint64_t id) const { return id == 0 || std::ranges::find(ids, id) != ids.end(); }
-  /// Whether this is `earlier`, or has gone on from it.
+  /// True if this history equals or extends `earlier`.
   [[nodiscard]] bool continues(const run_history& earlier) const {
     const auto begins_with = [](const auto& all, const auto& first) {
       return first.size() <= all.size() && std::equal(first.begin(), first.end(), all.begin());

@@ -37,7 +37,7 @@ void server_optimizer::apply_sgd(std::span<const float> change, std::span<float>
     models::kernels().descend(w.data(), change.data(), w.size(), -lr);
     return;
   }
-  // The velocity of -g, so that the change itself can be added.
+  // The velocity of -g, so that the delta itself is added.
   models::kernels().descend_momentum(w.data(), state_.slots[0].data(), change.data(), w.size(), -lr,
                                      static_cast<float>(settings_->momentum));
 }

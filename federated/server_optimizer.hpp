@@ -11,7 +11,7 @@ namespace furlong::federated {
 
 struct server_settings;
 
-/// Applies one round's change. With g = -change, elementwise:
+/// Applies one round's delta. With g = -delta, elementwise:
 ///   sgd      v = momentum v + g;                 w -= lr v
 ///   adagrad  v += g^2;                           w -= lr g / (sqrt(v) + eps)
 ///   adam     m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;               w -= lr c m / (sqrt(v) + eps)
@@ -23,7 +23,7 @@ class server_optimizer {
 
   void apply(const models::shared_parameters& change, models::shared_parameters& model);
   [[nodiscard]] const protocol::optimizer_state& state() const { return state_; }
-  /// Goes on from a saved state. The state's slots must have the sizes that this optimizer's have.
+  /// Restores a saved state. Its slots must have the sizes of this optimizer's.
   void restore(protocol::optimizer_state state) { state_ = std::move(state); }
 
  private:

@@ -1,4 +1,4 @@
-// How much an update counts that started from an old model.
+// The weight of stale updates.
 #pragma once
 
 #include <cmath>

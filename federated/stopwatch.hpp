@@ -1,4 +1,4 @@
-// How long a run has taken, life after life.
+// The duration of a run over all its lives.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@ namespace furlong::federated {
 /// Seconds of processor time that this process has used.
 [[nodiscard]] double process_cpu_seconds();
 
-/// Counts wall and processor time of a run, and of the time in which it trains. One thread at a time.
+/// Measures wall and processor time of a run, in total and in training. Not thread-safe.
 class stopwatch {
  public:
-  /// Goes on from what earlier lives took.
+  /// Continues from the times of earlier lives.
   explicit stopwatch(const protocol::server_state& from);
 
-  /// Training begins, or goes on; pauses for evaluations and checkpoints.
+  /// Training begins or continues; pause() stops it for evaluations and checkpoints.
   void train();
   void pause();
   /// Writes the times into a state.

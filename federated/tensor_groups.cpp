@@ -30,7 +30,7 @@ bool is_at_server(place where) { return where == place::broadcast || where == pl
 bool is_down(place where) { return where == place::broadcast || where == place::shared; }
 bool is_up(place where) { return where == place::report || where == place::shared; }
 
-/// Names of added tensors must not be taken by the model's.
+/// The model must not use names of added tensors.
 result<void> check_model_names(const models::layout& model) {
   for (const auto& spec : model.tensors())
     if (spec.name.find('/') != std::string::npos || spec.name.starts_with(unsent))
@@ -79,7 +79,7 @@ class layout_builder {
     return {};
   }
 
-  /// Behind what the client keeps of the model and of its last update.
+  /// Adds kept groups after the model's private tensors and the unsent values.
   result<void> add_kept() {
     std::vector<tensor_spec> kept(e_.parts.private_->tensors().begin(), e_.parts.private_->tensors().end());
     const auto before = kept.size();
@@ -142,7 +142,7 @@ class layout_builder {
     return {};
   }
 
-  /// What the run asks for, and these groups cannot give.
+  /// Checks settings that these groups do not support.
   [[nodiscard]] result<void> check_settings() const {
     const auto& settings = e_.settings;
     const auto& traits = settings.algorithm->traits;

@@ -1,5 +1,5 @@
 // Tensors that an algorithm adds to those of the model: auxiliary shared values, copies that a client keeps, sums that
-// clients report. They go through wire, store, checkpoint, exact sums and compression as all others do.
+// clients report. Wire, store, checkpoint, exact sums and compression treat them like all others.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ enum class place : std::uint8_t {
   kept,       ///< on the client alone: in its private store, never sent
   broadcast,  ///< on the server; clients receive the values
   report,     ///< clients send values, and the server aggregates them
-  shared,     ///< both: clients receive the values and report a change of them
+  shared,     ///< both: clients receive the values and report a delta
   server,     ///< on the server alone: in its checkpoint
 };
 
-/// What a tensor holds at first. Received: the model's values. Of a kept tensor that are those of the broadcast when
-/// the client has none of its own yet; a row that the client's training examples do not name is the received one
-/// always, else an item that it never rated would keep the value of its first task for ever.
+/// Initial values of a tensor. received: the model's values. A kept tensor starts as those of the broadcast if the
+/// client has none of its own; rows that the client's training examples do not name are always the received ones:
+/// otherwise an item that it never rated would keep the value of its first task.
 enum class first_value : std::uint8_t { zero, constant, received };
 
-/// How the server aggregates what clients report: the mean weighted by their examples, the plain mean, or the sum.
+/// Aggregation of reported values: mean weighted by examples, plain mean, or sum.
 enum class sum_rule : std::uint8_t { mean, uniform_mean, sum };
 
-/// Tensors of one kind. A group's place in the list that algorithm::tensors() returns is its number; its tensors are
-/// named KIND/GROUP/TENSOR.
+/// Tensors of one kind. Its number is its index in the list of algorithm::tensors(); its tensors are named
+/// KIND/GROUP/TENSOR.
 struct tensor_group {
   std::string name;
   place where = place::kept;
-  /// Either one tensor like each of these tensors of the model, by number, with the same rows gathered;
+  /// Either copies of these tensors of the model, by number, with the same gathered rows,
   std::vector<std::size_t> copies_of = {};
-  /// or tensors of any shape. Those indexed by feature or by client have as many rows as the model's.
+  /// or tensors of any shape. Those indexed by feature or client have as many rows as the model's.
   std::vector<models::tensor_spec> specs = {};
   first_value first = first_value::zero;
   float constant = 0.0F;

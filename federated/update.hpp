@@ -1,4 +1,4 @@
-// What travels between server, aggregators and clients, as plain values.
+// Data exchanged by server, aggregators and clients, as plain values.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace furlong::federated {
 
-/// Names one piece of client work. At most one attempt per (run, version, client) is ever folded.
+/// Identifies one client task. At most one attempt per (run, version, client) is aggregated.
 struct task_id {
   std::uint64_t run = 0;      ///< identifies the run: a digest of the resolved scenario
   std::uint64_t version = 0;  ///< server version that the work starts from
@@ -22,7 +22,7 @@ struct task_id {
   friend auto operator<=>(const task_id&, const task_id&) = default;
 };
 
-/// The server's model of one version, with what clients and aggregators need to work on it.
+/// The server's model of one version, with what clients and aggregators need to work with it.
 struct broadcast {
   std::uint64_t run = 0;
   std::uint64_t version = 0;
@@ -32,26 +32,26 @@ struct broadcast {
 };
 using broadcast_ptr = std::shared_ptr<const broadcast>;
 
-/// What a client reports. Holds nothing private: `change` can only be made of shared parameters.
+/// A client's report. Holds nothing private: `change` is made of shared parameters only.
 struct client_update {
   task_id id;
-  std::uint32_t weight = 0;    ///< examples processed, the weight of the mean rules; 0 is folded as nothing
+  std::uint32_t weight = 0;    ///< examples processed, the weight of the mean rules; 0: the update adds nothing
   std::uint64_t examples = 0;  ///< examples processed in all phases, for throughput figures
   double loss_sum = 0.0;       ///< sum of the losses of the `weight` examples, before each step
   models::delta change;
 };
 
-/// Why an update is not folded.
+/// Why an update is not aggregated.
 enum class rejection : std::uint8_t {
-  unknown_task,     ///< not of this run, or the client was not asked
-  stale_version,    ///< of another version than the round's
-  duplicate,        ///< an attempt of this client was folded already
-  wrong_shape,      ///< tensors, rows or values do not fit the layout
-  not_finite,       ///< a NaN or an infinity, or a loss that no training has
+  unknown_task,     ///< of another run, or the client was not selected
+  stale_version,    ///< for another version than the round's
+  duplicate,        ///< an attempt of this client was already aggregated
+  wrong_shape,      ///< tensors, rows or values do not match the layout
+  not_finite,       ///< a NaN, an infinity, or an impossible loss
   norm_bound,       ///< larger than aggregation.max_norm, privacy.clip or the adaptive limit
   weight_bound,     ///< more examples than aggregation.max_weight, than the client has, or than the adaptive limit
-  attention_range,  ///< FedAtt: |s - c| > 30, so that exp(s - c) leaves the accumulator's range
-  client_failed,    ///< the client could not do the work
+  attention_range,  ///< FedAtt: |s - c| > 30: exp(s - c) exceeds the accumulator's range
+  client_failed,    ///< the client failed
 };
 constexpr std::size_t rejection_count = 9;
 /// The word used in summary.json and events.jsonl: "norm-bound".
@@ -63,19 +63,19 @@ constexpr std::size_t drop_stage_count = 3;
 /// The word used in summary.json and events.jsonl: "train".
 [[nodiscard]] std::string_view to_string(drop_stage stage);
 
-/// What became of one task. Every task that was given out has exactly one of these, or is still in flight.
+/// The outcome of a task. Every assigned task has exactly one, or is in flight.
 enum class outcome : std::uint8_t {
   folded,     ///< its update is in a model
-  rejected,   ///< its update was not fit: `why`
+  rejected,   ///< its update is invalid: `why`
   late,       ///< it reported after the round's deadline
-  surplus,    ///< it reported after the round had all the reports that it needed
+  surplus,    ///< over-selected: it reported after the round had enough reports
   dropped,    ///< it never reported: `stage`
-  abandoned,  ///< its round was abandoned: too few reports
+  abandoned,  ///< its round was abandoned for too few reports
 };
 /// The word used in events.jsonl: "surplus".
 [[nodiscard]] std::string_view to_string(outcome what);
 
-/// How a task ended, as an aggregator tells the server.
+/// The outcome of a task, as an aggregator reports it to the server.
 struct settlement {
   task_id id;
   outcome what = outcome::folded;
@@ -84,12 +84,12 @@ struct settlement {
   std::uint64_t examples = 0;               ///< processed for the update; 0 when none arrived
   std::uint64_t bytes = 0;                  ///< encoded size of the update; 0 when none arrived
   double loss = 0.0;                        ///< mean training loss per example; 0 when none arrived
-  /// With evaluation.attention, of a folded update: how far it moved each tensor, as the rule measures it.
+  /// With evaluation.attention, of an aggregated update: how far it moved each tensor, as the rule measures it.
   std::vector<float> distances = {};
-  update_size size = {};  ///< of an update that is sound but for its size
+  update_size size = {};  ///< of an update that passed all checks but those of size
 };
 
-/// One client's outcome as an aggregator lists it.
+/// A client's task as an aggregator lists it.
 struct member {
   std::uint32_t client = 0;
   std::uint32_t attempt = 0;
@@ -100,22 +100,22 @@ struct refused_member {
   rejection why = rejection::unknown_task;
 };
 
-/// An accumulator's content, independent of machine and thread count. Restoring it gives the accumulator back.
+/// An accumulator's content, independent of machine and thread count. merge() restores it.
 struct accumulator_state {
   std::vector<std::int64_t> words;
   friend bool operator==(const accumulator_state&, const accumulator_state&) = default;
 };
 
-/// What an aggregator sends up: 8 (or 16) bytes per parameter, however many clients stand below.
+/// What an aggregator sends to its parent: 8 (or 16) bytes per parameter, for any number of clients.
 struct partial_aggregate {
   std::uint64_t run = 0;
   std::uint64_t version = 0;
   std::uint32_t aggregator = 0;
   std::vector<member> folded;           ///< sorted by client
   std::vector<refused_member> refused;  ///< sorted by client
-  std::uint64_t examples = 0;           ///< of the folded updates, all phases
-  std::uint64_t weight = 0;             ///< sum of the folded updates' weights
-  std::int64_t loss_fixed = 0;          ///< sum of the folded updates' losses in units of 2^-20: exact in any order
+  std::uint64_t examples = 0;           ///< of the aggregated updates, all phases
+  std::uint64_t weight = 0;             ///< sum of their weights
+  std::int64_t loss_fixed = 0;          ///< sum of their losses in units of 2^-20: exact in any order
   accumulator_state sums;
 };
 

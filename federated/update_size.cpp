@@ -8,14 +8,13 @@ namespace furlong::federated {
 
 namespace {
 
-constexpr int origin = 127;  // its top is 1
+constexpr int origin = 127;  // its upper bound is 1
 constexpr int lowest = 1;
 constexpr int highest = 255;
 constexpr std::uint64_t fewest = 5;
 constexpr std::uint64_t memory = 256;
-/// A limit is so many levels above the median, or above the 90th percentile where that is higher: sizes may have a long
-/// tail. Chosen so that no honest update of the scenario files is beyond it (docs/algorithms.md, "Limits of an
-/// update").
+/// A limit is this many levels above the median, or above the 90th percentile if that is higher: sizes may have a long
+/// tail. Chosen so that no honest update of the scenario files exceeds it (docs/algorithms.md, "Limits of an update").
 struct headroom {
   int median;
   int ninetieth;
@@ -26,8 +25,8 @@ constexpr headroom of_weights = of_rows;
 
 size_level clamp_level(int level) { return static_cast<size_level>(std::clamp(level, lowest, highest)); }
 
-/// The lowest level that so many percent of the updates, rounded down, are not above: of ten updates and less one
-/// outlier is above the 90th percentile.
+/// The lowest level that `percent` of the updates, rounded down, do not exceed: of ten updates or fewer, one outlier is
+/// above the 90th percentile.
 int quantile(const level_counts& counts, std::uint64_t percent) {
   const auto wanted = std::max<std::uint64_t>(counts.total() * percent / 100, 1);
   std::uint64_t below = 0;
@@ -45,7 +44,7 @@ size_level limit_of(const level_counts& counts, const headroom& above) {
   return clamp_level(std::max(quantile(counts, 50) + above.median, quantile(counts, 90) + above.ninetieth));
 }
 
-/// Adds a version to what is remembered: older counts shrink in proportion so that `memory` are left in all.
+/// Adds the counts of a version; older counts shrink in proportion so that `memory` remain in total.
 void remember(level_counts& recent, const level_counts& version) {
   const auto more = version.total();
   const auto before = recent.total();

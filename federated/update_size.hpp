@@ -1,13 +1,13 @@
-// How large updates are, and the limits that follow from it (aggregation.norm_bound = "adaptive").
+// Sizes of updates and the limits derived from them (aggregation.norm_bound = "adaptive").
 //
-// A size is a norm, the norm of the longest row or a weight, counted by level: four levels to an octave. The server
-// keeps the counts of recent versions; the limit of the next version is a fixed number of levels above their quantiles.
-// Counts are integers and add up in any order, so the limit does not depend on which update arrived first. It travels
-// in the broadcast as a level, and an update is judged by the limit of the version that it started from.
+// A size is a norm, the norm of the longest row or a weight, counted by level: four levels per octave. The server keeps
+// the counts of recent versions; the limit of the next version is a fixed number of levels above their quantiles.
+// Counts are integers: the limit does not depend on the order of arrival. It is sent in the broadcast as a level, and
+// an update is checked against the limit of its start version.
 //
-// The limits move with what honest clients send (Andrew et al. 2021, "Differentially private learning with adaptive
-// clipping", estimate a quantile for the same purpose, by gradient steps). Less than a tenth of the clients cannot move
-// them: what they send are counts above both quantiles, however large they are.
+// The limits adapt to honest clients (Andrew et al. 2021, "Differentially private learning with adaptive clipping",
+// estimate a quantile for the same purpose, by gradient steps). Less than a tenth of the clients cannot move them:
+// their counts are above both quantiles, however large.
 #pragma once
 
 #include <array>
@@ -16,25 +16,25 @@
 
 namespace furlong::federated {
 
-/// Levels are 1 to 255; 0 stands for no size, or no limit.
+/// Levels are 1 to 255; 0: no size, or no limit.
 using size_level = std::uint8_t;
 constexpr std::size_t size_level_count = 256;
 
-/// The level of a size, given by its square (not negative): the lowest whose top is no smaller. Level l has its top at
-/// 2^((l - 127) / 4).
+/// The level of a size, given by its square (not negative): the lowest whose upper bound is not smaller. Level l ends
+/// at 2^((l - 127) / 4).
 [[nodiscard]] size_level level_of_square(double squared);
-/// The top of a level.
+/// The upper bound of a level.
 [[nodiscard]] double top_of(size_level level);
 
-/// The size of one update. Both 0: it was not looked at, or weighs nothing.
+/// The size of one update. Both 0: not measured, or weight 0.
 struct update_size {
   size_level norm = 0;    ///< L2 norm of the whole update, all tensors together
   size_level row = 0;     ///< L2 norm of the longest row of a tensor with a row for each feature or client; 0: none
-  size_level weight = 0;  ///< examples that it declares
+  size_level weight = 0;  ///< declared examples
   friend bool operator==(const update_size&, const update_size&) = default;
 };
 
-/// The highest levels that an update may have; 0: any.
+/// The highest accepted levels; 0: any.
 struct update_limits {
   size_level norm = 0;
   size_level row = 0;
@@ -42,11 +42,11 @@ struct update_limits {
   friend bool operator==(const update_limits&, const update_limits&) = default;
 };
 
-/// Updates by level.
+/// Counts of updates by level.
 class level_counts {
  public:
   void add(size_level level, std::uint32_t count = 1);
-  /// How many, all levels together.
+  /// Total over all levels.
   [[nodiscard]] std::uint64_t total() const;
   [[nodiscard]] bool any_above(size_level level) const;
   [[nodiscard]] std::span<const std::uint32_t> by_level() const { return counts_; }
@@ -66,18 +66,18 @@ struct size_counts {
   friend bool operator==(const size_counts&, const size_counts&) = default;
 };
 
-/// What the server remembers of the sizes of earlier versions' updates.
+/// Sizes of earlier versions' updates.
 class size_history {
  public:
   size_history() = default;
   explicit size_history(const size_counts& saved) : recent_(saved) {}
 
-  /// A version was closed. Older counts fade so that about the last `memory` updates, or those of the last version when
-  /// these are more, make the quantile.
+  /// Adds the counts of a closed version. Older counts decay so that the quantile is over about the last `memory`
+  /// updates, or over those of the last version if there are more.
   void close(const size_counts& version);
-  /// Limits of the version that begins now. None while fewer than `fewest` updates are known.
+  /// Limits of the next version. None while fewer than `fewest` updates are known.
   [[nodiscard]] update_limits limits() const;
-  /// To be saved.
+  /// The counts to save.
   [[nodiscard]] const size_counts& recent() const { return recent_; }
 
   friend bool operator==(const size_history&, const size_history&) = default;
@@ -86,8 +86,8 @@ class size_history {
   size_counts recent_;
 };
 
-/// A version was closed whose updates were taken without a limit, since none was known. Whether one of them is beyond
-/// the limit that all of them together set: then none of the version may be used.
+/// For a closed version whose updates were accepted without a limit: true if one of them exceeds the limit that all of
+/// them together define. The version must then not be used.
 [[nodiscard]] bool has_outlier(const size_history& before, const size_counts& version);
 
 }  // namespace furlong::federated

@@ -15,10 +15,10 @@ namespace furlong::federated {
 
 namespace {
 
-/// Per example: of an update that training would give, it is far beyond the loss of any model that is of use.
+/// Per example; far above the loss of any useful model.
 constexpr double most_loss = 0x1p40;
 
-/// Whether a row is listed twice: its values would be added twice, past the norm bound.
+/// True if a row is listed twice: its values would be added twice, beyond the norm bound.
 bool repeats(std::span<const std::uint32_t> rows, std::uint32_t row_count) {
   thread_local std::vector<bool> seen;
   if (seen.size() < row_count) seen.resize(row_count, false);
@@ -46,8 +46,8 @@ bool has_shape(const models::delta& change, const models::layout& shared) {
   return true;
 }
 
-/// Of a tensor's values. Where it has a row for each feature or client also raises `longest_row` to the largest squared
-/// norm of a row. Rows of zeros, which only dense updates have, change nothing.
+/// The squared norm of a tensor's values. For a tensor with rows for features or clients, also raises `longest_row` to
+/// the largest squared norm of a row. Rows of zeros, which only dense updates have, change nothing.
 double squared_norm(std::span<const float> values, const models::tensor_spec& spec, double& longest_row) {
   constexpr std::uint32_t narrow = 16;
   const auto& norm_squared = models::kernels().norm_squared;
@@ -57,7 +57,7 @@ double squared_norm(std::span<const float> values, const models::tensor_spec& sp
     double row = 0.0;
     if (spec.cols >= narrow)
       row = norm_squared(values.data() + at, spec.cols);
-    else  // a call of the kernel takes longer than the row
+    else  // a kernel call takes longer than the row
       for (std::size_t i = at; i < at + spec.cols; ++i) row += static_cast<double>(values[i]) * values[i];
     sum += row;
     longest_row = std::max(longest_row, row);
@@ -71,7 +71,7 @@ bool weighs_examples(const aggregation_settings& settings, std::span<const place
          });
 }
 
-/// Of one tensor of an update.
+/// The norm bound of one tensor of an update.
 double max_norm(std::size_t tensor, const aggregation_settings& settings, std::span<const placed_group> groups) {
   for (const auto& one : groups)
     if (one.in_up != placed_group::nowhere && tensor >= one.in_up && tensor < one.in_up + one.count())
@@ -85,7 +85,7 @@ double longest_update(const run_settings& settings) {
   const auto& rule = *settings.aggregation;
   const bool noisy = rule.noise > 0 && rule.noise_at == noise_place::client;
   if (settings.privacy->clip <= 0 || noisy) return std::numeric_limits<double>::infinity();
-  // The client rounds the factor and each product to float32, 2^-24 either time; and the sums of squares to double.
+  // The client rounds the factor and each product to float32, 2^-24 each, and the sums of squares to double.
   constexpr double slack = 0x1p-20;
   return settings.privacy->clip * (1.0 + slack);
 }
@@ -105,7 +105,7 @@ std::optional<rejection> validate(const client_update& update, const models::lay
   if (update.examples > most_examples || update.weight > bounds.most_weight) return rejection::weight_bound;
   if (!std::isfinite(update.loss_sum) || std::abs(update.loss_sum) > most_loss * update.weight)
     return rejection::not_finite;
-  double whole = 0.0;  // by tensors: values of the update that belong to none are not aggregated
+  double whole = 0.0;  // by tensor: values of the update outside of tensors are not aggregated
   double longest_row = 0.0;
   for (std::size_t t = 0; t < up.count(); ++t) {
     const auto values = update.change.values_of(t);
@@ -116,9 +116,9 @@ std::optional<rejection> validate(const client_update& update, const models::lay
     whole += squared;
   }
   if (std::sqrt(whole) > bounds.longest) return rejection::norm_bound;
-  if (update.weight == 0) return std::nullopt;  // it is aggregated as nothing
+  if (update.weight == 0) return std::nullopt;  // it adds nothing
   const double weight = update.weight;
-  // One of no change says nothing of how large others may be.
+  // A zero delta carries no information about other sizes.
   const auto level = [](double squared) { return squared > 0.0 ? level_of_square(squared) : size_level{0}; };
   const update_size found{level(whole), level(longest_row), level(weight * weight)};
   if (size != nullptr) *size = found;
@@ -133,20 +133,25 @@ std::optional<std::string> implausible(const client_score& score) {
     return std::to_string(score.examples) + " examples, and no client has more than " + std::to_string(most_examples);
   const auto n = static_cast<double>(score.examples);
   // Predictions and labels are float32, so a squared error is below 2^258; sums of these over all that there can be are
-  // finite. What is rounded in float32 can be a little below 0.
+  // finite.
   constexpr double most = 0x1p258;
-  constexpr double least = -1e-3;
   for (const auto sum : {score.squared_error, score.loss})
-    if (std::isfinite(sum) && !(sum >= least * n && sum <= most * n))
+    if (std::isfinite(sum) && std::abs(sum) > most * n)
       return "errors that " + std::to_string(score.examples) + " examples cannot add up to";
   if (score.odds.size() > score.examples)
     return std::to_string(score.odds.size()) + " predictions of " + std::to_string(score.examples) + " examples";
   return std::nullopt;
 }
 
-std::optional<std::string> implausible(const client_score& score, models::objective of) {
+std::optional<std::string> implausible(const client_score& score, const models::model& of) {
   if (auto why = implausible(score)) return why;
-  const auto wanted = of == models::objective::logistic ? score.examples : std::uint64_t{0};
+  // What is rounded in float32 can be a little below 0.
+  const double least = -1e-3 * static_cast<double>(score.examples);
+  if (of.objective() != models::objective::custom && (score.squared_error < least || score.loss < least))
+    return "errors below 0";
+  if (!score.metrics.empty() && score.metrics.size() != of.metrics().size())
+    return std::to_string(score.metrics.size()) + " metrics, expected " + std::to_string(of.metrics().size());
+  const auto wanted = of.objective() == models::objective::logistic ? score.examples : std::uint64_t{0};
   if (score.odds.size() == wanted) return std::nullopt;
   return std::to_string(score.odds.size()) + " predictions are listed, expected " + std::to_string(wanted);
 }

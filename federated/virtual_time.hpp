@@ -1,6 +1,6 @@
-// Time as the protocol sees it: whole microseconds since the run began, of simulated time or of the wall's.
+// Time of the protocol: whole microseconds since the start of the run, simulated or real.
 //
-// Whole numbers, so that sums do not depend on their order and a checkpoint holds every instant exactly.
+// Integers: sums do not depend on their order, and a checkpoint holds every time exactly.
 #pragma once
 
 #include <cmath>
@@ -10,10 +10,10 @@ namespace furlong::federated {
 
 using virtual_time = std::int64_t;
 constexpr virtual_time microseconds_per_second = 1'000'000;
-/// Later than anything that happens: about 146,000 years. Half the range, so that a span can be added to it.
+/// Later than any event: about 146,000 years. Half the range, so that a duration can be added.
 constexpr virtual_time never = INT64_MAX / 2;
 
-/// Rounded to the nearest microsecond; never when that is out of reach.
+/// Rounded to the nearest microsecond; `never` if out of range.
 [[nodiscard]] inline virtual_time from_seconds(double seconds) {
   const double micros = seconds * static_cast<double>(microseconds_per_second);
   if (!(micros < static_cast<double>(never))) return never;

@@ -15,5 +15,10 @@ namespace furlong::models {
 /// build() fails (kind usage) if the data is not labelled texts (objectives logistic and categorical), and if
 /// `user_table` is set without a user embedding.
 [[nodiscard]] model_entry doc_classifier_entry();
+/// build() makes a model that says what its parameters and metrics are, and cannot compute; it fails (kind usage) if
+/// nothing says so. Of the model that comes with data of a Python class these are its options.
+[[nodiscard]] model_entry python_entry();
+[[nodiscard]] std::vector<std::string> described_parameters(const model& of);
+[[nodiscard]] std::vector<std::string> described_metrics(const model& of);
 
 }  // namespace furlong::models

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,23 @@ enum class objective {
   squared_error,  ///< a label is a number, a prediction its estimate
   logistic,       ///< a label is 0 or 1, a prediction the log-odds of 1
   categorical,    ///< a label is a class number; scored by score()
-  next_token      ///< an example is a sequence of tokens, each predicted from those before it; scored by score()
+  next_token,     ///< an example is a sequence of tokens, each predicted from those before it; scored by score()
+  custom          ///< the model has its own loss and metrics(); scored by score(), labels mean nothing
+};
+
+/// A figure that a model defines itself: a mean, pooled over examples.
+struct model_metric {
+  std::string name;
+  bool smaller_is_better = false;
+};
+
+inline constexpr std::size_t most_metrics = 16;
+
+/// What its mean is made of.
+struct metric_sum {
+  double sum = 0.0;
+  double count = 0.0;
+  friend bool operator==(const metric_sum&, const metric_sum&) = default;
 };
 
 /// Sums over predictions of classes (categorical: one per example; next_token: one per token after the first).
@@ -63,6 +80,14 @@ struct class_scores {
   /// next_token: those whose target is not the end; unknown words count.
   std::uint64_t inside = 0;
   std::uint64_t inside_correct = 0;
+  std::vector<metric_sum> metrics;  ///< custom: one for each of the model's metrics()
+};
+
+/// A model that computes outside of this process could not. Only such models throw.
+class model_failure : public std::runtime_error {
+ public:
+  explicit model_failure(error what_failed) : std::runtime_error(what_failed.text()), why(std::move(what_failed)) {}
+  error why;
 };
 
 /// Token numbers that every vocabulary has; words follow, the most frequent first.
@@ -77,6 +102,8 @@ class model {
   [[nodiscard]] virtual std::string_view kind() const = 0;
   [[nodiscard]] virtual const layout_ptr& tensors() const = 0;
   [[nodiscard]] virtual models::objective objective() const = 0;
+  /// The figures of a model with an objective of its own, beside its loss.
+  [[nodiscard]] virtual std::span<const model_metric> metrics() const { return {}; }
 
   /// Draws the initial values of one tensor (of the given rows: part of an indexed tensor may be drawn alone).
   virtual void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const = 0;

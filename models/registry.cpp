@@ -14,6 +14,7 @@ registry<model_entry>& table() {
       gru_lm_entry(),
       lstm_nwp_entry(),
       doc_classifier_entry(),
+      python_entry(),
   }};
   return entries;
 }

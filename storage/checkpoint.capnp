@@ -25,21 +25,21 @@ struct Checkpoint {
   simulation @17 :Simulation;
   targetReached @18 :Int64 = -1;  # microseconds; -1: not yet
   targetVersion @19 :UInt64;
-  clients @20 :UInt64;        # records of the participation log
+  clients @20 :UInt64;        # number of records in the participation log
   participationBytes @21 :UInt64;  # of the participation log that this checkpoint covers
   kernelLevel @22 :Text;      # of the kernels that computed it
-  startId @23 :UInt64;        # drawn when the run began from nothing; 0: it was not
+  startId @23 :UInt64;        # drawn when the run started from nothing; 0: it did not
   best @24 :BestModel;        # absent: none
-  dataSha256 @25 :Text;       # of the files that the data were read from; empty: there are none
+  dataSha256 @25 :Text;       # of the data files; empty: none
   targetId @26 :Text;         # of the target that was reached
   privateSave @27 :PrivateSave;  # of the run's private store
-  kernelLevels @28 :List(Text);  # of all processes that took part
+  kernelLevels @28 :List(Text);  # of all participating processes
   lives @29 :List(UInt64);    # random ids of the lives of resumedAt
   stores @30 :List(NodeStore);  # of a federation's nodes
-  stateLost @31 :UInt64;      # clients whose private values a node had lost
+  stateLost @31 :UInt64;      # clients whose private values a node lost
   sizes @32 :SizeCounts;      # of the updates of recent versions
   losses @33 :LossWatch;   
-  addedSignature @34 :Text;   # of the tensors that the algorithm adds on the server; empty: there are none
+  addedSignature @34 :Text;   # of tensors that the algorithm adds on the server; empty: none
   added @35 :Data;            # their values, as model
 
   struct Optimizer {
@@ -89,9 +89,9 @@ struct Checkpoint {
   }
 
   struct LossWatch {
-    training @0 :Float64 = nan; # first value; nan: there is none yet
+    training @0 :Float64 = nan; # first value; nan: none yet
     evaluation @1 :List(Float64);  # the same, by group
-    diverged @2 :Text;          # what did; empty: nothing has
+    diverged @2 :Text;          # the loss that diverged; empty: none
   }
 
   struct PrivateSave {
@@ -113,7 +113,7 @@ struct Checkpoint {
     figure @0 :Float64;
     version @1 :UInt64;
     model @2 :Data;             # as Checkpoint.model
-    metric @3 :Text;            # that figure is of
+    metric @3 :Text;            # metric of figure
     scoring @4 :Text;           # how it was scored
     added @5 :Data;             # as Checkpoint.added
   }
@@ -125,7 +125,7 @@ struct Checkpoint {
     startedAt @3 :Int64;
     trainedAt @4 :Int64;
     endsAt @5 :Int64;
-    dropped @6 :UInt8 = 255;    # stage; 255: it reports
+    dropped @6 :UInt8 = 255;    # stage; 255: not dropped
   }
 
   struct Simulation {
@@ -140,7 +140,7 @@ struct Checkpoint {
   }
 }
 
-# A block of the participation log: the records of the clients that took part since the block before.
+# A block of the participation log: records of the clients that participated since the previous block.
 struct Participation {
   clients @0 :List(UInt32);
   selected @1 :List(UInt32);

@@ -39,7 +39,7 @@ result<optimizer_state> read(schema::Checkpoint::Optimizer::Reader in, std::size
   for (const auto bytes : in.getSlots()) {
     state.slots.emplace_back(bytes.size() == 0 ? 0 : size);
     if (!detail::copy_floats(bytes, state.slots.back()))
-      return unreadable(file, "the optimizer's memory has " + std::to_string(bytes.size()) + " bytes instead of " +
+      return unreadable(file, "the optimizer state has " + std::to_string(bytes.size()) + " bytes instead of " +
                                   std::to_string(size * sizeof(float)));
   }
   return state;
@@ -68,7 +68,7 @@ result<accounting> read(schema::Checkpoint::Accounting::Reader in, const fs::pat
   counts.folded = in.getFolded();
   const auto rejected = in.getRejected();
   if (rejected.size() != counts.rejected.size())
-    return unreadable(file, "the checkpoint counts other reasons of rejection than this release");
+    return unreadable(file, "the checkpoint has a different set of rejection reasons than this release");
   std::copy(rejected.begin(), rejected.end(), counts.rejected.begin());
   counts.clients_trained = in.getClientsTrained();
   counts.examples = in.getExamples();
@@ -78,7 +78,7 @@ result<accounting> read(schema::Checkpoint::Accounting::Reader in, const fs::pat
   counts.surplus = in.getSurplus();
   const auto dropped = in.getDropped();
   if (dropped.size() != counts.dropped.size())
-    return unreadable(file, "the checkpoint counts other stages of dropout than this release");
+    return unreadable(file, "the checkpoint has a different set of dropout stages than this release");
   std::copy(dropped.begin(), dropped.end(), counts.dropped.begin());
   counts.abandoned = in.getAbandoned();
   counts.rounds_abandoned = in.getRoundsAbandoned();
@@ -166,11 +166,11 @@ result<void> read_tasks(schema::Checkpoint::Reader in, const models::layout_ptr&
   for (const auto from : in.getStartedFrom()) {
     models::shared_parameters model(down);
     if (!detail::copy_floats(from.getModel(), model.values()))
-      return unreadable(file, "an older model has another size than the model");
+      return unreadable(file, "an earlier model has a different size than the model");
     const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
     state.started_from.emplace(from.getVersion(), federated::protocol::earlier_model{std::move(model), limits});
   }
-  for (const auto& task : state.open)  // one that is closed may need its model no more
+  for (const auto& task : state.open)  // a closed task may no longer need its model
     if (!task.closed && !state.started_from.contains(task.id.version))
       return unreadable(file, "the model that client " + std::to_string(task.id.client) + " started from is missing");
   return {};
@@ -186,7 +186,8 @@ result<federated::protocol::simulation_state> read(schema::Checkpoint::Simulatio
                                              from.getEndsAt(),
                                              {}};
     if (from.getDropped() != no_stage) {
-      if (from.getDropped() >= federated::drop_stage_count) return unreadable(file, "a task ended in an unknown stage");
+      if (from.getDropped() >= federated::drop_stage_count)
+        return unreadable(file, "a task has an unknown dropout stage");
       task.dropped = static_cast<federated::drop_stage>(from.getDropped());
     }
     state.tasks.push_back(task);
@@ -257,7 +258,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   }
 }
 
-/// The checkpoint as a file's content. Fails where Cap'n Proto refuses: a list can be too long for it.
+/// The checkpoint as file content. Fails if Cap'n Proto rejects it: a list can exceed its size limit.
 result<std::string> encode(const fs::path& file, const server_state& state) {
   try {
     capnp::MallocMessageBuilder message(count(state.model.values().size() + state.added.values().size() + 1024));
@@ -306,8 +307,8 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
   state.history.resumed_at = detail::to_vector(in.getResumedAt());
   state.history.ids = detail::to_vector(in.getLives());
   if (const auto ids = state.history.ids.size(); ids != state.history.resumed_at.size())
-    return unreadable(file, "it has ids of " + std::to_string(ids) + " lives, and " +
-                                std::to_string(state.history.resumed_at.size()) + " of them");
+    return unreadable(file, "it has " + std::to_string(ids) + " run ids, but " +
+                                std::to_string(state.history.resumed_at.size()) + " resumptions");
   state.wall_seconds = in.getWallSeconds();
   state.cpu_seconds = in.getCpuSeconds();
   state.train_seconds = in.getTrainSeconds();
@@ -338,7 +339,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
     federated::protocol::best_model best{from.getMetric().cStr(), from.getScoring().cStr(), from.getFigure(),
                                          from.getVersion(), models::shared_parameters(layout)};
     if (!detail::copy_floats(from.getModel(), best.model.values()))
-      return unreadable(file, "the best model has another size than the model");
+      return unreadable(file, "the best model has a different size than the model");
     auto of_best = detail::read_added(from.getAdded(), layouts.server, file);
     if (!of_best) return tl::unexpected(of_best.error());
     best.added = std::move(*of_best);
@@ -376,7 +377,7 @@ bool has_checkpoint(const fs::path& folder) { return detail::is_there(folder / f
 result<server_state> read_checkpoint(const fs::path& folder, const state_layouts& layouts, const origin_check& check) {
   const auto file = folder / file_name;
   if (!has_checkpoint(folder))
-    return fail(error::kind::data, file.string(), "there is no checkpoint", "start the run anew, without --resume");
+    return fail(error::kind::data, file.string(), "there is no checkpoint", "start a new run, without --resume");
   const auto bytes = detail::read_file(file);
   if (!bytes) return tl::unexpected(bytes.error());
   return detail::unseal(magic, *bytes, file, "checkpoint").and_then([&](std::string_view payload) {

@@ -12,7 +12,7 @@ namespace {
 
 std::error_code sync_names(const fs::path& folder) {
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return {};  // a folder in which files may be created, but not listed
+  if (file < 0) return {};  // files may be created in this folder, but not listed
   const bool good = ::fsync(file) == 0;
   const std::error_code why(errno, std::generic_category());
   ::close(file);

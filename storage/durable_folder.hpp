@@ -1,4 +1,4 @@
-// Folders that a loss of power does not take away.
+// Folders that survive a power failure.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace furlong::storage {
 
-/// Creates a folder and what is missing above it. Fine when it exists. The names of those that it created are durable
-/// on return: what is synced in a folder is lost with the folder's name.
+/// Creates a folder and its missing parents; an existing folder is no error. The names of the created folders are
+/// durable on return: files synced in a folder are lost if its name is.
 [[nodiscard]] std::error_code make_durable_folder(const std::filesystem::path& folder);
 
 }  // namespace furlong::storage

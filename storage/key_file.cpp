@@ -17,7 +17,7 @@ namespace furlong::storage {
 result<void> create_key_file(const std::filesystem::path& file) {
   detail::secret_bytes key;
   if (RAND_priv_bytes(key.data(), static_cast<int>(key.size())) != 1)
-    return fail(error::kind::runtime, file.string(), "the system has no random numbers for a key");
+    return fail(error::kind::runtime, file.string(), "the system provides no random numbers for a key");
   std::string text;
   constexpr std::string_view digits = "0123456789abcdef";
   text.reserve(2 * key.size() + 1);
@@ -40,18 +40,18 @@ result<void> check_secret_file(const std::filesystem::path& file) {
     return fail(error::kind::data, file.string(), std::string("cannot open the key file: ") + std::strerror(errno),
                 "check the path");
   if (S_ISLNK(facts.st_mode))
-    return refuse("is a symbolic link, and whoever owns its folder may turn it to another key",
-                  "name the file that it leads to, or copy it here");
-  if (!S_ISREG(facts.st_mode)) return refuse("is not a file, and a key is read from one", "name a key file");
+    return refuse("is a symbolic link: the owner of its folder can redirect it to another key",
+                  "name the target of the link, or copy it here");
+  if (!S_ISREG(facts.st_mode)) return refuse("is not a regular file", "name a key file");
   if (facts.st_uid != ::geteuid() && facts.st_uid != 0)
-    return refuse("belongs to another user, who may replace the key",
+    return refuse("belongs to another user, who can replace the key",
                   "chown " + std::to_string(::geteuid()) + " " + file.string());
   if ((facts.st_mode & 077U) != 0)
-    return refuse("others than its owner may use this key", "chmod 600 " + file.string());
+    return refuse("users other than its owner can access this key", "chmod 600 " + file.string());
   const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
   struct stat around {};
   if (::stat(folder.c_str(), &around) == 0 && (around.st_mode & 002U) != 0 && (around.st_mode & S_ISVTX) == 0)
-    return refuse("everybody may write to its folder, and replace the key", "chmod o-w " + folder.string());
+    return refuse("every user can write to its folder and replace the key", "chmod o-w " + folder.string());
   return {};
 }
 

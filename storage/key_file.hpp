@@ -1,5 +1,5 @@
-// Key files of encrypted private stores: 32 random bytes as 64 hexadecimal digits and a newline, for their owner's eyes
-// only. Who loses the key has lost the values.
+// Key files of encrypted private stores: 32 random bytes as 64 hexadecimal digits and a newline, accessible to the
+// owner only. Without the key the values are lost.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 
 namespace furlong::storage {
 
-/// Writes a new random key, durable on return, readable and writable by its owner only. Fails when the file exists.
+/// Writes a new random key, durable on return, readable and writable by its owner only. Fails if the file exists.
 [[nodiscard]] result<void> create_key_file(const std::filesystem::path& file);
 
-// Files with keys: who else could read them, or put another one in their place.
+// Permission checks of files with keys.
 
-/// Refuses a key file that is no regular file (a symbolic link is none), that belongs to another user than this process
-/// and root, that others may use, or whose folder lets everybody replace it: one with the sticky bit does not.
-/// Fails with kind data; the error names the remedy.
+/// Rejects a key file that is not a regular file (symbolic links included), belongs to a user other than root and the
+/// one of this process, is accessible to others, or is in a folder in which every user can replace it (world-writable
+/// without the sticky bit). Fails with kind data; the error names the fix.
 [[nodiscard]] result<void> check_secret_file(const std::filesystem::path& file);
 
 }  // namespace furlong::storage

@@ -17,7 +17,7 @@ struct entry {
   std::array<std::vector<float>, 2> values;
 };
 
-// The lock guards the map, not the entries: calls for one client follow one another, and entries stay where they are.
+// The lock guards the map, not the entries: calls for one client are sequential, and entries do not move.
 struct stripe {
   std::mutex lock;
   std::unordered_map<std::uint32_t, entry> entries;

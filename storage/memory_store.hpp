@@ -1,4 +1,4 @@
-// The private store of runs that need not outlive their process, and the yardstick of the durable one's tests.
+// The private store of runs that need not outlive their process, and the reference in tests of the durable store.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class memory_store : public federated::private_store {
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override;
 
-  /// Goes on as a store does that is opened again after a crash: what `history` does not contain is gone.
+  /// Resumes as a store that is reopened after a crash: values that `history` does not contain are discarded.
   void resume(const federated::run_history& history);
 
  private:

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view log_magic = "FURLPART";
 constexpr auto log_name = "participation.log";
-constexpr std::size_t seal_bytes = 8 + 8 + 32;  // of a sealed block, beside its payload
+constexpr std::size_t seal_bytes = 8 + 8 + 32;  // overhead of a sealed block
 constexpr std::size_t length_at = 8;
 
 std::string encode(const participation_ledger& ledger, const std::vector<std::uint32_t>& clients) {
@@ -58,7 +58,7 @@ result<void> decode(schema::Participation::Reader in, participation_ledger& ledg
   for (const auto client : clients) known = known && client < ledger.size();
   if (!whole || !known)
     return fail(error::kind::data, file.string(), "a block does not fit the checkpoint",
-                "restore the folder from a copy, or start the run anew");
+                "restore the folder from a copy, or start a new run");
   const auto column = [&](auto list, auto set) {
     for (unsigned i = 0; i < n; ++i) set(ledger.touch(clients[i]), list[i]);
   };
@@ -76,7 +76,7 @@ result<void> decode(schema::Participation::Reader in, participation_ledger& ledg
   return {};
 }
 
-/// Cuts the file to `keep` bytes and writes `block` behind them.
+/// Truncates the file to `keep` bytes and appends `block`.
 bool write_at(int file, std::uint64_t keep, std::string_view block) {
   if (::ftruncate(file, static_cast<off_t>(keep)) != 0) return false;
   for (std::size_t done = 0; done < block.size();) {
@@ -112,11 +112,11 @@ result<std::shared_ptr<participation_ledger>> read_participation(const fs::path&
   if (bytes == 0) return ledger;
   const auto path = folder / log_name;
   const auto damaged = [&](const std::string& why) {
-    return fail(error::kind::data, path.string(), why, "restore the folder from a copy, or start the run anew");
+    return fail(error::kind::data, path.string(), why, "restore the folder from a copy, or start a new run");
   };
   const auto content = detail::read_file(path);
   if (!content) return tl::unexpected(content.error());
-  if (content->size() < bytes) return damaged("is shorter than the checkpoint says");
+  if (content->size() < bytes) return damaged("is shorter than the checkpoint expects");
   auto rest = std::string_view(*content).substr(0, bytes);
   while (!rest.empty()) {
     std::uint64_t length = 0;

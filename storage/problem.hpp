@@ -1,4 +1,4 @@
-// What is wrong with a private store: damage, or a file that cannot be read.
+// A problem of a private store: damage, or a file that cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace furlong::storage {
 
 struct store_problem {
   std::uint32_t shard = 0;
-  std::optional<std::uint32_t> client;  ///< whose value it is, where that can be told
-  std::string file;                     ///< inside the store's folder; empty when no single file is meant
+  std::optional<std::uint32_t> client;  ///< owner of the value, if known
+  std::string file;                     ///< inside the store's folder; empty if the problem is not about one file
   std::string reason;                   ///< "the log is damaged at byte 4096: checksum does not fit"
-  /// Kind runtime: the file may be sound, but the disk or the process cannot read it now.
+  /// Kind runtime: the file may be intact, but cannot be read at present.
   error::kind what = error::kind::data;
 
   /// One line: "shard 3, client 17, shard-0003.g0/000008.log: ...".

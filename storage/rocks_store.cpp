@@ -21,20 +21,20 @@ namespace {
 
 std::uint64_t layout_hash(const std::string& signature) { return detail::short_form(sha256(signature)); }
 
-/// The keys of a store; null when it is not encrypted. Fails unless `key_file` is what the store wants.
+/// The keys of a store; null if it is not encrypted. Fails unless `key_file` matches the store.
 result<detail::keys_ptr> keys_of(const fs::path& folder, const store_manifest& manifest, const fs::path& key_file) {
   const auto refuse = [&](const std::string& reason, const std::string& fix) {
     return fail(error::kind::usage, folder.string(), reason, fix);
   };
   if (!manifest.encrypted() && !key_file.empty())
-    return refuse("the private store is not encrypted, yet a key file is named (" + key_file.string() + ")",
-                  "leave out the key file, or begin a run with it in another folder");
+    return refuse("the private store is not encrypted, but a key file is given (" + key_file.string() + ")",
+                  "omit the key file, or start a run with it in another folder");
   if (!manifest.encrypted()) return nullptr;
-  if (key_file.empty()) return refuse("the private store is encrypted and no key file is named", "name its key file");
+  if (key_file.empty()) return refuse("the private store is encrypted, but no key file is given", "name its key file");
   auto keys = detail::derive_keys(key_file, manifest.key_salt);
   if (keys && (*keys)->check != manifest.key_check)
     return refuse("the key in " + key_file.string() + " is not the key of this private store",
-                  "name the key file that the store was made with");
+                  "name the key file that the store was created with");
   return keys;
 }
 
@@ -44,16 +44,16 @@ result<void> check_options(const fs::path& folder, const store_manifest& manifes
     return fail(error::kind::usage, folder.string(), reason, fix);
   };
   if (manifest.run != options.run)
-    return refuse("the private store is of another run or another scenario",
-                  "resume with the scenario and seed that the run began with, or choose another folder");
+    return refuse("the private store belongs to another run or scenario",
+                  "resume with the scenario and seed that the run started with, or choose another folder");
   if (manifest.signature != private_layout.signature())
-    return refuse(
-        "the private store is of another private layout; its tensors are (name, rows, columns): " + manifest.signature,
-        "use the model settings that the run began with, or choose another folder");
+    return refuse("the private store has a different private layout; its tensors are (name, rows, columns): " +
+                      manifest.signature,
+                  "use the model settings that the run started with, or choose another folder");
   if (options.layout && *options.layout != manifest.spread.layout)
     return refuse("the private store has the layout " + std::string(name_of(manifest.spread.layout)) + ", not " +
                       std::string(name_of(*options.layout)),
-                  "name the layout that it has, or begin the run in another folder");
+                  "use this layout, or start the run in another folder");
   return {};
 }
 
@@ -75,19 +75,19 @@ struct rocks_store::content {
 
   /// Takes the lock and opens a new store, whose root is set.
   result<void> start_new(std::uint32_t open_shards);
-  /// Takes the lock, reads the root, and begins a life.
-  /// @param begins which life; null: none
+  /// Takes the lock, reads the root, and begins a life of the store.
+  /// @param begins the options of that life; null: begins none
   result<void> start(std::uint32_t open_shards, const store_options* begins);
   [[nodiscard]] result<void> take_lock();
   [[nodiscard]] result<void> find_shards(std::uint32_t open_shards);
-  /// Fails, and changes nothing, when values that the new life begins from may be overwritten.
+  /// Fails without changes if values that the new life starts from may have been overwritten.
   [[nodiscard]] result<void> begin_life(const store_options& options);
   [[nodiscard]] result<void> check_fits(std::uint64_t from, const federated::store_save& save) const;
   [[nodiscard]] result<void> save(std::uint64_t version);
-  /// Puts the last durable checkpoint on record, before a commit overwrites what only older ones cover.
+  /// Records the last durable checkpoint before a commit overwrites values that only older checkpoints cover.
   [[nodiscard]] result<void> record_covered();
   [[nodiscard]] std::uint32_t shard_of(std::uint32_t client) const { return manifest.spread.shard_of(client); }
-  /// Notes that a shard was used, and closes those that were not for longest.
+  /// Marks a shard as used, and closes the least recently used ones.
   void touch(std::uint32_t shard);
   [[nodiscard]] bool is_recent(std::uint32_t shard);
   [[nodiscard]] result<std::vector<std::uint32_t>> clients();
@@ -100,12 +100,12 @@ struct rocks_store::content {
   federated::store_save base;  // of the last durable checkpoint
   detail::folder_lock lock;
   std::mutex manifest_lock;
-  std::atomic<std::uint64_t> recorded;  // manifest.covered, as it is on disk
+  std::atomic<std::uint64_t> recorded;  // manifest.covered on disk
   std::vector<std::unique_ptr<detail::shard>> shards;
 
-  std::mutex recent_lock;  // taken after a shard's own lock, never before one
+  std::mutex recent_lock;  // taken after a shard's lock, never before
   std::list<std::uint32_t> recent;
-  std::vector<std::list<std::uint32_t>::iterator> place;  // in `recent`, its end when not there
+  std::vector<std::list<std::uint32_t>::iterator> place;  // in `recent`; its end if not listed
   std::size_t limit = 1;
 };
 
@@ -163,14 +163,14 @@ result<void> rocks_store::content::begin_life(const store_options& options) {
 result<void> rocks_store::content::check_fits(std::uint64_t from, const federated::store_save& save) const {
   const auto refuse = [&](const std::string& reason) {
     return fail(error::kind::data, facts.folder.string(), reason,
-                "restore the store and the checkpoint from the same copy, or start the run anew");
+                "restore the store and the checkpoint from the same copy, or start a new run");
   };
-  if (from != 0 && from < manifest.covered)  // from 0 on, nothing is needed
-    return refuse("the private store is ahead of the checkpoint of version " + std::to_string(from) +
-                  ": it has gone on after the one of version " + std::to_string(manifest.covered) +
-                  ", and may have overwritten what the older one covers");
+  if (from != 0 && from < manifest.covered)  // version 0 needs no values
+    return refuse("the private store is newer than the checkpoint of version " + std::to_string(from) +
+                  ": it continued after the checkpoint of version " + std::to_string(manifest.covered) +
+                  ", and may have overwritten values that the older one covers");
   if (save.store == 0) return {};
-  if (save.store != manifest.id) return refuse("the private store is not the one that the checkpoint was written with");
+  if (save.store != manifest.id) return refuse("the checkpoint was written with another private store");
   if (save == root.last || save == root.base) return {};
   const auto& last = root.last;
   return refuse("the checkpoint of version " + std::to_string(save.version) +
@@ -267,10 +267,10 @@ bool rocks_store::is_headless(const fs::path& folder) {
 result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder, models::layout_ptr private_layout,
                                                          const store_options& options) {
   if (detail::has_manifest(folder))
-    return fail(error::kind::usage, folder.string(), "there is a private store already",
+    return fail(error::kind::usage, folder.string(), "the folder already has a private store",
                 "resume its run, or choose another folder");
   if (is_headless(folder))
-    return fail(error::kind::data, folder.string(), "has shards of a private store, and its store.furlong is gone",
+    return fail(error::kind::data, folder.string(), "has shards of a private store, but its store.furlong is missing",
                 "restore the store from a copy, or choose another folder");
   const auto& lives_so_far = options.history.resumed_at;
   const auto id = detail::random_id();
@@ -333,7 +333,7 @@ result<bool> rocks_store::load(std::uint32_t client, models::private_parameters&
 result<void> rocks_store::commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) {
   if (content_->facts.read_only || value.values().size() != content_->facts.layout->size())
     return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
-                content_->facts.read_only ? "the store was opened for reading" : "the value is not of its layout");
+                content_->facts.read_only ? "the store is open read-only" : "the value does not have its layout");
   if (auto recorded = content_->record_covered(); !recorded) return recorded;
   const auto number = content_->shard_of(client);
   auto done = content_->shards[number]->commit(client, version, value.values());
@@ -350,7 +350,7 @@ result<void> rocks_store::sync() {
 result<federated::store_save> rocks_store::save(std::uint64_t version) {
   if (content_->facts.read_only)
     return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
-                "the store was opened for reading");
+                "the store is open read-only");
   return sync().and_then([&] { return content_->save(version); }).map([&] { return content_->root.last; });
 }
 
@@ -390,7 +390,7 @@ bool rocks_store::encrypted() const { return content_->manifest.encrypted(); }
 result<void> rocks_store::prepare(std::span<const std::uint32_t> clients) {
   if (content_->facts.read_only)
     return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
-                "the store was opened for reading");
+                "the store is open read-only");
   std::vector<std::vector<std::uint32_t>> by_shard(shards());
   for (const auto client : clients) by_shard[content_->shard_of(client)].push_back(client);
   for (std::uint32_t i = 0; i < by_shard.size(); ++i) {
@@ -428,7 +428,7 @@ std::vector<store_problem> rocks_store::verify() {
 result<bool> rocks_store::erase(std::uint32_t client) {
   if (content_->facts.read_only)
     return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
-                "the store was opened for reading");
+                "the store is open read-only");
   const auto number = content_->shard_of(client);
   auto done = content_->shards[number]->erase(client);
   content_->touch(number);

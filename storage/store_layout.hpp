@@ -1,4 +1,4 @@
-// The two ways in which a private store lays out its clients on disk.
+// The two disk layouts of a private store.
 #pragma once
 
 #include <cstdint>

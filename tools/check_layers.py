@@ -74,6 +74,8 @@ HARMLESS = {
     ("federated/stopwatch.hpp", "chrono"),
     ("federated/stopwatch.cpp", "ctime"),
     ("base/large_memory.cpp", "sys/mman.h"),
+    ("base/shared_memory.cpp", "sys/mman.h"),
+    ("base/shared_memory.cpp", "unistd.h"),
 }
 # Headers that a folder may not see though it may see their folder, and why.
 WALLS = {

@@ -66,7 +66,7 @@ def main() -> int:
     try:
         train, test = (sentences(folder / f"ptb.{part}.txt") for part in ("train", "test"))
     except OSError as why:
-        print(f"score_by_position: {why.filename}: there is no such file or folder; name PTB's folder", file=sys.stderr)
+        print(f"score_by_position: {why.filename}: the file or folder does not exist; name PTB's folder", file=sys.stderr)
         return MISSING_DATA
     model = Frequencies(train, len({word for sentence in train + test for word in sentence}))
     print("scored at once  perplexity of the test sentences (mean and range of 5 orders)  start tokens")

@@ -1,5 +1,4 @@
-// The messages that steer the work (federated/protocol/messages.hpp), as frames hold them. None depends on the layout
-// of a model.
+// The control messages (federated/protocol/messages.hpp), as frames hold them. They do not depend on a model's layout.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "models/digest.hpp"
-#include "wire/detail/judge.hpp"
+#include "wire/detail/message_checker.hpp"
 #include "wire/detail/read_control.hpp"
 #include "wire/detail/unpack.hpp"
 
@@ -297,13 +297,6 @@ result<message> read_message(schema::Message::Reader from, std::size_t frame_byt
   return task_of(from.getTask());
 }
 
-template <class View>
-result<View> expect(result<message> found, const char* expected) {
-  if (!found) return tl::unexpected(found.error());
-  if (const auto* view = std::get_if<View>(&*found)) return *view;
-  return unexpected_content("message", std::string(kind_of(*found)), expected);
-}
-
 void copy_tensors(std::span<const tensor_view> from, const models::layout_ptr& shape, models::delta& into) {
   std::size_t row_count = 0;
   std::size_t value_count = 0;
@@ -327,8 +320,6 @@ void copy_tensors(std::span<const tensor_view> from, const models::layout_ptr& s
 }
 
 }  // namespace
-
-std::string_view kind_of(const message& found) { return kinds[found.index()]; }
 
 decoder::decoder(models::layout_ptr down, models::layout_ptr up) {
   if (down == nullptr) return;
@@ -355,46 +346,33 @@ result<message> decoder::decode(std::span<const std::byte> frame) {
   }
 }
 
-result<federated::task_id> decoder::decode_task(std::span<const std::byte> frame) {
-  return expect<federated::task_id>(decode(frame), "a task");
-}
-
-result<void> decoder::decode_broadcast(std::span<const std::byte> frame, federated::broadcast& into) {
-  const auto view = expect<broadcast_view>(decode(frame), "a broadcast");
-  if (!view) return tl::unexpected(view.error());
-  into.run = view->run;
-  into.version = view->version;
+void decoder::copy(const broadcast_view& view, federated::broadcast& into) const {
+  into.run = view.run;
+  into.version = view.version;
   if (into.model.shape() != room_.down) into.model = models::shared_parameters(room_.down);
-  std::ranges::copy(view->values, into.model.values().begin());
-  into.reference.assign(view->reference.begin(), view->reference.end());
-  into.limits = view->limits;
-  return {};
+  std::ranges::copy(view.values, into.model.values().begin());
+  into.reference.assign(view.reference.begin(), view.reference.end());
+  into.limits = view.limits;
 }
 
-result<void> decoder::decode_update(std::span<const std::byte> frame, federated::client_update& into) {
-  const auto view = expect<update_view>(decode(frame), "an update");
-  if (!view) return tl::unexpected(view.error());
-  into.id = view->id;
-  into.weight = view->weight;
-  into.examples = view->examples;
-  into.loss_sum = view->loss_sum;
-  copy_tensors(view->tensors, room_.up, into.change);
-  return {};
+void decoder::copy(const update_view& view, federated::client_update& into) const {
+  into.id = view.id;
+  into.weight = view.weight;
+  into.examples = view.examples;
+  into.loss_sum = view.loss_sum;
+  copy_tensors(view.tensors, room_.up, into.change);
 }
 
-result<void> decoder::decode_partial(std::span<const std::byte> frame, federated::partial_aggregate& into) {
-  const auto view = expect<partial_view>(decode(frame), "a partial aggregate");
-  if (!view) return tl::unexpected(view.error());
-  into.run = view->run;
-  into.version = view->version;
-  into.aggregator = view->aggregator;
-  into.weight = view->weight;
-  into.examples = view->examples;
-  into.loss_fixed = view->loss_fixed;
-  into.folded.assign(view->folded.begin(), view->folded.end());
-  into.refused.assign(view->refused.begin(), view->refused.end());
-  into.sums.words.assign(view->sums.begin(), view->sums.end());
-  return {};
+void decoder::copy(const partial_view& view, federated::partial_aggregate& into) const {
+  into.run = view.run;
+  into.version = view.version;
+  into.aggregator = view.aggregator;
+  into.weight = view.weight;
+  into.examples = view.examples;
+  into.loss_fixed = view.loss_fixed;
+  into.folded.assign(view.folded.begin(), view.folded.end());
+  into.refused.assign(view.refused.begin(), view.refused.end());
+  into.sums.words.assign(view.sums.begin(), view.sums.end());
 }
 
 }  // namespace furlong::wire

@@ -1,10 +1,9 @@
-// From frames that strangers sent to plain values, or a named error. Nothing is believed before it was checked.
+// Decodes untrusted frames to plain values, or returns an error that names the field.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -56,8 +55,6 @@ struct partial_view {
 };
 
 using message = with_control<federated::task_id, broadcast_view, update_view, partial_view>;
-/// "a broadcast", "an assignment".
-[[nodiscard]] std::string_view kind_of(const message& found);
 
 /// Reads the frames of one run. Keeps the room it needs from frame to frame; not thread-safe, so have one per thread.
 ///
@@ -87,12 +84,11 @@ class decoder {
   /// and no longer than the frame.
   [[nodiscard]] result<message> decode(std::span<const std::byte> frame);
 
-  /// These expect one kind and copy it out. A target that is used again allocates nothing once it is large enough;
-  /// it is unchanged on error.
-  [[nodiscard]] result<federated::task_id> decode_task(std::span<const std::byte> frame);
-  [[nodiscard]] result<void> decode_broadcast(std::span<const std::byte> frame, federated::broadcast& into);
-  [[nodiscard]] result<void> decode_update(std::span<const std::byte> frame, federated::client_update& into);
-  [[nodiscard]] result<void> decode_partial(std::span<const std::byte> frame, federated::partial_aggregate& into);
+  /// Copies what a view of this decoder's last frame shows. A target that is used again allocates nothing once it is
+  /// large enough.
+  void copy(const broadcast_view& view, federated::broadcast& into) const;
+  void copy(const update_view& view, federated::client_update& into) const;
+  void copy(const partial_view& view, federated::partial_aggregate& into) const;
 
   /// What decode() needs to know and keeps between frames.
   struct workspace {

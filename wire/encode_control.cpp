@@ -69,6 +69,12 @@ std::size_t odds_of(const evaluation_scores& message) {
   return odds;
 }
 
+std::size_t metrics_of(const evaluation_scores& message) {
+  std::size_t most = 0;
+  for (const auto& each : message.each) most = std::max(most, each.score.metrics.size());
+  return most;
+}
+
 void fill_claim(schema::StoreClaim::Builder to, const store_claim& claim) {
   to.setStore(claim.store);
   to.setOpenings(claim.openings);
@@ -217,7 +223,20 @@ std::size_t words(const evaluation_scores& message) {
   const std::size_t n = message.each.size();
   const std::size_t odds = odds_of(message);
   return words_of<schema::EvaluationScores> + column<federated::group>(n) + 2 * column<std::uint32_t>(n) +
-         2 * column<double>(n) + 6 * column<std::uint64_t>(n) + column<float>(odds) + column<std::uint8_t>(odds);
+         2 * column<double>(n) + 6 * column<std::uint64_t>(n) + column<float>(odds) + column<std::uint8_t>(odds) +
+         column<models::metric_sum>(n * metrics_of(message));
+}
+void fill_metrics(schema::EvaluationScores::Builder to, const evaluation_scores& message) {
+  const std::size_t count = metrics_of(message);
+  if (count == 0) return;
+  to.setMetricCount(static_cast<std::uint32_t>(count));
+  auto sums = to.initMetrics(bytes_for<models::metric_sum>(message.each.size() * count));
+  auto* at = sums.begin();
+  for (const auto& each : message.each) {
+    const auto bytes = each.score.metrics.size() * sizeof(models::metric_sum);
+    if (bytes > 0) std::memcpy(at, each.score.metrics.data(), bytes);  // clients without examples have none
+    at += count * sizeof(models::metric_sum);
+  }
 }
 void fill_odds(schema::EvaluationScores::Builder to, const evaluation_scores& message) {
   const std::size_t odds = odds_of(message);
@@ -245,6 +264,7 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
   fill_column(to.initOddsCounts(bytes_for<std::uint32_t>(n)), all,
               [](one of) { return static_cast<std::uint32_t>(of.score.odds.size()); });
   fill_odds(to, message);
+  fill_metrics(to, message);
   fill_column(to.initWords(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words; });
   fill_column(to.initWordsCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words_correct; });
   fill_column(to.initInside(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside; });

@@ -1,4 +1,4 @@
-# What crosses a network between server, aggregators and client nodes.
+# Messages between server, aggregators and client nodes.
 #
 # A frame is one Message in Cap'n Proto's stream framing with exactly one segment: four zero bytes, the number of
 # 8-byte words that follow as a little-endian 32-bit number, then those words. Nothing stands before or after it.
@@ -58,7 +58,7 @@ enum Encoding {
 }
 
 struct Task {
-  # Names one piece of client work.
+  # Identifies one client task.
   run @0 :UInt64;
   version @1 :UInt64;
   # Server version that the work starts from.
@@ -160,9 +160,9 @@ struct Hello {
   last @2 :UInt32;
   # It hosts the clients first to last, both included.
   run @3 :UInt64;
-  # That it knows from an earlier session, or 0.
+  # Run of an earlier session, or 0.
   holding @4 :Data;
-  # Tasks at work, or done and not acknowledged.
+  # Tasks in progress, or done and not acknowledged.
   avoid @5 :Text;
   # "host:port" of a gateway that it could not reach or lost; may be empty.
   instance @6 :UInt64;
@@ -174,11 +174,11 @@ struct Hello {
 }
 
 struct StoreClaim {
-  # What a node says of its private store.
+  # A node's claim about its private store.
   store @0 :UInt64;
   # Random id. 0: it has none, or no private values are kept.
   openings @1 :UInt64;
-  # How often a node has gone on with it.
+  # How often a node has opened it.
   served @2 :UInt64;
   # Version of the last update that was reported with its values in it, plus 1; 0: none.
   acceptsLoss @3 :Bool;
@@ -197,7 +197,7 @@ struct BranchHello {
 }
 
 struct Welcome {
-  # All that is needed to work on a run.
+  # Everything needed to work on a run.
   run @0 :UInt64;
   scenario @1 :Text;
   # Resolved TOML, at most 1 MiB; may have line breaks and tabs.
@@ -230,6 +230,7 @@ enum Objective {
   logistic @1;
   categorical @2;
   nextToken @3;
+  custom @4;
 }
 
 struct Ready {
@@ -243,7 +244,7 @@ struct Ready {
 }
 
 struct Displaced {
-  # A node is to be told to end.
+  # Stop a node.
   instance @0 :UInt64;
   # As its hello said.
   why @1 :Text;
@@ -252,7 +253,7 @@ struct Displaced {
 }
 
 struct Redirect {
-  # Go on at another gateway; an aggregator, at another operator port.
+  # Connect to another gateway; an aggregator, to another operator port.
   address @0 :Text;
   # "host:port", not empty.
 }
@@ -272,7 +273,7 @@ struct TaskList {
 }
 
 struct Verdicts {
-  # What became of updates.
+  # Verdicts on updates.
   tasks @0 :Data;
   kinds @1 :Data;
   # uint8: 0 durable, 1 unwanted, 2 rejected, 3 taken.
@@ -323,12 +324,16 @@ struct EvaluationScores {
   inside @12 :Data;
   insideCorrect @13 :Data;
   # The same of predictions whose target is not the end of the sentence.
+  metricCount @15 :UInt32;
+  # Metrics of the model's own, the same number for each client.
+  metrics @16 :Data;
+  # float64: of each client in order, of each metric, a sum and a count.
   unscored @14 :Bool;
   # By an aggregator: these clients were not scored, since their node is not reached there.
 }
 
 struct Attached {
-  # These clients can be reached here.
+  # These clients are connected here.
   first @0 :UInt32;
   last @1 :UInt32;
   holding @2 :Data;
@@ -344,11 +349,11 @@ struct Attached {
 }
 
 struct Detached {
-  # They cannot any more.
+  # These clients are disconnected.
   first @0 :UInt32;
   last @1 :UInt32;
   strayed @2 :Bool;
-  # Because of an aggregator that was lost: their node may live.
+  # An aggregator was lost: their node may run.
 }
 
 struct CloseRequest {
@@ -358,7 +363,7 @@ struct CloseRequest {
 }
 
 struct Settled {
-  # How tasks ended.
+  # Outcomes of tasks.
   tasks @0 :Data;
   outcomes @1 :Data;
   # uint8: 0 folded, 1 rejected, 2 late, 3 surplus, 4 dropped, 5 abandoned.
@@ -391,13 +396,13 @@ struct Farewell {
   unwanted @2 :Bool;
   # For good, and the run goes on without the other side.
   remedy @3 :Text;
-  # What the other side is to do about it: one line of at most 1024 bytes; may be empty.
+  # What the other side should do: one line of at most 1024 bytes; may be empty.
 }
 
 struct TasksLost {
   # An aggregator lost another one below it, and the end of these tasks with it.
   folded @0 :Data;
-  # Tasks that it had told folded in the share under way.
+  # Tasks that it had reported as aggregated in the current share.
   open @1 :Data;
-  # Tasks without an end.
+  # Tasks without an outcome.
 }

@@ -1,4 +1,4 @@
-// What the frames of this protocol are, and how long they get.
+// The frames of this protocol and their lengths.
 #pragma once
 
 #include <cstddef>

@@ -8,9 +8,7 @@ namespace furlong::actors::federation {
 
 namespace {
 
-using self_pointer = branch_link_actor::stateful_pointer<branch_link_state>;
-
-void end(self_pointer self, const std::string& why) {
+void end(branch_link_pointer self, const std::string& why) {
   auto& state = self->state;
   if (state.channel) state.channel->close();
   if (state.number)
@@ -20,30 +18,28 @@ void end(self_pointer self, const std::string& why) {
   self->quit();
 }
 
-void send_up(self_pointer self, upward what) {
+void send_up(branch_link_pointer self, upward what) {
   self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(what))});
 }
 
-void send(self_pointer self, const share_down& what) {
+void send(branch_link_pointer self, const protocol::assign& what) {
   auto& state = self->state;
   state.run->frames->send(*state.channel, state.models, what.from);
-  protocol::assignment given{what.from->run, what.from->version, what.begins, {}};
-  for (const auto& task : what.tasks) given.tasks.push_back({task.client, task.attempt});
-  send_control(*state.channel, given);
+  send_control(*state.channel, protocol::message_of(what));
 }
 
-void send(self_pointer self, const evaluation_down& what) {
+void send(branch_link_pointer self, const evaluation_down& what) {
   auto& state = self->state;
   state.run->frames->send(*state.channel, state.models, what.from);
   send_control(*state.channel, protocol::evaluation_request{what.from->version, what.clients});
 }
 
 template <class Message>
-void send(self_pointer self, const Message& what) {
+void send(branch_link_pointer self, const Message& what) {
   send_control(*self->state.channel, what);
 }
 
-void on_frame(self_pointer self, const net::received& frame) {
+void on_frame(branch_link_pointer self, const net::received& frame) {
   auto& state = self->state;
   auto got = state.decoder->decode(frame.bytes());
   if (!got) return end(self, got.error().text());
@@ -51,10 +47,9 @@ void on_frame(self_pointer self, const net::received& frame) {
     return self->send(state.parent, branch_arrived{*hello});
   if (const auto* farewell = std::get_if<protocol::farewell>(&*got)) return end(self, farewell->why);
   if (!state.number) return end(self, "did not say hello first");
-  if (std::holds_alternative<wire::partial_view>(*got)) {
-    protocol::send_partial whole;
-    if (auto copied = state.decoder->decode_partial(frame.bytes(), whole.partial); !copied)
-      return end(self, copied.error().text());
+  if (const auto* partial = std::get_if<wire::partial_view>(&*got)) {
+    federated::partial_aggregate whole;
+    state.decoder->copy(*partial, whole);
     return send_up(self, std::move(whole));
   }
   if (auto* what = std::get_if<protocol::attached>(&*got)) return send_up(self, std::move(*what));
@@ -68,7 +63,8 @@ void on_frame(self_pointer self, const net::received& frame) {
 
 }  // namespace
 
-branch_link_actor::behavior_type branch_link_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
+branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
+                                                      std::shared_ptr<const federation_context> run,
                                                       parent_actor parent) {
   auto& state = self->state;
   state.run = std::move(run);

@@ -17,8 +17,10 @@ struct branch_link_state {
   std::deque<std::uint64_t> models;  ///< versions that were sent to the aggregator
 };
 
+using branch_link_pointer = branch_link_actor::stateful_pointer<branch_link_state>;
+
 /// Lives as long as its channel, which session_opened delivers.
-branch_link_actor::behavior_type branch_link_behavior(branch_link_actor::stateful_pointer<branch_link_state> self,
+branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
                                                       std::shared_ptr<const federation_context> run,
                                                       parent_actor parent);
 

@@ -24,7 +24,7 @@ constexpr virtual_time time_to_return = 4 * federated::microseconds_per_second;
 // ---- branches ------------------------------------------------------------------------------------------------------
 
 /// A branch ended after it was told that the run is over.
-void left(self_pointer self, std::uint32_t number) {
+void left(coordinator_pointer self, std::uint32_t number) {
   auto& state = self->state;
   for (const auto& [first, node] : state.branches.at(number).nodes) {
     spdlog::info("node {} may not have heard that the run is over: it is waited for", node.name);
@@ -36,7 +36,7 @@ void left(self_pointer self, std::uint32_t number) {
   say_farewells(self);
 }
 
-void lose(self_pointer self, std::uint32_t number, const std::string& why) {
+void lose(coordinator_pointer self, std::uint32_t number, const std::string& why) {
   auto& state = self->state;
   const auto at = state.branches.find(number);
   if (at == state.branches.end()) return;
@@ -51,7 +51,7 @@ void lose(self_pointer self, std::uint32_t number, const std::string& why) {
   finish_evaluation_when_over(self);
 }
 
-void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
+void on_arrival(coordinator_pointer self, const protocol::branch_hello& hello) {
   const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
   auto& state = self->state;
   if (const auto why = unlike_kernels(*state.run, hello.kernel_level)) {
@@ -77,12 +77,12 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
 }
 
 /// Behind what the branch said before it ended: of a link that told its end this is nothing new.
-void on_down(self_pointer self, const caf::down_msg& down) {
+void on_down(coordinator_pointer self, const caf::down_msg& down) {
   for (const auto& [number, branch] : self->state.branches)
     if (branch.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
 }
 
-void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
+void hear(coordinator_pointer self, std::uint32_t from, protocol::attached& what) {
   auto& state = self->state;
   const auto& e = state.run->e;
   if (auto refusal = refusal_of(e, state.machine->state(), state.stores, what)) {
@@ -104,36 +104,35 @@ void hear(self_pointer self, std::uint32_t from, protocol::attached& what) {
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
   if (state.evaluation) send_requests(self, state.evaluation->on_attached(what.clients, now(self)));
 }
-void hear(self_pointer self, std::uint32_t from, protocol::detached& what) {
+void hear(coordinator_pointer self, std::uint32_t from, protocol::detached& what) {
   self->state.who->detach(from, what.clients, now(self), what.strayed);
   auto& state = self->state;
   state.branches.at(from).nodes.erase(what.clients.first);
   if (state.farewells->are_said() && what.strayed) state.farewells->on_unconfirmed(what.clients);
 }
-void hear(self_pointer self, std::uint32_t from, protocol::settled& what) {
+void hear(coordinator_pointer self, std::uint32_t from, protocol::settled& what) {
   perform_all(self, self->state.machine->on_settled(from, what.each, now(self)));
 }
-void hear(self_pointer self, std::uint32_t from, protocol::withdrawn& what) {
+void hear(coordinator_pointer self, std::uint32_t from, protocol::withdrawn& what) {
   perform_all(self, self->state.machine->on_withdrawn(from, what.tasks, now(self)));
 }
 
-void hear(self_pointer self, std::uint32_t from, protocol::tasks_lost& what) {
+void hear(coordinator_pointer self, std::uint32_t from, protocol::tasks_lost& what) {
   spdlog::warn("aggregator {} lost another one below it, and with it {} tasks", from,
                what.folded.size() + what.open.size());
   perform_all(self, self->state.machine->on_tasks_lost(from, what, now(self)));
 }
 
-void hear(self_pointer self, std::uint32_t from, protocol::send_partial& what) {
+void hear(coordinator_pointer self, std::uint32_t from, federated::partial_aggregate& what) {
   auto& state = self->state;
-  if (!what.settled.empty()) perform_all(self, state.machine->on_settled(from, what.settled, now(self)));
-  if (what.partial.aggregator != from) return lose(self, from, "sent a partial aggregate of another aggregator");
-  auto effects = state.machine->on_partial(std::move(what.partial), now(self));
+  if (what.aggregator != from) return lose(self, from, "sent a partial aggregate of another aggregator");
+  auto effects = state.machine->on_partial(std::move(what), now(self));
   // Not to be merged: as if it had never come.
   if (!effects) return lose(self, from, effects.error().text());
   perform_all(self, std::move(*effects));
 }
 
-void hear(self_pointer self, std::uint32_t from, protocol::evaluation_scores& what) {
+void hear(coordinator_pointer self, std::uint32_t from, protocol::evaluation_scores& what) {
   auto& state = self->state;
   if (state.evaluation) send_requests(self, state.evaluation->on_scores(from, std::move(what), now(self)));
   finish_evaluation_when_over(self);
@@ -141,7 +140,7 @@ void hear(self_pointer self, std::uint32_t from, protocol::evaluation_scores& wh
 
 // ---- time ----------------------------------------------------------------------------------------------------------
 
-void start_when_enough_are_here(self_pointer self) {
+void start_when_enough_are_here(coordinator_pointer self) {
   auto& state = self->state;
   const auto all = state.run->e.participants->training().size();
   const auto wanted =
@@ -156,7 +155,7 @@ void start_when_enough_are_here(self_pointer self) {
   perform_all(self, state.machine->start());
 }
 
-void on_tick(self_pointer self) {
+void on_tick(coordinator_pointer self) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
   say_farewells(self);
@@ -181,13 +180,11 @@ void on_tick(self_pointer self) {
 
 }  // namespace
 
-coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
-                                                      std::shared_ptr<protocol::server_state> start,
-                                                      const federated::run_observer* observer,
-                                                      const server_watcher* watcher, const std::atomic<bool>* stop,
-                                                      clients_of_certificate clients_of,
-                                                      std::shared_ptr<admission_control> admission,
-                                                      std::shared_ptr<std::promise<gateway_actor>> opened) {
+coordinator_actor::behavior_type coordinator_behavior(
+    coordinator_pointer self, std::shared_ptr<const federation_context> run,
+    std::shared_ptr<protocol::server_state> start, const federated::run_observer* observer,
+    const server_watcher* watcher, const std::atomic<bool>* stop, clients_of_certificate clients_of,
+    std::shared_ptr<admission_control> admission, std::shared_ptr<std::promise<gateway_actor>> opened) {
   auto& state = self->state;
   state.run = std::move(run);
   state.observer = observer;
@@ -238,7 +235,8 @@ coordinator_actor::behavior_type coordinator_behavior(self_pointer self, std::sh
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         auto& at = self->state;
         const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
-        if (why.empty()) at.who->saw(node.clients, now(self));  // one that is refused is not on its way to anywhere
+        if (why.empty())
+          at.who->on_node_seen(node.clients, now(self));  // one that is refused is not on its way to anywhere
         const auto elsewhere = at.farewells->are_said() ? std::string() : at.who->gateway_for(node.avoid);
         self->send(to, node_placed{node.session, elsewhere, why});
       },

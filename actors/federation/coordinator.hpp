@@ -60,9 +60,11 @@ struct coordinator_state {
 /// Publishes the status to the watcher, at most once per second.
 void tell_watcher(coordinator_state& state);
 
+using coordinator_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+
 /// `opened` receives the server's own gateway.
 coordinator_actor::behavior_type coordinator_behavior(
-    coordinator_actor::stateful_pointer<coordinator_state> self, std::shared_ptr<const federation_context> run,
+    coordinator_pointer self, std::shared_ptr<const federation_context> run,
     std::shared_ptr<protocol::server_state> start, const federated::run_observer* observer,
     const server_watcher* watcher, const std::atomic<bool>* stop, clients_of_certificate clients_of,
     std::shared_ptr<admission_control> admission, std::shared_ptr<std::promise<gateway_actor>> opened);

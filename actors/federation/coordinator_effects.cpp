@@ -8,7 +8,7 @@ namespace furlong::actors::federation::coordination {
 
 using federated::virtual_time;
 
-void end_run(self_pointer self, result<federated::run_outcome> outcome, bool final) {
+void end_run(coordinator_pointer self, result<federated::run_outcome> outcome, bool final) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
   const auto bye = std::make_shared<const downward>(
@@ -19,16 +19,16 @@ void end_run(self_pointer self, result<federated::run_outcome> outcome, bool fin
   self->quit(final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
-void fail_run(self_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
+void fail_run(coordinator_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
 
-void send_down(self_pointer self, std::uint32_t to, downward what) {
+void send_down(coordinator_pointer self, std::uint32_t to, downward what) {
   const auto at = self->state.branches.find(to);
   // A branch that is gone: the machine hears of it, or has.
   if (at != self->state.branches.end())
     self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(what))});
 }
 
-void say_farewells(self_pointer self) {
+void say_farewells(coordinator_pointer self) {
   auto& state = self->state;
   if (!state.outcome || !state.promise.pending()) return;
   if (state.stop->load(std::memory_order_relaxed)) return end_run(self, std::move(*state.outcome), true);
@@ -48,7 +48,7 @@ void say_farewells(self_pointer self) {
   }
 }
 
-std::size_t send_requests(self_pointer self, protocol::scoring_machine::requests by_branch) {
+std::size_t send_requests(coordinator_pointer self, protocol::scoring_machine::requests by_branch) {
   std::size_t asked = 0;
   for (auto& [to, share] : by_branch) {
     asked += share.clients.size();
@@ -60,7 +60,7 @@ std::size_t send_requests(self_pointer self, protocol::scoring_machine::requests
 namespace {
 
 /// To where the clients are now. Those that are not reached ask again when they are.
-void send_verdicts(self_pointer self, const std::vector<federated::task_id>& tasks, protocol::verdict_kind what,
+void send_verdicts(coordinator_pointer self, const std::vector<federated::task_id>& tasks, protocol::verdict_kind what,
                    std::uint64_t version = 0, federated::rejection why = {}) {
   std::map<std::uint32_t, protocol::verdicts> by_branch;
   for (const auto& task : tasks)
@@ -70,14 +70,14 @@ void send_verdicts(self_pointer self, const std::vector<federated::task_id>& tas
 }
 
 /// The machine's state, and what only its shell knows.
-protocol::server_state snapshot(self_pointer self) {
+protocol::server_state snapshot(coordinator_pointer self) {
   auto saved = self->state.machine->snapshot();
   saved.kernel_levels = self->state.kernel_levels;
   saved.stores = self->state.stores;
   return saved;
 }
 
-void finish_evaluation(self_pointer self) {
+void finish_evaluation(coordinator_pointer self) {
   auto& state = self->state;
   const auto done = std::exchange(state.evaluation, std::nullopt);
   const bool cut_short = done->cut_short(now(self));
@@ -95,40 +95,40 @@ void finish_evaluation(self_pointer self) {
   state.effects.add(state.machine->on_evaluated(state.last_evaluation));
 }
 
-void perform(self_pointer self, protocol::assign& effect) {
+void perform(coordinator_pointer self, protocol::assign& effect) {
   self->state.watch->train();
-  send_down(self, effect.aggregator, share_down{std::move(effect.from), std::move(effect.tasks), effect.begins});
+  send_down(self, effect.aggregator, std::move(effect));
 }
-void perform(self_pointer self, protocol::close_share& effect) {
+void perform(coordinator_pointer self, protocol::close_share& effect) {
   send_down(self, effect.aggregator, protocol::close_request{effect.version, effect.enough});
 }
-void perform(self_pointer self, protocol::withdraw& effect) {
+void perform(coordinator_pointer self, protocol::withdraw& effect) {
   send_down(self, effect.aggregator, protocol::withdrawal{std::move(effect.tasks)});
 }
-void perform(self_pointer self, protocol::timer& effect) {
+void perform(coordinator_pointer self, protocol::timer& effect) {
   const auto wait = std::max<virtual_time>(effect.at - now(self), 0);
   self->delayed_send(self, std::chrono::microseconds(wait), alarm{effect});
 }
-void perform(self_pointer self, protocol::acknowledge& effect) {
+void perform(coordinator_pointer self, protocol::acknowledge& effect) {
   send_verdicts(self, effect.tasks, protocol::verdict_kind::durable);
 }
-void perform(self_pointer self, protocol::taken& effect) {
+void perform(coordinator_pointer self, protocol::taken& effect) {
   send_verdicts(self, effect.tasks, protocol::verdict_kind::taken, effect.version);
 }
-void perform(self_pointer self, protocol::decline& effect) {
+void perform(coordinator_pointer self, protocol::decline& effect) {
   if (effect.why)
     send_verdicts(self, effect.tasks, protocol::verdict_kind::rejected, 0, *effect.why);
   else
     send_verdicts(self, effect.tasks, protocol::verdict_kind::unwanted);
 }
 
-void perform(self_pointer self, protocol::note& effect) {
+void perform(coordinator_pointer self, protocol::note& effect) {
   const auto& on_event = self->state.observer->on_event;
   if (!on_event) return;
   if (auto told = on_event(effect.event); !told) fail_run(self, told.error());
 }
 
-void perform(self_pointer self, protocol::round_closed& effect) {
+void perform(coordinator_pointer self, protocol::round_closed& effect) {
   auto& state = self->state;
   state.watch->pause();
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
@@ -137,7 +137,7 @@ void perform(self_pointer self, protocol::round_closed& effect) {
   if (auto told = on_round(effect.report); !told) fail_run(self, told.error());
 }
 
-void perform(self_pointer self, protocol::evaluate&) {
+void perform(coordinator_pointer self, protocol::evaluate&) {
   auto& state = self->state;
   state.watch->pause();
   auto& work = state.evaluation.emplace(state.run->e, *state.machine, *state.who, now(self));
@@ -147,14 +147,14 @@ void perform(self_pointer self, protocol::evaluate&) {
   if (work.is_over(now(self))) finish_evaluation(self);
 }
 
-void perform(self_pointer self, protocol::checkpoint&) { save_checkpoint(self); }
-void perform(self_pointer self, protocol::proceed&) {
+void perform(coordinator_pointer self, protocol::checkpoint&) { save_checkpoint(self); }
+void perform(coordinator_pointer self, protocol::proceed&) {
   auto& state = self->state;
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
   state.effects.add(state.machine->on_proceed(now(self)));
 }
 
-void perform(self_pointer self, protocol::finish& effect) {
+void perform(coordinator_pointer self, protocol::finish& effect) {
   auto& state = self->state;
   auto last = snapshot(self);
   state.watch->pause();
@@ -170,7 +170,7 @@ void perform(self_pointer self, protocol::finish& effect) {
 
 }  // namespace
 
-void save_checkpoint(self_pointer self) {
+void save_checkpoint(coordinator_pointer self) {
   auto& state = self->state;
   auto saved = snapshot(self);
   state.watch->pause();
@@ -182,13 +182,13 @@ void save_checkpoint(self_pointer self) {
   state.effects.add(state.machine->on_checkpointed());
 }
 
-void perform_all(self_pointer self, protocol::server_effects effects) {
+void perform_all(coordinator_pointer self, protocol::server_effects effects) {
   auto& state = self->state;
   state.effects.add(std::move(effects));
   state.effects.perform_all([&](auto& one) { perform(self, one); }, [&] { return state.promise.pending(); });
 }
 
-void finish_evaluation_when_over(self_pointer self) {
+void finish_evaluation_when_over(coordinator_pointer self) {
   auto& state = self->state;
   if (!state.evaluation || !state.evaluation->is_over(now(self))) return;
   finish_evaluation(self);

@@ -11,18 +11,17 @@ namespace furlong::actors::federation {
 
 namespace {
 
-using self_pointer = gateway_actor::stateful_pointer<gateway_state>;
 using protocol::session_number;
 using session = gateway_state::session;
 
-void send_up(self_pointer self, upward what) {
+void send_up(gateway_pointer self, upward what) {
   self->send(self->state.parent, from_branch{self->state.options.number, std::make_shared<upward>(std::move(what))});
 }
 
 void send(const session& to, const wire::control& message) { send_control(*to.channel, message); }
 
 /// Ends a session.
-void drop_session(self_pointer self, session_number number, protocol::gateway_effects& out) {
+void drop_session(gateway_pointer self, session_number number, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = state.sessions.find(number);
   if (at == state.sessions.end()) return;
@@ -32,7 +31,7 @@ void drop_session(self_pointer self, session_number number, protocol::gateway_ef
 }
 
 /// `for_good`: reconnecting is useless until `remedy` is done.
-void refuse(self_pointer self, session_number number, turned_away reason, const std::string& why,
+void refuse(gateway_pointer self, session_number number, turned_away reason, const std::string& why,
             protocol::gateway_effects& out, bool for_good = false, const std::string& remedy = {}) {
   const auto at = self->state.sessions.find(number);
   if (at == self->state.sessions.end()) return;
@@ -41,30 +40,26 @@ void refuse(self_pointer self, session_number number, turned_away reason, const 
   drop_session(self, number, out);
 }
 
-void send_model(self_pointer self, session& to, const federated::broadcast_ptr& from) {
+void send_model(gateway_pointer self, session& to, const federated::broadcast_ptr& from) {
   self->state.run->frames->send(*to.channel, to.models, from);
 }
 
-void perform(self_pointer self, protocol::give_tasks& effect) {
+void perform(gateway_pointer self, protocol::tell_node& effect) {
   const auto at = self->state.sessions.find(effect.session);
   if (at == self->state.sessions.end()) return;
-  send_model(self, at->second, effect.from);
-  send(at->second, protocol::assignment{effect.from->run, effect.from->version, false, std::move(effect.tasks)});
+  auto& node = at->second;
+  if (const auto* given = std::get_if<protocol::assign>(&effect.content)) {
+    send_model(self, node, given->from);
+    send(node, protocol::message_of(*given));
+  } else if (auto* asked = std::get_if<evaluation_down>(&effect.content)) {
+    send_model(self, node, asked->from);
+    send(node, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+  } else {
+    send(node, std::get<protocol::verdicts>(std::move(effect.content)));
+  }
 }
 
-void perform(self_pointer self, protocol::give_verdicts& effect) {
-  const auto at = self->state.sessions.find(effect.session);
-  if (at != self->state.sessions.end()) send(at->second, std::move(effect.content));
-}
-
-void perform(self_pointer self, protocol::give_scoring& effect) {
-  const auto at = self->state.sessions.find(effect.session);
-  if (at == self->state.sessions.end()) return;
-  send_model(self, at->second, effect.from);
-  send(at->second, protocol::evaluation_request{effect.from->version, std::move(effect.clients)});
-}
-
-void perform(self_pointer self, protocol::end_session& effect) {
+void perform(gateway_pointer self, protocol::end_session& effect) {
   const auto at = self->state.sessions.find(effect.session);
   if (at == self->state.sessions.end()) return;
   spdlog::info("node {}: {}", at->second.channel->other().name, effect.why);
@@ -75,19 +70,19 @@ void perform(self_pointer self, protocol::end_session& effect) {
   self->state.sessions.erase(at);
 }
 
-void perform(self_pointer self, protocol::tell_parent& effect) {
+void perform(gateway_pointer self, protocol::tell_parent& effect) {
   if (auto* attached = std::get_if<protocol::attached>(&effect.content))
     for (const auto& [number, node] : self->state.sessions)
       if (node.open && node.hello.clients == attached->clients) attached->node = node.channel->other().name;
   std::visit([&](auto& what) { send_up(self, std::move(what)); }, effect.content);
 }
 
-void perform(self_pointer self, protocol::wake& effect) {
+void perform(gateway_pointer self, protocol::wake& effect) {
   const auto wait = std::max<federated::virtual_time>(effect.at - steady_now(), 0);
   self->delayed_send(self, std::chrono::microseconds(wait), tick{});
 }
 
-void perform_all(self_pointer self, protocol::gateway_effects& effects) {
+void perform_all(gateway_pointer self, protocol::gateway_effects& effects) {
   for (std::size_t done = 0; done < effects.size(); ++done) {
     auto effect = std::move(effects[done]);
     std::visit([&](auto& one) { perform(self, one); }, effect);
@@ -98,7 +93,7 @@ void perform_all(self_pointer self, protocol::gateway_effects& effects) {
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
 /// Until then only a hello is accepted from it.
-void admit(self_pointer self, session& node) {
+void admit(gateway_pointer self, session& node) {
   const auto& state = self->state;
   node.welcomed = true;
   node.covered = state.welcome.covered;
@@ -107,7 +102,7 @@ void admit(self_pointer self, session& node) {
 }
 
 /// Attaches the node. Not earlier: it may be unable to run the scenario, and another node may have its clients.
-void on_ready(self_pointer self, session_number number, protocol::ready& got, protocol::gateway_effects& out) {
+void on_ready(gateway_pointer self, session_number number, protocol::ready& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
   if (!node.welcomed || node.open || got.run != state.welcome.run)
@@ -129,7 +124,7 @@ void on_ready(self_pointer self, session_number number, protocol::ready& got, pr
 
 /// A node that reconnects has abandoned an earlier session in which it was not ready yet. Ends such sessions, because
 /// their lists of held tasks take memory.
-void end_unready(self_pointer self, session_number number, protocol::gateway_effects& out) {
+void end_unready(gateway_pointer self, session_number number, protocol::gateway_effects& out) {
   const auto& all = self->state.sessions;
   const auto& node = all.at(number);
   const auto& clients = node.hello.clients;
@@ -145,7 +140,7 @@ void end_unready(self_pointer self, session_number number, protocol::gateway_eff
   }
 }
 
-void on_hello(self_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
+void on_hello(gateway_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
   if (std::exchange(node.greeted, true)) return refuse(self, number, turned_away::out_of_turn, "sent hello twice", out);
@@ -173,7 +168,7 @@ void on_hello(self_pointer self, session_number number, protocol::hello got, pro
   self->send(state.parent, node_arrived{number, node.hello.avoid, node.hello.clients, node.hello.claim});
 }
 
-void on_placed(self_pointer self, const node_placed& where, protocol::gateway_effects& out) {
+void on_placed(gateway_pointer self, const node_placed& where, protocol::gateway_effects& out) {
   const auto at = self->state.sessions.find(where.session);
   if (at == self->state.sessions.end()) return;
   if (!where.refused.empty())
@@ -186,13 +181,13 @@ void on_placed(self_pointer self, const node_placed& where, protocol::gateway_ef
 
 /// An undecodable frame ends the session. An update of another shape is also counted as unasked: its task is unknown,
 /// and is lost with the session.
-void refuse_frame(self_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
+void refuse_frame(gateway_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
   if (why.place.starts_with("update.")) self->state.options.admission->unasked(federated::rejection::wrong_shape);
   refuse(self, number, turned_away::bad_frame, why.text(), out);
 }
 
 /// Frames that do not depend on the model's layout. Other frames of a node violate the protocol.
-void on_control(self_pointer self, session_number number, wire::message& got, protocol::gateway_effects& out) {
+void on_control(gateway_pointer self, session_number number, wire::message& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
   if (const auto* farewell = std::get_if<protocol::farewell>(&got)) {
@@ -211,17 +206,17 @@ void on_control(self_pointer self, session_number number, wire::message& got, pr
   refuse(self, number, turned_away::out_of_turn, "sent a message that nodes do not send", out);
 }
 
-void on_frame(self_pointer self, const session_frame& got, protocol::gateway_effects& out) {
+void on_frame(gateway_pointer self, const session_frame& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = state.sessions.find(got.session);
   if (at == state.sessions.end()) return;
   auto message = state.decoder->decode(got.frame->bytes());
   if (!message) return refuse_frame(self, got.session, message.error(), out);
-  if (!std::holds_alternative<wire::update_view>(*message)) return on_control(self, got.session, *message, out);
+  const auto* update = std::get_if<wire::update_view>(&*message);
+  if (update == nullptr) return on_control(self, got.session, *message, out);
   if (!at->second.open)
     return refuse(self, got.session, turned_away::out_of_turn, "did not say first that it is ready", out);
-  if (auto copied = state.decoder->decode_update(got.frame->bytes(), state.update); !copied)
-    return refuse_frame(self, got.session, copied.error(), out);
+  state.decoder->copy(*update, state.update);
   const auto before = state.machine->unasked();
   state.machine->on_update(got.session, state.update, steady_now(), out, got.frame->bytes().size());
   for (std::size_t why = 0; why < before.size(); ++why)
@@ -229,7 +224,7 @@ void on_frame(self_pointer self, const session_frame& got, protocol::gateway_eff
 }
 
 /// Ends sessions of nodes that were denied after admission.
-void check_deny_list(self_pointer self, protocol::gateway_effects& out) {
+void check_deny_list(gateway_pointer self, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto pause = federated::from_seconds(state.run->e.settings.network->heartbeat);
   state.deny_check_at = steady_now() + pause;
@@ -243,29 +238,29 @@ void check_deny_list(self_pointer self, protocol::gateway_effects& out) {
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
 
-void on_downward(self_pointer self, const share_down& what, protocol::gateway_effects& out) {
+void on_downward(gateway_pointer self, const protocol::assign& what, protocol::gateway_effects& out) {
   self->state.machine->on_assignment(what.from, what.tasks, what.begins, steady_now(), out);
 }
-void on_downward(self_pointer self, const protocol::close_request& what, protocol::gateway_effects& out) {
+void on_downward(gateway_pointer self, const protocol::close_request& what, protocol::gateway_effects& out) {
   self->state.machine->on_close(what.version, what.enough, steady_now(), out);
 }
-void on_downward(self_pointer self, const protocol::withdrawal& what, protocol::gateway_effects& out) {
+void on_downward(gateway_pointer self, const protocol::withdrawal& what, protocol::gateway_effects& out) {
   self->state.machine->on_withdraw(what.tasks, steady_now(), out);
 }
-void on_downward(self_pointer self, const protocol::verdicts& what, protocol::gateway_effects& out) {
+void on_downward(gateway_pointer self, const protocol::verdicts& what, protocol::gateway_effects& out) {
   self->state.machine->on_verdicts(what, out);
 }
-void on_downward(self_pointer self, const protocol::checkpointed& what, protocol::gateway_effects&) {
+void on_downward(gateway_pointer self, const protocol::checkpointed& what, protocol::gateway_effects&) {
   self->state.welcome.covered = what.version;
   for (const auto& [number, node] : self->state.sessions)
     if (node.open) send(node, what);
 }
 
-void on_downward(self_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
+void on_downward(gateway_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
   self->state.machine->on_evaluation(what, out);
 }
 
-void on_downward(self_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {
+void on_downward(gateway_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {
   auto& state = self->state;
   const auto at = std::ranges::find_if(
       state.sessions, [&](const auto& of) { return of.second.open && of.second.hello.instance == what.instance; });
@@ -276,7 +271,7 @@ void on_downward(self_pointer self, const protocol::displaced& what, protocol::g
   drop_session(self, at->first, out);
 }
 
-void on_downward(self_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
+void on_downward(gateway_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
   auto& state = self->state;
   for (const auto& [number, node] : state.sessions) send(node, what);
   // A node confirms the end of the run by closing its session. A second farewell ends the wait.
@@ -286,7 +281,7 @@ void on_downward(self_pointer self, const protocol::farewell& what, protocol::ga
   state.leaving = true;
 }
 
-void end_without_sessions(self_pointer self) {
+void end_without_sessions(gateway_pointer self) {
   auto& state = self->state;
   if (!state.leaving || !state.sessions.empty()) return;
   state.over = true;
@@ -295,7 +290,7 @@ void end_without_sessions(self_pointer self) {
 
 }  // namespace
 
-gateway_actor::behavior_type gateway_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
+gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_ptr<const federation_context> run,
                                               parent_actor parent, protocol::welcome welcome, gateway_options options) {
   auto& state = self->state;
   state.run = std::move(run);

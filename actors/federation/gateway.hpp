@@ -57,8 +57,9 @@ struct gateway_state {
   }
 };
 
-gateway_actor::behavior_type gateway_behavior(gateway_actor::stateful_pointer<gateway_state> self,
-                                              std::shared_ptr<const federation_context> run, parent_actor parent,
-                                              protocol::welcome welcome, gateway_options options);
+using gateway_pointer = gateway_actor::stateful_pointer<gateway_state>;
+
+gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_ptr<const federation_context> run,
+                                              parent_actor parent, protocol::welcome welcome, gateway_options options);
 
 }  // namespace furlong::actors::federation

@@ -29,7 +29,6 @@ class model_frames;
 
 using protocol::downward;
 using protocol::evaluation_down;
-using protocol::share_down;
 using protocol::upward;
 
 /// Parent to branch: a gateway, or the link to one in another process.
@@ -113,15 +112,11 @@ struct tick {};
 
 struct node_run;
 
-/// Node to worker: train on this task.
-struct node_work {
-  std::shared_ptr<const node_run> run;
+/// Node to worker: do this job; and back: done.
+struct node_training {
+  std::shared_ptr<const node_run> run;  ///< only while a worker runs: it keeps the store open
   std::shared_ptr<federated::training_job> job;
-};
-/// Worker to node: done. The frame is the update; none if the client failed.
-struct node_done {
-  std::shared_ptr<federated::training_job> job;
-  std::shared_ptr<const wire::encoded> frame;
+  std::shared_ptr<const wire::encoded> frame = {};  ///< the update; none if the client failed
 };
 /// Node to worker: score these clients. Worker to node: the scores, for the session that requested them.
 struct node_scoring {
@@ -153,8 +148,7 @@ CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::session_frame)
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::session_closed))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::alarm))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::tick))
-CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_work))
-CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_done))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_training))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_scoring))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_scored))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::branch_sent_on))
@@ -173,8 +167,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::session_frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::session_closed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::alarm)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::tick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_work)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_training)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_scoring)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_scored)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::branch_sent_on)
@@ -203,8 +196,9 @@ struct own_gateway {
 };
 using relay_actor = parent_actor::extend<caf::reacts_to<to_branch>, caf::reacts_to<own_gateway>>;
 using parent_link_actor = session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<tick>>;
-using worker_actor = caf::typed_actor<caf::reacts_to<node_work>, caf::reacts_to<node_scoring>>;
-using node_actor = session_events::extend<caf::reacts_to<node_done>, caf::reacts_to<node_scored>, caf::reacts_to<tick>>;
+using worker_actor = caf::typed_actor<caf::reacts_to<node_training>, caf::reacts_to<node_scoring>>;
+using node_actor =
+    session_events::extend<caf::reacts_to<node_training>, caf::reacts_to<node_scored>, caf::reacts_to<tick>>;
 
 /// Shared by the gateways, links and coordinator of a process. Outlives them.
 struct federation_context {

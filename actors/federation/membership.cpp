@@ -37,7 +37,7 @@ std::optional<protocol::displaced> refusal_of(const federated::experiment& e, co
                                               const protocol::known_stores& stores, const protocol::attached& node) {
   if (auto why = unlike_store(e, state, stores, node.clients, node.claim))
     return protocol::displaced{node.instance, std::move(*why), right_store_remedy};
-  if (auto why = protocol::unlike_sizes(e, node.clients, node.sizes))
+  if (auto why = protocol::size_mismatch(e, node.clients, node.sizes))
     return protocol::displaced{node.instance, std::move(*why), right_data_remedy};
   return std::nullopt;
 }

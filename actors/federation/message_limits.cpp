@@ -46,9 +46,10 @@ std::size_t largest_share(const federated::experiment& e) {
   return static_cast<std::size_t>(std::ceil(how.per_round * how.over_selection));
 }
 
-/// Entries of the longest list: clients, or distances of settled tasks.
+/// Entries of the longest list: clients, distances of settled tasks, or clients with their metrics.
 std::size_t longest_list_of(const federated::experiment& e, std::size_t clients) {
-  return std::max<std::size_t>(clients, 1) * (e.settings.evaluation->attention ? e.parts.shared->count() : 1);
+  const std::size_t distances = e.settings.evaluation->attention ? e.parts.shared->count() : 1;
+  return std::max<std::size_t>(clients, 1) * std::max(distances, 1 + e.model->metrics().size());
 }
 
 constexpr std::size_t bytes_of_prediction = sizeof(float) + sizeof(std::uint8_t);

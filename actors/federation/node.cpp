@@ -89,7 +89,8 @@ void open(node_pointer self, const protocol::welcome& content) {
 void perform(node_pointer self, protocol::open_run& effect) {
   self->state.decoder.reset();
   self->state.scorings.clear();
-  between_waves(self, [self, content = std::move(effect.content)] { open(self, content); });
+  self->state.store_actions.push_back(
+      {[] { return false; }, [self, content = std::move(effect.content)] { open(self, content); }});
 }
 
 void perform(node_pointer self, protocol::say_ready& effect) {
@@ -98,7 +99,7 @@ void perform(node_pointer self, protocol::say_ready& effect) {
                  protocol::ready{effect.run, self->state.machine->claim(), self->state.run->sizes});
 }
 
-void perform(node_pointer self, protocol::train& effect) { self->state.tasks.push_back(std::move(effect)); }
+void perform(node_pointer self, federated::training_job& job) { self->state.jobs.push_back(std::move(job)); }
 
 void perform(node_pointer self, protocol::send_update& effect) {
   auto& state = self->state;
@@ -123,13 +124,15 @@ void perform(node_pointer self, protocol::release& effect) {
 }
 
 void perform(node_pointer self, protocol::cover& effect) {
-  between_waves(self, [self, version = effect.version] {
-    if (!self->state.run) return;
-    auto& store = *self->state.run->store;
-    store.covered(version);
-    const auto served = self->state.machine->claim().served;
-    if (auto saved = store.save(std::max(version, served)); !saved) finish(self, "its store failed", saved.error());
-  });
+  const auto may_run = [self] { return !workers_commit(self); };
+  self->state.store_actions.push_back({may_run, [self, version = effect.version] {
+                                         if (!self->state.run) return;
+                                         auto& store = *self->state.run->store;
+                                         store.covered(version);
+                                         const auto served = self->state.machine->claim().served;
+                                         if (auto saved = store.save(std::max(version, served)); !saved)
+                                           finish(self, "its store failed", saved.error());
+                                       }});
 }
 
 void perform(node_pointer self, protocol::take_leave& effect) {
@@ -203,7 +206,7 @@ void leave_gateway(node_pointer self, const std::string& why) {
   if (self->state.channel) self->state.channel->close();
 }
 
-void on_message(node_pointer self, wire::message& got, const net::received& frame) {
+void on_message(node_pointer self, wire::message& got) {
   auto& state = self->state;
   auto& machine = *state.machine;
   if (const auto* to = std::get_if<protocol::redirect>(&got)) return perform_all(self, machine.on_redirect(*to));
@@ -232,23 +235,22 @@ void on_message(node_pointer self, wire::message& got, const net::received& fram
   if (const auto* what = std::get_if<protocol::checkpointed>(&got))
     return perform_all(self, machine.on_checkpointed(what->version));
   if (auto* what = std::get_if<protocol::evaluation_request>(&got)) return on_scoring(self, *what);
-  if (!std::holds_alternative<wire::broadcast_view>(got))
-    return leave_gateway(self, "sent a message that gateways do not send");
+  const auto* sent = std::get_if<wire::broadcast_view>(&got);
+  if (sent == nullptr) return leave_gateway(self, "sent a message that gateways do not send");
   auto model = std::make_shared<federated::broadcast>();
-  if (auto copied = state.decoder->decode_broadcast(frame.bytes(), *model); !copied)
-    return leave_gateway(self, copied.error().text());
+  state.decoder->copy(*sent, *model);
   machine.on_broadcast(std::move(model));
 }
 
 void on_frame(node_pointer self, std::shared_ptr<net::received> frame) {
   auto& state = self->state;
   // Before the run is known only control messages are read; while it is being opened none.
-  if (!state.decoder && !state.after_wave.empty()) return state.unread.push_back(std::move(frame));
+  if (!state.decoder && !state.store_actions.empty()) return state.unread.push_back(std::move(frame));
   wire::decoder control(nullptr);
   auto& decoder = state.decoder ? *state.decoder : control;
   auto got = decoder.decode(frame->bytes());
   if (!got) return leave_gateway(self, got.error().text());
-  on_message(self, *got, *frame);
+  on_message(self, *got);
 }
 
 void handle_unread(node_pointer self) {
@@ -315,9 +317,10 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
         if (!now.over && got.session == now.attempt && now.channel) on_frame(self, got.frame);
       },
       [self](const session_closed& closed) { on_closed(self, closed); },
-      [self](const node_done& done) {
+      [self](const node_training& done) {
         auto& now = self->state;
         --now.busy;
+        now.training.erase(done.job->id.client);
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
         now.done.push_back(done);
         continue_work(self);
@@ -325,6 +328,7 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
       [self](const node_scored& done) {
         auto& now = self->state;
         --now.busy;
+        --now.working_scorers;
         now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
         // Another session did not request them, and may belong to another life of the run.
         if (now.channel && now.run && done.session == now.attempt)

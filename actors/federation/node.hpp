@@ -45,6 +45,12 @@ struct held_values {
   bool kept = false;  ///< in the open store
 };
 
+/// Changes the store between waves, or earlier if `may_run` says that the workers at work do not prevent it.
+struct store_action {
+  std::function<bool()> may_run;
+  std::function<void()> run;
+};
+
 /// Why a node ends.
 struct node_end {
   std::string why;
@@ -68,16 +74,19 @@ struct node_state {
   std::optional<wire::decoder> decoder;
   std::deque<std::shared_ptr<net::received>> unread;  ///< frames that arrived while the run was being opened
 
-  // Work is done in waves: between them no worker runs, and this thread syncs and changes the store.
+  // Work is done in waves: between them no worker runs, and this thread syncs the store. With commit = "after-ack"
+  // workers only read it, and this thread changes and syncs it during a wave as well.
   std::vector<worker_actor> workers;
   std::vector<worker_actor> idle;
-  std::deque<protocol::train> tasks;
+  std::deque<federated::training_job> jobs;
   std::deque<node_scoring> scorings;
-  std::deque<std::function<void()>> after_wave;  ///< actions that wait for the end of the wave
-  bool unsynced = false;                         ///< changes of the store from this thread are not durable yet
+  std::deque<store_action> store_actions;  ///< in order
+  bool unsynced = false;                   ///< changes of the store from this thread are not durable yet
   std::size_t busy = 0;
-  std::size_t given = 0;  ///< tasks started in this wave
-  std::vector<node_done> done;
+  std::size_t working_scorers = 0;   ///< workers that score
+  std::set<std::uint32_t> training;  ///< clients that workers train
+  std::size_t given = 0;             ///< tasks started in this wave
+  std::vector<node_training> done;
   std::map<federated::task_id, std::shared_ptr<const wire::encoded>> updates;
   std::map<federated::task_id, held_values> held;  ///< wait until their updates are in a model
   bool draining = false;
@@ -86,8 +95,10 @@ struct node_state {
   bool over = false;
 };
 
-node_actor::behavior_type node_behavior(node_actor::stateful_pointer<node_state> self, std::string server,
-                                        std::string software, protocol::client_range clients, std::size_t workers,
-                                        net::backoff pause, node_hooks hooks);
+using node_pointer = node_actor::stateful_pointer<node_state>;
+
+node_actor::behavior_type node_behavior(node_pointer self, std::string server, std::string software,
+                                        protocol::client_range clients, std::size_t workers, net::backoff pause,
+                                        node_hooks hooks);
 
 }  // namespace furlong::actors::federation

@@ -29,7 +29,7 @@ worker_actor take_worker(node_pointer self) {
   return worker;
 }
 
-std::uint64_t served_by(const std::vector<node_done>& done) {
+std::uint64_t served_by(const std::vector<node_training>& done) {
   std::uint64_t served = 0;
   for (const auto& one : done)
     if (one.frame) served = std::max(served, one.job->id.version + 1);
@@ -52,7 +52,7 @@ void end_wave(node_pointer self) {
   if (done.empty()) return;
   // The store has failed for all clients: the tasks are not reported as failures of their clients.
   for (const auto& one : done)
-    if (one.job->store_failed) return finish(self, "its store failed", *one.job->failure);
+    if (one.job->store_failed) return finish(self, "its store or its model failed", *one.job->failure);
   const auto served = served_by(done);
   if (state.run->e.settings.algorithm->traits.keeps_state) save(self, served);
   note_served(self, served);
@@ -83,20 +83,20 @@ void start_work(node_pointer self) {
     auto next = std::move(state.scorings.front());
     state.scorings.pop_front();
     next.run = state.run;
+    ++state.working_scorers;
     self->send(take_worker(self), std::move(next));
   }
-  while (!state.idle.empty() && !state.tasks.empty() && state.given < tasks_per_wave * state.workers.size()) {
-    auto next = std::move(state.tasks.front());
-    state.tasks.pop_front();
-    if (!state.machine->counts(next.task)) {  // of an earlier life of the run, or withdrawn
-      over.push_back(next.task);
+  while (!state.idle.empty() && !state.jobs.empty() && state.given < tasks_per_wave * state.workers.size()) {
+    auto next = std::move(state.jobs.front());
+    state.jobs.pop_front();
+    if (!state.machine->counts(next.id)) {  // of an earlier life of the run, or withdrawn
+      over.push_back(next.id);
       continue;
     }
     ++state.given;
-    auto job = std::make_shared<federated::training_job>();
-    job->id = next.task;
-    job->from = std::move(next.from);
-    self->send(take_worker(self), node_work{state.run, std::move(job)});
+    state.training.insert(next.id.client);
+    auto job = std::make_shared<federated::training_job>(std::move(next));
+    self->send(take_worker(self), node_training{state.run, std::move(job)});
   }
   protocol::node_effects effects;
   for (const auto& id : over)
@@ -104,15 +104,17 @@ void start_work(node_pointer self) {
   if (!effects.empty()) perform_all(self, std::move(effects));
 }
 
-/// Runs the actions that waited for the end of the wave. They may begin the next one.
-void run_waiting(node_pointer self) {
+/// Runs the actions on the store that need not wait any longer. They may begin the next wave.
+void run_store_actions(node_pointer self) {
   auto& state = self->state;
-  while (!state.after_wave.empty() && state.busy == 0 && !state.over) {
-    const auto what = std::move(state.after_wave.front());
-    state.after_wave.pop_front();
-    what();
+  while (!state.store_actions.empty() && !state.over) {
+    const bool between_waves = state.busy == 0 && state.done.empty();
+    if (!between_waves && !state.store_actions.front().may_run()) break;
+    const auto next = std::move(state.store_actions.front());
+    state.store_actions.pop_front();
+    next.run();
   }
-  if (state.busy == 0) sync_values(self);
+  sync_values(self);
 }
 
 }  // namespace
@@ -129,7 +131,10 @@ void finish(node_pointer self, const std::string& why, std::optional<error> fail
   self->quit();
 }
 
-void between_waves(node_pointer self, std::function<void()> what) { self->state.after_wave.push_back(std::move(what)); }
+bool workers_commit(node_pointer self) {
+  const auto& run = self->state.run;
+  return run && run->e.settings.own->commit == federated::commit_kind::after_training;
+}
 
 void sync_values(node_pointer self) {
   if (!self->state.over && std::exchange(self->state.unsynced, false)) save(self, 0);
@@ -137,30 +142,34 @@ void sync_values(node_pointer self) {
 
 void store_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version) {
   if (std::exchange(held.kept, true)) return;
-  between_waves(self, [self, task, value = held.value, version] {
-    self->state.unsynced = true;
-    auto kept = self->state.run->store->commit(task.client, version, *value);
-    if (kept) return;
-    if (kept.error().what == error::kind::runtime) return finish(self, "its store failed", kept.error());
-    spdlog::error("client {}: {}", task.client, kept.error().text());
-  });
+  const auto may_run = [self, client = task.client] {
+    return self->state.working_scorers == 0 && !self->state.training.contains(client) && !workers_commit(self);
+  };
+  self->state.store_actions.push_back({may_run, [self, task, value = held.value, version] {
+                                         self->state.unsynced = true;
+                                         auto kept = self->state.run->store->commit(task.client, version, *value);
+                                         if (kept) return;
+                                         if (kept.error().what == error::kind::runtime)
+                                           return finish(self, "its store failed", kept.error());
+                                         spdlog::error("client {}: {}", task.client, kept.error().text());
+                                       }});
 }
 
 void continue_work(node_pointer self) {
   auto& state = self->state;
   if (state.over) return;
+  const auto failed = guarded("the node", [&] {
+    run_store_actions(self);
+    return std::shared_ptr<const error>();
+  });
+  if (failed) return finish(self, "it failed", *failed);
+  if (state.over) return;
   const bool wave_is_full = state.given >= tasks_per_wave * state.workers.size();
   if (state.busy == 0) {
     if (!state.done.empty()) return end_wave(self);  // it calls this function again
-    const auto failed = guarded("the node", [&] {
-      run_waiting(self);
-      return std::shared_ptr<const error>();
-    });
-    if (failed) return finish(self, "it failed", *failed);
-    if (state.over || state.busy > 0) return;
     if (state.ending) return finish(self, state.ending->why, state.ending->failure);
     state.given = 0;
-  } else if (wave_is_full || !state.after_wave.empty() || state.ending) {
+  } else if (wave_is_full || !state.store_actions.empty() || state.ending) {
     return;  // until it has ended
   }
   if (state.run) start_work(self);

@@ -5,18 +5,16 @@
 
 namespace furlong::actors::federation {
 
-using node_pointer = node_actor::stateful_pointer<node_state>;
-
 /// Performs the machine's effects, then continues the work.
 void perform_all(node_pointer self, protocol::node_effects effects);
 /// Ends the node at once.
 void finish(node_pointer self, const std::string& why, std::optional<error> failure = {});
 
-/// Runs when no worker uses the store: after all current effects are performed, or later.
-void between_waves(node_pointer self, std::function<void()> what);
-/// Stores private values as of that version, once.
+/// Whether workers change the store: not with commit = "after-ack".
+[[nodiscard]] bool workers_commit(node_pointer self);
+/// Stores private values as of that version, once, as soon as no worker reads those of the client.
 void store_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version);
-/// Syncs the values stored between waves.
+/// Syncs the values that this thread stored.
 void sync_values(node_pointer self);
 /// Ends the wave when its workers are done, runs the waiting actions, and begins the next.
 void continue_work(node_pointer self);

@@ -12,11 +12,9 @@ namespace furlong::actors::federation {
 
 namespace {
 
-using self_pointer = parent_link_actor::stateful_pointer<parent_link_state>;
-
 constexpr auto look_around = std::chrono::milliseconds(50);
 
-void drop_relay(self_pointer self, const std::string& why, bool final) {
+void drop_relay(parent_link_pointer self, const std::string& why, bool final) {
   auto& state = self->state;
   if (!state.relay) return;
   state.hooks.on_shut();
@@ -27,7 +25,7 @@ void drop_relay(self_pointer self, const std::string& why, bool final) {
   state.models.clear();
 }
 
-void finish(self_pointer self, const std::string& why, bool final, const std::optional<error>& failure = {}) {
+void finish(parent_link_pointer self, const std::string& why, bool final, const std::optional<error>& failure = {}) {
   auto& state = self->state;
   if (std::exchange(state.over, true)) return;
   drop_relay(self, why, final);
@@ -39,7 +37,7 @@ void finish(self_pointer self, const std::string& why, bool final, const std::op
   self->quit();
 }
 
-void close_channel(self_pointer self) {
+void close_channel(parent_link_pointer self) {
   auto& state = self->state;
   if (state.channel) state.channel->close();
   state.channel = nullptr;
@@ -53,7 +51,7 @@ std::optional<error> refusal(const protocol::farewell& farewell) {
   return error{error::kind::usage, "the parent rejects this aggregator", farewell.why, farewell.remedy};
 }
 
-void leave_parent(self_pointer self, const std::string& why) {
+void leave_parent(parent_link_pointer self, const std::string& why) {
   auto& state = self->state;
   if (state.leaving) return finish(self, state.leaving->why, true, refusal(*state.leaving));
   spdlog::warn("the parent: {}", why);
@@ -63,7 +61,7 @@ void leave_parent(self_pointer self, const std::string& why) {
   state.try_at = steady_now() + std::chrono::microseconds(state.pause->next()).count();
 }
 
-void on_redirect(self_pointer self, const protocol::redirect& to) {
+void on_redirect(parent_link_pointer self, const protocol::redirect& to) {
   auto& state = self->state;
   if (state.relay) return leave_parent(self, "redirected this aggregator after its welcome");
   auto address = net::parse_address(to.address);
@@ -74,7 +72,7 @@ void on_redirect(self_pointer self, const protocol::redirect& to) {
   state.try_at = steady_now();
 }
 
-void on_welcome(self_pointer self, protocol::welcome got) {
+void on_welcome(parent_link_pointer self, protocol::welcome got) {
   auto& state = self->state;
   if (state.relay) return leave_parent(self, "welcomed this aggregator twice");
   auto run = state.hooks.prepare(got);
@@ -100,35 +98,34 @@ void on_welcome(self_pointer self, protocol::welcome got) {
   state.hooks.on_open(state.run, gateway, state.relay);
 }
 
-federated::broadcast_ptr model_of(self_pointer self, std::uint64_t version) {
+federated::broadcast_ptr model_of(parent_link_pointer self, std::uint64_t version) {
   const auto& models = self->state.models;
   const auto at = std::ranges::find(models, version, [](const auto& one) { return one->version; });
   return at == models.end() ? nullptr : *at;
 }
 
-void send_down(self_pointer self, downward what) {
+void send_down(parent_link_pointer self, downward what) {
   self->send(self->state.relay, to_branch{std::make_shared<const downward>(std::move(what))});
 }
 
-void on_assignment(self_pointer self, const protocol::assignment& got) {
+void on_assignment(parent_link_pointer self, const protocol::assignment& got) {
   auto from = model_of(self, got.version);
   if (!from) return leave_parent(self, "assigned tasks on a model that it has not sent");
-  share_down share{std::move(from), {}, got.begins};
+  protocol::assign share{0, std::move(from), {}, got.begins};
   for (const auto& who : got.tasks) share.tasks.push_back({got.run, got.version, who.client, who.attempt});
   send_down(self, std::move(share));
 }
 
-void on_model(self_pointer self, const net::received& frame) {
+void on_model(parent_link_pointer self, const wire::broadcast_view& got) {
   auto& state = self->state;
   auto model = std::make_shared<federated::broadcast>();
-  if (auto copied = state.decoder->decode_broadcast(frame.bytes(), *model); !copied)
-    return leave_parent(self, copied.error().text());
+  state.decoder->copy(got, *model);
   state.models.push_back(std::move(model));
   if (state.models.size() > models_kept) state.models.pop_front();
 }
 
 /// Ends the link, which tells the parent that the nodes know the end of the run.
-void leave(self_pointer self, const protocol::farewell& farewell) {
+void leave(parent_link_pointer self, const protocol::farewell& farewell) {
   auto& state = self->state;
   if (!state.relay) return finish(self, farewell.why, true, refusal(farewell));
   if (state.leaving) return;
@@ -137,7 +134,7 @@ void leave(self_pointer self, const protocol::farewell& farewell) {
   send_down(self, farewell);
 }
 
-void on_frame(self_pointer self, const net::received& frame) {
+void on_frame(parent_link_pointer self, const net::received& frame) {
   auto& state = self->state;
   if (!state.decoder) state.decoder.emplace(nullptr);
   auto got = state.decoder->decode(frame.bytes());
@@ -147,7 +144,7 @@ void on_frame(self_pointer self, const net::received& frame) {
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
   if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
   if (!state.relay) return leave_parent(self, "sent another message before its welcome");
-  if (std::holds_alternative<wire::broadcast_view>(*got)) return on_model(self, frame);
+  if (const auto* model = std::get_if<wire::broadcast_view>(&*got)) return on_model(self, *model);
   if (const auto* what = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *what);
   if (const auto* what = std::get_if<protocol::close_request>(&*got)) return send_down(self, *what);
   if (auto* what = std::get_if<protocol::withdrawal>(&*got)) return send_down(self, std::move(*what));
@@ -162,23 +159,22 @@ void on_frame(self_pointer self, const net::received& frame) {
   leave_parent(self, "sent a message that parents do not send");
 }
 
-void send_up(self_pointer self, const upward& what) {
+void send_up(parent_link_pointer self, const upward& what) {
   auto& state = self->state;
-  if (const auto* partial = std::get_if<protocol::send_partial>(&what)) {
-    if (!partial->settled.empty()) send_control(*state.channel, protocol::settled{partial->settled});
-    auto frame = state.encoder->encode(partial->partial);
+  if (const auto* partial = std::get_if<federated::partial_aggregate>(&what)) {
+    auto frame = state.encoder->encode(*partial);
     if (!frame) return leave_parent(self, frame.error().text());
     return state.channel->send(std::move(*frame));
   }
   std::visit(
       [&](const auto& one) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(one)>, protocol::send_partial>)
+        if constexpr (!std::is_same_v<std::decay_t<decltype(one)>, federated::partial_aggregate>)
           send_control(*state.channel, one);
       },
       what);
 }
 
-void on_tick(self_pointer self) {
+void on_tick(parent_link_pointer self) {
   auto& state = self->state;
   if (state.over) return;
   if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
@@ -196,7 +192,8 @@ void on_tick(self_pointer self) {
 
 }  // namespace
 
-parent_link_actor::behavior_type parent_link_behavior(self_pointer self, parent_link_hooks hooks, net::backoff pause) {
+parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, parent_link_hooks hooks,
+                                                      net::backoff pause) {
   self->state.hooks = std::move(hooks);
   self->state.pause.emplace(std::move(pause));
   self->state.without_parent_since = steady_now();

@@ -54,7 +54,9 @@ struct parent_link_state {
   bool over = false;
 };
 
-parent_link_actor::behavior_type parent_link_behavior(parent_link_actor::stateful_pointer<parent_link_state> self,
-                                                      parent_link_hooks hooks, net::backoff pause);
+using parent_link_pointer = parent_link_actor::stateful_pointer<parent_link_state>;
+
+parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, parent_link_hooks hooks,
+                                                      net::backoff pause);
 
 }  // namespace furlong::actors::federation

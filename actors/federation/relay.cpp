@@ -6,24 +6,22 @@ namespace furlong::actors::federation {
 
 namespace {
 
-using self_pointer = relay_actor::stateful_pointer<relay_state>;
-
-void perform(self_pointer self, protocol::tell_child& effect) {
+void perform(relay_pointer self, protocol::tell_child& effect) {
   const auto at = self->state.children.find(effect.child);
   // A lost child: the machine is notified, or has been.
   if (at != self->state.children.end())
     self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(effect.content))});
 }
 
-void perform(self_pointer self, protocol::tell_parent& effect) {
+void perform(relay_pointer self, protocol::tell_parent& effect) {
   self->send(self->state.up, from_branch{self->state.number, std::make_shared<upward>(std::move(effect.content))});
 }
 
-void perform_all(self_pointer self, protocol::relay_effects& effects) {
+void perform_all(relay_pointer self, protocol::relay_effects& effects) {
   for (auto& effect : effects) std::visit([&](auto& one) { perform(self, one); }, effect);
 }
 
-void drop_child(self_pointer self, std::uint32_t number, const std::string& why) {
+void drop_child(relay_pointer self, std::uint32_t number, const std::string& why) {
   auto& state = self->state;
   const auto at = state.children.find(number);
   if (at == state.children.end()) return;
@@ -39,7 +37,7 @@ void drop_child(self_pointer self, std::uint32_t number, const std::string& why)
   if (state.leaving && state.children.empty()) self->quit();
 }
 
-void on_from_branch(self_pointer self, const from_branch& message) {
+void on_from_branch(relay_pointer self, const from_branch& message) {
   auto& state = self->state;
   if (!state.children.contains(message.branch)) return;
   protocol::relay_effects effects;
@@ -49,7 +47,7 @@ void on_from_branch(self_pointer self, const from_branch& message) {
   if (!sound) drop_child(self, message.branch, sound.error().text());
 }
 
-void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
+void on_arrival(relay_pointer self, const protocol::branch_hello& hello) {
   auto& state = self->state;
   const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
   if (const auto why = unlike_kernels(*state.run, hello.kernel_level)) {
@@ -73,7 +71,7 @@ void on_arrival(self_pointer self, const protocol::branch_hello& hello) {
 }
 
 /// After the other actor's last messages; it may have reported its end already.
-void on_down(self_pointer self, const caf::down_msg& down) {
+void on_down(relay_pointer self, const caf::down_msg& down) {
   auto& state = self->state;
   if (state.up.address() == down.source)
     return self->send(self,
@@ -82,7 +80,7 @@ void on_down(self_pointer self, const caf::down_msg& down) {
     if (child.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
 }
 
-void on_downward(self_pointer self, const downward& what) {
+void on_downward(relay_pointer self, const downward& what) {
   auto& state = self->state;
   if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) state.welcome.covered = durable->version;
   protocol::relay_effects effects;
@@ -97,7 +95,7 @@ void on_downward(self_pointer self, const downward& what) {
 
 }  // namespace
 
-relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<const federation_context> run,
+relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<const federation_context> run,
                                           upward_actor up, protocol::welcome got) {
   auto& state = self->state;
   state.run = std::move(run);
@@ -113,7 +111,7 @@ relay_actor::behavior_type relay_behavior(self_pointer self, std::shared_ptr<con
       [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
-        self->send(to, node_placed{node.session, self->state.machine->who().gateway_with_fewer(node.avoid)});
+        self->send(to, node_placed{node.session, self->state.machine->routes().gateway_with_fewer(node.avoid)});
       },
       [self](const to_branch& message) { on_downward(self, *message.what); },
       [self](const own_gateway& own) {

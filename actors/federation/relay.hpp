@@ -26,10 +26,11 @@ struct relay_state {
   bool leaving = false;  ///< the run is over: ends after its children
 };
 
+using relay_pointer = relay_actor::stateful_pointer<relay_state>;
+
 /// Lives until the parent's farewell; if that is the end of the run, until its children have ended. `got`: the parent's
 /// welcome, with the number of its messages to `up`.
-relay_actor::behavior_type relay_behavior(relay_actor::stateful_pointer<relay_state> self,
-                                          std::shared_ptr<const federation_context> run, upward_actor up,
-                                          protocol::welcome got);
+relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<const federation_context> run,
+                                          upward_actor up, protocol::welcome got);
 
 }  // namespace furlong::actors::federation

@@ -20,16 +20,15 @@ std::shared_ptr<const wire::encoded> work(const node_run& run, federated::traini
   return nullptr;
 }
 
-void train(const worker_actor::pointer self, const node_actor& parent, node_work& given) {
+void train(const worker_actor::pointer self, const node_actor& parent, node_training& given) {
   auto& job = *given.job;
-  std::shared_ptr<const wire::encoded> frame;
   const auto exception = guarded("client", [&] {
-    frame = work(*given.run, job);
+    given.frame = work(*given.run, job);
     return std::shared_ptr<const error>();
   });
   if (exception) job.failure = exception;
   given.run.reset();  // the node may reopen the store again as soon as it is notified
-  self->send(parent, node_done{given.job, std::move(frame)});
+  self->send(parent, std::move(given));
 }
 
 std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given) {
@@ -58,7 +57,7 @@ void score(const worker_actor::pointer self, const node_actor& parent, node_scor
 
 worker_actor::behavior_type worker_behavior(worker_actor::pointer self, node_actor parent) {
   return {
-      [self, parent](node_work& given) { train(self, parent, given); },
+      [self, parent](node_training& given) { train(self, parent, given); },
       [self, parent](node_scoring& given) { score(self, parent, given); },
   };
 }

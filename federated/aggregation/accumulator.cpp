@@ -102,7 +102,7 @@ bool accumulator::has_room(std::uint32_t more) const {
 void accumulator::count_update(const client_update& update) {
   ++words_[count_word];
   words_[weight_word] += update.weight;
-  // A loss is a report, not a sum that anything is computed from: bounded, so that no client can make it overflow.
+  // The loss is only reported; clamped so that no client can make it overflow.
   const double most = 0x1p62 * loss_unit / static_cast<double>(max_count_);
   const double bounded = std::clamp(std::isfinite(update.loss_sum) ? update.loss_sum : 0.0, 0.0, most);
   words_[loss_word] += std::llround(bounded / loss_unit);

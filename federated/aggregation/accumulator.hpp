@@ -18,40 +18,40 @@ namespace furlong::federated {
 class aggregation_rule;
 struct aggregation_settings;
 
-/// Folds the updates of one round. O(model) memory however many it folds. One thread at a time.
+/// Aggregates the updates of one round. O(model) memory for any number of updates. Not thread-safe.
 class accumulator {
  public:
   /// The words before the rule's: count, weight and loss.
   static constexpr std::size_t header_words = 3;
 
-  /// Empty. `rule` may be null: then nothing of the model is aggregated, and its change is zero.
+  /// Empty. A null `rule` aggregates nothing of the model: its delta is zero.
   accumulator(const aggregation_settings& settings, models::layout_ptr shared, std::unique_ptr<aggregation_rule> rule,
               group_sums groups = {});
   ~accumulator();
 
-  /// Adds an update that validate() has passed, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
-  /// it shortens the step, and leaves the update's share as it is); or says why the rule cannot. Then it is unchanged.
-  /// One of weight 0 adds nothing.
+  /// Adds an update that validate() accepted, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
+  /// it scales the step and leaves the update's share). Returns the reason if the rule cannot; the accumulator is then
+  /// unchanged. An update of weight 0 adds nothing.
   [[nodiscard]] std::optional<rejection> fold(const client_update& update, double freshness = 1.0);
-  /// After a fold that refused nothing, of an update of weight > 0: how far it moved each tensor, where the rule weighs
-  /// updates by that; else empty.
+  /// After a successful fold of an update of weight > 0: how far it moved each tensor, if the rule weighs updates by
+  /// distance; else empty.
   [[nodiscard]] std::span<const double> distances() const;
-  /// The result of the round. Leaves the accumulator empty.
+  /// The result of the round; empties the accumulator.
   [[nodiscard]] aggregate report();
 
-  /// Adds what another accumulator of the same rule, layout and reference has folded. Fails, unchanged, when the words
-  /// do not fit this rule or claim more than it can hold.
+  /// Adds the content of another accumulator of the same rule, layout and reference. Fails, unchanged, if the words do
+  /// not fit this rule or exceed its capacity.
   [[nodiscard]] result<void> merge(const accumulator_state& other);
-  /// The same; an empty accumulator takes the words over instead of adding them, and leaves its own in `other`.
+  /// The same; an empty accumulator swaps its words with `other` instead of adding.
   [[nodiscard]] result<void> merge(accumulator_state&& other);
   /// The content. Merging it into an empty accumulator gives this one back.
   [[nodiscard]] accumulator_state save() const { return {words_}; }
-  /// The content, moved out; leaves the accumulator empty.
+  /// Moves the content out; empties the accumulator.
   [[nodiscard]] accumulator_state take();
-  /// Updates folded so far, those of merged states included.
+  /// Number of aggregated updates, including merged ones.
   [[nodiscard]] std::uint64_t count() const { return static_cast<std::uint64_t>(words_[count_word]); }
   [[nodiscard]] std::uint64_t weight() const { return static_cast<std::uint64_t>(words_[weight_word]); }
-  /// Sum of the losses folded so far, in units of 2^-20.
+  /// Sum of the aggregated losses, in units of 2^-20.
   [[nodiscard]] std::int64_t loss_fixed() const { return words_[loss_word]; }
 
  private:
@@ -74,11 +74,11 @@ class accumulator {
   std::uint64_t max_total_weight_;
 };
 
-/// A new, empty accumulator of a run's updates. `reference` is the broadcast's.
+/// An empty accumulator for a run's updates. `reference` is the broadcast's.
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::vector<double>& reference);
-/// Words of its content.
+/// Number of words of its content.
 [[nodiscard]] std::size_t accumulated_words(const experiment& e);
-/// The same of the model's tensors alone, by the rule that the settings name.
+/// An accumulator of the model's tensors only, by the rule of the settings.
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings,
                                                             const models::layout_ptr& shared,
                                                             const std::vector<double>& reference);

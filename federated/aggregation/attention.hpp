@@ -1,4 +1,4 @@
-// How much an attentive rule let each client's update weigh (FedAtt; Ji et al. 2019, eqs. 2 and 3).
+// Attention weights of client updates (FedAtt; Ji et al. 2019, eqs. 2 and 3).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace furlong::federated {
 
-/// Of one tensor: alpha_k times the number of clients. 1 is what a plain mean gives everybody.
+/// One tensor: alpha_k times the number of clients. A plain mean gives each client 1.
 struct tensor_attention {
   std::string tensor;
   float least = 0.0F;
   float most = 0.0F;
-  std::vector<float> weights;  ///< of the clients listed beside
+  std::vector<float> weights;  ///< of the clients in attention_weights
 };
 
-/// Of one round.
+/// The weights of one round.
 struct attention_weights {
   std::vector<std::uint32_t> clients;  ///< the first of the round's clients, at most 100, ascending
   std::vector<tensor_attention> tensors;
@@ -30,8 +30,8 @@ struct client_distances {
   std::span<const float> distances;
 };
 
-/// alpha = softmax over the clients of their distances, tensor by tensor. `all` by client; not empty, each with as many
-/// distances as the layout has tensors.
+/// alpha = softmax over the clients of their distances, for each tensor. `all` is sorted by client and not empty, each
+/// entry with one distance per tensor of the layout.
 [[nodiscard]] attention_weights attention_of(const models::layout& shared, std::span<const client_distances> all);
 
 }  // namespace furlong::federated

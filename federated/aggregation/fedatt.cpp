@@ -1,9 +1,9 @@
 // FedAtt (Ji et al., "Learning private neural language modeling with attentive aggregation", 2019), streamed.
 //
-// Per tensor: s_k = ||d_k||, by choice the spectral norm (spectral_norm.hpp), alpha_k = exp(s_k) / sum_j exp(s_j),
+// Per tensor: s_k = ||d_k||, optionally the spectral norm (spectral_norm.hpp), alpha_k = exp(s_k) / sum_j exp(s_j),
 // change = eps sum_k alpha_k d_k. The softmax does not change when a constant is subtracted from every s, so exp(s_k -
-// c) is summed with a c that is fixed before the round and travels in the broadcast: then no update needs to wait for
-// another. c follows the last round's mean distance; in the first round it is what noise alone would move a tensor by.
+// c) is summed with a c that is fixed before the round and sent in the broadcast: no update waits for another. c
+// follows the last round's mean distance; in the first round it is the distance that noise alone causes.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -20,13 +20,13 @@ namespace furlong::federated {
 namespace {
 
 constexpr double largest_exponent = 30.0;
-constexpr std::uint64_t most_updates = 4096;  // what 62 bits leave beside exponent and grid
+constexpr std::uint64_t most_updates = 4096;  // limit of 62 bits beside exponent and grid
 
-/// What FedAtt calls the distance of a matrix: the root of its squared elements, or its largest singular value. Tensors
-/// of one row or one column are vectors, with their L2 norm.
+/// FedAtt's distance of a matrix: the root of its squared elements, or its largest singular value. Tensors of one row
+/// or one column are vectors, with the L2 norm.
 bool is_spectral(const aggregation_settings& settings) { return settings.rule.options.text("norm") == "spectral"; }
 
-// c stays this far below the expected distance: room for a cohort that suddenly moves less.
+// c is this far below the expected distance: a margin for cohorts that move less.
 constexpr double reference_margin = 10.0;
 // exp(30) < 2^43.3; with |v| <= max_norm the coarse word of one update stays below 2^50, 4096 of them below 2^62.
 constexpr int exponent_bits = 44;
@@ -34,7 +34,7 @@ constexpr double distance_unit = 0x1p-20;
 // Below this mean attention the fixed-point grid is too coarse for the values.
 constexpr double least_attention = 0x1p-24;
 
-/// The c of a round in which clients move by about this much.
+/// The c of a round with this expected distance.
 double reference_for(double distance) { return std::max(0.0, distance - reference_margin); }
 
 class fedatt_rule final : public aggregation_rule {
@@ -59,7 +59,7 @@ class fedatt_rule final : public aggregation_rule {
       distance_[t] = distance_of(t, change);
       const double exponent = distance_[t] - reference_[t];
       if (std::abs(exponent) > largest_exponent) return rejection::attention_range;
-      // To 24 bits, so that the products below are exact whichever kernels fold them.
+      // Rounded to 24 bits: the products below are exact for all kernels.
       attention_[t] = static_cast<float>(std::exp(exponent));
     }
     for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, change, of.freshness, sum);
@@ -72,13 +72,13 @@ class fedatt_rule final : public aggregation_rule {
     out.change = models::shared_parameters(shared_);
     out.usable = out.count > 0;
     for (std::size_t t = 0; t < shared_->count(); ++t) report_tensor(t, sum, out);
-    // The words of values have been drained, unless a tensor was of no use.
+    // report() has cleared the words of values, unless a tensor was unusable.
     const auto left = out.usable ? 3 * shared_->count() : sum.size();
     std::fill_n(sum.begin(), left, 0);
   }
 
  private:
-  // Of each tensor the sum of attention in two words and of distances in one; then the coarse and the fine words of all
+  // Per tensor: the sum of attention in two words and of distances in one; then the coarse and the fine words of all
   // values.
   static std::int64_t* attention_words(std::span<std::int64_t> sum, std::size_t t) { return sum.data() + 3 * t; }
   [[nodiscard]] std::int64_t* coarse(std::span<std::int64_t> sum, std::size_t at) const {
@@ -100,7 +100,7 @@ class fedatt_rule final : public aggregation_rule {
     return std::sqrt(squares);
   }
 
-  /// A tensor's values in the order of its rows, so that a norm has the same bits for an update and its dense copy.
+  /// A tensor's values in row order: an update and its dense copy have the same norm, bit for bit.
   std::span<const float> rows_in_order(std::size_t t, const models::delta& change) {
     const auto values = change.values_of(t);
     if (!change.pieces[t].by_rows) return values;
@@ -122,7 +122,7 @@ class fedatt_rule final : public aggregation_rule {
     const float one = 1.0F;
     auto* const own = attention_words(sum, t);
     fold_wide(own, own + 1, &one, 1, attention_[t] * scale_);
-    // Again to 24 bits, for the same reason.
+    // Rounded to 24 bits for the same reason.
     const double scale = static_cast<float>(attention_[t] * freshness) * scale_;
     own[2] += std::llround(distance_[t] / distance_unit);
     for_each_run(*shared_, t, change, [&](std::size_t at, std::span<const float> values) {
@@ -135,7 +135,7 @@ class fedatt_rule final : public aggregation_rule {
   }
 
   void report_tensor(std::size_t t, std::span<std::int64_t> sum, aggregate& out) {
-    if (out.count == 0) {  // nothing to learn a constant from: one that is too low would refuse the next round whole
+    if (out.count == 0) {  // keeps c: one that is too low would reject the whole next round
       out.reference.push_back(reference_[t]);
       return;
     }
@@ -159,11 +159,11 @@ class fedatt_rule final : public aggregation_rule {
   double scale_;
   std::vector<double> attention_;
   std::vector<double> distance_;
-  std::vector<std::size_t> order_;  // of an update's rows
+  std::vector<std::size_t> order_;  // of the rows of an update
   std::vector<float> sorted_;
 };
 
-/// How far noise alone moves a tensor: the norm of a matrix of normal numbers, which for the spectral norm is at most
+/// The distance that noise alone causes: the norm of a matrix of normal numbers; for the spectral norm at most
 /// sqrt(rows) + sqrt(cols) on average (Davidson and Szarek, "Local operator theory, random matrices and Banach spaces",
 /// 2001).
 double distance_of_noise(const aggregation_settings& settings, const models::tensor_spec& spec) {
@@ -180,16 +180,14 @@ std::vector<double> first_reference_of(const aggregation_settings& settings, con
   return reference;
 }
 
-/// FedAsync goes towards a client's model, which is its start plus all of its change.
+/// FedAsync moves towards a client's model, which is its start plus its whole delta.
 void check(scenario_view& of) {
   const std::string eps = "algorithm.aggregation.eps";
   const auto is = [&](const char* key, const char* word) { return of.is_good(key) && of.given().text(key) == word; };
   if (is("participation.mode", "async") && is("participation.update", "model") && of.is_good(eps) &&
       of.given().number(eps) != 1.0)
-    of.report(
-        eps,
-        "is not 1, so that fedatt takes another step than to the client's model, and update = \"model\" goes there",
-        "write eps = 1, or choose the rule mean or update = \"change\"");
+    of.report(eps, "is not 1, so fedatt scales the step; update = \"model\" needs the whole step to the client's model",
+              "write eps = 1, or choose the rule mean or update = \"change\"");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 int bits_for(double bound) { return static_cast<int>(std::ceil(std::log2(bound))); }
 
-/// One addend stays below 2^50 (what the kernel rounds exactly), the sum below 2^62.
+/// One addend is below 2^50 (the kernel rounds it exactly), the sum below 2^62.
 double units_in_one(const placed_group& group, const aggregation_settings& settings) {
   const int weight_bits = group.rule == sum_rule::mean ? bits_for(settings.max_weight) : 0;
   const int room = std::min(50 - weight_bits, 62 - weight_bits - bits_for(settings.max_updates));
@@ -42,7 +42,7 @@ void group_sums::fold(const models::delta& change, std::uint32_t weight, double 
                       std::span<std::int64_t> sum) const {
   const auto& fold_fixed = models::kernels().fold_fixed;
   for (const auto& one : segments_) {
-    // To 24 bits, so that the products below are exact: the same sums whichever kernels fold them.
+    // Rounded to 24 bits: the products below are exact, and the sums are the same for all kernels.
     const double scale = static_cast<float>((one.rule == sum_rule::mean ? weight : 1.0) * freshness) * one.scale;
     const auto first_value = up_->offset(one.first);
     for (std::size_t t = one.first; t < one.first + one.count; ++t)

@@ -1,5 +1,5 @@
-// Exact sums of the tensors that an algorithm adds and clients report: each group has a linear rule and a fixed-point
-// unit of its own, which follows from its norm bound.
+// Exact sums of the added tensors that clients report: each group has its own linear rule and a fixed-point unit
+// derived from its norm bound.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace furlong::federated {
 
-/// One word for each value of partition::reported, in its order. Immutable; the words are the caller's. As with the
-/// rules for the model (rule.hpp), words of several updates add up in any order.
+/// One word per value of partition::reported, in its order. Immutable; the caller owns the words. Words of several
+/// updates add up in any order (rule.hpp).
 class group_sums {
  public:
   /// Of no group.
@@ -21,11 +21,11 @@ class group_sums {
   explicit group_sums(const experiment& e);
 
   [[nodiscard]] std::size_t words() const { return reported_ ? reported_->size() : 0; }
-  /// Whether a group's rule weighs updates by their examples.
+  /// True if a group's rule weighs updates by their examples.
   [[nodiscard]] bool weighs_examples() const;
-  /// Adds the values of an update that validate() has passed, scaled by `freshness`.
+  /// Adds the values of an update that validate() accepted, scaled by `freshness`.
   void fold(const models::delta& change, std::uint32_t weight, double freshness, std::span<std::int64_t> sum) const;
-  /// Makes `out.added` of the sum; `out` has its count and weight. Clears the sum.
+  /// Computes `out.added` from the sum; needs the count and weight of `out`. Clears the sum.
   void report(std::span<std::int64_t> sum, aggregate& out) const;
 
  private:

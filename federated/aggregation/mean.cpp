@@ -20,7 +20,7 @@ class mean_rule final : public aggregation_rule {
     const int norm_bits = bits_for(settings.max_norm);
     const int one_weight = weighted_ ? bits_for(settings.max_weight) : 0;
     const int all_weights = one_weight + bits_for(settings.max_updates);
-    // One addend stays below 2^50 (what the kernel rounds exactly), the sum below 2^62.
+    // One addend is below 2^50 (the kernel rounds it exactly), the sum below 2^62.
     scale_ = std::ldexp(1.0, std::min(50 - one_weight, 62 - all_weights) - norm_bits);
   }
 
@@ -28,7 +28,7 @@ class mean_rule final : public aggregation_rule {
 
   std::optional<rejection> encode(const models::delta& change, const fold_context& of,
                                   std::span<std::int64_t> sum) override {
-    // To 24 bits, so that the products below are exact: the same sums whichever kernels fold them.
+    // Rounded to 24 bits: the products below are exact, and the sums are the same for all kernels.
     const double scale = static_cast<float>((weighted_ ? of.weight : 1.0) * of.freshness) * scale_;
     const auto& fold_fixed = models::kernels().fold_fixed;
     for (std::size_t t = 0; t < shared_->count(); ++t)

@@ -1,13 +1,13 @@
 // The slot for aggregation rules: a rule is one source file, federated/aggregation/KIND.cpp, and one line of the table
-// in rules.cpp; a program of its own adds one with register_rule().
+// in rules.cpp; another program adds one with register_rule().
 //
 // A rule is three functions on a vector of 64-bit words. encode() adds the integers of one update to the words; words
-// of several updates add up, anywhere and blindly, modulo 2^64; report() makes the aggregate of the sum. So folding in
-// any order, along any tree, with saving and restoring in between, gives the same bits.
+// of several updates can be added anywhere, modulo 2^64; report() computes the aggregate from the sum. So aggregation
+// in any order, over any tree, with save and restore in between, gives the same bits.
 //
-// Fixed point: a value v of weight w is added as round(v * w * 2^k). A rule chooses the power k from the norm bound and
-// the weight bound (updates beyond them are rejected before), so that no sum can overflow; the rounding error is at
-// most 2^-(k+1) per update.
+// Fixed point: a value v of weight w is added as round(v * w * 2^k). A rule chooses k from the norm bound and the
+// weight bound (updates beyond them are rejected before) so that no sum can overflow; the rounding error is at most
+// 2^-(k+1) per update.
 #pragma once
 
 #include <cstdint>
@@ -28,33 +28,33 @@ namespace furlong::federated {
 struct aggregation_settings;
 class scenario_view;
 
-/// One update, beside its values.
+/// The context of one update.
 struct fold_context {
   task_id id;
   std::uint32_t weight = 0;  ///< examples; above 0
-  double freshness = 1.0;    ///< in (0, 1]: scales the step, and leaves the update's share as it is
+  double freshness = 1.0;    ///< in (0, 1]: scales the step, not the update's share
 };
 
-/// One instance serves one accumulator, one thread at a time. It keeps no sums: they are the accumulator's words.
+/// One instance serves one accumulator, on one thread. It keeps no sums: the accumulator owns the words.
 class aggregation_rule {
  public:
   virtual ~aggregation_rule() = default;
 
-  /// Words that the rule needs; any number: a rule may keep several sums.
+  /// Number of words; a rule may keep several sums.
   [[nodiscard]] virtual std::size_t words() const = 0;
-  /// Adds the integers of an update that validate() has passed to `sum` (words() of them); or says why the rule cannot,
-  /// and leaves them as they are. The change begins with the model's shared tensors; others, of the algorithm, may
-  /// follow, and are not the rule's.
+  /// Adds the integers of an update that validate() accepted to `sum` (words() of them), or returns the reason if the
+  /// rule cannot, leaving `sum` unchanged. The delta starts with the model's shared tensors; tensors of the algorithm
+  /// may follow, which are not part of the rule.
   [[nodiscard]] virtual std::optional<rejection> encode(const models::delta& change, const fold_context& of,
                                                         std::span<std::int64_t> sum) = 0;
-  /// After encode(): how far the update moved each tensor, where the rule measures that; else empty.
+  /// After encode(): how far the update moved each tensor, if the rule measures it; else empty.
   [[nodiscard]] virtual std::span<const double> distances() const { return {}; }
-  /// Makes the aggregate of the sum: `out` has its count, weight and loss. Sets change, usable and reference. Clears
-  /// the sum.
+  /// Computes the aggregate from the sum: sets change, usable and reference; `out` has its count, weight and loss.
+  /// Clears the sum.
   virtual void report(std::span<std::int64_t> sum, aggregate& out) = 0;
 };
 
-/// Calls visit(offset, values) for each contiguous run of an update's values, `offset` being their place in the layout.
+/// Calls visit(offset, values) for each contiguous run of an update's values; `offset` is its position in the layout.
 template <class Visit>
 void for_each_run(const models::layout& shared, std::size_t tensor, const models::delta& change, const Visit& visit) {
   const auto values = change.values_of(tensor);
@@ -80,15 +80,15 @@ struct rule_entry {
       build = {};
   /// The constants of the first round; empty: none.
   std::function<std::vector<double>(const aggregation_settings&, const models::layout& shared)> first_reference = {};
-  /// Combinations of keys that make no sense; empty: none.
+  /// Checks combinations of keys; empty: no check.
   std::function<void(scenario_view&)> check = {};
 };
 
-/// All rules: the built-in ones and those registered since, in that order. Not to be called while others register.
+/// All rules: the built-in ones, then the registered ones in order. Do not call during registration.
 [[nodiscard]] const std::vector<rule_entry>& registered_rules();
-/// Adds a rule of another library; a kind that is taken is replaced. Call before scenarios are read, from one thread,
-/// in every process of a federation. Throws std::invalid_argument when it cannot be built, or when two of its keys, or
-/// one and a key of all rules, have the same name.
+/// Adds a rule, or replaces that of the same kind. Call before scenarios are read, from one thread, in every process of
+/// a federation. Throws std::invalid_argument when it cannot be built, or when two of its keys, or one and a key of all
+/// rules, have the same name.
 void register_rule(rule_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const rule_entry* find_rule(std::string_view kind);

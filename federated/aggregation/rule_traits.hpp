@@ -1,4 +1,4 @@
-// What the rest of the project must know of an aggregation rule, as plain data; and the rule that a run has chosen.
+// What the rest of the project must know about an aggregation rule, as plain data; and the selected rule of a run.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace furlong::federated {
 
 struct rule_traits {
-  bool weighs_examples = false;           ///< an update counts for its examples: aggregation.max_weight bounds them
-  bool counts_alike = false;              ///< the sum of the updates, each once: privacy.noise can hide one of them
+  bool weighs_examples = false;           ///< updates are weighted by examples: aggregation.max_weight bounds them
+  bool counts_alike = false;              ///< updates have equal weight: privacy.noise can hide one of them
   bool measures_distance = false;         ///< weighs updates by how far they moved each tensor
-  std::uint64_t most_updates = 1U << 20;  ///< of one round that its words can hold
+  std::uint64_t most_updates = 1U << 20;  ///< capacity of its words for one round
 };
 
 /// The rule of a run, with the values of its own keys, algorithm.aggregation.NAME.
 struct chosen_rule {
-  /// The first of the table.
+  /// The first rule of the table.
   chosen_rule();
   /// @param given values of the rule's options; those that are missing have their fallbacks
   /// Throws std::invalid_argument when no such rule is registered.

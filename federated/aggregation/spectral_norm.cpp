@@ -16,12 +16,12 @@ constexpr double tolerance = 1e-5;
 
 double norm_of(std::span<const float> v) { return std::sqrt(models::kernels().norm_squared(v.data(), v.size())); }
 
-/// Whether a row changes nothing.
+/// True if a row is zero.
 bool is_zero(std::span<const float> row) {
   return std::ranges::all_of(row, [](float value) { return value == 0.0F; });
 }
 
-/// The matrix without its rows of zeros, in `room` where it has some: the same bits, whether they were there or not.
+/// The matrix without its rows of zeros, copied to `room` if it has any: the same bits with and without them.
 std::span<const float> without_zero_rows(std::span<const float> matrix, std::size_t cols, std::vector<float>& room) {
   std::size_t zeros = 0;
   for (std::size_t at = 0; at < matrix.size(); at += cols) zeros += is_zero(matrix.subspan(at, cols)) ? 1 : 0;
@@ -58,7 +58,7 @@ void scale_to_one(std::span<float> v) {
     for (auto& x : v) x = static_cast<float>(x / length);
 }
 
-/// S^16, scaled: a step with it is sixteen with S.
+/// S^16, scaled: one step with it equals sixteen with S.
 std::vector<float> sixteenth_power(std::vector<float> symmetric, std::size_t n) {
   for (int squaring = 0; squaring < 4; ++squaring) {
     scale_to_one(symmetric);
@@ -74,7 +74,7 @@ void multiply(std::span<const float> matrix, const std::vector<float>& v, std::v
     out[i] = static_cast<float>(models::kernels().dot(matrix.data() + i * n, v.data(), n));
 }
 
-/// The largest eigenvalue of a symmetric matrix without negative ones.
+/// The largest eigenvalue of a positive semi-definite matrix.
 double largest_eigenvalue(const std::vector<float>& matrix, std::size_t n) {
   const auto power = sixteenth_power(matrix, n);
   random_stream stream(0, purpose::power_iteration);

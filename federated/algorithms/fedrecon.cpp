@@ -9,7 +9,7 @@
 //     U: SGD on g over the query set, l_k frozen (with reconstruction.joint: moving too)
 //   client k sends g_k - g, weighted by its query examples; the server does as FedAvg
 //
-// Dropout applies in U alone. A client that is evaluated reconstructs in the same way.
+// Dropout applies in U only. A client under evaluation reconstructs in the same way.
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
@@ -31,7 +31,7 @@ class fedrecon final : public algorithm {
   void train(local_task& task) const override {
     const auto& how = *task.settings().reconstruction;
     if (task.settings().client->shuffle) task.shuffle();
-    task.deal(how.split);
+    task.split_support(how.split);
     task.count_unweighted(task.reconstruct(task.parts().private_tensors));
     task.count(task.sgd_on_query(how.joint ? task.parts().all_tensors : task.parts().shared_tensors));
   }
@@ -46,7 +46,7 @@ algorithm_entry fedrecon_entry() {
               "trained on its query batches; no client keeps anything (Singhal et al. 2021).",
           .traits = {.private_tensors = private_use::required,
                      .start = private_start::per_task,
-                     .rebuilds = true,
+                     .reconstructs = true,
                      .splits_support = true},
           .build = build_as<fedrecon>};
 }

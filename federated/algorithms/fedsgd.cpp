@@ -29,7 +29,7 @@ void check(scenario_view& of) {
     of.report(epochs, "asks for several local passes, and " + why, "set it to 1, or choose fedavg");
   if (const std::string steps = "algorithm.client.max_steps"; asks(steps))
     of.report(steps, "allows several local steps, and " + why, "remove it, or choose fedavg");
-  // The first step starts from momentum zero, and from where the proximal term pulls to.
+  // The first step starts with zero momentum, at the centre of the proximal term.
   for (const std::string name : {"shuffle", "momentum", "proximal"})
     if (of.is_changed("algorithm.client." + name)) of.note("algorithm.client." + name + " has no effect: " + why);
   if (const std::string size = "algorithm.client.batch_size"; of.is_changed(size))

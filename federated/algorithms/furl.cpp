@@ -1,13 +1,13 @@
 // FURL. Bui, Malik, Goetz, Liu, Moon, Kumar, Shin: Federated user representation learning, 2019, sections 3.3 and 3.5.
 //
-// The tensors of model.private are a user's own and never leave the client; all others are federated.
+// The tensors of model.private are local to a user and never leave the client; all others are federated.
 //
 //   client k, from the model w and its own p_k:  SGD on w and p_k jointly, for all local epochs
 //   client k keeps p_k as trained (eq. 7 with z_k = 1); only w_k - w is sent
 //   server: as FedAvg, on the federated tensors (eq. 6)
 //
-// A client that trains for the first time starts from the initial values, or with private.cold_start = "reconstruct"
-// from values that are first fitted to its examples, with the federated tensors frozen.
+// A client's first task starts from the initial values or, with private.cold_start = "reconstruct", from values that
+// are first reconstructed from its examples with the federated tensors frozen.
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
@@ -20,13 +20,13 @@ namespace {
 
 class furl final : public algorithm {
  public:
-  // A cold start is taken to cost nothing: whether the client has values is not known beforehand.
+  // Cold starts count as no work: it is not known in advance whether the client has values.
   [[nodiscard]] std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
     return examples_in(count, client_loop(settings));
   }
   void train(local_task& task) const override {
     if (!task.has_state() && task.settings().own->cold_start == cold_start_kind::reconstruct) {
-      task.deal(false);
+      task.split_support(false);
       task.count_unweighted(task.reconstruct(task.parts().private_tensors));
     }
     task.count(task.sgd(task.parts().all_tensors, task.client_loop()));

@@ -1,4 +1,4 @@
-// What scoring one client gives.
+// The score of one client.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "models/model.hpp"
+
 namespace furlong::federated {
 
-/// Whom a figure is about: unseen clients held out for validation, those that train, or unseen ones held out for test.
+/// The group of a figure: unseen clients held out for validation, training clients, or unseen ones held out for test.
 enum class group : std::uint8_t { validation, seen, unseen };
 
 /// Sums over the scored examples of one client.
@@ -23,11 +25,13 @@ struct client_score {
   std::uint64_t words_correct = 0;           ///< of these
   std::uint64_t inside = 0;                  ///< next_token: predictions whose target is not the end of the sentence
   std::uint64_t inside_correct = 0;          ///< of these
+  std::vector<models::metric_sum> metrics = {};  ///< custom: of the model's own metrics(); empty: without examples
 };
 
-/// Whether all that it says are numbers. Those of a diverged model are not.
+/// True if all values are finite. Those of a diverged model are not.
 [[nodiscard]] inline bool is_finite(const client_score& score) {
   return std::isfinite(score.squared_error) && std::isfinite(score.loss) &&
+         std::ranges::all_of(score.metrics, [](const auto& one) { return std::isfinite(one.sum); }) &&
          std::ranges::all_of(score.odds, [](const auto& each) { return std::isfinite(each.first); });
 }
 

@@ -25,15 +25,15 @@ bool keeps_rows_of_examples(const experiment& e) {
 client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
     : e_(e), model_(model), store_(store), validation_is_unseen_(!e.clients->unseen_validation().empty()) {}
 
-void client_scorer::leave_out(std::vector<std::uint32_t> clients) {
-  left_out_ = std::move(clients);
-  std::ranges::sort(left_out_);
+void client_scorer::exclude(std::vector<std::uint32_t> clients) {
+  excluded_ = std::move(clients);
+  std::ranges::sort(excluded_);
 }
 
 result<bool> client_scorer::load_private(std::uint32_t client, workspace& use) const {
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
   const bool may_have = store_ != nullptr && e_.settings.algorithm->traits.keeps_state;
-  if (may_have && !std::ranges::binary_search(left_out_, client)) {
+  if (may_have && !std::ranges::binary_search(excluded_, client)) {
     auto found = store_->load(client, use.own);
     if (!found || *found) return found;
   }
@@ -71,12 +71,12 @@ void client_scorer::add_predictions(const models::examples_view& batch, workspac
 /// Batch by batch: the activations of a sequence model take much more room than its examples.
 void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const {
   const auto kind = e_.model->objective();
-  const bool classes = kind == models::objective::categorical || kind == models::objective::next_token;
+  const bool by_model = kind != models::objective::squared_error && kind != models::objective::logistic;
   models::class_scores sums;
   cut_batches(first, last, batch_size(), use.batches);
   for (const auto& range : use.batches) {
     const auto batch = use.weights.data().slice(range.first, range.last);
-    if (classes)
+    if (by_model)
       e_.model->score(use.weights.weights(), batch, sums);
     else
       add_predictions(batch, use, out);
@@ -88,6 +88,11 @@ void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspac
   out.words_correct += sums.words_correct;
   out.inside += sums.inside;
   out.inside_correct += sums.inside_correct;
+  out.metrics.resize(std::max(out.metrics.size(), sums.metrics.size()));
+  for (std::size_t i = 0; i < sums.metrics.size(); ++i) {
+    out.metrics[i].sum += sums.metrics[i].sum;
+    out.metrics[i].count += sums.metrics[i].count;
+  }
 }
 
 result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const {
@@ -131,13 +136,13 @@ void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_sc
   initial_private(e_, 0, client, use.own);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, data, client);
   if (!e_.settings.evaluation->split) return add_scores(0, static_cast<std::uint32_t>(data.size()), use, out);
-  deal_batches(use, batch_size(), true, *e_.settings.reconstruction);
+  assign_batches(use, batch_size(), true, *e_.settings.reconstruction);
   personal_task task(e_, model_, client, use, false, 0);
   static_cast<void>(e_.settings.algorithm->does->personalize(task, {.trains = false}));
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
 }
 
-result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const {
+result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const try {
   client_score score;
   if (in == group::seen || (in == group::validation && !validation_is_unseen_)) {
     if (auto done = score_seen(in, client, use, score); !done) return tl::unexpected(done.error());
@@ -145,6 +150,10 @@ result<client_score> client_scorer::score(group in, std::uint32_t client, worksp
     score_unseen(client, use, score);
   }
   return score;
+} catch (const models::model_failure& failed) {
+  if (failed.why.what != error::kind::runtime)
+    return client_score{};  // this client's alone: the run goes on without it
+  return tl::unexpected(failed.why);
 }
 
 }  // namespace furlong::federated

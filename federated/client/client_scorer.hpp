@@ -1,4 +1,4 @@
-// How good the model is for one client.
+// Model quality for one client.
 //
 // Seen clients are scored on their own test part, after the algorithm has personalized the model for them: with the
 // private values that they have stored, with values reconstructed from their train part, or with the shared model as it
@@ -23,7 +23,7 @@ class client_scorer {
   client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store);
 
   /// These clients are scored as if they had no private values. To be called before any is scored.
-  void leave_out(std::vector<std::uint32_t> clients);
+  void exclude(std::vector<std::uint32_t> clients);
   /// A client without examples to score has a score of none.
   [[nodiscard]] result<client_score> score(group in, std::uint32_t client, workspace& use) const;
 
@@ -39,7 +39,7 @@ class client_scorer {
   const models::shared_parameters& model_;
   private_store* store_;
   bool validation_is_unseen_;
-  std::vector<std::uint32_t> left_out_;  ///< ascending
+  std::vector<std::uint32_t> excluded_;  ///< ascending
 };
 
 }  // namespace furlong::federated

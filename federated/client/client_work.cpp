@@ -18,7 +18,7 @@ namespace furlong::federated {
 
 namespace {
 
-/// The whole update, every tensor together, scaled to an L2 norm of at most `bound`.
+/// Scales the whole update, all tensors together, to an L2 norm of at most `bound`.
 void clip(models::delta& change, double bound) {
   const double norm = std::sqrt(models::kernels().norm_squared(change.values.data(), change.values.size()));
   if (norm <= bound) return;
@@ -52,7 +52,7 @@ bool is_beyond(const experiment& e, const client_update& update, const update_li
 
 }  // namespace
 
-void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how) {
+void assign_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how) {
   const auto n = static_cast<std::uint32_t>(use.weights.data().size());
   cut_batches(0, n, batch_size, use.batches);
   if (split) {
@@ -78,7 +78,7 @@ void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const re
   cut_batches(0, supported, how.batch_size, use.support);
 }
 
-bool trains_for_itself(const run_settings& settings) {
+bool trains_if_discarded(const run_settings& settings) {
   return settings.algorithm->traits.keeps_state && settings.own->commit == commit_kind::after_training;
 }
 
@@ -112,8 +112,7 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
     no_change(e, diverged, out);
     return false;
   }
-  // An update that is sure to be refused comes of a training that went wrong: what it did to private values is not
-  // kept.
+  // An update that will be rejected comes from failed training: its private values are not kept.
   if (!traits.keeps_state || is_beyond(e, out, model.limits)) return false;
   task.store_kept(use.own);
   use.weights.copy_private(use.own);

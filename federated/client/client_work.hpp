@@ -9,7 +9,7 @@
 namespace furlong::federated {
 
 /// Whether training must run although the update is discarded: the private values that a client keeps depend on it.
-[[nodiscard]] bool trains_for_itself(const run_settings& settings);
+[[nodiscard]] bool trains_if_discarded(const run_settings& settings);
 
 /// Trains as the settings say, starting from the broadcast.
 /// In: `use.own`, for algorithms that keep state the client's stored values if `has_own`; else ignored.

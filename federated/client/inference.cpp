@@ -48,7 +48,7 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
   table.append(questions);
   const auto asked = static_cast<std::uint32_t>(known.size());
   use.weights.gather(*e.model, e.parts, model, use.own, table.view(), id);
-  if (!client)  // somebody new has no row in a table over clients: theirs is as it was before any training
+  if (!client)  // a new user has no row in a table over clients: theirs has the values before training
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
       if ((*e.parts.model)[t].index == models::row_index::by_client) use.weights.reinitialize(t, e.settings.seed, id);
   const auto& settings = e.settings;

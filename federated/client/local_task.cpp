@@ -27,8 +27,8 @@ void local_task::shuffle() {
   use_.weights.reorder(use_.order);
 }
 
-void local_task::deal(bool split) {
-  deal_batches(use_, settings().client->batch_size, split, *settings().reconstruction);
+void local_task::split_support(bool split) {
+  assign_batches(use_, settings().client->batch_size, split, *settings().reconstruction);
 }
 
 void local_task::begin_phase(std::span<const std::size_t> tensors) {

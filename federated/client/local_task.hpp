@@ -26,7 +26,7 @@ class local_task : public local_values {
   void shuffle();
   /// Splits the examples into support and query batches of the client's batch size; without `split` all are both. To be
   /// called again after the examples were shuffled.
-  void deal(bool split);
+  void split_support(bool split);
   /// SGD that moves `tensors`; all others are frozen. Dropout applies.
   phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop);
   /// The same with a correction of the gradient before each step. All gathered rows move, so it takes longer.

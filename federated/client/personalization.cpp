@@ -12,9 +12,9 @@ namespace furlong::federated {
 
 namespace {
 
-/// What the traits say is done: `rebuilt` are reset and reconstructed, then `tuned` trained further.
+/// What the traits say is done: `reconstructed` are reset and reconstructed, then `tuned` trained further.
 struct steps {
-  std::vector<std::size_t> rebuilt;
+  std::vector<std::size_t> reconstructed;
   std::vector<std::size_t> tuned;
 };
 
@@ -25,7 +25,7 @@ bool starts_cold(const experiment& e, bool has_state) {
 }
 
 /// A client that never trained has no values of its own; one that could have had them starts as in training.
-std::vector<std::size_t> rebuilt_unseen(const experiment& e) {
+std::vector<std::size_t> reconstructed_unseen(const experiment& e) {
   const bool as_it_is = e.settings.algorithm->traits.keeps_state && !starts_cold(e, false);
   return as_it_is ? std::vector<std::size_t>() : reconstructed_tensors(e);
 }
@@ -33,12 +33,12 @@ std::vector<std::size_t> rebuilt_unseen(const experiment& e) {
 steps steps_for(const experiment& e, const client_kind& who) {
   // Somebody new is known by the examples given alone: they serve to find what only training could give.
   if (!who.known) return {reconstructed_tensors(e), {}};
-  if (!who.trains) return {rebuilt_unseen(e), {}};
+  if (!who.trains) return {reconstructed_unseen(e), {}};
   const auto& traits = e.settings.algorithm->traits;
   steps made;
-  if (traits.rebuilds || starts_cold(e, who.has_state)) made.rebuilt = e.parts.private_tensors;
-  if (traits.rebuilds) return made;
-  auto named = rebuilt_unseen(e);
+  if (traits.reconstructs || starts_cold(e, who.has_state)) made.reconstructed = e.parts.private_tensors;
+  if (traits.reconstructs) return made;
+  auto named = reconstructed_unseen(e);
   // Where a shared tensor is among them, the client's own go on from their values, too.
   if (std::ranges::any_of(named, [&](auto tensor) { return !is_personal(e, tensor); })) made.tuned = std::move(named);
   return made;
@@ -91,17 +91,17 @@ std::uint64_t algorithm::most_weight(const run_settings& settings, std::uint64_t
 }
 
 bool algorithm::personalizes_from_examples(const experiment& e, const client_kind& who) const {
-  const auto [rebuilt, tuned] = steps_for(e, who);
-  return !rebuilt.empty() || !tuned.empty();
+  const auto [reconstructed, tuned] = steps_for(e, who);
+  return !reconstructed.empty() || !tuned.empty();
 }
 
 personal_source algorithm::personalize(personal_task& task, const client_kind& who) const {
-  const auto [rebuilt, tuned] = steps_for(task.of(), who);
-  task.reset(rebuilt);
-  task.reconstruct(rebuilt);
+  const auto [reconstructed, tuned] = steps_for(task.of(), who);
+  task.reset(reconstructed);
+  task.reconstruct(reconstructed);
   task.reconstruct(tuned);
   if (task.has_examples() && !tuned.empty()) return personal_source::tuned;
-  if (task.has_examples() && !rebuilt.empty()) return personal_source::reconstructed;
+  if (task.has_examples() && !reconstructed.empty()) return personal_source::reconstructed;
   // Of what the client keeps, private tensors alone predict here: an algorithm that keeps others says what for.
   if (who.has_state && !task.parts().private_tensors.empty()) return personal_source::stored;
   return has_untrained(task.of(), who) ? personal_source::initial : personal_source::model;

@@ -1,4 +1,4 @@
-// Buffers that one thread uses for one client after another.
+// Buffers that one thread reuses for its clients.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,6 @@ struct workspace {
 /// Cuts the examples of `use.weights` into batches of `batch_size` and assigns even ones to `use.support`, odd ones to
 /// `use.query`; without `split` all to both. With how.batch_size the support is cut again into batches of that size
 /// (its examples are moved to the front for that).
-void deal_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how);
+void assign_batches(workspace& use, std::uint32_t batch_size, bool split, const reconstruction_settings& how);
 
 }  // namespace furlong::federated

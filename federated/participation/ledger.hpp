@@ -1,4 +1,4 @@
-// What the server remembers of every client's participation.
+// The server's record of every client's participation.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace furlong::federated {
 
-/// One client's record: all that a run keeps of a client that is not at work.
+/// One client's record: everything that a run keeps of a client without a task.
 struct client_record {
   std::uint32_t selected = 0;          ///< tasks given to it
   std::uint32_t folded = 0;            ///< of these, updates that went into a model

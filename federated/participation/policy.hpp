@@ -1,5 +1,5 @@
-// The slot for selection policies: who trains next. A policy is one source file and one line of the table in
-// policy.cpp; a program of its own adds one with register_policy().
+// The slot for selection policies, which select the clients to train. A policy is one source file and one line of the
+// table in policy.cpp; another program adds one with register_policy().
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class selection_policy {
 
   /// At most `count` eligible clients, each once, ascending; fewer only when no more are eligible.
   [[nodiscard]] virtual std::vector<std::uint32_t> choose(selection& of, const participation_ledger& ledger) = 0;
-  /// Says that these were asked, in this order; the ledger knows already. Policies that keep an order of their own
-  /// listen; when a run is resumed they restore it from the ledger.
+  /// These clients were selected, in this order; the ledger is already updated. For policies that keep an order; when a
+  /// run is resumed they restore it from the ledger.
   virtual void asked(const std::vector<std::uint32_t>& /*clients*/) {}
 };
 

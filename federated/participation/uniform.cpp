@@ -15,7 +15,7 @@ namespace {
 class uniform_policy final : public selection_policy {
  public:
   explicit uniform_policy(const experiment& e)
-      : e_(e), clients_(e.participants->training()), looked_at_(clients_.size()) {}
+      : e_(e), clients_(e.participants->training()), probed_(clients_.size()) {}
 
   std::vector<std::uint32_t> choose(selection& of, const participation_ledger&) override {
     auto stream = selection_stream(e_, of);
@@ -23,17 +23,17 @@ class uniform_policy final : public selection_policy {
     const auto count = std::min(of.count, n);
     std::vector<std::uint32_t> chosen;
     chosen.reserve(count);
-    const auto look = [&](std::uint32_t position) {
+    const auto probe = [&](std::uint32_t position) {
       if (of.eligible(clients_[position])) chosen.push_back(clients_[position]);
     };
-    looked_at_.clear();
+    probed_.clear();
     draw_positions(
-        stream, n, count, [&](std::uint32_t position) { return looked_at_.take(position); }, look);
+        stream, n, count, [&](std::uint32_t position) { return probed_.take(position); }, probe);
     // While less than half was looked at, two draws find another one on average.
-    while (chosen.size() < count && 2 * looked_at_.taken() < n)
-      if (const auto position = stream.below(n); looked_at_.take(position)) look(position);
-    of.probed = looked_at_.taken();
-    if (chosen.size() < count) of.probed += look_at_rest(stream, count, chosen, look);
+    while (chosen.size() < count && 2 * probed_.taken() < n)
+      if (const auto position = stream.below(n); probed_.take(position)) probe(position);
+    of.probed = probed_.taken();
+    if (chosen.size() < count) of.probed += look_at_rest(stream, count, chosen, probe);
     std::ranges::sort(chosen);
     return chosen;
   }
@@ -42,22 +42,22 @@ class uniform_policy final : public selection_policy {
   /// Goes through those not looked at, in a drawn order, until enough are chosen. Returns how many it looked at.
   template <class Look>
   std::size_t look_at_rest(random_stream& stream, std::uint32_t count, const std::vector<std::uint32_t>& chosen,
-                           const Look& look) const {
+                           const Look& probe) const {
     std::vector<std::uint32_t> rest;
-    rest.reserve(clients_.size() - looked_at_.taken());
+    rest.reserve(clients_.size() - probed_.taken());
     for (std::uint32_t position = 0; position < clients_.size(); ++position)
-      if (!looked_at_.has(position)) rest.push_back(position);
+      if (!probed_.has(position)) rest.push_back(position);
     std::size_t left = rest.size();
     while (chosen.size() < count && left > 0) {
       std::swap(rest[stream.below(static_cast<std::uint32_t>(left))], rest[left - 1]);
-      look(rest[--left]);
+      probe(rest[--left]);
     }
     return rest.size() - left;
   }
 
   const experiment& e_;
   std::span<const std::uint32_t> clients_;
-  position_marks looked_at_;  ///< in this selection
+  position_marks probed_;  ///< in this selection
 };
 
 }  // namespace

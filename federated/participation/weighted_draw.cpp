@@ -33,7 +33,7 @@ void weighted_draw::list_rest() {
   rest_sums_.clear();
   std::uint64_t sum = 0;
   for (std::uint32_t position = 0; position < sums_.size(); ++position) {
-    if (looked_at_.has(position) || weight(position) == 0) continue;
+    if (probed_.has(position) || weight(position) == 0) continue;
     rest_.push_back(position);
     rest_sums_.push_back(sum += weight(position));
   }
@@ -42,7 +42,7 @@ void weighted_draw::list_rest() {
 std::vector<std::uint32_t> weighted_draw::first_eligible(selection& of, std::uint32_t count, random_stream stream) {
   const auto clients = from_.training();
   if (sums_.empty()) count_examples();
-  looked_at_.clear();
+  probed_.clear();
   std::vector<std::uint32_t> found;
   std::span<const std::uint64_t> sums = sums_;
   std::uint64_t open = sums_.empty() ? 0 : sums_.back();  // examples of those not looked at
@@ -51,7 +51,7 @@ std::vector<std::uint32_t> weighted_draw::first_eligible(selection& of, std::uin
     const auto at = std::ranges::upper_bound(sums, below(stream, sums.back())) - sums.begin();
     const auto position =
         sums.data() == sums_.data() ? static_cast<std::uint32_t>(at) : rest_[static_cast<std::size_t>(at)];
-    if (!looked_at_.take(position)) {
+    if (!probed_.take(position)) {
       // Listing the rest costs about as much as this many draws in vain.
       if (++rejected <= sums.size() / 16) continue;
       list_rest();
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> weighted_draw::first_eligible(selection& of, std::uin
     open -= weight(position);
     if (of.eligible(clients[position])) found.push_back(clients[position]);
   }
-  of.probed = looked_at_.taken();
+  of.probed = probed_.taken();
   return found;
 }
 

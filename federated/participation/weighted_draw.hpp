@@ -14,7 +14,7 @@ namespace furlong::federated {
 class weighted_draw {
  public:
   /// `clients` must outlive it; they are counted at the first draw. 8 bytes a client.
-  explicit weighted_draw(const population& clients) : from_(clients), looked_at_(clients.training().size()) {}
+  explicit weighted_draw(const population& clients) : from_(clients), probed_(clients.training().size()) {}
 
   /// The first `count` eligible clients in the order in which they are drawn; fewer when there are no more.
   /// Sets of.probed. O(looked at times log of all), and O(all) for each time that half of all examples belong to
@@ -30,7 +30,7 @@ class weighted_draw {
 
   const population& from_;
   std::vector<std::uint64_t> sums_;  ///< examples of training clients up to and with this one; empty: not counted yet
-  position_marks looked_at_;         ///< in this draw
+  position_marks probed_;            ///< in this draw
   std::vector<std::uint32_t> rest_;  ///< when last listed: positions not looked at
   std::vector<std::uint64_t> rest_sums_;
 };

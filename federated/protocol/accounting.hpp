@@ -1,4 +1,4 @@
-// What became of every client that was selected, and what it cost.
+// Outcomes and costs of all selected clients.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace furlong::federated::protocol {
 
 /// Counters of a run, monotonic. At every moment
 ///   selected = folded + sum(rejected) + late + surplus + sum(dropped) + abandoned + in flight
-/// where in flight is the number of tasks of which nothing is known yet.
+/// where in flight is the number of tasks without an outcome.
 struct accounting {
   std::uint64_t selected = 0;
   std::uint64_t folded = 0;
@@ -21,14 +21,14 @@ struct accounting {
   std::array<std::uint64_t, drop_stage_count> dropped{};  ///< by stage
   std::uint64_t abandoned = 0;
   std::uint64_t rounds_abandoned = 0;
-  std::uint64_t clients_trained = 0;  ///< tasks of which a report arrived
+  std::uint64_t clients_trained = 0;  ///< tasks with a report
   std::uint64_t examples = 0;         ///< processed in all phases of training for the updates that arrived
   std::uint64_t bytes_up = 0;         ///< encoded size of all updates that arrived
   std::uint64_t bytes_down = 0;       ///< encoded size of all tasks and broadcasts
-  std::uint64_t staleness_sum = 0;    ///< over the folded updates, versions
+  std::uint64_t staleness_sum = 0;    ///< over the aggregated updates, in versions
   std::uint64_t staleness_max = 0;
 
-  /// Tasks of which the end is known.
+  /// Tasks with an outcome.
   [[nodiscard]] std::uint64_t settled() const {
     return folded + std::accumulate(rejected.begin(), rejected.end(), std::uint64_t{0}) + late + surplus +
            std::accumulate(dropped.begin(), dropped.end(), std::uint64_t{0}) + abandoned;

@@ -9,9 +9,8 @@
 
 namespace furlong::federated::protocol {
 
-aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, std::size_t window, notices how,
-                                       closing when)
-    : e_(e), number_(number), window_(window), how_(how), when_(when), longest_(longest_update(e.settings)) {
+aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, closing when)
+    : e_(e), number_(number), when_(when), longest_(longest_update(e.settings)) {
   if (e.participants)
     examples_of_ = [who = e.participants](std::uint32_t client) {
       return std::optional<std::uint64_t>(who->count(client, part::train));
@@ -21,7 +20,7 @@ aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number
 void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                        aggregator_effects& out) {
   if (begins) {
-    // Without constants of the rule an accumulator depends on the settings alone: then the emptied one serves again.
+    // Without constants of the rule an accumulator depends on the settings only, so the emptied one is reused.
     if (!sum_ || !from->reference.empty()) sum_ = make_accumulator(e_, from->reference);
     if (sum_->count() > 0) static_cast<void>(sum_->take());
     from_ = from;
@@ -33,16 +32,15 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
     sent_ = false;
     for (const auto& update : std::exchange(early_, {})) static_cast<void>(on_update(update, out));
   }
-  for (const auto& task : tasks) waiting_.push_back({task, from});
-  go_on(out);
+  for (const auto& task : tasks) tasks_[task.client] = {.id = task, .limits = from->limits};
+  open_ += tasks.size();
+  send_up_when_settled(out);
 }
 
 bool aggregator_machine::is_async() const { return e_.settings.participation->mode == participation_mode::async; }
 
-/// Tasks of shares that are over stay while they are open.
+/// Forgets settled tasks; open tasks of closed shares stay.
 void aggregator_machine::forget_settled() {
-  waiting_.clear();
-  next_ = 0;
   for (const auto client : settled_here_)
     if (const auto at = tasks_.find(client); at != tasks_.end() && at->second.settled) tasks_.erase(at);
   settled_here_.clear();
@@ -54,21 +52,8 @@ void aggregator_machine::restore(const open_task& task, const update_limits& lim
   ++(is_async() ? open_ : open_before_);
 }
 
-void aggregator_machine::go_on(aggregator_effects& out) {
-  start_more(out);
-  if (!sent_ && !is_async() && when_ == closing::by_itself && open_ == 0 && next_ == waiting_.size()) send_up(out);
-}
-
-void aggregator_machine::start_more(aggregator_effects& out) {
-  while (next_ < waiting_.size() && open_ < window_) {
-    auto& one = waiting_[next_++];
-    tasks_[one.task.client] = {.id = one.task, .limits = one.from->limits};
-    ++open_;
-    out.emplace_back(std::move(one));
-  }
-  if (next_ < waiting_.size()) return;
-  waiting_.clear();
-  next_ = 0;
+void aggregator_machine::send_up_when_settled(aggregator_effects& out) {
+  if (!sent_ && !is_async() && when_ == closing::by_itself && open_ == 0) send_up(out);
 }
 
 aggregator_machine::known_task* aggregator_machine::find(const task_id& id, rejection& why) {
@@ -85,7 +70,7 @@ aggregator_machine::known_task* aggregator_machine::find(const task_id& id, reje
   return nullptr;
 }
 
-/// Validates and folds. What is returned is the reason not to.
+/// Validates and aggregates an update. Returns the reason if it is rejected.
 std::optional<rejection> aggregator_machine::try_fold(const client_update& update, const update_limits& limits,
                                                       update_size& size) {
   const auto& how = *e_.settings.participation;
@@ -156,15 +141,8 @@ void aggregator_machine::on_drop(const task_id& id, drop_stage stage, aggregator
 }
 
 void aggregator_machine::on_withdraw(const std::vector<task_id>& tasks, aggregator_effects& out) {
-  give_back back;
+  withdrawn back;
   for (const auto& id : tasks) {
-    const auto waiting = std::find_if(waiting_.begin() + static_cast<std::ptrdiff_t>(next_), waiting_.end(),
-                                      [&](const start_client& one) { return one.task == id; });
-    if (waiting != waiting_.end()) {
-      waiting_.erase(waiting);
-      back.tasks.push_back(id);
-      continue;
-    }
     rejection stranger{};
     const auto* task = find(id, stranger);
     if (task == nullptr) continue;
@@ -173,7 +151,7 @@ void aggregator_machine::on_withdraw(const std::vector<task_id>& tasks, aggregat
     back.tasks.push_back(id);
   }
   out.emplace_back(std::move(back));
-  go_on(out);
+  send_up_when_settled(out);
 }
 
 void aggregator_machine::settle(known_task& task, settlement what, aggregator_effects& out) {
@@ -185,7 +163,7 @@ void aggregator_machine::settle(known_task& task, settlement what, aggregator_ef
   } else if (what.what == outcome::rejected) {
     partial_.refused.push_back({who, what.why});
   }
-  settled_.push_back(std::move(what));
+  out.emplace_back(settled{{std::move(what)}});
   if (task.closed && !is_async()) {
     --open_before_;
     tasks_.erase(task.id.client);
@@ -194,19 +172,12 @@ void aggregator_machine::settle(known_task& task, settlement what, aggregator_ef
     settled_here_.push_back(task.id.client);
     --open_;
   }
-  if (how_ == notices::at_once) out.emplace_back(report_settled{std::exchange(settled_, {})});
-  go_on(out);
+  send_up_when_settled(out);
 }
 
 void aggregator_machine::on_close(std::uint64_t version, bool enough, aggregator_effects& out) {
-  if (sent_ || !from_ || from_->version != version) return;  // it went up by itself meanwhile
+  if (sent_ || !from_ || from_->version != version) return;  // it was already sent
   if (!is_async()) {
-    for (; next_ < waiting_.size(); ++next_) {  // cannot report any more: they were never started
-      settlement what;
-      what.id = waiting_[next_].task;
-      what.what = enough ? outcome::surplus : outcome::late;
-      settled_.push_back(what);
-    }
     for (auto& [client, task] : tasks_) {
       if (task.settled || task.closed) continue;
       task.closed = true;
@@ -224,7 +195,7 @@ void aggregator_machine::send_up(aggregator_effects& out) {
   partial_.weight = sum_->weight();
   partial_.loss_fixed = sum_->loss_fixed();
   partial_.sums = sum_->take();
-  out.emplace_back(send_partial{std::move(partial_), std::exchange(settled_, {})});
+  out.emplace_back(std::move(partial_));
 }
 
 }  // namespace furlong::federated::protocol

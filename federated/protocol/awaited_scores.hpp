@@ -1,5 +1,5 @@
-// The scores that an evaluation waits for, and from whom: of a gateway's sessions, or a parent's branches. Of one model
-// at a time: scores on another one are of an evaluation that is over.
+// The scores that an evaluation awaits and their senders: a gateway's sessions, or a parent's branches. For one model
+// at a time: scores on another belong to an earlier evaluation.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace furlong::federated::protocol {
 
 class awaited_scores {
  public:
-  /// This client's score on the model of `version` is to come from there. What was awaited on another one is forgotten.
+  /// Expects this client's score on the model of `version` from this sender. Forgets expectations of other versions.
   void expect(std::uint64_t version, const std::pair<group, std::uint32_t>& client, std::uint64_t from);
-  /// Leaves of what came from there only what is awaited, which then is not awaited any more.
+  /// Reduces scores from a sender to the awaited ones, which are then no longer awaited.
   void take(std::uint64_t from, evaluation_scores& what);
-  /// Nothing more comes from there: what was awaited of it, as unscored.
+  /// The sender is lost: returns its awaited scores as unscored.
   [[nodiscard]] evaluation_scores lose(std::uint64_t from);
 
   [[nodiscard]] std::size_t size() const { return from_.size(); }

@@ -28,7 +28,7 @@ void client_routes::move(std::uint32_t client, std::uint32_t to, std::uint64_t i
 }
 
 /// The client is not reached any more where it was: maybe elsewhere, or else it is expected until then.
-void client_routes::let_go(std::uint32_t client, virtual_time expected) {
+void client_routes::unroute(std::uint32_t client, virtual_time expected) {
   std::uint32_t to = nowhere;
   std::uint64_t newest = 0;
   std::uint64_t instance = 0;
@@ -46,10 +46,10 @@ void client_routes::let_go(std::uint32_t client, virtual_time expected) {
 void client_routes::remove_aggregator(std::uint32_t number, virtual_time now) {
   aggregators_.erase(number);
   for (std::uint32_t client = 0; client < through_.size(); ++client)
-    if (through_[client] == number) let_go(client, now + waits_.with_strayed);
+    if (through_[client] == number) unroute(client, now + waits_.with_strayed);
 }
 
-void client_routes::saw(client_range clients, virtual_time now) {
+void client_routes::on_node_seen(client_range clients, virtual_time now) {
   for (auto client = clients.first; client <= clients.last && client < expected_.size(); ++client)
     expected_[client] = std::max(expected_[client], now + waits_.with_strayed);
 }
@@ -69,7 +69,7 @@ void client_routes::begin(virtual_time before, virtual_time now) {
 bool client_routes::attach(std::uint32_t aggregator, client_range clients, std::uint64_t instance) {
   if (clients.first > clients.last || clients.last >= through_.size() || !aggregators_.contains(aggregator))
     return false;
-  const auto& added = aggregators_.at(aggregator).here.emplace_back(claim{clients, ++told_, instance});
+  const auto& added = aggregators_.at(aggregator).here.emplace_back(claim{clients, ++last_claim_, instance});
   for (auto client = clients.first; client <= clients.last; ++client) {
     move(client, aggregator, added.node());
     expected_[client] = 0;
@@ -92,7 +92,7 @@ void client_routes::detach(std::uint32_t aggregator, client_range clients, virtu
   if (clients.last >= through_.size() || at == aggregators_.end()) return;
   std::erase_if(at->second.here, [&](const claim& of) { return of.clients == clients; });
   for (auto client = clients.first; client <= clients.last; ++client)
-    if (through_[client] == aggregator) let_go(client, now + (strayed ? waits_.with_strayed : waits_.with_node));
+    if (through_[client] == aggregator) unroute(client, now + (strayed ? waits_.with_strayed : waits_.with_node));
 }
 
 std::size_t client_routes::reached(std::uint32_t aggregator) const {
@@ -100,7 +100,7 @@ std::size_t client_routes::reached(std::uint32_t aggregator) const {
   return at == aggregators_.end() ? 0 : at->second.clients;
 }
 
-const client_routes::known_aggregator* client_routes::emptiest(const std::string& avoid) const {
+const client_routes::known_aggregator* client_routes::least_loaded(const std::string& avoid) const {
   const known_aggregator* best = nullptr;
   for (const auto& [number, one] : aggregators_) {
     if (one.gateway.empty() || one.gateway == avoid) continue;
@@ -110,12 +110,12 @@ const client_routes::known_aggregator* client_routes::emptiest(const std::string
 }
 
 std::string client_routes::gateway_for(const std::string& avoid) const {
-  const auto* best = emptiest(avoid);
+  const auto* best = least_loaded(avoid);
   return best == nullptr ? "" : best->gateway;
 }
 
 std::string client_routes::gateway_with_fewer(const std::string& avoid) const {
-  const auto* best = emptiest(avoid);
+  const auto* best = least_loaded(avoid);
   return best == nullptr || best->clients >= reached(0) ? "" : best->gateway;
 }
 

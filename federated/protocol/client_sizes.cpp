@@ -55,8 +55,8 @@ std::vector<client_sizes> sizes_of(const experiment& e, const client_range& clie
   return all;
 }
 
-std::optional<std::string> unlike_sizes(const experiment& e, const client_range& clients,
-                                        std::span<const client_sizes> declared) {
+std::optional<std::string> size_mismatch(const experiment& e, const client_range& clients,
+                                         std::span<const client_sizes> declared) {
   const auto most = e.settings.aggregation->max_weight;
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const auto client = clients.first + static_cast<std::uint32_t>(i);

@@ -1,4 +1,4 @@
-// How many examples a client has, as its node declares when it joins.
+// A client's numbers of examples, as its node declares them when it joins.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct client_sizes {
   std::uint32_t seen = 0;        ///< the same in the seen group
   std::uint32_t unseen = 0;      ///< and in the unseen group
 
-  /// Predictions in this group at most.
+  /// Maximum number of predictions in this group.
   [[nodiscard]] std::uint32_t scored(group in) const;
   friend bool operator==(const client_sizes&, const client_sizes&) = default;
 };
@@ -27,10 +27,10 @@ struct client_sizes {
 /// The sizes of a range of clients, from their data.
 [[nodiscard]] std::vector<client_sizes> sizes_of(const experiment& e, const client_range& clients);
 
-/// Why a node that declares these sizes must not take part: the server has the data and they have others, or, where
-/// only nodes have them, they are beyond aggregation.max_weight. Nothing: it may.
+/// Why a node with these declared sizes must be refused: they differ from the server's data or, if only nodes have
+/// data, exceed aggregation.max_weight. Nothing: accepted.
 /// @param declared one for each of the clients
-[[nodiscard]] std::optional<std::string> unlike_sizes(const experiment& e, const client_range& clients,
-                                                      std::span<const client_sizes> declared);
+[[nodiscard]] std::optional<std::string> size_mismatch(const experiment& e, const client_range& clients,
+                                                       std::span<const client_sizes> declared);
 
 }  // namespace furlong::federated::protocol

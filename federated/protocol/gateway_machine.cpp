@@ -1,7 +1,6 @@
 #include "federated/protocol/gateway_machine.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "federated/settings/network.hpp"
@@ -10,11 +9,8 @@
 namespace furlong::federated::protocol {
 
 gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
-    : e_(e),
-      longest_(from_seconds(e.settings.network->task_timeout)),
-      // Clients train on their nodes: nothing here grows with the number of those at work.
-      inner_(e, number, std::numeric_limits<std::size_t>::max(), notices::at_once, closing::when_told) {
-  inner_.know_examples([this](std::uint32_t client) -> std::optional<std::uint64_t> {
+    : e_(e), longest_(from_seconds(e.settings.network->task_timeout)), inner_(e, number, closing::when_told) {
+  inner_.set_known_examples([this](std::uint32_t client) -> std::optional<std::uint64_t> {
     const auto session = session_of(client);
     const auto sizes = session ? sessions_.at(*session).size_of(client) : std::nullopt;
     return sizes ? std::optional<std::uint64_t>(sizes->train) : std::nullopt;
@@ -29,14 +25,14 @@ std::optional<session_number> gateway_machine::session_of(std::uint32_t client) 
   return at->second;
 }
 
-bool gateway_machine::owns(session_number session, std::uint32_t client) const {
+bool gateway_machine::hosts(session_number session, std::uint32_t client) const {
   const auto at = sessions_.find(session);
   return at != sessions_.end() && at->second.contains(client);
 }
 
 void gateway_machine::on_hello(session_number session, const hello& from, virtual_time now, gateway_effects& out,
                                std::vector<client_sizes> sizes) {
-  // The node's earlier session may not have noticed yet that it is over.
+  // The node's earlier session may not have noticed its end yet.
   std::vector<session_number> over;
   for (const auto& [number, node] : sessions_)
     if (node.clients.overlaps(from.clients)) over.push_back(number);
@@ -63,50 +59,50 @@ void gateway_machine::on_session_lost(session_number session, virtual_time now, 
   out.emplace_back(tell_parent{detached{clients}});
   if (auto none = scoring_.lose(session); !none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
   if (!here.empty()) inner_.on_withdraw(here, effects_);
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_update(session_number session, const client_update& update, virtual_time now,
                                 gateway_effects& out, std::optional<std::uint64_t> bytes) {
   if (!sessions_.contains(session)) return;
-  if (!owns(session, update.id.client)) {
+  if (!hosts(session, update.id.client)) {
     ++unasked_[static_cast<std::size_t>(rejection::unknown_task)];
-    out.emplace_back(give_verdicts{session, {{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
+    out.emplace_back(tell_node{session, verdicts{{{update.id, verdict_kind::rejected, rejection::unknown_task}}}});
     return;
   }
   const auto refused = inner_.on_update(update, effects_, bytes);
-  // Where no task ended by it, nobody had asked, or it was folded before: the server's word on it will come.
+  // Without a task that ended by it, the update was not requested or was already aggregated: the server will decide.
   if (refused && effects_.empty()) ++unasked_[static_cast<std::size_t>(*refused)];
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_failures(session_number session, const task_failures& failed, virtual_time now,
                                   gateway_effects& out) {
   for (const auto& id : failed.tasks)
-    if (owns(session, id.client)) inner_.on_failure(id, effects_);
-  digest(now, out);
+    if (hosts(session, id.client)) inner_.on_failure(id, effects_);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_dropped(session_number session, const task_id& task, drop_stage stage, virtual_time now,
                                  gateway_effects& out) {
-  if (owns(session, task.client)) inner_.on_drop(task, stage, effects_);
-  digest(now, out);
+  if (hosts(session, task.client)) inner_.on_drop(task, stage, effects_);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                     virtual_time now, gateway_effects& out) {
   inner_.on_assignment(from, tasks, begins, effects_);
-  digest(now, out);
+  perform_inner(now, out, from, tasks);
 }
 
 void gateway_machine::on_close(std::uint64_t version, bool enough, virtual_time now, gateway_effects& out) {
   inner_.on_close(version, enough, effects_);
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_withdraw(const std::vector<task_id>& tasks, virtual_time now, gateway_effects& out) {
   inner_.on_withdraw(tasks, effects_);
-  digest(now, out);
+  perform_inner(now, out);
 }
 
 void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out) {
@@ -114,13 +110,13 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
   for (const auto& one : content.each)
     if (const auto session = session_of(one.task.client)) told[*session].each.push_back(one);
   for (auto& [session, some] : told) some.version = content.version;
-  for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
 }
 
 void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects& out) {
   const auto version = what.from->version;
   evaluation_scores none{version, {}, true};
-  std::map<session_number, give_scoring> requests;
+  std::map<session_number, evaluation_down> requests;
   for (const auto& one : what.clients) {
     const auto session = session_of(one.second);
     if (!session) {
@@ -128,18 +124,18 @@ void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects
       continue;
     }
     scoring_.expect(version, one, *session);
-    auto& request = requests.try_emplace(*session, give_scoring{*session, what.from, {}}).first->second;
-    request.clients.push_back(one);
+    requests.try_emplace(*session, evaluation_down{what.from, {}}).first->second.clients.push_back(one);
   }
-  for (auto& [session, request] : requests) out.emplace_back(std::move(request));
+  for (auto& [session, request] : requests) out.emplace_back(tell_node{session, std::move(request)});
   if (!none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
 }
 
 result<void> gateway_machine::on_scores(session_number session, evaluation_scores what, gateway_effects& out) {
-  if (what.unscored) return fail(error::kind::data, "the scores", "are said to be missing, which a node does not say");
+  if (what.unscored)
+    return fail(error::kind::data, "the scores", "are marked unscored, which only an aggregator may do");
   for (const auto& one : what.each) {
-    auto why = implausible(one.score, e_.model->objective());
-    const auto sizes = owns(session, one.client) ? sessions_.at(session).size_of(one.client) : std::nullopt;
+    auto why = implausible(one.score, *e_.model);
+    const auto sizes = hosts(session, one.client) ? sessions_.at(session).size_of(one.client) : std::nullopt;
     if (!why && sizes && one.score.examples > sizes->scored(one.in))
       why = std::to_string(one.score.examples) + " predictions, and the node declared " +
             std::to_string(sizes->scored(one.in));
@@ -163,64 +159,54 @@ void gateway_machine::on_timer(virtual_time now, gateway_effects& out) {
       next = std::min(next, work.latest);
   }
   for (const auto& [client, id] : gone) inner_.on_drop(id, drop_stage::train, effects_);
-  digest(now, out);
+  perform_inner(now, out);
   sleep_until(next, out);
 }
 
 void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
-  // The next wake looks how long to sleep then. One more is needed only before it.
+  // The next wake schedules the one after it; another is needed only before it.
   if (at == never || (!wakes_.empty() && *wakes_.begin() <= at)) return;
   wakes_.insert(at);
   out.emplace_back(wake{at});
 }
 
-/// Gives a task to its node.
-void gateway_machine::start(const start_client& what, session_number session, virtual_time now,
-                            tasks_by_session& tasks) {
-  open_[what.task.client] = {what.task, now + longest_};
-  auto& given = tasks[{session, what.task.version}];
-  given.session = session;
-  given.from = what.from;
-  given.tasks.push_back({what.task.client, what.task.attempt});
-}
-
 void gateway_machine::finish(const settlement& one, std::map<session_number, verdicts>& told) {
   if (const auto at = open_.find(one.id.client); at != open_.end() && at->second.id == one.id) open_.erase(at);
-  // Of others the server tells, when it has heard of them: what got lost before that is asked for again.
+  // For other outcomes the server sends verdicts.
   if (one.what != outcome::late && one.what != outcome::surplus) return;
   if (const auto session = session_of(one.id.client))
     told[*session].each.push_back({one.id, verdict_kind::unwanted, one.why});
 }
 
-/// What the aggregator inside wants becomes what nodes and parent are told.
-void gateway_machine::digest(virtual_time now, gateway_effects& out) {
-  tasks_by_session tasks;
+void gateway_machine::perform_inner(virtual_time now, gateway_effects& out, const broadcast_ptr& from,
+                                    const std::vector<task_id>& given) {
+  std::map<session_number, assign> tasks;
+  std::vector<task_id> unreachable;
+  for (const auto& id : given) {
+    const auto session = session_of(id.client);
+    if (!session) {
+      unreachable.push_back(id);
+      continue;
+    }
+    open_[id.client] = {id, now + longest_};
+    tasks.try_emplace(*session, assign{0, from, {}, false}).first->second.tasks.push_back(id);
+  }
+  if (!unreachable.empty()) inner_.on_withdraw(unreachable, effects_);
   std::map<session_number, verdicts> told;
   settled ended;
   std::vector<upward> others;
-  while (!effects_.empty()) {
-    std::vector<task_id> unreachable;
-    for (auto& effect : std::exchange(effects_, {})) {
-      if (const auto* begun = std::get_if<start_client>(&effect)) {
-        if (const auto session = session_of(begun->task.client))
-          start(*begun, *session, now, tasks);
-        else
-          unreachable.push_back(begun->task);
-      } else if (auto* some = std::get_if<report_settled>(&effect)) {
-        for (const auto& one : some->settled) finish(one, told), ended.each.push_back(one);
-      } else if (auto* back = std::get_if<give_back>(&effect)) {
-        for (const auto& id : back->tasks) open_.erase(id.client);
-        others.emplace_back(withdrawn{std::move(back->tasks)});
-      } else {
-        auto& partial = std::get<send_partial>(effect);
-        for (const auto& one : partial.settled) finish(one, told);
-        others.emplace_back(std::move(partial));
-      }
+  for (auto& effect : std::exchange(effects_, {})) {
+    if (auto* some = std::get_if<settled>(&effect)) {
+      for (const auto& one : some->each) finish(one, told), ended.each.push_back(one);
+    } else if (auto* back = std::get_if<withdrawn>(&effect)) {
+      for (const auto& id : back->tasks) open_.erase(id.client);
+      others.emplace_back(std::move(*back));
+    } else {
+      others.emplace_back(std::get<partial_aggregate>(std::move(effect)));
     }
-    if (!unreachable.empty()) inner_.on_withdraw(unreachable, effects_);
   }
-  for (auto& [session, given] : tasks) out.emplace_back(std::move(given));
-  for (auto& [session, some] : told) out.emplace_back(give_verdicts{session, std::move(some)});
+  for (auto& [session, message] : tasks) out.emplace_back(tell_node{session, std::move(message)});
+  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
   if (!ended.each.empty()) out.emplace_back(tell_parent{std::move(ended)});
   for (auto& one : others) out.emplace_back(tell_parent{std::move(one)});
   if (!tasks.empty()) sleep_until(now + longest_, out);

@@ -1,4 +1,4 @@
-// The gateway as a state machine: an aggregator whose clients live on nodes that come and go.
+// The gateway as a state machine: an aggregator whose clients are on nodes that connect and disconnect.
 //
 //   1. A node says hello: its clients can be reached                                       -> to_parent (attached)
 //   2. The parent assigns tasks; each goes to the node of its client                       -> to_node (assignment)
@@ -6,16 +6,17 @@
 //   4. The parent closes the share                                                         -> to_parent (partial)
 //   5. The parent's verdicts go to the nodes                                               -> to_node (verdicts)
 //   6. So do its requests for scores; answers go up, and whose node is lost or not here    -> to_parent (scores)
-// Tasks of clients that are not here go back to the parent at once, which knows where they are or how long to wait for
-// them: those of a node that is lost, and those that come after it was.             -> to_parent (detached, withdrawn)
-// A node that is there and does not report is waited for no longer than `network.task_timeout`. A node only ever
-// reports for its own clients, and a session's end leaves nothing behind.
+// Tasks of clients that are not connected here go back to the parent at once: tasks of a lost node, and tasks that
+// arrive after its loss.                                                            -> to_parent (detached, withdrawn)
+// A connected node that does not report is waited for no longer than `network.task_timeout`. A node reports only for
+// its own clients, and the end of a session leaves no state.
 #pragma once
 
 #include <map>
 #include <set>
 #include <unordered_map>
 
+#include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/awaited_scores.hpp"
 #include "federated/protocol/branch_messages.hpp"
 
@@ -24,22 +25,12 @@ namespace furlong::federated::protocol {
 /// Names a session within its gateway; never used twice.
 using session_number = std::uint64_t;
 
-/// Send to a node: tasks or clients to score, after the model that they start from, or verdicts.
-struct give_tasks {
+/// Send to a node: tasks or clients to score, after their model, or verdicts.
+struct tell_node {
   session_number session = 0;
-  broadcast_ptr from;
-  std::vector<member> tasks;
+  std::variant<assign, evaluation_down, verdicts> content;
 };
-struct give_verdicts {
-  session_number session = 0;
-  verdicts content;
-};
-struct give_scoring {
-  session_number session = 0;
-  broadcast_ptr from;
-  std::vector<std::pair<group, std::uint32_t>> clients;
-};
-/// End a session: another one of the same clients began.
+/// End a session: another session of the same clients began.
 struct end_session {
   session_number session = 0;
   std::string why;
@@ -48,7 +39,7 @@ struct end_session {
 struct wake {
   virtual_time at = 0;
 };
-using gateway_effect = std::variant<give_tasks, give_verdicts, give_scoring, end_session, tell_parent, wake>;
+using gateway_effect = std::variant<tell_node, end_session, tell_parent, wake>;
 using gateway_effects = std::vector<gateway_effect>;
 
 class gateway_machine {
@@ -64,13 +55,13 @@ class gateway_machine {
   void on_update(session_number session, const client_update& update, virtual_time now, gateway_effects& out,
                  std::optional<std::uint64_t> bytes = std::nullopt);
   void on_failures(session_number session, const task_failures& failed, virtual_time now, gateway_effects& out);
-  /// The client of this task dropped out: only simulated ones say so.
+  /// The client of this task dropped out: reported by simulated clients only.
   void on_dropped(session_number session, const task_id& task, drop_stage stage, virtual_time now,
                   gateway_effects& out);
-  /// An error (kind data): the scores are not to be believed, and nothing was changed. Those that nobody waits for are
-  /// no error: their evaluation may be over, or have gone on without this node.
+  /// An error (kind data): the scores are invalid; nothing was changed. Scores that are not awaited are no error: their
+  /// evaluation may have ended, or continued without this node.
   [[nodiscard]] result<void> on_scores(session_number session, evaluation_scores what, gateway_effects& out);
-  /// What it was to score goes to the parent unscored.
+  /// Its awaited scores are reported to the parent as unscored.
   void on_session_lost(session_number session, virtual_time now, gateway_effects& out);
 
   // From the parent.
@@ -85,18 +76,15 @@ class gateway_machine {
   void on_timer(virtual_time now, gateway_effects& out);
 
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
-  /// Updates that nobody had asked for, by reason: no task ended by them.
+  /// Unsolicited updates, by reason: no task ended by them.
   [[nodiscard]] const std::array<std::uint64_t, rejection_count>& unasked() const { return unasked_; }
 
  private:
-  /// A task without an end.
+  /// A task without an outcome.
   struct open_work {
     task_id id;
     virtual_time latest = never;  ///< it is dropped then
   };
-
-  /// What is to be given out, a message for each session and version.
-  using tasks_by_session = std::map<std::pair<session_number, std::uint64_t>, give_tasks>;
 
   /// A node's clients.
   struct hosted {
@@ -110,9 +98,10 @@ class gateway_machine {
   };
 
   [[nodiscard]] std::optional<session_number> session_of(std::uint32_t client) const;
-  [[nodiscard]] bool owns(session_number session, std::uint32_t client) const;
-  void digest(virtual_time now, gateway_effects& out);
-  void start(const start_client& what, session_number session, virtual_time now, tasks_by_session& tasks);
+  [[nodiscard]] bool hosts(session_number session, std::uint32_t client) const;
+  /// What the aggregator inside wants becomes what nodes and parent are told. `given` go to their nodes, or back.
+  void perform_inner(virtual_time now, gateway_effects& out, const broadcast_ptr& from = nullptr,
+                     const std::vector<task_id>& given = {});
   void finish(const settlement& one, std::map<session_number, verdicts>& told);
   void sleep_until(virtual_time at, gateway_effects& out);
 

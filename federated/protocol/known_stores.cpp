@@ -17,7 +17,7 @@ std::uint64_t clients_with_updates(const participation_ledger& ledger, const cli
   return count;
 }
 
-/// The last version, plus 1, that updates in the model started from; 0: there are none.
+/// The last start version, plus 1, of updates in the model; 0: none.
 std::uint64_t last_update(const participation_ledger& ledger, const client_range& of) {
   std::uint64_t last = 0;
   for (std::size_t client = of.first; client <= of.last && client < ledger.size(); ++client)
@@ -25,17 +25,17 @@ std::uint64_t last_update(const participation_ledger& ledger, const client_range
   return last;
 }
 
-/// What is wrong with a store, seen from one that was known.
+/// Why a store is not the known one.
 std::optional<std::string> difference(const known_stores::entry& known, const client_range& shared,
                                       const store_claim& claim, const participation_ledger& ledger, bool complete) {
   const auto whose = "clients " + std::to_string(shared.first) + " to " + std::to_string(shared.last);
-  // A node that keeps no store of its own, as those of tests, has none to lose.
+  // A node without a persistent store, as in tests, has nothing to lose.
   if (known.store == 0 || clients_with_updates(ledger, shared) == 0) return std::nullopt;
   const auto had = " had one" + (known.node.empty() ? std::string() : " on node " + known.node) +
                    ", and the model has updates that were made with it";
   if (claim.store == 0) return "this node has no private store for " + whose + ", which" + had;
   if (claim.store != known.store) return "its private store is not that of " + whose + ", which" + had;
-  // Updates of the version at which the store became theirs may have been made with another one.
+  // Updates of the version at which the store became theirs may have been made with another store.
   const auto last = last_update(ledger, shared);
   const bool behind = complete && last > known.since + 1 && claim.served < last;
   if (!behind && claim.openings >= known.openings) return std::nullopt;
@@ -69,7 +69,7 @@ std::uint64_t known_stores::take(const client_range& clients, const store_claim&
     const bool differs = difference(known, shared, claim, ledger, complete).has_value();
     if (differs) lost += clients_with_updates(ledger, shared);
     if (!differs && known.store == claim.store) since = std::min(since, known.since);
-    // What it had beside these clients stays with it.
+    // The other clients keep their entry.
     auto part = known;
     if (known.clients.first < clients.first) {
       part.clients = {known.clients.first, clients.first - 1};

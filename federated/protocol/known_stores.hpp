@@ -1,5 +1,5 @@
-// Which private store the nodes had for which clients, as the server remembers it: so that a node without the values
-// that the model goes with does not pass for the one that had them.
+// The private stores of clients' nodes, as the server remembers them: detects a node without the private values that
+// belong to the model.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ class known_stores {
     std::uint64_t store = 0;
     std::uint64_t openings = 0;
     std::uint64_t since = 0;  ///< server version at which it became theirs
-    std::string node;         ///< whose store it was, for messages; may be empty
+    std::string node;         ///< its node's name, for messages; may be empty
     friend auto operator<=>(const entry&, const entry&) = default;
   };
 
@@ -28,18 +28,18 @@ class known_stores {
   explicit known_stores(std::vector<entry> entries, std::uint64_t lost = 0)
       : entries_(std::move(entries)), lost_(lost) {}
 
-  /// Why this store is not the one that some of these clients had, or no longer what it was; nothing: it is, or
-  /// nothing that the model has in it is missing. Whether the node accepts a loss plays no part.
+  /// Why this store is not the one that some of these clients had, or is older; nothing: it matches, or no value that
+  /// the model depends on is missing. Ignores whether the node accepts a loss.
   /// @param complete whether a store has the values of every update that went in (commit = "after-training")
   [[nodiscard]] std::optional<std::string> mismatch(const client_range& clients, const store_claim& claim,
                                                     const participation_ledger& ledger, bool complete) const;
-  /// From now on this is their store. Returns how many of them have lost their values: those with an update in the
-  /// model, where there is a mismatch.
+  /// Records this as their store. Returns how many of them lost their values: those with an update in the model if
+  /// there is a mismatch.
   std::uint64_t take(const client_range& clients, const store_claim& claim, const participation_ledger& ledger,
                      bool complete, std::uint64_t version, const std::string& node);
 
   [[nodiscard]] const std::vector<entry>& entries() const { return entries_; }
-  /// Clients whose values were lost, in all.
+  /// Total number of clients whose values were lost.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
   friend bool operator==(const known_stores&, const known_stores&) = default;
 

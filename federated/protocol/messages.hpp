@@ -1,6 +1,6 @@
-// What server, aggregators and nodes tell each other beside broadcasts, updates and partial aggregates (update.hpp), as
-// plain values. A node hosts clients and talks to one gateway, which is part of the server or of an aggregator; an
-// aggregator talks to its parent, the server or another aggregator; to the parent whatever is below it is a part of it.
+// Messages of server, aggregators and nodes beside broadcasts, updates and partial aggregates (update.hpp), as plain
+// values. A node hosts clients and talks to one gateway, which is part of the server or of an aggregator; an aggregator
+// talks to its parent, the server or another aggregator. To the parent, everything below an aggregator is part of it.
 //
 //   node --hello--> gateway                          aggregator --branch_hello--> parent
 //   node <--welcome or redirect-- gateway            aggregator <--welcome-- parent
@@ -30,12 +30,13 @@ namespace furlong::federated::protocol {
 
 /// A node begins a session.
 struct hello {
-  std::string software;           ///< "furlong 0.1.0"
-  client_range clients;           ///< that it hosts; the gateway holds them against the node's certificate
-  std::uint64_t run = 0;          ///< the run that it knows from an earlier session; 0: none
-  std::vector<task_id> holding;   ///< tasks at work, or done and not acknowledged, by client
-  std::string avoid;              ///< "host:port" of a gateway that it could not reach or lost; may be empty
-  std::uint64_t instance = 0;     ///< drawn by the node's process: tells it from others of these clients; 0: unknown
+  std::string software;          ///< "furlong 0.1.0"
+  client_range clients;          ///< hosted clients; the gateway checks them against the node's certificate
+  std::uint64_t run = 0;         ///< run of an earlier session; 0: none
+  std::vector<task_id> holding;  ///< tasks in progress, or done and not acknowledged, by client
+  std::string avoid;             ///< "host:port" of a gateway that was unreachable or lost; may be empty
+  std::uint64_t instance =
+      0;  ///< random id of the node's process: distinguishes it from others with these clients; 0: unknown
   std::string kernel_level = {};  ///< of the kernels that it computes with
   store_claim claim = {};         ///< its store as of now
 };
@@ -43,38 +44,37 @@ struct hello {
 /// An aggregator begins a session.
 struct branch_hello {
   std::string software;
-  std::string name;            ///< of its certificate, or chosen: tells it from others in logs
+  std::string name;            ///< of its certificate, or chosen: identifies it in logs
   std::string gateway;         ///< "host:port" at which nodes reach it; empty: nowhere
   std::string operators = {};  ///< "host:port" at which other aggregators reach it; empty: nowhere
   std::string kernel_level = {};
 };
 
-/// All that is needed to work on a run. Answers hello and branch_hello.
+/// Everything needed to work on a run. Answers hello and branch_hello.
 struct welcome {
   std::uint64_t run = 0;
   std::string scenario;           ///< resolved TOML of what a node needs; names no path
-  run_history history;            ///< of the run: which stored private values count
+  run_history history;            ///< of the run: decides which stored private values are valid
   std::uint64_t covered = 0;      ///< version of the last durable checkpoint
   models::data_facts facts;       ///< of the whole population: with the scenario they give the model's shapes
   std::uint32_t aggregator = 0;   ///< the number of the aggregator that is welcome; to a node, of its gateway
-  std::uint64_t start_id = 0;     ///< of the run: another one is a run that began anew from nothing, with the same id
+  std::uint64_t start_id = 0;     ///< of the run: differs if a run with the same id was started again from nothing
   std::string kernel_level = {};  ///< of the server
 };
 
-/// A node has made ready for the run that it was welcomed to: its clients can be reached from now on, wherever they
-/// were before.
+/// A node has opened the run: its clients are connected here from now on, wherever they were before.
 struct ready {
   std::uint64_t run = 0;
-  store_claim claim = {};                ///< its store, made ready for the run
+  store_claim claim = {};                ///< its store, opened for the run
   std::vector<client_sizes> sizes = {};  ///< of its clients, in order
 };
 
-/// Go on at another gateway, or, to an aggregator, at another operator port: "host:port".
+/// Connect to another gateway, or, for an aggregator, to another operator port: "host:port".
 struct redirect {
   std::string address;
 };
 
-/// Tasks on the model of a version, which was sent before. `begins`: to an aggregator, a new share begins.
+/// Tasks on the model of a version that was sent before. `begins`: for an aggregator, a new share begins.
 struct assignment {
   std::uint64_t run = 0;
   std::uint64_t version = 0;
@@ -82,12 +82,12 @@ struct assignment {
   std::vector<member> tasks;
 };
 
-/// Clients that could not do their work; the tasks are over.
+/// Clients that failed; their tasks are over.
 struct task_failures {
   std::vector<task_id> tasks;
 };
 
-/// What became of an update. But for `taken` the client need not keep it any longer.
+/// The verdict on an update. Except for `taken` the client need not keep it any longer.
 enum class verdict_kind : std::uint8_t {
   durable,   ///< it is in a model that a durable checkpoint holds
   unwanted,  ///< it never will be: late, surplus, of an abandoned round, of a task that is over; or a later one of the
@@ -110,38 +110,36 @@ struct checkpointed {
   std::uint64_t version = 0;
 };
 
-/// Score these clients on the model of a version, which was sent before.
+/// Score these clients on the model of a version that was sent before.
 struct evaluation_request {
   std::uint64_t version = 0;
   std::vector<std::pair<group, std::uint32_t>> clients;
 };
-/// Some of the answers. A client that could not be scored has no examples. `unscored`: said by an aggregator of clients
-/// that it was to have scored, and does not reach any more.
+/// Some of the scores. A client that could not be scored has no examples. `unscored`: from an aggregator: it no longer
+/// reaches these clients, which it was to score.
 struct evaluation_scores {
   std::uint64_t version = 0;
   std::vector<scored_client> each;
   bool unscored = false;
 };
 
-/// These clients can be reached here; tasks that the node holds.
+/// These clients are connected here, with the tasks that their node holds.
 struct attached {
   client_range clients;
   std::vector<task_id> holding;
-  std::string node = {};       ///< its name, for those who watch; may be empty
+  std::string node = {};       ///< its name, for display; may be empty
   std::uint64_t instance = 0;  ///< as its hello said
   std::string kernel_level = {};
-  store_claim claim = {};                ///< its store, made ready for the run
+  store_claim claim = {};                ///< its store, opened for the run
   std::vector<client_sizes> sizes = {};  ///< of the clients, in order
 };
-/// They cannot any more. `strayed`: because of an aggregator that was lost; their node may live, and come in again
-/// elsewhere.
+/// These clients are disconnected. `strayed`: an aggregator was lost; their node may run and connect elsewhere.
 struct detached {
   client_range clients;
   bool strayed = false;
 };
 
-/// This node (hello::instance) is to be told to end, if it is still there: another one took its place or, where that is
-/// said, `why`.
+/// Stop this node (hello::instance) if it is connected: another one took its place or, if given, `why`.
 struct displaced {
   std::uint64_t instance = 0;
   std::string why = {};
@@ -153,32 +151,31 @@ struct close_request {
   std::uint64_t version = 0;
   bool enough = false;
 };
-/// Give these tasks back: their clients are reached elsewhere now.
+/// Withdraws these tasks: their clients are connected elsewhere now.
 struct withdrawal {
   std::vector<task_id> tasks;
 };
-/// They are given back: nothing of them is in a partial, and nothing will be. (Tasks not listed had ended.)
+/// These tasks are withdrawn: no update of them is or will be in a partial. (Tasks not listed had ended.)
 struct withdrawn {
   std::vector<task_id> tasks;
 };
-/// An aggregator lost another one below it, and with it the end of these tasks: nothing of them is in a partial, and
-/// nothing will be. Their clients may hold them still.
+/// An aggregator lost one below it, and with it the outcomes of these tasks: no update of them is or will be in a
+/// partial. Their clients may still hold them.
 struct tasks_lost {
-  std::vector<task_id> folded;  ///< told folded in the share under way
+  std::vector<task_id> folded;  ///< reported as aggregated in the current share
   std::vector<task_id> open;
 };
-/// How tasks ended, told at once.
+/// Outcomes of tasks, reported at once.
 struct settled {
   std::vector<settlement> each;
 };
 
-/// The session is over, for good when `final`: the run is over or, when `unwanted`, the other side is not wanted here
-/// (any more) though the run goes on.
+/// The session is over; if `final` for good: the run is over or, if `unwanted`, it continues without the other side.
 struct farewell {
   std::string why;
   bool final = false;
   bool unwanted = false;
-  std::string remedy = {};  ///< what the other side is to do about it; may be empty
+  std::string remedy = {};  ///< what the other side should do; may be empty
 };
 
 }  // namespace furlong::federated::protocol

@@ -12,16 +12,16 @@ constexpr std::size_t most_models = 4;  // of a session, beside those that tasks
 
 node_machine::node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance,
                            std::string kernel_level)
-    : home_(std::move(home)),
+    : server_address_(std::move(home)),
       software_(std::move(software)),
       clients_(clients),
       instance_(instance),
       kernel_level_(std::move(kernel_level)) {}
 
-node_effects node_machine::start() { return reconnect(home_); }
+node_effects node_machine::start() { return reconnect(server_address_); }
 
 node_effects node_machine::reconnect(const std::string& address) {
-  there_ = address;
+  address_ = address;
   return {connect{address}};
 }
 
@@ -36,7 +36,7 @@ node_effects node_machine::on_connected() {
 node_effects node_machine::on_disconnected() {
   if (stopped_) return {};
   // The server knows which gateways there are. One that failed is not to be sent to again at once.
-  if (there_ != home_ && !(connected_ && welcomed_ && draining_)) avoid_ = there_;
+  if (address_ != server_address_ && !(connected_ && welcomed_ && draining_)) avoid_ = address_;
   connected_ = welcomed_ = false;
   models_.clear();
   for (auto& [id, task] : tasks_) task.wanted = false;
@@ -44,7 +44,7 @@ node_effects node_machine::on_disconnected() {
     stopped_ = true;
     return {stop_node{leaving_ ? "drained" : "the session ended while draining"}};
   }
-  return reconnect(home_);
+  return reconnect(server_address_);
 }
 
 node_effects node_machine::on_redirect(const redirect& to) {
@@ -52,7 +52,7 @@ node_effects node_machine::on_redirect(const redirect& to) {
   connected_ = welcomed_ = false;
   models_.clear();
   for (auto& [id, task] : tasks_) task.wanted = false;
-  there_ = to.address;
+  address_ = to.address;
   effects.emplace_back(connect{to.address});
   return effects;
 }
@@ -62,7 +62,7 @@ node_effects node_machine::on_welcome(const welcome& got) {
   avoid_.clear();
   const bool same = run_ && run_->run == got.run && run_->start_id == got.start_id && run_->history == got.history &&
                     run_->scenario == got.scenario;
-  if (!same) drop_other_lives(got, effects);
+  if (!same) drop_stale_incarnations(got, effects);
   run_ = got;
   welcomed_ = true;
   if (same) {
@@ -76,9 +76,9 @@ node_effects node_machine::on_welcome(const welcome& got) {
 }
 
 /// Updates of another run, or of a life of this one that was cut off before them.
-void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
+void node_machine::drop_stale_incarnations(const welcome& got, node_effects& out) {
   const bool goes_on = run_ && run_->run == got.run && run_->start_id == got.start_id &&
-                       got.history.continues(run_->history);  // else the server is of a copy, and knows nothing of them
+                       got.history.continues(run_->history);  // else the server runs on a copy and does not know them
   const auto life = goes_on ? run_->history.life() : 0;
   for (auto at = tasks_.begin(); at != tasks_.end();) {
     const bool counts = goes_on && at->first.run == got.run && got.history.contains(life, at->first.version);
@@ -86,7 +86,7 @@ void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
       ++at;
       continue;
     }
-    // Of a client that is still training the result will be ignored.
+    // The result of a client that is still training will be ignored.
     if (at->second.at == stage::done) out.emplace_back(release{at->first, false});
     at = tasks_.erase(at);
   }
@@ -94,7 +94,7 @@ void node_machine::drop_other_lives(const welcome& got, node_effects& out) {
 
 node_effects node_machine::on_run_opened() {
   node_effects effects;
-  if (--opening_ > 0) return effects;  // another life of the run is being opened
+  if (--opening_ > 0) return effects;  // another life of the run is opening
   if (welcomed_) effects.emplace_back(say_ready{run_->run});
   for (const auto& [id, task] : std::map(tasks_)) start_next(id.client, effects);
   return effects;
@@ -133,7 +133,7 @@ result<node_effects> node_machine::on_assignment(const assignment& given) {
   return effects;
 }
 
-/// At most one attempt at a version is ever folded: when there is another, those before it came to nothing.
+/// At most one attempt at a version is aggregated: a new attempt voids the earlier ones.
 void node_machine::forget_earlier_attempts(const task_id& id, node_effects& out) {
   auto at = tasks_.lower_bound({id.run, id.version, id.client, 0});
   while (at != tasks_.end() && at->first < id) {
@@ -142,14 +142,17 @@ void node_machine::forget_earlier_attempts(const task_id& id, node_effects& out)
   }
 }
 
-/// The oldest waiting task of a client, when it has none at work.
+/// Starts a client's oldest waiting task if the client has none in progress.
 void node_machine::start_next(std::uint32_t client, node_effects& out) {
   if (opening_ > 0 || busy_.contains(client)) return;
   for (auto& [id, task] : tasks_) {
     if (id.client != client || task.at != stage::queued) continue;
     task.at = stage::training;
     busy_.insert(client);
-    out.emplace_back(train{id, task.from});
+    training_job job;
+    job.id = id;
+    job.from = task.from;
+    out.emplace_back(std::move(job));
     return;
   }
 }
@@ -172,7 +175,7 @@ node_effects node_machine::on_trained(const task_id& task) {
 node_effects node_machine::on_failed(const task_id& task) {
   node_effects effects;
   busy_.erase(task.client);
-  // The work may have been of a life that is over, in which another task had the same name.
+  // The work may belong to an earlier life, in which another task had the same id.
   if (const auto at = tasks_.find(task); at != tasks_.end() && at->second.at == stage::training) {
     if (at->second.wanted) effects.emplace_back(send_failure{task});
     tasks_.erase(at);
@@ -192,7 +195,7 @@ node_effects node_machine::on_verdicts(const verdicts& content) {
       if (done) effects.emplace_back(keep{one.task, content.version});
       continue;
     }
-    // A task that is not wanted any more and still at work: its result will be ignored.
+    // A task in progress that is no longer wanted: its result will be ignored.
     if (done) effects.emplace_back(release{one.task, one.what == verdict_kind::durable});
     tasks_.erase(at);
   }
@@ -233,8 +236,8 @@ node_effects node_machine::drain() {
   return effects;
 }
 
-/// What is reported and not decided about may be lost with this node: the server will ask somebody else. What was sent
-/// must arrive, however large it is and however slow the link: so it is the gateway that ends the session.
+/// Updates without a verdict may be lost with this node: the server will select other clients. What was sent must
+/// arrive, however slow the link: so the gateway ends the session.
 void node_machine::leave_if_drained(node_effects& out) {
   if (!draining_ || leaving_ || stopped_ || at_work() > 0) return;
   leaving_ = true;

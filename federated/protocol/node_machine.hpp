@@ -1,5 +1,5 @@
-// The node as a state machine: hosts clients, works for whoever welcomes it, and keeps every update until the server
-// has decided about it.
+// The node as a state machine: hosts clients, trains for the server that welcomes it, and keeps every update until the
+// server's verdict.
 //
 //   1. Connect to the server's gateway                                        -> connect         <- on_connected
 //   2. Say which clients are here, and which tasks they hold                  -> say_hello       <- on_welcome,
@@ -15,13 +15,13 @@
 //      either                                                                 -> keep            <- on_verdicts
 //   8. The server's verdict for good: keep or forget what waits still, and forget the update
 //                                                                             -> release         <- on_verdicts
-// When the session ends, work goes on; what is done waits for the next session, in which the server says by assigning
-// the task again that it still wants it. A session is tried again at the server's gateway, for ever, until drained:
-// then the node takes leave, and the gateway ends the session.
+// When the session ends, training continues; results wait for the next session, in which the server assigns the tasks
+// that it still wants again. The node reconnects at the server's gateway without limit until it is drained: then it
+// sends a farewell, and the gateway ends the session.
 //
-// A server that was resumed from an earlier checkpoint is in a new life: updates of the life before that are not in it
-// are forgotten, since the private values that they go with are. One that does not know that life at all goes on from a
-// copy of its folder: then all updates are forgotten.
+// A server that was resumed from an earlier checkpoint is in a new life: updates of the previous life that are not in
+// it are forgotten, since their private values are invalid. A server that does not know that life runs on a copy of the
+// folder: then all updates are forgotten.
 #pragma once
 
 #include <algorithm>
@@ -32,6 +32,7 @@
 #include <variant>
 
 #include "base/result.hpp"
+#include "federated/client/training_job.hpp"
 #include "federated/protocol/messages.hpp"
 
 namespace furlong::federated::protocol {
@@ -44,35 +45,29 @@ struct connect {
 struct say_hello {
   hello content;
 };
-/// Make ready for this run: model, data, store. Then call on_run_opened().
+/// Open this run: model, data, store. Then call on_run_opened().
 struct open_run {
   welcome content;
 };
-/// Tell the gateway that the clients can be reached.
+/// Tell the gateway that the clients are connected.
 struct say_ready {
   std::uint64_t run = 0;
-};
-/// Work on this task; call on_trained() or on_failed(). Tasks of one client come one after the other. With commit =
-/// "after-training" the private values are kept before on_trained(), if counts() says so.
-struct train {
-  task_id task;
-  broadcast_ptr from;
 };
 /// Send this task's update, which is kept.
 struct send_update {
   task_id task;
 };
-/// Tell the gateway that a client could not do its work.
+/// Report to the gateway that a client failed.
 struct send_failure {
   task_id task;
 };
-/// The update of this task is in the model of the version after `version`: keep the private values that wait for that,
-/// as committed at that version. It may come more than once.
+/// The update of this task is in the model of the version after `version`: keep the private values that wait for it, as
+/// committed at that version. May be repeated.
 struct keep {
   task_id task;
   std::uint64_t version = 0;
 };
-/// Forget this task's update. Private values that wait for it still are kept if it is in the model, and else forgotten.
+/// Forget this task's update. Private values that still wait for it are kept if it is in the model, else forgotten.
 struct release {
   task_id task;
   bool in_model = false;
@@ -81,29 +76,31 @@ struct release {
 struct cover {
   std::uint64_t version = 0;
 };
-/// Say farewell. The gateway ends the session when it has read everything that was sent before: call on_disconnected()
-/// then, or at once when there is no session.
+/// Say farewell. The gateway ends the session when it has read everything that was sent before: then call
+/// on_disconnected(); call it at once without a session.
 struct take_leave {
   std::string why;
 };
 /// Close the session.
 struct hang_up {};
-/// There is nothing more to do here. `unwanted`: the run goes on without this node; `refused`: it was never let in.
+/// Stop the node. `unwanted`: the run continues without this node; `refused`: it was never admitted.
 struct stop_node {
   std::string why;
   bool unwanted = false;
   bool refused = false;
   std::string remedy = {};  ///< as the gateway said; may be empty
 };
-using node_effect = std::variant<connect, say_hello, open_run, say_ready, train, send_update, send_failure, keep,
+/// A training_job: do it and call on_trained() or on_failed(). Jobs of one client come one after the other. With commit
+/// = "after-training" the private values are kept before on_trained(), if counts() says so.
+using node_effect = std::variant<connect, say_hello, open_run, say_ready, training_job, send_update, send_failure, keep,
                                  release, cover, take_leave, hang_up, stop_node>;
 using node_effects = std::vector<node_effect>;
 
 class node_machine {
  public:
   /// @param home the server's gateway, "host:port"
-  /// @param instance that no other node has, or 0
-  /// @param kernel_level of the kernels that its workers compute with
+  /// @param instance unique random id, or 0
+  /// @param kernel_level of its workers' kernels
   node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance = 0,
                std::string kernel_level = {});
 
@@ -114,35 +111,34 @@ class node_machine {
   [[nodiscard]] node_effects on_redirect(const redirect& to);
   [[nodiscard]] node_effects on_welcome(const welcome& got);
   [[nodiscard]] node_effects on_run_opened();
-  /// The model of a version, which the next assignments may name. Kept while tasks need it.
+  /// The model of a version, for the next assignments. Kept while tasks need it.
   void on_broadcast(broadcast_ptr from);
-  /// That model, if it is one of the last that came in this session; else null.
+  /// The model of a version if it is one of the latest of this session; else null.
   [[nodiscard]] broadcast_ptr model(std::uint64_t version) const;
-  /// Tasks that are not of this run, of these clients or of a known model are an error: the gateway is not to be
-  /// believed.
+  /// Tasks of another run, of other clients or of an unknown model are an error: the gateway is faulty.
   [[nodiscard]] result<node_effects> on_assignment(const assignment& given);
   [[nodiscard]] node_effects on_trained(const task_id& task);
   [[nodiscard]] node_effects on_failed(const task_id& task);
   [[nodiscard]] node_effects on_verdicts(const verdicts& content);
   [[nodiscard]] node_effects on_checkpointed(std::uint64_t version);
-  /// The gateway said goodbye.
+  /// The gateway sent a farewell.
   [[nodiscard]] node_effects on_farewell(const farewell& said);
-  /// Take no more tasks, report those at work, take leave when nothing is left, and stop when the session has ended or
-  /// after another call.
+  /// Accept no more tasks, report those in progress, send a farewell when none is left, and stop when the session has
+  /// ended or after another call.
   [[nodiscard]] node_effects drain();
 
   [[nodiscard]] const client_range& clients() const { return clients_; }
-  /// What is told of its store. To be set at first, and when a run was opened, before on_run_opened().
+  /// Its store's claim. Set it before start(), and after opening a run before on_run_opened().
   [[nodiscard]] const store_claim& claim() const { return claim_; }
   void set_claim(const store_claim& of) { claim_ = of; }
-  /// Updates up to this version, less 1, may be reported now: their values are in the store.
+  /// Updates of versions below `served` may be reported now: their values are in the store.
   void on_served(std::uint64_t served) { claim_.served = std::max(claim_.served, served); }
-  /// Whether what comes of the work on this task is still asked for. If not, no private values of it may be kept: the
-  /// life of the run that it belongs to may be over. To be asked before they are, when the work is done.
+  /// True if the result of this task is still wanted. If not, its private values must not be kept: its life of the run
+  /// may be over. Check when the training is done, before keeping them.
   [[nodiscard]] bool counts(const task_id& task) const;
-  /// Tasks at work or waiting to be.
+  /// Number of tasks in progress or waiting.
   [[nodiscard]] std::size_t at_work() const;
-  /// Updates that are kept.
+  /// Number of kept updates.
   [[nodiscard]] std::size_t holding() const { return tasks_.size(); }
 
  private:
@@ -156,12 +152,12 @@ class node_machine {
   [[nodiscard]] node_effects reconnect(const std::string& address);
   void start_next(std::uint32_t client, node_effects& out);
   void forget_earlier_attempts(const task_id& id, node_effects& out);
-  void drop_other_lives(const welcome& got, node_effects& out);
+  void drop_stale_incarnations(const welcome& got, node_effects& out);
   void leave_if_drained(node_effects& out);
 
-  std::string home_;
-  std::string there_;  ///< where the session is, or is tried
-  std::string avoid_;  ///< gateway that failed last
+  std::string server_address_;
+  std::string address_;  ///< where the session is, or is tried
+  std::string avoid_;    ///< gateway that failed last
   std::string software_;
   client_range clients_;
   std::uint64_t instance_;
@@ -170,13 +166,13 @@ class node_machine {
   std::optional<welcome> run_;
   bool connected_ = false;
   bool welcomed_ = false;
-  std::size_t opening_ = 0;  ///< calls of on_run_opened() that are awaited: no work begins before the last
+  std::size_t opening_ = 0;  ///< awaited calls of on_run_opened(): no training begins before the last
   bool draining_ = false;
-  bool leaving_ = false;  ///< leave was taken
+  bool leaving_ = false;  ///< a farewell was sent
   bool stopped_ = false;
   std::map<task_id, held_task> tasks_;
   std::set<std::uint32_t> busy_;      ///< clients that train
-  std::deque<broadcast_ptr> models_;  ///< of this session, as they came
+  std::deque<broadcast_ptr> models_;  ///< of this session, in order of arrival
 };
 
 }  // namespace furlong::federated::protocol

@@ -16,7 +16,7 @@ result<void> check_members(const partial_aggregate& partial, std::vector<member>
     return unsound_partial(partial, "sums that do not match its members");
   std::ranges::sort(told);
   if (told != partial.folded)
-    return unsound_partial(partial, "does not fold exactly the updates that its aggregator told of");
+    return unsound_partial(partial, "does not contain exactly the updates that its aggregator reported");
   return {};
 }
 

@@ -16,7 +16,7 @@ constexpr virtual_time longest_silence = 60 * microseconds_per_second;
 
 scoring_machine::scoring_machine(const experiment& e, const server_machine& of, const roster& who, virtual_time now)
     : e_(e),
-      who_(who),
+      roster_(who),
       model_(std::make_shared<const broadcast>(make_broadcast(e, of.state(), of.under_test()))),
       scores_(e, {model_->version, model_->model}, nullptr, of.state().ledger.get()),
       waits_(of.waits_for_every_task()),
@@ -25,8 +25,8 @@ scoring_machine::scoring_machine(const experiment& e, const server_machine& of, 
       latest_(now + from_seconds(e.settings.network->task_timeout)) {}
 
 /// Asks for a client where it is reached.
-void scoring_machine::place(const std::pair<group, std::uint32_t>& one, requests& to) {
-  const auto through = who_.route(one.second);
+void scoring_machine::add_request(const std::pair<group, std::uint32_t>& one, requests& to) {
+  const auto through = roster_.route(one.second);
   if (!through) {
     unreached_.insert({one.second, one.first});
     return;
@@ -39,17 +39,17 @@ void scoring_machine::place(const std::pair<group, std::uint32_t>& one, requests
 
 scoring_machine::requests scoring_machine::ask(virtual_time now) {
   requests by_aggregator;
-  for (std::size_t i = 0; i < scores_.size(); ++i) place(scores_.client(i), by_aggregator);
+  for (std::size_t i = 0; i < scores_.size(); ++i) add_request(scores_.client(i), by_aggregator);
   last_heard_ = now;
   return by_aggregator;
 }
 
 /// Clients whose answer does not come from where it was awaited.
-scoring_machine::requests scoring_machine::ask_again(const evaluation_scores& lost, virtual_time now) {
+scoring_machine::requests scoring_machine::request_again(const evaluation_scores& lost, virtual_time now) {
   requests by_aggregator;
   for (const auto& one : lost.each) {
     if (waits_)
-      place({one.in, one.client}, by_aggregator);
+      add_request({one.in, one.client}, by_aggregator);
     else
       unreached_.insert({one.client, one.in});
   }
@@ -60,15 +60,15 @@ scoring_machine::requests scoring_machine::ask_again(const evaluation_scores& lo
 scoring_machine::requests scoring_machine::on_scores(std::uint32_t aggregator, evaluation_scores what,
                                                      virtual_time now) {
   awaited_.take(aggregator, what);
-  if (what.unscored) return ask_again(what, now);
+  if (what.unscored) return request_again(what, now);
   if (!what.each.empty()) last_heard_ = now;
   for (auto& one : what.each)
-    if (!implausible(one.score, e_.model->objective())) scores_.accept(std::move(one));
+    if (!implausible(one.score, *e_.model)) scores_.accept(std::move(one));
   return {};
 }
 
 scoring_machine::requests scoring_machine::on_aggregator_lost(std::uint32_t aggregator, virtual_time now) {
-  return ask_again(awaited_.lose(aggregator), now);
+  return request_again(awaited_.lose(aggregator), now);
 }
 
 scoring_machine::requests scoring_machine::on_attached(const client_range& clients, virtual_time now) {
@@ -78,7 +78,7 @@ scoring_machine::requests scoring_machine::on_attached(const client_range& clien
   const auto end = std::find_if(begin, unreached_.end(), [&](const auto& one) { return one.first > clients.last; });
   const std::vector<std::pair<std::uint32_t, group>> here(begin, end);
   unreached_.erase(begin, end);
-  for (const auto& [client, in] : here) place({in, client}, by_aggregator);
+  for (const auto& [client, in] : here) add_request({in, client}, by_aggregator);
   if (!here.empty()) last_heard_ = now;
   return by_aggregator;
 }
@@ -91,10 +91,10 @@ void scoring_machine::on_stop(virtual_time now) {
   latest_ = std::min(latest_, now + longest_silence);
 }
 
-/// Whether somebody who is not reached may be so again.
+/// True if a disconnected client may return.
 bool scoring_machine::expects(virtual_time now) const {
   return waits_ &&
-         std::ranges::any_of(unreached_, [&](const auto& one) { return who_.expected_until(one.first) > now; });
+         std::ranges::any_of(unreached_, [&](const auto& one) { return roster_.expected_until(one.first) > now; });
 }
 
 bool scoring_machine::is_over(virtual_time now) const {

@@ -1,14 +1,12 @@
-// An evaluation that nodes compute, as the server sees it, as a state machine: which clients it asks, and when it is
-// over.
+// A distributed evaluation on the server, as a state machine: which clients it asks, and when it is over.
 //
-// It is over when everybody who was asked has answered, or was lost. In a run whose rounds wait for every task it also
-// waits for clients that the roster expects back, and asks them again where they are reached then: figures, and the
-// model that `evaluation.select = "best"` keeps, do not depend on aggregators. Elsewhere such clients are missing.
+// It is over when every requested score has arrived or was lost. In a run whose rounds wait for every task it also
+// waits for clients that the roster expects to return, and asks them again where they are then: figures, and the model
+// of `evaluation.select = "best"`, do not depend on aggregators. In other runs such clients are missing.
 //
 // Its duration is bounded: it ends when no awaited score came for a minute, and after `network.task_timeout` at the
-// latest. When the server is to stop, nodes have as long as one that
-// was lost has to come back, and a minute in all; an evaluation that ends so before everybody has answered says nothing
-// about the model.
+// latest. When the server stops, nodes have the time in which a lost one may return, at most a minute; an evaluation
+// that ends early for this reason is not used.
 #pragma once
 
 #include <map>
@@ -26,40 +24,40 @@ class scoring_machine {
   /// The clients to ask, by the aggregator through which they are reached.
   using requests = std::map<std::uint32_t, evaluation_down>;
 
-  /// Of what `of` wants evaluated. `e` and `who` must outlive the machine. `who` is to know of an event before it is
-  /// told here.
+  /// Evaluates the model that `of` has under test. `e` and `who` must outlive the machine. `who` must know of an event
+  /// before it is reported here.
   scoring_machine(const experiment& e, const server_machine& of, const roster& who, virtual_time now);
 
   /// Call it once.
   [[nodiscard]] requests ask(virtual_time now);
   [[nodiscard]] requests on_scores(std::uint32_t aggregator, evaluation_scores what, virtual_time now);
   [[nodiscard]] requests on_aggregator_lost(std::uint32_t aggregator, virtual_time now);
-  /// These clients are reached.
+  /// These clients are connected.
   [[nodiscard]] requests on_attached(const client_range& clients, virtual_time now);
-  /// The server is to stop.
+  /// The server stops.
   void on_stop(virtual_time now);
 
   [[nodiscard]] bool is_over(virtual_time now) const;
-  /// It ended because the server stops, and its report is not to be used.
+  /// It was ended by the server's stop; its report must not be used.
   [[nodiscard]] bool cut_short(virtual_time now) const { return stopping_ && (!awaited_.empty() || expects(now)); }
-  /// Clients that were to be scored, and were not.
+  /// Number of clients that were not scored.
   [[nodiscard]] std::size_t missing() const { return awaited_.size() + unreached_.size(); }
-  /// Clients to score, whether or not they are reached.
+  /// Number of clients to score, connected or not.
   [[nodiscard]] std::size_t size() const { return scores_.size(); }
   [[nodiscard]] evaluation_report report() const { return scores_.report(); }
 
  private:
   [[nodiscard]] bool expects(virtual_time now) const;
-  [[nodiscard]] requests ask_again(const evaluation_scores& lost, virtual_time now);
-  void place(const std::pair<group, std::uint32_t>& one, requests& to);
+  [[nodiscard]] requests request_again(const evaluation_scores& lost, virtual_time now);
+  void add_request(const std::pair<group, std::uint32_t>& one, requests& to);
 
   const experiment& e_;
-  const roster& who_;
+  const roster& roster_;
   broadcast_ptr model_;
   evaluation scores_;
   awaited_scores awaited_;
-  std::set<std::pair<std::uint32_t, group>> unreached_;  ///< clients that are not reached, and have not been scored
-  bool waits_;                                           ///< for those of them that are expected
+  std::set<std::pair<std::uint32_t, group>> unreached_;  ///< disconnected clients without a score
+  bool waits_;                                           ///< for those that are expected
   virtual_time patience_;
   virtual_time last_heard_;
   virtual_time latest_;

@@ -13,7 +13,7 @@ namespace furlong::federated::protocol {
 
 namespace {
 
-/// Updates in models that no checkpoint has, from which on one is made.
+/// Number of updates in models without a checkpoint at which one is made.
 constexpr std::size_t most_unsaved = 16'384;
 
 }  // namespace
@@ -22,15 +22,15 @@ result<void> server_machine::check(const partial_aggregate& partial) const {
   const auto bad = [&](std::string why) { return unsound_partial(partial, std::move(why)); };
   if (partial.run != state_.run) return bad("belongs to another run");
   if (partial.version != state_.version) return bad("belongs to version " + std::to_string(partial.version));
-  if (partial.aggregator >= answered_.size() || !dealt_out_) return bad("was not asked for");
+  if (partial.aggregator >= answered_.size() || !shares_open_) return bad("was not asked for");
   if (answered_[partial.aggregator]) return bad("arrived before");
   std::vector<member> told;
-  for (const auto& one : told_[partial.aggregator]) told.push_back({one.id.client, one.id.attempt});
+  for (const auto& one : reported_folds_[partial.aggregator]) told.push_back({one.id.client, one.id.attempt});
   if (auto sound = check_members(partial, std::move(told)); !sound) return sound;
   if (is_async() || routed_) return {};
-  for (const auto client : dealt_[partial.aggregator])
+  for (const auto client : assigned_[partial.aggregator])
     if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)
-      return bad("does not say what became of client " + std::to_string(client));
+      return bad("lacks the outcome of client " + std::to_string(client));
   return {};
 }
 
@@ -40,12 +40,12 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
   state_.now = std::max(state_.now, now);
   answered_[partial.aggregator] = true;
   --pending_;
-  for (auto& one : std::exchange(told_[partial.aggregator], {})) merged_.push_back(std::move(one));
+  for (auto& one : std::exchange(reported_folds_[partial.aggregator], {})) merged_.push_back(std::move(one));
   server_effects effects;
   if (!routed_ ? pending_ == 0 : closing_ && pending_ == 0) {
-    conclude(effects);
+    close_version(effects);
   } else if (routed_ && !closing_) {  // the round went on: tasks may wait for this aggregator's next share
-    place_waiting(effects);
+    assign_waiting_tasks(effects);
     after_settling(effects);
   }
   return effects;
@@ -53,7 +53,7 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
 
 namespace {
 
-/// Adds a share of the way from `now` to `from`, value by value.
+/// Adds a share of the difference between `from` and `now`, value by value.
 void add_way(std::span<float> to, float share, std::span<const float> from, std::span<const float> now) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += share * (from[i] - now[i]);
 }
@@ -64,7 +64,7 @@ void add_way(std::span<float> to, float share, std::span<const float> from, std:
 /// it begins at the version it started from (Xie et al. 2019, algorithm 1). Over a network several may have arrived
 /// before the version was closed: then it is the mean of their ways, whatever they weigh; a client without examples has
 /// none. Shared tensors that the algorithm adds go the same way.
-void server_machine::mix_in_base(aggregate& round) const {
+void server_machine::add_base_difference(aggregate& round) const {
   const auto mixing = static_cast<float>(how().mixing);
   for (auto& value : round.change.values()) value *= mixing;
   const auto each_shared = [&](const auto& visit) {
@@ -97,7 +97,7 @@ void server_machine::mix_in_base(aggregate& round) const {
 }
 
 /// The round came to nothing: what was folded is thrown away.
-void server_machine::give_up(const std::string& why) {
+void server_machine::abandon_round(const std::string& why) {
   auto& counts = state_.counts;
   counts.abandoned += folded_.size();
   report_.abandoned = folded_.size();
@@ -116,7 +116,7 @@ round_facts server_machine::take_facts() {
   return facts;
 }
 
-/// What the updates that went into the round weighed, from what the aggregators told of them.
+/// The attention weights of the round's updates, from the distances that aggregators reported.
 std::optional<attention_weights> server_machine::weigh_updates() const {
   std::vector<client_distances> all;
   for (const auto& one : merged_)
@@ -128,24 +128,25 @@ std::optional<attention_weights> server_machine::weigh_updates() const {
 }
 
 /// Whether clients want to know at once that a model has their updates: they keep no private values before.
-bool server_machine::clients_wait() const {
+bool server_machine::commits_after_ack() const {
   return routed_ && e_.settings.algorithm->traits.keeps_state && e_.settings.own->commit == commit_kind::after_ack;
 }
 
 /// Ends the round with what was merged.
-void server_machine::conclude(server_effects& out) {
+void server_machine::close_version(server_effects& out) {
   const std::size_t fewest = is_async() ? 1 : std::max<std::size_t>(how().min_reports, 1);
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
-  if (closing_ && !is_async() && draws_spans())  // those still at work are in the picture too
+  if (closing_ && !is_async() && records_spans())  // those still at work are in the picture too
     for (const auto& task : open_tasks())
-      if (task.id.version == state_.version) remember_span(task, task.surplus ? outcome::surplus : outcome::late, {});
+      if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
   auto round = sum_->report();
   const auto facts = take_facts();
   const bool enough = folded_.size() >= fewest;
   if (!enough || facts.has_outlier(state_)) {
     if (routed_ && !folded_.empty()) out.emplace_back(decline{folded_});
-    give_up(enough ? outlier_text
-                   : std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) + " reports");
+    abandon_round(enough ? outlier_text
+                         : std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) +
+                               " reports");
     round.usable = false;
     round.reference.clear();
   }
@@ -168,16 +169,16 @@ void server_machine::conclude(server_effects& out) {
   report_.in_flight = open_.size();
   std::ranges::sort(folded_);
   report_.attention = weigh_updates();
-  if (is_async() && how().async == async_kind::model && round.usable) mix_in_base(round);
+  if (is_async() && how().async == async_kind::model && round.usable) add_base_difference(round);
   if (routed_) report_.members = folded_;
   if (routed_)
     for (const auto& id : folded_) in_model_.emplace(id, state_.version);
   if (!folded_.empty() && !routed_) out.emplace_back(acknowledge{state_.version, folded_});
-  if (!folded_.empty() && clients_wait()) out.emplace_back(taken{state_.version, folded_});
+  if (!folded_.empty() && commits_after_ack()) out.emplace_back(taken{state_.version, folded_});
   close_round(e_, state_, optimizer_, round, report_, facts);
-  dealt_out_ = false;
+  shares_open_ = false;
   for (const auto& id : folded_)
-    if (!open_.contains(id.client)) given_to_.erase(id.client);
+    if (!open_.contains(id.client)) assignee_.erase(id.client);
   folded_.clear();
   std::ranges::stable_sort(events_, {}, [](const run_event& event) { return std::pair(event.at, event.client); });
   for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});
@@ -185,7 +186,7 @@ void server_machine::conclude(server_effects& out) {
                     [](const task_span& s) { return std::tuple(s.ended_at.value_or(never), s.started_at, s.client); });
   reported_ = state_.counts;
   ended_since_.clear();
-  out.emplace_back(round_closed{std::exchange(report_, {})});  // what ends before the next round begins is of that one
+  out.emplace_back(round_closed{std::exchange(report_, {})});  // outcomes before the next round begins belong to it
   const auto every = e_.settings.evaluation->every;
   if (is_over() || (every != 0 && state_.version % every == 0)) {
     out.emplace_back(evaluate{});
@@ -196,7 +197,7 @@ void server_machine::conclude(server_effects& out) {
 
 server_effects server_machine::after_evaluation() {
   const auto every = e_.settings.checkpoint_every;
-  // Nodes keep what no checkpoint has, and say hello with a list of it: neither may grow without end.
+  // Nodes keep updates without a checkpoint and list them in their hello: neither may grow without limit.
   const bool many = in_model_.size() >= most_unsaved;
   if (is_over() || stopping_ || checkpoint_wanted_ || many || (every != 0 && state_.version % every == 0))
     return {checkpoint{}};

@@ -18,8 +18,8 @@ namespace furlong::federated::protocol {
 namespace {
 
 constexpr std::uint32_t most_attempts = 4;  // of a client in one version
-// When nobody can be reached the server looks again after longer and longer times, and gives a round up in the end:
-// no run waits for ever.
+// If no client is connected the server selects again after growing intervals and finally abandons the round: no run
+// waits for ever.
 constexpr virtual_time longest_retry = 3600 * microseconds_per_second;
 
 }  // namespace
@@ -27,12 +27,12 @@ constexpr virtual_time longest_retry = 3600 * microseconds_per_second;
 server_machine::server_machine(const experiment& e, server_state state, roster* who)
     : e_(e),
       state_(std::move(state)),
-      who_(who),
+      roster_(who),
       optimizer_(*e.settings.server, e.parts.shared),
       routed_(who != nullptr && who->routes()),
       reported_(state_.counts) {
   optimizer_.restore(state_.optimizer);
-  fit_to_evaluation(*e.settings.evaluation, state_);
+  reset_for_evaluation(*e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
   for (auto& [version, from] : std::exchange(state_.started_from, {})) {
     broadcasts_[version].from =
@@ -41,8 +41,8 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   for (auto task : std::exchange(state_.open, {})) {
     if (routed_) {
       task.aggregator = nowhere;  // of the life before
-      adrift_[task.id.client] = {state_.now, drop_stage::upload};
-      given_to_[task.id.client] = 0;  // nobody remembers
+      orphaned_[task.id.client] = {state_.now, drop_stage::upload};
+      assignee_[task.id.client] = 0;  // nobody remembers
     } else {
       task.aggregator %= e.settings.topology->aggregators;  // there may be fewer in this life
     }
@@ -73,7 +73,7 @@ server_state server_machine::snapshot() const {
   std::ranges::sort(copy.open, {}, [](const open_task& task) { return task.id.client; });
   for (const auto& task : copy.open) {
     if (!needs_model(task) || copy.started_from.contains(task.id.version)) continue;
-    // None: closed, in a checkpoint of a simulation, which keeps no model for such a task.
+    // None: a closed task in a checkpoint of a simulation, which keeps no model for it.
     if (const auto& from = broadcasts_.at(task.id.version).from)
       copy.started_from[task.id.version] = {from->model, from->limits};
   }
@@ -88,7 +88,7 @@ server_effects server_machine::start() {
 }
 
 /// The newest model is the one to work on. Earlier ones stay while open tasks started from them.
-void server_machine::show_model() {
+void server_machine::publish_model() {
   if (current_) unused_.push_back(current_->version);
   for (const auto version : std::exchange(unused_, {})) {
     const auto at = broadcasts_.find(version);
@@ -109,48 +109,48 @@ void server_machine::open(const open_task& task) {
   if (needs_model(task)) ++broadcasts_[task.id.version].open;
 }
 
-/// Whether a task's model is still trained from, or sent. That of a closed task is not where its client keeps nothing
-/// of its own: a model for every version that has a straggler would fill the memory.
+/// True if a task's model is still needed for training or sending. A closed task's model is not if its client keeps
+/// nothing: otherwise each version with a straggler would keep its model in memory.
 bool server_machine::needs_model(const open_task& task) const {
-  return !task.closed || routed_ || trains_for_itself(e_.settings);
+  return !task.closed || routed_ || trains_if_discarded(e_.settings);
 }
 
-/// A task that needed its model does so no more.
+/// Releases the model of a task that no longer needs it.
 void server_machine::release_model(std::uint64_t version) {
   if (--broadcasts_.at(version).open == 0) unused_.push_back(version);
 }
 
 server_effects server_machine::on_proceed(virtual_time now) {
   state_.now = std::max(state_.now, now);
-  if (who_ != nullptr) who_->on_round(state_.version, state_.now);
+  if (roster_ != nullptr) roster_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_, state_.reference);
-  show_model();
+  publish_model();
   round_began_ = report_.began_at = state_.now;
   folded_.clear();
   merged_.clear();
-  looks_ = 0;
+  selections_ = 0;
   if (std::exchange(probes_, 0) > 0)
     for (auto* of : {&probed_, &reached_}) std::fill(of->begin(), of->end(), false);
-  next_look_ = never;
+  next_selection_ = never;
   open_in_round_ = 0;
-  dealt_out_ = false;
+  shares_open_ = false;
   closing_ = all_ended_ = false;
   server_effects effects;
   if (routed_) begin_round_by_route(effects);
   if (is_async()) {
     goal_ = how().buffer;
-    if (!routed_) dealt_.assign(e_.settings.topology->aggregators, {});
-    if (!routed_) deal({}, true, effects);
-    if (!refill(effects)) look_again(effects, never);
+    if (!routed_) assigned_.assign(e_.settings.topology->aggregators, {});
+    if (!routed_) assign_tasks({}, true, effects);
+    if (!refill(effects)) retry_selection(effects, never);
   } else {
-    look(effects);
+    select_clients(effects);
   }
   return effects;
 }
 
 bool server_machine::may_be_asked(std::uint32_t client) {
   const auto& of = (*state_.ledger)[client];
-  // At most one update of a client in a version. An asynchronous run may ask again a client that dropped out, a few
+  // At most one update per client and version. An asynchronous run may select a client that dropped out again, a few
   // times.
   const auto asked = of.asked_version == state_.version + 1;
   if (asked && (!is_async() || of.attempt + 1 >= most_attempts)) return false;
@@ -165,14 +165,14 @@ bool server_machine::may_be_asked(std::uint32_t client) {
       return false;
     }
   }
-  if (who_ == nullptr) return true;
-  const bool there = who_->reachable(client, state_.now, state_.version) ||
-                     (waits_for_every_task() && who_->expected_until(client) > state_.now);
+  if (roster_ == nullptr) return true;
+  const bool there = roster_->reachable(client, state_.now, state_.version) ||
+                     (waits_for_every_task() && roster_->expected_until(client) > state_.now);
   note_probe(client, there);
   return there;
 }
 
-/// Counts a client once in a round, however often the round looks at it.
+/// Counts a client once per round, however often it is checked.
 void server_machine::note_probe(std::uint32_t client, bool there) {
   ++probes_;
   if (client >= probed_.size())
@@ -194,52 +194,52 @@ std::vector<std::uint32_t> server_machine::choose(std::size_t count) {
   return policy_->choose(wanted, *state_.ledger);
 }
 
-void server_machine::look_again(server_effects& out, virtual_time at_latest) {
+void server_machine::retry_selection(server_effects& out, virtual_time at_latest) {
   const auto retry = std::max<virtual_time>(from_seconds(how().retry), 1);
-  const auto after = std::min(retry << std::min(looks_, 20U), std::max(longest_retry, retry));
-  ++looks_;
-  next_look_ = std::min(state_.now + after, at_latest);
-  out.emplace_back(timer{timer_kind::look_again, state_.version, next_look_});
+  const auto after = std::min(retry << std::min(selections_, 20U), std::max(longest_retry, retry));
+  ++selections_;
+  next_selection_ = std::min(state_.now + after, at_latest);
+  out.emplace_back(timer{timer_kind::retry_selection, state_.version, next_selection_});
 }
 
-void server_machine::look(server_effects& out) {
+void server_machine::select_clients(server_effects& out) {
   const auto goal = how().per_round;
   const auto wanted = std::min(static_cast<std::size_t>(std::ceil(goal * how().over_selection - 1e-9)),
                                e_.participants->training().size());
   const auto timeout = round_began_ + from_seconds(how().selection_timeout);
   const auto chosen = choose(wanted);
-  if (chosen.size() < wanted && state_.now < timeout) return look_again(out, timeout);
+  if (chosen.size() < wanted && state_.now < timeout) return retry_selection(out, timeout);
   if (chosen.size() < std::max<std::size_t>(how().min_reports, 1)) {
-    // With a timeout this is the end of the wait; without one, wait for the fewest that make a round. Where waiting
-    // does not help, look once more: time must pass also in rounds that come to nothing.
+    // With a timeout the wait ends here; without one, wait for the minimum of a round. If waiting does not help, select
+    // once more: time must pass also in abandoned rounds.
     const auto at_latest = round_began_ + longest_wait;
-    const bool hopes = resting_ || looks_ == 0 || (who_ != nullptr && who_->waiting_helps());
-    const bool waits = how().selection_timeout == 0 && who_ != nullptr && hopes;
-    if (waits && state_.now < at_latest) return look_again(out, at_latest);
+    const bool hopes = resting_ || selections_ == 0 || (roster_ != nullptr && roster_->waiting_helps());
+    const bool waits = how().selection_timeout == 0 && roster_ != nullptr && hopes;
+    if (waits && state_.now < at_latest) return retry_selection(out, at_latest);
     goal_ = 1;
-    return conclude(out);
+    return close_version(out);
   }
   goal_ = std::min<std::size_t>(goal, chosen.size());
-  const auto tasks = give_out(chosen);
+  const auto tasks = create_tasks(chosen);
   const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.topology->aggregators);
-  if (!routed_) dealt_.assign(aggregators, {});
+  if (!routed_) assigned_.assign(aggregators, {});
   open_in_round_ = tasks.size();
-  deal(tasks, true, out);
+  assign_tasks(tasks, true, out);
   if (how().deadline > 0)
     out.emplace_back(timer{timer_kind::deadline, state_.version, state_.now + from_seconds(how().deadline)});
 }
 
-/// Asynchronous: gives out tasks until as many are open as shall be. False when there were not clients enough.
+/// Asynchronous: creates tasks up to the configured number. False if there were too few clients.
 bool server_machine::refill(server_effects& out) {
   const std::size_t wanted = how().concurrency > open_.size() ? how().concurrency - open_.size() : 0;
   if (wanted == 0) return true;
   const auto chosen = choose(wanted);
-  if (!chosen.empty()) deal(give_out(chosen), false, out);
+  if (!chosen.empty()) assign_tasks(create_tasks(chosen), false, out);
   return chosen.size() == wanted;
 }
 
 /// Tasks for these clients, written into the books.
-std::vector<task_id> server_machine::give_out(const std::vector<std::uint32_t>& clients) {
+std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_t>& clients) {
   std::vector<task_id> tasks;
   tasks.reserve(clients.size());
   const auto asked = static_cast<std::uint32_t>(state_.version + 1);
@@ -257,22 +257,22 @@ std::vector<task_id> server_machine::give_out(const std::vector<std::uint32_t>& 
   return tasks;
 }
 
-void server_machine::deal(const std::vector<task_id>& tasks, bool begins, server_effects& out) {
-  if (routed_) return deal_by_route(tasks, out);
-  const std::size_t aggregators = dealt_.size();
+void server_machine::assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out) {
+  if (routed_) return assign_by_route(tasks, out);
+  const std::size_t aggregators = assigned_.size();
   std::vector<std::vector<task_id>> shares(aggregators);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    // In an asynchronous run tasks come one by one: the ordinal spreads them.
+    // In an asynchronous run tasks are created one by one: the ordinal distributes them.
     const auto to = (is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i) % aggregators;
     shares[to].push_back(tasks[i]);
-    if (!is_async()) dealt_[to].push_back(tasks[i].client);
+    if (!is_async()) assigned_[to].push_back(tasks[i].client);
     open({tasks[i], static_cast<std::uint32_t>(to), state_.now, false, false});
   }
   if (begins) {
     answered_.assign(aggregators, false);
-    told_.assign(aggregators, {});
+    reported_folds_.assign(aggregators, {});
     pending_ = aggregators;
-    dealt_out_ = true;
+    shares_open_ = true;
   }
   for (std::size_t a = 0; a < aggregators; ++a)
     if (begins || !shares[a].empty())

@@ -20,31 +20,31 @@ server_effects server_machine::on_settled(std::uint32_t aggregator, const std::v
   return effects;
 }
 
-void server_machine::tell_over(server_effects& out) {
+void server_machine::send_declines(server_effects& out) {
   if (!over_.empty()) out.emplace_back(decline{std::exchange(over_, {})});
   for (auto& [why, tasks] : std::exchange(refused_, {})) out.emplace_back(decline{std::move(tasks), why});
 }
 
 void server_machine::after_settling(server_effects& out) {
-  tell_over(out);
-  if (!dealt_out_ || closing_) return;
+  send_declines(out);
+  if (!shares_open_ || closing_) return;
   // Aggregators that are routed to do not know when their share is over: more tasks may come.
   const bool all_ended = !is_async() && open_in_round_ == 0;
   if (all_ended ? routed_ : folded_.size() >= goal_) return close_shares(true, out);
   if (is_async() && routed_ && stopping_ && open_.empty()) return close_shares(true, out);
   // When it has looked before, a timer is running.
-  if (is_async() && !refill(out) && looks_ == 0) look_again(out, never);
+  if (is_async() && !refill(out) && selections_ == 0) retry_selection(out, never);
 }
 
 void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   const auto at = open_.find(one.id.client);
-  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // told twice
+  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // reported twice
   const auto task = at->second;
   open_.erase(at);
-  adrift_.erase(one.id.client);
+  orphaned_.erase(one.id.client);
   withdrawing_.erase(one.id);
-  if (one.what != outcome::folded) given_to_.erase(one.id.client);
-  placed_next_.erase(one.id.client);
+  if (one.what != outcome::folded) assignee_.erase(one.id.client);
+  assigned_next_.erase(one.id.client);
   if (needs_model(task)) release_model(task.id.version);
   auto& counts = state_.counts;
   auto& of = state_.ledger->touch(one.id.client);
@@ -55,7 +55,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   switch (one.what) {
     case outcome::folded:
       folded_.push_back(one.id);
-      told_[aggregator].push_back(one);
+      reported_folds_[aggregator].push_back(one);
       break;
     case outcome::rejected:
       ++counts.rejected[static_cast<std::size_t>(one.why)];
@@ -68,11 +68,11 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
       ++counts.dropped[static_cast<std::size_t>(one.stage)];
       ++report_.dropped[static_cast<std::size_t>(one.stage)];
       break;
-    case outcome::abandoned: break;  // the server's own word
+    case outcome::abandoned: break;  // decided by the server
   }
   if (task.aggregator != nowhere && one.what != outcome::dropped &&
       !(one.what == outcome::rejected && one.why == rejection::client_failed)) {
-    // Late and surplus updates are not validated, rejected ones have failed: neither may spoil what later draws read.
+    // Late and over-selected updates are not validated, rejected ones failed: neither may affect later draws.
     const bool sound = one.what != outcome::rejected && std::isfinite(one.loss);
     if (one.examples > 0 && sound) of.loss = static_cast<float>(one.loss);
     ++counts.clients_trained;
@@ -81,27 +81,27 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     report_.bytes_up += one.bytes;
   }
   if (routed_ && one.what == outcome::rejected) {
-    // Not by its gateway: if that were lost before it told the server, the node would be asked to do it again.
+    // Not sent by its gateway: if that were lost before it told the server, the node would get the task again.
     refused_[one.why].push_back(one.id);
   } else if (routed_ && one.what != outcome::folded) {
     // A gateway tells its nodes of reports that came too late. Others who hold the task still must hear of it too.
-    const auto there = who_->route(one.id.client);
+    const auto there = roster_->route(one.id.client);
     if (there && (one.what == outcome::dropped || *there != aggregator)) over_.push_back(one.id);
   }
   if (!is_async() && !task.closed) --open_in_round_;
-  remember_span(task, one.what, state_.now);
-  write_down(one);
+  record_span(task, one.what, state_.now);
+  record_settlement(one);
 }
 
 /// The first and the middle round can be drawn task by task.
-bool server_machine::draws_spans() const { return state_.version == 0 || state_.version == e_.settings.rounds / 2; }
+bool server_machine::records_spans() const { return state_.version == 0 || state_.version == e_.settings.rounds / 2; }
 
-void server_machine::remember_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at) {
-  if (!draws_spans()) return;
+void server_machine::record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at) {
+  if (!records_spans()) return;
   if (report_.spans.size() < most_spans) report_.spans.push_back({task.id.client, task.started_at, ended_at, what});
 }
 
-void server_machine::write_down(const settlement& one) {
+void server_machine::record_settlement(const settlement& one) {
   if (one.what == outcome::folded) return;
   run_event event{state_.now, state_.version + 1, std::string(to_string(one.what)), one.id.client, {}, {}};
   if (one.what == outcome::rejected) event.detail = to_string(one.why);
@@ -132,14 +132,14 @@ void server_machine::close_shares(bool enough, server_effects& out) {
     if (routed_) asked_[a] = true;
     out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});
   }
-  if (pending_ == 0) conclude(out);  // all that had shares are gone
+  if (pending_ == 0) close_version(out);  // all that had shares are gone
 }
 
 server_effects server_machine::on_stop(virtual_time now) {
   stopping_ = true;
   state_.now = std::max(state_.now, now);
-  if (!is_async() && next_look_ != never) {  // it waits for clients, and whoever is routed to may never come
-    next_look_ = never;
+  if (!is_async() && next_selection_ != never) {  // it waits for clients, and whoever is routed to may never come
+    next_selection_ = never;
     return {checkpoint{}};
   }
   server_effects effects;
@@ -149,35 +149,35 @@ server_effects server_machine::on_stop(virtual_time now) {
 
 server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   server_effects effects;
-  if (which.what == timer_kind::adrift) {
+  if (which.what == timer_kind::orphaned) {
     state_.now = std::max(state_.now, now);
-    drop_the_adrift(effects);
+    drop_expired_orphans(effects);
     return effects;
   }
   if (which.version != state_.version || closing_) return effects;
-  if (which.what == timer_kind::look_again && routed_) {  // a client that joined may have set another one
-    if (which.at != next_look_) return effects;
-    next_look_ = never;
+  if (which.what == timer_kind::retry_selection && routed_) {  // a client that joined may have set another one
+    if (which.at != next_selection_) return effects;
+    next_selection_ = never;
   }
   state_.now = std::max(state_.now, now);
   if (which.what == timer_kind::deadline) {
-    if (dealt_out_) close_shares(false, effects);
+    if (shares_open_) close_shares(false, effects);
     return effects;
   }
   if (!is_async()) {
-    look(effects);
+    select_clients(effects);
     return effects;
   }
   const auto before = probes_;
   if (refill(effects)) {
-    looks_ = 0;
-  } else if ((open_.empty() && !resting_ && (!folded_.empty() || probes_ == before || !who_->waiting_helps())) ||
+    selections_ = 0;
+  } else if ((open_.empty() && !resting_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
              state_.now >= round_began_ + longest_wait) {
-    // Nobody at work and nobody to ask: what is there makes a version. So does nothing, when all clients have had their
-    // turn in this version, or after the longest wait.
+    // No open task and no client to select: the aggregated updates make a version. The same if there are none but all
+    // clients had a task in this version, or after the longest wait.
     close_shares(true, effects);
   } else {
-    look_again(effects, never);
+    retry_selection(effects, never);
   }
   return effects;
 }

@@ -1,4 +1,4 @@
-// Tasks of clients that are reached through certain aggregators, which come and go.
+// Tasks of clients that are routed through aggregators, which connect and disconnect.
 #include <algorithm>
 
 #include "federated/protocol/server_machine.hpp"
@@ -8,30 +8,30 @@
 namespace furlong::federated::protocol {
 
 void server_machine::begin_round_by_route(server_effects& out) {
-  const auto there = who_->aggregators();
+  const auto there = roster_->aggregators();
   const std::size_t numbers = there.empty() ? 0 : std::size_t{there.back()} + 1;
   begun_.assign(numbers, false);
   asked_.assign(numbers, false);
   answered_.assign(numbers, true);
-  told_.assign(numbers, {});
+  reported_folds_.assign(numbers, {});
   pending_ = 0;
   if (!is_async()) return;
-  dealt_out_ = true;
+  shares_open_ = true;
   // Updates of earlier versions may be on their way to any of them.
   for (const auto aggregator : there) {
     static_cast<void>(begin_share(aggregator));
     out.emplace_back(assign{aggregator, current_, {}, true});
   }
-  place_waiting(out);
+  assign_waiting_tasks(out);
 }
 
-/// Whether a share of this round begins now at the aggregator: its first, or another one after one that was merged.
+/// True if a share of this round begins now at the aggregator: its first, or another after a merged one.
 bool server_machine::begin_share(std::uint32_t aggregator) {
   if (aggregator >= begun_.size()) {
     begun_.resize(aggregator + 1, false);
     asked_.resize(aggregator + 1, false);
     answered_.resize(aggregator + 1, true);
-    told_.resize(aggregator + 1);
+    reported_folds_.resize(aggregator + 1);
   }
   if (begun_[aggregator] && !answered_[aggregator]) return false;
   begun_[aggregator] = true;
@@ -44,51 +44,51 @@ bool server_machine::waits_for_every_task() const {
   return routed_ && !is_async() && how().deadline == 0 && how().over_selection <= 1.0;
 }
 
-/// Whether an aggregator was told to close its share, and has not answered.
+/// True if an aggregator was asked to close its share and has not answered.
 bool server_machine::is_closing(std::uint32_t aggregator) const {
   return aggregator < asked_.size() && asked_[aggregator] && !answered_[aggregator];
 }
 
-/// Whether the process that was given the task is not the one that its client is reached through.
+/// True if the task was assigned to another process than its client's current one.
 bool server_machine::lost_with_its_node(const task_id& id) const {
-  const auto at = given_to_.find(id.client);
-  return at != given_to_.end() && at->second != who_->instance(id.client);
+  const auto at = assignee_.find(id.client);
+  return at != assignee_.end() && at->second != roster_->instance(id.client);
 }
 
-void server_machine::deal_by_route(const std::vector<task_id>& tasks, server_effects& out) {
-  dealt_out_ = true;
+void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_effects& out) {
+  shares_open_ = true;
   std::map<std::uint32_t, std::vector<task_id>> shares;
   for (const auto& task : tasks) {
-    const auto to = who_->route(task.client);
+    const auto to = roster_->route(task.client);
     open({task, to.value_or(nowhere), state_.now, false, false});
     if (to) {
       shares[*to].push_back(task);
-      given_to_[task.client] = who_->instance(task.client);
+      assignee_[task.client] = roster_->instance(task.client);
     } else {
-      given_to_.erase(task.client);
-      adrift_[task.client] = {state_.now, drop_stage::download};
+      assignee_.erase(task.client);
+      orphaned_[task.client] = {state_.now, drop_stage::download};
     }
   }
   for (auto& [to, share] : shares) out.emplace_back(assign{to, current_, std::move(share), begin_share(to)});
-  wait_for_the_adrift(out);
+  schedule_orphan_timeout(out);
 }
 
 /// An open task that is with nobody goes to where its client is now.
-void server_machine::place(open_task& task, server_effects& out) {
-  const auto to = who_->route(task.id.client);
-  if (!to) return cast_adrift(task);
+void server_machine::assign_open_task(open_task& task, server_effects& out) {
+  const auto to = roster_->route(task.id.client);
+  if (!to) return orphan(task);
   const auto longest = from_seconds(e_.settings.network->task_timeout);
   if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now)
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
-  if (!dealt_out_ || closing_ || is_closing(*to)) {  // when the next version begins, or the aggregator's next share
-    cast_adrift(task);
-    placed_next_.insert(task.id.client);
+  if (!shares_open_ || closing_ || is_closing(*to)) {  // when the next version begins, or the aggregator's next share
+    orphan(task);
+    assigned_next_.insert(task.id.client);
     return;
   }
-  adrift_.erase(task.id.client);
+  orphaned_.erase(task.id.client);
   task.aggregator = *to;
-  given_to_[task.id.client] = who_->instance(task.id.client);
+  assignee_[task.id.client] = roster_->instance(task.id.client);
   const auto& from = broadcasts_.at(task.id.version).from;
   if (task.id.version == state_.version) {
     out.emplace_back(assign{*to, from, {task.id}, begin_share(*to)});
@@ -99,20 +99,20 @@ void server_machine::place(open_task& task, server_effects& out) {
 }
 
 /// Those that waited for a share to begin.
-void server_machine::place_waiting(server_effects& out) {
-  for (const auto client : std::exchange(placed_next_, {}))
+void server_machine::assign_waiting_tasks(server_effects& out) {
+  for (const auto client : std::exchange(assigned_next_, {}))
     if (const auto at = open_.find(client); at != open_.end() && at->second.aggregator == nowhere)
-      place(at->second, out);
-  wait_for_the_adrift(out);
+      assign_open_task(at->second, out);
+  schedule_orphan_timeout(out);
 }
 
-void server_machine::cast_adrift(open_task& task) {
+void server_machine::orphan(open_task& task) {
   task.aggregator = nowhere;
-  const auto stage = given_to_.contains(task.id.client) ? drop_stage::train : drop_stage::download;
-  adrift_.try_emplace(task.id.client, adrift_task{0, stage}).first->second.since = state_.now;
+  const auto stage = assignee_.contains(task.id.client) ? drop_stage::train : drop_stage::download;
+  orphaned_.try_emplace(task.id.client, orphaned_task{0, stage}).first->second.since = state_.now;
 }
 
-/// The server's own word on how a task ended.
+/// Settles a task by decision of the server.
 void server_machine::settle_here(const task_id& id, outcome what, drop_stage stage) {
   const auto at = open_.find(id.client);
   settlement one;
@@ -128,33 +128,33 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   server_effects effects;
   const std::set<task_id> all_held(holding.begin(), holding.end());
   // Before anything is given out: a client's next task starts from the private values that its last one left.
-  judge_held(all_held, effects);
+  send_held_verdicts(all_held, effects);
   const auto holds = [&](const task_id& id) {
-    if (all_held.contains(id)) given_to_[id.client] = who_->instance(id.client);
+    if (all_held.contains(id)) assignee_[id.client] = roster_->instance(id.client);
   };
-  std::map<std::uint32_t, open_task> here;  // in the order of clients, whatever the order of the table
+  std::map<std::uint32_t, open_task> here;  // by client, independent of the table's order
   for (const auto& [client, task] : open_)
     if (first <= client && client <= last) here.emplace(client, task);
-  for (const auto& id : folded_)  // if what was folded gets lost
+  for (const auto& id : folded_)  // in case aggregated updates are lost
     if (first <= id.client && id.client <= last && !here.contains(id.client)) holds(id);
   for (const auto& [client, task] : here) {
     holds(task.id);
     if (task.aggregator == nowhere)
-      place(open_.at(client), effects);
+      assign_open_task(open_.at(client), effects);
     else if (task.aggregator != aggregator && withdrawing_.insert(task.id).second)
       effects.emplace_back(withdraw{task.aggregator, {task.id}});
   }
   after_settling(effects);
-  if (!is_async() && next_look_ != never && !stopping_) {  // it waits for clients
-    next_look_ = never;
-    looks_ = 0;
-    look(effects);
+  if (!is_async() && next_selection_ != never && !stopping_) {  // it waits for clients
+    next_selection_ = never;
+    selections_ = 0;
+    select_clients(effects);
   }
   return effects;
 }
 
 /// Says what became of tasks that a node holds still, unless it will hear of them anyway.
-void server_machine::judge_held(const std::set<task_id>& holding, server_effects& out) {
+void server_machine::send_held_verdicts(const std::set<task_id>& holding, server_effects& out) {
   const std::set<task_id> folded(folded_.begin(), folded_.end());
   acknowledge durable{state_.version, {}};
   std::map<std::uint32_t, std::vector<task_id>> superseded;
@@ -170,20 +170,20 @@ void server_machine::judge_held(const std::set<task_id>& holding, server_effects
     }
     const bool known = id.run == state_.run && id.client < state_.ledger->size();
     const std::uint64_t last = known ? (*state_.ledger)[id.client].folded_version : 0;
-    // What a client did before its last update in a checkpoint may be in it too: nobody remembers. Its private values
-    // are those of the last, so nothing is lost when the earlier ones are forgotten; but not before it is durable.
+    // Earlier updates of a client may be in the same checkpoint: this is not recorded. Its private values are those of
+    // the last, so earlier ones can be forgotten, but only once the last is durable.
     const auto later = in_model_.lower_bound({state_.run, last - 1, id.client, 0});
     const bool waits = last > id.version + 1 && later != in_model_.end() && later->first.version + 1 == last &&
                        later->first.client == id.client;
     (waits ? superseded[id.client] : last == id.version + 1 ? durable.tasks : over_).push_back(id);
   }
-  // A hello lists all that a node holds. Of what it may have made up no more is kept than this.
+  // A hello lists all tasks that a node holds, possibly made up: no more than this many are kept.
   constexpr std::ptrdiff_t most_superseded = 64;
   for (auto& [client, tasks] : superseded) {
     if (std::ssize(tasks) > most_superseded) tasks.erase(tasks.begin(), tasks.end() - most_superseded);
     superseded_[client] = std::move(tasks);
   }
-  if (clients_wait())
+  if (commits_after_ack())
     for (auto& [version, some] : waiting) out.emplace_back(std::move(some));
   if (!durable.tasks.empty()) out.emplace_back(std::move(durable));
 }
@@ -197,23 +197,23 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
     if (at == open_.end() || at->second.id != id || at->second.aggregator != aggregator) continue;
     withdrawing_.erase(id);
     at->second.aggregator = nowhere;
-    place(at->second, effects);
+    assign_open_task(at->second, effects);
   }
-  wait_for_the_adrift(effects);
+  schedule_orphan_timeout(effects);
   after_settling(effects);
   return effects;
 }
 
 /// Of what an aggregator folded in its share these tasks are gone: the books are as if it had not told of them.
-void server_machine::unfold(std::uint32_t aggregator, const std::set<task_id>& gone) {
+void server_machine::remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone) {
   std::set<task_id> unfolded;
   std::vector<settlement> kept;
-  for (auto& one : std::exchange(told_[aggregator], {})) {
+  for (auto& one : std::exchange(reported_folds_[aggregator], {})) {
     if (!gone.contains(one.id)) {
       kept.push_back(one);
       continue;
     }
-    if (all_ended_) closing_ = all_ended_ = false;  // not all of them any more
+    if (all_ended_) closing_ = all_ended_ = false;  // no longer all
     unfolded.insert(one.id);
     --state_.counts.clients_trained;
     state_.counts.examples -= one.examples;
@@ -221,22 +221,22 @@ void server_machine::unfold(std::uint32_t aggregator, const std::set<task_id>& g
     open_task task{one.id, aggregator, state_.now, closing_ && !is_async(), false};
     if (!is_async() && !task.closed) ++open_in_round_;
     open(task);
-    adrift_[one.id.client] = {state_.now, drop_stage::upload};
+    orphaned_[one.id.client] = {state_.now, drop_stage::upload};
   }
   std::erase_if(folded_, [&](const task_id& id) { return unfolded.contains(id); });
-  told_[aggregator] = std::move(kept);
+  reported_folds_[aggregator] = std::move(kept);
 }
 
 /// Open tasks that were with an aggregator, and are with nobody.
-void server_machine::send_elsewhere(const std::vector<task_id>& tasks, server_effects& out) {
+void server_machine::reassign(const std::vector<task_id>& tasks, server_effects& out) {
   for (const auto& id : tasks) {
     withdrawing_.erase(id);
     auto& task = open_.at(id.client);
     task.aggregator = nowhere;
-    place(task, out);
+    assign_open_task(task, out);
   }
-  wait_for_the_adrift(out);
-  tell_over(out);
+  schedule_orphan_timeout(out);
+  send_declines(out);
 }
 
 server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tasks_lost& lost, virtual_time now) {
@@ -244,7 +244,7 @@ server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tas
   server_effects effects;
   std::set<task_id> tasks(lost.folded.begin(), lost.folded.end());
   // What is in a partial that arrived is not lost, whatever is said.
-  if (aggregator < answered_.size() && !answered_[aggregator]) unfold(aggregator, tasks);
+  if (aggregator < answered_.size() && !answered_[aggregator]) remove_updates(aggregator, tasks);
   tasks.insert(lost.open.begin(), lost.open.end());
   std::vector<task_id> gone;
   for (const auto& id : tasks)
@@ -252,7 +252,7 @@ server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tas
         at != open_.end() && at->second.id == id && at->second.aggregator == aggregator)
       gone.push_back(id);
   std::ranges::sort(gone, {}, &task_id::client);
-  send_elsewhere(gone, effects);
+  reassign(gone, effects);
   after_settling(effects);
   return effects;
 }
@@ -262,8 +262,8 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
   server_effects effects;
   if (aggregator < answered_.size() && !answered_[aggregator]) {
     std::set<task_id> folded;
-    for (const auto& one : told_[aggregator]) folded.insert(one.id);
-    unfold(aggregator, folded);
+    for (const auto& one : reported_folds_[aggregator]) folded.insert(one.id);
+    remove_updates(aggregator, folded);
     answered_[aggregator] = true;
     --pending_;
   }
@@ -271,34 +271,34 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
   for (const auto& [client, task] : open_)
     if (task.aggregator == aggregator) lost.push_back(task.id);
   std::ranges::sort(lost, {}, &task_id::client);
-  send_elsewhere(lost, effects);
-  if (!is_async()) place_waiting(effects);  // for its share, and reached elsewhere now
-  if (closing_ && pending_ == 0 && dealt_out_)
-    conclude(effects);
+  reassign(lost, effects);
+  if (!is_async()) assign_waiting_tasks(effects);  // for its share, and reached elsewhere now
+  if (closing_ && pending_ == 0 && shares_open_)
+    close_version(effects);
   else
     after_settling(effects);
   return effects;
 }
 
-void server_machine::wait_for_the_adrift(server_effects& out) {
-  if (waits_for_adrift_ || adrift_.size() == placed_next_.size()) return;
-  waits_for_adrift_ = true;
+void server_machine::schedule_orphan_timeout(server_effects& out) {
+  if (orphan_timer_set_ || orphaned_.size() == assigned_next_.size()) return;
+  orphan_timer_set_ = true;
   const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
-  out.emplace_back(timer{timer_kind::adrift, state_.version, state_.now + longest});
+  out.emplace_back(timer{timer_kind::orphaned, state_.version, state_.now + longest});
 }
 
 /// Clients that did not come back in time have dropped out.
-void server_machine::drop_the_adrift(server_effects& out) {
-  waits_for_adrift_ = false;
+void server_machine::drop_expired_orphans(server_effects& out) {
+  orphan_timer_set_ = false;
   const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   const bool every_task = waits_for_every_task() && !stopping_;
-  for (const auto& [client, task] : std::map(adrift_)) {
-    if (placed_next_.contains(client)) continue;
-    const auto expected = every_task ? who_->expected_until(client) : 0;
+  for (const auto& [client, task] : std::map(orphaned_)) {
+    if (assigned_next_.contains(client)) continue;
+    const auto expected = every_task ? roster_->expected_until(client) : 0;
     if ((expected > task.since ? expected : task.since + longest) <= state_.now)
       settle_here(open_.at(client).id, outcome::dropped, task.stage);
   }
-  wait_for_the_adrift(out);
+  schedule_orphan_timeout(out);
   after_settling(out);
 }
 

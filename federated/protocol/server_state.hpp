@@ -1,4 +1,4 @@
-// Everything a server must remember to go on as if it had never stopped.
+// The state that a server needs to resume a run.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ struct optimizer_state {
   friend bool operator==(const optimizer_state&, const optimizer_state&) = default;
 };
 
-/// In place of an aggregator: a task is with none of them.
+/// Aggregator number of a task without an aggregator.
 constexpr std::uint32_t nowhere = 0xffffffffU;
 
-/// A task that was given out and of which nothing is known yet.
+/// An assigned task without an outcome.
 struct open_task {
   task_id id;
   std::uint32_t aggregator = 0;
@@ -41,7 +41,7 @@ struct open_task {
   friend auto operator<=>(const open_task&, const open_task&) = default;
 };
 
-/// What the simulation knows of an open task: its fate, changed by whatever happened since.
+/// An open task in the simulation: its fate, including events since.
 struct simulated_task {
   task_id id;
   virtual_time started_at = 0;
@@ -52,9 +52,9 @@ struct simulated_task {
   friend auto operator<=>(const simulated_task&, const simulated_task&) = default;
 };
 
-/// The simulated world's memory: what happened to it so far.
+/// The simulation's history.
 struct simulation_state {
-  std::vector<simulated_task> tasks;    ///< those in flight, by client
+  std::vector<simulated_task> tasks;    ///< tasks in flight, by client
   std::vector<std::uint32_t> events;    ///< indices of the events that have happened, in order
   std::vector<std::uint32_t> erasures;  ///< clients to be erased once the next checkpoint is durable
   friend bool operator==(const simulation_state&, const simulation_state&) = default;
@@ -83,11 +83,11 @@ struct earlier_model {
   update_limits limits;
 };
 
-/// Values that a loss had when it was first known, and how the run failed by it.
+/// First values of the losses, and the reason of a divergence.
 struct loss_watch {
   std::optional<double> training;                   ///< median over the clients of the first version that had any
   std::array<std::optional<double>, 3> evaluation;  ///< of the groups, by number
-  std::string diverged;                             ///< what did; empty: nothing has
+  std::string diverged;                             ///< the reason; empty: none
 
   friend bool operator==(const loss_watch&, const loss_watch&) = default;
 };
@@ -126,7 +126,7 @@ struct server_state {
   std::map<std::string, std::uint64_t> output_bytes;  ///< length of each output file at this moment, by file name
 
   [[nodiscard]] model_version last() const { return {version, model, &added}; }
-  /// What a run that ends here has learned: the best model where that is asked for, else the last.
+  /// The final model of a run that ends here: the best if selected, else the last.
   [[nodiscard]] model_version chosen() const {
     return best ? model_version{best->version, best->model, &best->added} : last();
   }

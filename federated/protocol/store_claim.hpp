@@ -1,4 +1,4 @@
-// What a node says of its private store when it joins, and the clients that it says it of.
+// A node's claim about its private store when it joins, and the clients that it is for.
 #pragma once
 
 #include <compare>
@@ -18,8 +18,8 @@ struct client_range {
 
 struct store_claim {
   std::uint64_t store = 0;     ///< random id; 0: it has none, or no private values are kept
-  std::uint64_t openings = 0;  ///< how often a node has gone on with it
-  std::uint64_t served = 0;    ///< version of the last update that was reported with its values in it, plus 1; 0: none
+  std::uint64_t openings = 0;  ///< how often a node has opened it
+  std::uint64_t served = 0;    ///< version of the last reported update whose values it has, plus 1; 0: none
   bool accepts_loss = false;   ///< values may be missing: the clients start anew
   friend auto operator<=>(const store_claim&, const store_claim&) = default;
 };

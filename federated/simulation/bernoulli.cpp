@@ -12,7 +12,7 @@ class bernoulli final : public availability {
 
   bool available(std::uint32_t client, virtual_time, std::uint64_t round) const override {
     auto stream = detail::availability_stream(seed_, client, 0, round);
-    return detail::uniform(stream) < detail::own_rate(rate_, score_, client);
+    return detail::uniform(stream) < detail::client_rate(rate_, score_, client);
   }
   /// Only another round changes anything.
   virtual_time changes(std::uint32_t, virtual_time, std::uint64_t) const override { return never; }

@@ -46,10 +46,10 @@ device_park::device_park(const device_settings& settings, std::uint64_t seed, co
   sort_by_speed(settings_->classes);
   for (const auto& one : settings_->classes) total_share_ += one.share;
   a_taste_ = settings_->availability_taste;
-  a_own_ = std::sqrt(std::max(0.0, 1.0 - a_taste_ * a_taste_));
+  a_residual_ = std::sqrt(std::max(0.0, 1.0 - a_taste_ * a_taste_));
   s_taste_ = settings_->speed_taste;
-  if (a_own_ > 0.0) s_availability_ = (settings_->speed_availability - s_taste_ * a_taste_) / a_own_;
-  s_own_ = std::sqrt(std::max(0.0, 1.0 - s_taste_ * s_taste_ - s_availability_ * s_availability_));
+  if (a_residual_ > 0.0) s_availability_ = (settings_->speed_availability - s_taste_ * a_taste_) / a_residual_;
+  s_residual_ = std::sqrt(std::max(0.0, 1.0 - s_taste_ * s_taste_ - s_availability_ * s_availability_));
 }
 
 // The first normal number of a client's stream makes its speed, the second its network.
@@ -57,13 +57,13 @@ device_park::scores device_park::scores_of(std::uint32_t client) const {
   random_stream own(seed_, purpose::device, 0, client);
   const double taste = a_taste_ != 0.0 || s_taste_ != 0.0 ? clients_->taste(client) : 0.0;
   const double availability = drawn_availability(seed_, client);
-  return {s_taste_ * taste + s_availability_ * availability + s_own_ * static_cast<double>(own.normal()),
-          a_taste_ * taste + a_own_ * availability};
+  return {s_taste_ * taste + s_availability_ * availability + s_residual_ * static_cast<double>(own.normal()),
+          a_taste_ * taste + a_residual_ * availability};
 }
 
 device device_park::of(std::uint32_t client) const {
   random_stream own(seed_, purpose::device, 0, client);
-  double speed = s_own_ * static_cast<double>(own.normal());
+  double speed = s_residual_ * static_cast<double>(own.normal());
   if (s_taste_ != 0.0) speed += s_taste_ * clients_->taste(client);
   if (s_availability_ != 0.0) speed += s_availability_ * drawn_availability(seed_, client);
   if (settings_->classes.empty())

@@ -39,10 +39,10 @@ class device_park {
   double total_share_ = 0.0;
   // Cholesky factor of the correlations of (taste, availability, speed), row by row.
   double a_taste_ = 0.0;
-  double a_own_ = 1.0;
+  double a_residual_ = 1.0;
   double s_taste_ = 0.0;
   double s_availability_ = 0.0;
-  double s_own_ = 1.0;
+  double s_residual_ = 1.0;
 };
 
 /// Whether three correlations can hold at once: their matrix is positive semi-definite.

@@ -45,7 +45,7 @@ class diurnal final : public availability {
 
  private:
   /// What is drawn for a client once.
-  struct whereabouts {
+  struct client_phase {
     double rate;
     double least;  ///< of its probabilities
     double most;
@@ -53,20 +53,20 @@ class diurnal final : public availability {
     virtual_time offset;  ///< its slot 0 began so long before the run
   };
 
-  [[nodiscard]] whereabouts place_of(std::uint32_t client) const {
+  [[nodiscard]] client_phase place_of(std::uint32_t client) const {
     auto stream = detail::availability_stream(seed_, client, place_draw, 0);
     const double zone = stream.below(zones_);
     const auto offset = static_cast<virtual_time>(detail::uniform(stream) * static_cast<double>(dwell_));
-    const double rate = detail::own_rate(rate_, score_, client);
+    const double rate = detail::client_rate(rate_, score_, client);
     const double span = std::abs(amplitude_);
     return {rate, rate * (1.0 - span), rate * (1.0 + span), zone, offset};
   }
 
-  [[nodiscard]] std::uint64_t slot_at(const whereabouts& place, virtual_time now) const {
+  [[nodiscard]] std::uint64_t slot_at(const client_phase& place, virtual_time now) const {
     return static_cast<std::uint64_t>((now + place.offset) / dwell_);
   }
 
-  [[nodiscard]] bool drawn(std::uint32_t client, const whereabouts& place, std::uint64_t slot) const {
+  [[nodiscard]] bool drawn(std::uint32_t client, const client_phase& place, std::uint64_t slot) const {
     auto stream = detail::availability_stream(seed_, client, slot_draw, slot);
     const double u = detail::uniform(stream);
     if (u < place.least) return true;  // at any hour: no need to know which

@@ -1,4 +1,4 @@
-// What becomes of a task, from the device, the settings and a few draws.
+// The fate of a task, from the device, the settings and a few draws.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,9 +18,9 @@ namespace {
 double uniform(random_stream& stream) { return (static_cast<double>(stream()) + 0.5) * 0x1p-32; }
 
 /// A task's way through its stages: the clock, and how long the client stays available.
-class course {
+class task_progress {
  public:
-  course(const experiment& e, const task_id& task, virtual_time start)
+  task_progress(const experiment& e, const task_id& task, virtual_time start)
       : presence_(*e.around->presence),
         how_(*e.settings.dropout),
         task_(task),
@@ -111,7 +111,7 @@ std::array<virtual_time, drop_stage_count> stages_of(const experiment& e, const 
 // differ in the clients that the rates concern, and in no others.
 fate draw_fate(const experiment& e, const task_id& task, virtual_time start) {
   if (e.around == nullptr) return {start, start, {}};
-  course way(e, task, start);
+  task_progress way(e, task, start);
   const auto& devices = *e.settings.devices;
   const auto& dropout = *e.settings.dropout;
   const bool straggles = uniform(way.stream()) < devices.straggler_share;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned max_depth = 61;
 constexpr std::uint32_t border_draw = 63;  // as a kind of draw; below it, the level of the node
-constexpr double mixed_enough = 0x1p-60;
+constexpr double mixing_tolerance = 0x1p-60;
 
 /// Probabilities over 2^level slots, by the state at the start (0: not available, 1: available).
 struct span_law {
@@ -59,12 +59,12 @@ struct chain_law {
     laws[0] = {{1.0 - begins, 1.0 - ends}, {0.0, 0.0}, {begins, ends}};
     double memory = std::abs(1.0 - ends - begins);  // what is left of the start's influence
     const auto slots = static_cast<std::uint64_t>(never / slot);
-    while (memory > mixed_enough && depth < max_depth && slots >> depth != 0) {
+    while (memory > mixing_tolerance && depth < max_depth && slots >> depth != 0) {
       laws[depth + 1] = laws[depth].doubled();
       memory *= memory;
       ++depth;
     }
-    mixed = memory <= mixed_enough;
+    mixed = memory <= mixing_tolerance;
   }
 };
 
@@ -220,7 +220,7 @@ class markov final : public availability {
   template <class Result, class Look>
   [[nodiscard]] Result with_chain(std::uint32_t client, Result otherwise, const Look& look) const {
     if (law_) return look(chain(*law_, seed_, client));
-    const double rate = detail::own_rate(rate_, score_, client);
+    const double rate = detail::client_rate(rate_, score_, client);
     if (!moves(rate)) return otherwise;
     const chain_law own(rate, mean_online_, step_);
     return look(chain(own, seed_, client));

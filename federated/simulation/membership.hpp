@@ -1,4 +1,4 @@
-// Who takes part in a simulated federation, as the scenario's events say.
+// Membership of clients in a simulated federation, from the scenario's events.
 #pragma once
 
 #include <cstdint>

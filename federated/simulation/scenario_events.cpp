@@ -9,13 +9,13 @@ namespace furlong::federated {
 
 namespace {
 
-/// When a transfer ends that rests until its client is reached again: after never, so that what is left of it, which
-/// may be nothing, can be told from an end that is out of reach.
+/// The end of a transfer that is paused until its client is reachable: after never, so that the remaining time,
+/// possibly zero, differs from an end out of range.
 constexpr virtual_time resting(virtual_time left) { return never + 1 + left; }
 
 bool rests(virtual_time ends_at) { return ends_at > never; }
 
-/// The device stops here and now. A client that has trained was about to upload.
+/// The device stops now. A client that has trained was about to upload.
 void cut_short(protocol::simulated_task& task, virtual_time now) {
   const bool trained = task.trained_at <= now;
   task.dropped = trained ? drop_stage::upload : drop_stage::train;
@@ -25,7 +25,7 @@ void cut_short(protocol::simulated_task& task, virtual_time now) {
 
 }  // namespace
 
-bool strike(const event_settings& event, virtual_time now, protocol::simulated_task& task) {
+bool apply_event(const event_settings& event, virtual_time now, protocol::simulated_task& task) {
   if (event.what == event_kind::leave || event.what == event_kind::kill) {
     cut_short(task, now);
     if (event.erase) task.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
@@ -44,22 +44,23 @@ bool strike(const event_settings& event, virtual_time now, protocol::simulated_t
   return false;
 }
 
-run_event told_event(const event_settings& event, virtual_time now, std::uint64_t round, const client_set& clients) {
+run_event make_run_event(const event_settings& event, virtual_time now, std::uint64_t round,
+                         const client_set& clients) {
   constexpr std::array<const char*, 6> words = {"join", "leave", "kill", "restart", "partition", "heal"};
-  run_event told{now, round, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
+  run_event record{now, round, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
   const auto numbers = std::to_string(event.first) + "-" + std::to_string(event.last);
   if (event.target == event_target::nodes) {
-    told.processes = "nodes " + numbers;
+    record.processes = "nodes " + numbers;
   } else if (event.target == event_target::aggregators) {
-    told.processes = "aggregators " + numbers;
+    record.processes = "aggregators " + numbers;
   } else if (event.share > 0) {
-    told.detail = "share " + std::to_string(event.share);
-    clients.visit([&](std::uint32_t client) { told.members.push_back(client); });
+    record.detail = "share " + std::to_string(event.share);
+    clients.visit([&](std::uint32_t client) { record.members.push_back(client); });
   } else {
-    told.client = event.first;
-    told.last = event.last;
+    record.client = event.first;
+    record.last = event.last;
   }
-  return told;
+  return record;
 }
 
 }  // namespace furlong::federated

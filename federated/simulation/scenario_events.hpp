@@ -1,4 +1,4 @@
-// What the scenario's events do to clients' tasks, and what is written down of them.
+// Effects of the scenario's events on clients' tasks, and their records.
 #pragma once
 
 #include "federated/protocol/server_state.hpp"
@@ -8,9 +8,9 @@
 namespace furlong::federated {
 
 /// What an event does to the task under way of a client that it is about. Whether its end has moved.
-[[nodiscard]] bool strike(const event_settings& event, virtual_time now, protocol::simulated_task& task);
+[[nodiscard]] bool apply_event(const event_settings& event, virtual_time now, protocol::simulated_task& task);
 /// The line of an event in the round that makes `round`; `clients`: those that it is about.
-[[nodiscard]] run_event told_event(const event_settings& event, virtual_time now, std::uint64_t round,
-                                   const client_set& clients);
+[[nodiscard]] run_event make_run_event(const event_settings& event, virtual_time now, std::uint64_t round,
+                                       const client_set& clients);
 
 }  // namespace furlong::federated

@@ -1,7 +1,6 @@
 #include "federated/simulation/timeline.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/random.hpp"
 #include "federated/algorithm_traits.hpp"
@@ -12,9 +11,6 @@
 #include "federated/simulation/scenario_events.hpp"
 
 namespace furlong::federated {
-
-using protocol::client_machine;
-using protocol::client_step;
 
 namespace {
 
@@ -39,15 +35,13 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
     : e_(e),
       store_(store),
       observer_(observer),
-      stateful_(e.settings.algorithm->traits.keeps_state),
-      for_itself_(trains_for_itself(e.settings)),
+      trains_discarded_(trains_if_discarded(e.settings)),
       server_(e, start, this),
       members_(e.settings, client_count(e)),
       past_(std::move(start.simulation)),
       now_(start.now),
       happened_(e.settings.events->size(), false) {
-  for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a)
-    aggregators_.emplace_back(e, a, std::numeric_limits<std::size_t>::max(), protocol::notices::at_once);
+  for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a) aggregators_.emplace_back(e, a);
   for (const auto index : past_.events) {
     happened_[index] = true;
     members_.apply(index);
@@ -64,8 +58,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
     aggregators_[open.aggregator].restore(open, from ? from->limits : update_limits{});
     const auto what = std::ranges::find(past_.tasks, open.id, &protocol::simulated_task::id);
     if (what == past_.tasks.end()) continue;
-    auto made = new_task(*what, open.aggregator, from);
-    made.closed = open.closed;
+    live_task made{.what = *what, .aggregator = open.aggregator, .from = from, .closed = open.closed};
     schedule_task(tasks_.emplace(open.id.client, std::move(made)).first->second);
   }
   past_.tasks.clear();
@@ -86,17 +79,6 @@ void timeline::fail_with(error why) {
 
 void timeline::queue(protocol::server_effects&& effects) {
   for (auto& effect : effects) effects_.push_back(std::move(effect));
-}
-
-timeline::live_task timeline::new_task(const protocol::simulated_task& what, std::uint32_t aggregator,
-                                       broadcast_ptr from) const {
-  return {what,
-          aggregator,
-          std::move(from),
-          client_machine(what.id, stateful_, e_.settings.own->commit),
-          training::waiting,
-          false,
-          {}};
 }
 
 /// Whether somebody still reads private values that are to be erased: calls of the store for one client must follow one
@@ -151,7 +133,7 @@ result<run_needs> timeline::advance() {
 
 bool timeline::needs_training(const live_task& task) const {
   if (task.what.trained_at >= never) return false;
-  return for_itself_ || (!task.what.dropped && !task.closed);
+  return trains_discarded_ || (!task.what.dropped && !task.closed);
 }
 
 bool timeline::is_current(const entry& one) const {
@@ -213,7 +195,7 @@ bool timeline::step() {
   entries_.pop();
   now_ = std::max(now_, first.at);
   if (first.kind == entry_kind::event)
-    happen(first.client);
+    trigger_event(first.client);
   else
     queue(server_.on_timer({static_cast<protocol::timer_kind>(first.client), first.version, first.at}, now_));
   return true;
@@ -226,13 +208,7 @@ void timeline::end_task(live_task& task) {
   // Whether it counts must not depend on how far ahead of time the work was done.
   const bool wanted = needs_training(task);
   bool done = wanted && !task.result.failure;
-  if (done && task.machine.on_trained(task.result.keeps) == client_step::commit) {
-    if (task.result.stored)
-      server_.on_kept(id.client, id.version, task.what.trained_at);
-    else
-      done = keep(task.machine, task.result.own, id.version, task.what.trained_at);
-    static_cast<void>(task.machine.on_committed(done));
-  }
+  if (done && task.result.keeps && e_.settings.own->commit == commit_kind::after_training) done = keep(task);
   auto& aggregator = aggregators_[task.aggregator];
   const auto number = task.aggregator;
   if (task.what.dropped)
@@ -254,11 +230,10 @@ void timeline::end_task(live_task& task) {
 
 void timeline::give_update(live_task& task) {
   auto& aggregator = aggregators_[task.aggregator];
-  task.machine.on_reported();
   const auto refused = aggregator.on_update(task.result.update, share_effects_);
-  if (task.machine.holds() && !refused && !task.closed)
-    held_.insert_or_assign(task.what.id.client, held_values{task.machine, std::move(task.result.own),
-                                                            task.what.id.version, task.what.trained_at});
+  if (task.result.keeps && e_.settings.own->commit == commit_kind::after_ack && !refused && !task.closed)
+    held_.insert_or_assign(task.what.id.client,
+                           held_values{task.what.id, std::move(task.result.own), task.what.trained_at});
 }
 
 void timeline::note_failure(std::uint32_t client, const error& why) {
@@ -275,12 +250,12 @@ void timeline::recycle(training_job&& done) {
 }
 
 /// False if they were not stored. That is the client's failure, and the run's if the whole store has failed.
-bool timeline::keep(const client_machine& machine, const models::private_parameters& own, std::uint64_t trained_from,
-                    virtual_time when) {
-  const auto client = machine.task().client;
-  const auto kept = store_.commit(client, server_.state().version, own);
+bool timeline::keep(const live_task& task) {
+  const auto [client, version] = std::pair(task.what.id.client, task.what.id.version);
+  const auto kept =
+      task.result.stored ? result<void>() : store_.commit(client, server_.state().version, task.result.own);
   if (kept)
-    server_.on_kept(client, trained_from, when);
+    server_.on_kept(client, version, task.what.trained_at);
   else if (kept.error().what == error::kind::runtime)
     fail_with(kept.error());
   else
@@ -294,7 +269,7 @@ void timeline::on_round(std::uint64_t version, virtual_time now) {
   now_ = std::max(now_, now);
   for (std::uint32_t i = 0; i < happened_.size(); ++i)
     if (const auto& event = (*e_.settings.events)[i]; event.at_round && !happened_[i] && event.round <= version + 1)
-      happen(i);
+      trigger_event(i);
 }
 
 bool timeline::reachable(std::uint32_t client, virtual_time now, std::uint64_t version) {
@@ -308,23 +283,23 @@ bool timeline::waiting_helps() const {
   return e_.settings.devices->availability.kind != availability_kind::bernoulli;
 }
 
-void timeline::happen(std::uint32_t index) {
+void timeline::trigger_event(std::uint32_t index) {
   const auto& event = (*e_.settings.events)[index];
   happened_[index] = true;
   past_.events.push_back(index);
   members_.apply(index);
   const auto whom = clients_of(event, index, e_.settings.seed, client_count(e_));
-  server_.on_event(told_event(event, now_, server_.state().version + 1, whom));
-  strike(event, whom);
+  server_.on_event(make_run_event(event, now_, server_.state().version + 1, whom));
+  apply_event(event, whom);
 }
 
-void timeline::strike(const event_settings& event, const client_set& whom) {
+void timeline::apply_event(const event_settings& event, const client_set& whom) {
   std::vector<std::uint32_t> struck;
   for (const auto& [client, task] : tasks_)
     if (whom.contains(client)) struck.push_back(client);
   for (const auto client : struck) {
     auto& task = tasks_.at(client);
-    if (federated::strike(event, now_, task.what)) schedule_task(task);
+    if (federated::apply_event(event, now_, task.what)) schedule_task(task);
   }
   // Values that wait for an acknowledgement are in memory: they go with the process.
   if (event.what == event_kind::leave || event.what == event_kind::kill)

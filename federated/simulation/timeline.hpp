@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "federated/protocol/aggregator_machine.hpp"
-#include "federated/protocol/client_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/simulation/membership.hpp"
 #include "federated/simulation/virtual_run.hpp"
@@ -67,15 +66,13 @@ class timeline final : public virtual_run, public protocol::roster {
     protocol::simulated_task what;
     std::uint32_t aggregator = 0;
     broadcast_ptr from;  ///< null once it is not to be trained any more
-    protocol::client_machine machine;
     training stage = training::waiting;
     bool closed = false;  ///< its round is over: its update is of no use
-    training_job result;
+    training_job result = {};
   };
   struct held_values {
-    protocol::client_machine machine;
+    task_id task;
     models::private_parameters own;
-    std::uint64_t trained_from = 0;
     virtual_time trained_at = 0;
   };
 
@@ -96,10 +93,9 @@ class timeline final : public virtual_run, public protocol::roster {
   void perform(protocol::finish& effect);
   void queue(protocol::server_effects&& effects);
   void perform_share(std::uint32_t aggregator);
-  void perform(std::uint32_t aggregator, protocol::start_client& effect);
-  void perform(std::uint32_t aggregator, protocol::report_settled& effect);
-  void perform(std::uint32_t aggregator, protocol::send_partial& effect);
-  void perform(std::uint32_t, protocol::give_back&) {}
+  void perform(std::uint32_t aggregator, protocol::settled& effect);
+  void perform(std::uint32_t aggregator, partial_aggregate& effect);
+  void perform(std::uint32_t, protocol::withdrawn&) {}
 
   /// Before the first of anything else in this life.
   [[nodiscard]] result<void> begin();
@@ -107,16 +103,13 @@ class timeline final : public virtual_run, public protocol::roster {
   bool step();
   void end_task(live_task& task);
   void give_update(live_task& task);
-  bool keep(const protocol::client_machine& machine, const models::private_parameters& own, std::uint64_t trained_from,
-            virtual_time when);
+  bool keep(const live_task& task);
   void note_failure(std::uint32_t client, const error& why);
-  void happen(std::uint32_t index);
-  void strike(const event_settings& event, const client_set& whom);
+  void trigger_event(std::uint32_t index);
+  void apply_event(const event_settings& event, const client_set& whom);
   void schedule_task(const live_task& task);
   [[nodiscard]] bool is_current(const entry& one) const;
   [[nodiscard]] bool needs_training(const live_task& task) const;
-  [[nodiscard]] live_task new_task(const protocol::simulated_task& what, std::uint32_t aggregator,
-                                   broadcast_ptr from) const;
   [[nodiscard]] bool erasure_must_wait() const;
   [[nodiscard]] result<void> erase_those_who_left();
   void recycle(training_job&& done);
@@ -125,8 +118,7 @@ class timeline final : public virtual_run, public protocol::roster {
   const experiment& e_;
   private_store& store_;
   const run_observer& observer_;
-  bool stateful_;
-  bool for_itself_;  ///< clients train also when nobody wants their update
+  bool trains_discarded_;  ///< clients train also when nobody wants their update
   protocol::server_machine server_;
   std::vector<protocol::aggregator_machine> aggregators_;
   membership members_;

@@ -6,8 +6,6 @@
 
 namespace furlong::federated {
 
-using protocol::client_step;
-
 void timeline::perform_all() {
   while (performed_ < effects_.size() && !failure_) {
     auto effect = std::move(effects_[performed_++]);
@@ -32,6 +30,13 @@ void timeline::perform_share(std::uint32_t aggregator) {
 void timeline::perform(protocol::assign& effect) {
   aggregators_[effect.aggregator].on_assignment(effect.from, effect.tasks, effect.begins, share_effects_);
   perform_share(effect.aggregator);
+  for (const auto& id : effect.tasks) {
+    const auto fate = draw_fate(e_, id, now_);
+    live_task task{.what = {id, now_, fate.trained_at, fate.ends_at, fate.dropped},
+                   .aggregator = effect.aggregator,
+                   .from = effect.from};
+    schedule_task(tasks_.insert_or_assign(id.client, std::move(task)).first->second);
+  }
 }
 
 void timeline::perform(protocol::close_share& effect) {
@@ -53,14 +58,12 @@ void timeline::perform(protocol::timer& effect) {
 void timeline::perform(protocol::acknowledge& effect) {
   for (const auto& id : effect.tasks) {
     const auto at = held_.find(id.client);
-    if (at == held_.end() || at->second.machine.task() != id) continue;
+    if (at == held_.end() || at->second.task != id) continue;
     auto& values = at->second;
-    if (values.machine.on_acknowledged() != client_step::commit) continue;
-    // The machine has moved on to the next version: these values belong to the one before it.
+    // The server has moved on to the next version: these values belong to the one before it.
     if (auto kept = store_.commit(id.client, effect.version, values.own); !kept) return fail_with(kept.error());
-    server_.on_kept(id.client, values.trained_from, values.trained_at);
+    server_.on_kept(id.client, id.version, values.trained_at);
   }
-  held_.clear();
 }
 
 void timeline::perform(protocol::note& effect) {
@@ -69,7 +72,7 @@ void timeline::perform(protocol::note& effect) {
 }
 
 void timeline::perform(protocol::round_closed& effect) {
-  if (effect.report.gave_up) held_.clear();
+  held_.clear();  // what the round did not acknowledge never will be
   if (!observer_.on_round) return;
   if (auto told = observer_.on_round(effect.report); !told) fail_with(told.error());
 }
@@ -84,19 +87,12 @@ void timeline::perform(protocol::finish& effect) {
   needs_ = run_needs::nothing;
 }
 
-void timeline::perform(std::uint32_t aggregator, protocol::start_client& effect) {
-  const auto fate = draw_fate(e_, effect.task, now_);
-  auto task =
-      new_task({effect.task, now_, fate.trained_at, fate.ends_at, fate.dropped}, aggregator, std::move(effect.from));
-  schedule_task(tasks_.insert_or_assign(effect.task.client, std::move(task)).first->second);
+void timeline::perform(std::uint32_t aggregator, protocol::settled& effect) {
+  queue(server_.on_settled(aggregator, effect.each, now_));
 }
 
-void timeline::perform(std::uint32_t aggregator, protocol::report_settled& effect) {
-  queue(server_.on_settled(aggregator, effect.settled, now_));
-}
-
-void timeline::perform(std::uint32_t, protocol::send_partial& effect) {
-  auto next = server_.on_partial(std::move(effect.partial), now_);
+void timeline::perform(std::uint32_t, partial_aggregate& effect) {
+  auto next = server_.on_partial(std::move(effect), now_);
   if (!next) return fail_with(next.error());
   queue(std::move(*next));
 }

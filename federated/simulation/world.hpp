@@ -1,5 +1,4 @@
-// The world around a simulated federation: devices, their availability, and what happens to them. Computed, never
-// measured.
+// The simulated world: devices, their availability and failures. Computed, never measured.
 #pragma once
 
 #include <memory>
@@ -26,7 +25,7 @@ struct world {
 [[nodiscard]] std::shared_ptr<const world> make_world(const run_settings& settings, const population& clients,
                                                       std::shared_ptr<const availability_trace> trace);
 
-/// What will become of a task when nobody interferes, drawn when it is given out.
+/// The fate of a task without outside events, drawn when it is assigned.
 struct fate {
   virtual_time trained_at = never;    ///< training ends; never when the client drops out before
   virtual_time ends_at = never;       ///< the report reaches the server, or the client drops out

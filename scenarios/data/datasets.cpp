@@ -20,6 +20,7 @@ registry<dataset_entry>& table() {
       labelled_text_entry(),
       leaf_entry(),
       synthetic_texts_entry(),
+      python_data_entry(),
   }};
   // clang-format on
   return entries;

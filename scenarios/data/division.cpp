@@ -27,7 +27,7 @@ void arrange(std::uint32_t user, std::uint32_t examples, std::span<const std::ui
   if (settings.max_examples != 0 && order.size() > settings.max_examples) order.resize(settings.max_examples);
 }
 
-/// Places in `order` as the parts take them: at random, or from the oldest to the newest.
+/// Indices into `order` in the order in which parts take them: at random, or from the oldest to the newest.
 void rank_places(std::uint32_t user, std::span<const std::uint32_t> times, const split_settings& settings,
                  division& out) {
   out.ranked.resize(out.order.size());
@@ -140,13 +140,13 @@ std::vector<option_spec> split_options(const std::string& what, const std::vecto
       {.name = "unseen_users.validation",
        .type = option_type::number,
        .fallback = 0.0,
-       .doc = "Share of the users never asked to train, for choosing settings.",
+       .doc = "Share of the users never selected for training, for choosing settings.",
        .at_least = 0,
        .at_most = 1},
       {.name = "unseen_users.test",
        .type = option_type::number,
        .fallback = 0.0,
-       .doc = "Share of the users never asked to train, for the final figure.",
+       .doc = "Share of the users never selected for training, for the final figure.",
        .at_least = 0,
        .at_most = 1},
   };
@@ -163,7 +163,7 @@ std::vector<option_problem> check_split(const option_values& options) {
     else if (std::abs(sum - 1.0) > 1e-9)
       problems.push_back({"split", "the shares do not add up to 1", "for example [0.8, 0.1, 0.1]"});
     else if (shares[0] <= 0.0)
-      problems.push_back({"split", "leaves nothing to train on", "make the first share larger than 0"});
+      problems.push_back({"split", "leaves no examples to train on", "make the first share larger than 0"});
   }
   if (options.has("unseen_users.validation") && options.has("unseen_users.test") &&
       options.number("unseen_users.validation") + options.number("unseen_users.test") >= 1.0)

@@ -1,10 +1,10 @@
-// How clients and their examples are divided: users into training, validation and test, a user's examples likewise. One
-// place, so that every source divides alike, kept in memory or made on demand.
+// Splits users into training, validation and test, and each user's examples likewise. All sources use this code,
+// whether examples are kept in memory or generated on demand.
 //
-// Order of operations, for each user: (1) arrange the examples, shuffled or by time; (2) keep the first max_examples;
-// (3) of those, give the first shares of a second arrangement (at random or by time) to train, validation and test;
-// (4) inside each part the order of (1) stays. Users held out keep everything of (2) in `train`.
-// Every draw is keyed by (split_seed, user): neither other users nor the run's seed change a user's split.
+// For each user: (1) order the examples, shuffled or by time; (2) keep the first max_examples; (3) assign shares of a
+// second order (at random or by time) to train, validation and test; (4) keep the order of (1) within each part.
+// Held-out users keep all examples of (2) in `train`.
+// Every draw is keyed by (split_seed, user): a user's split does not depend on other users or the run's seed.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,27 @@ struct split_settings {
   double unseen_test = 0.0;
 };
 
-/// The options that all sources share, what is wrong with them, and their values.
-/// @param what the source calls examples, such as "ratings"
+/// The options that all sources share, their problems, and their values.
+/// @param what the source's word for examples, such as "ratings"
 /// @param shares the default of `split`
 [[nodiscard]] std::vector<option_spec> split_options(const std::string& what,
                                                      const std::vector<double>& shares = {1.0, 0.0, 0.0});
 [[nodiscard]] std::vector<option_problem> check_split(const option_values& options);
 [[nodiscard]] split_settings read_split(const option_values& options);
 
-/// Users by what they are for, each list ascending.
+/// Users by purpose, each list ascending.
 struct user_groups {
   std::vector<std::uint32_t> training;
   std::vector<std::uint32_t> validation;
   std::vector<std::uint32_t> test;
-  std::vector<bool> held_out;  ///< of each user; empty when nobody is
+  std::vector<bool> held_out;  ///< by user; empty if no user is held out
 
   [[nodiscard]] bool holds_out(std::uint32_t user) const { return !held_out.empty() && held_out[user]; }
 };
 [[nodiscard]] user_groups divide_users(std::uint32_t users, const split_settings& settings);
 
-/// A user's examples, arranged, are train [0, train_end), validation [train_end, validation_end) and
-/// test [validation_end, end).
+/// A user's examples in order are train [0, train_end), validation [train_end, validation_end) and test
+/// [validation_end, end).
 struct part_bounds {
   std::uint32_t train_end = 0;
   std::uint32_t validation_end = 0;
@@ -57,19 +57,19 @@ struct part_bounds {
   [[nodiscard]] std::uint32_t begin_of(federated::part which) const;
   [[nodiscard]] std::uint32_t end_of(federated::part which) const;
 };
-/// How many of a user's `examples` fall into each part: O(1).
+/// The number of a user's `examples` in each part: O(1).
 [[nodiscard]] part_bounds bounds_of(std::uint32_t examples, const split_settings& settings, bool held_out);
 
-/// Where a user's examples go, and the working memory of finding out; kept by a caller who divides many users.
+/// The split of a user's examples, with buffers; reused by a caller who splits many users.
 struct division {
   part_bounds bounds;
-  std::vector<std::uint32_t> picks;  ///< positions among the user's examples, part after part, each in its order
+  std::vector<std::uint32_t> picks;  ///< indices of the user's examples, part after part, each in its order
 
   std::vector<std::uint32_t> order;
   std::vector<std::uint32_t> ranked;
   std::vector<std::uint8_t> parts;
 };
-/// Divides `examples` examples of a user. `times` has one entry an example, or is empty when they are in order of time.
+/// Splits `examples` examples of a user. `times` has one entry per example, or is empty if they are in order of time.
 void divide_examples(std::uint32_t user, std::uint32_t examples, std::span<const std::uint32_t> times,
                      const split_settings& settings, bool held_out, division& out);
 

@@ -1,4 +1,4 @@
-// Built-in datasets: one function and one line of the table each.
+// Built-in datasets: one function each, listed in the table of datasets.cpp.
 #pragma once
 
 #include "scenarios/data/dataset.hpp"
@@ -10,5 +10,6 @@ namespace furlong::scenarios {
 [[nodiscard]] dataset_entry text_entry();
 [[nodiscard]] dataset_entry labelled_text_entry();
 [[nodiscard]] dataset_entry leaf_entry();
+[[nodiscard]] dataset_entry python_data_entry();
 
 }  // namespace furlong::scenarios

@@ -34,7 +34,7 @@ bool read_number(std::string_view text, T& value) {
   return why == std::errc() && end == text.data() + text.size();
 }
 
-/// The values between the commas; nothing when they are not `columns` numbers.
+/// Parses comma-separated values; nothing if they are not `columns` numbers.
 std::optional<line_values> read_line(std::string_view line, std::size_t columns) {
   std::array<std::string_view, 4> fields;
   std::size_t count = 0;
@@ -60,10 +60,10 @@ std::string number(float value) {
 
 bool fits(const line_values& of, const hosted_bounds& bounds) {
   return of.user < bounds.users && of.user >= bounds.first && of.user <= bounds.last && of.item < bounds.items &&
-         of.rating >= bounds.low && of.rating <= bounds.high;  // so is nothing that is not finite
+         of.rating >= bounds.low && of.rating <= bounds.high;  // false for values that are not finite
 }
 
-/// Why a line does not fit.
+/// The reason why an entry is out of bounds.
 tl::unexpected<error> explain(const line_values& of, const std::string& place, const hosted_bounds& bounds) {
   const auto up_to = [](std::uint32_t count) { return "0 to " + std::to_string(count - 1); };
   if (of.user >= bounds.users)
@@ -82,7 +82,7 @@ tl::unexpected<error> explain(const line_values& of, const std::string& place, c
                 "correct it, or data.rating_low and data.rating_high on the server");
 }
 
-/// A file and what is in it.
+/// A file and its content.
 struct read_file {
   std::string name;
   rating_records records;
@@ -94,8 +94,8 @@ result<std::vector<read_file>> read_files(const std::filesystem::path& folder, c
     std::error_code ignored;
     return refuse(folder.string(),
                   std::filesystem::is_directory(folder, ignored)
-                      ? "has neither ratings.csv nor files ratings*.csv nor folders with ratings.csv"
-                      : "there is no such folder",
+                      ? "has no ratings.csv, no ratings*.csv and no folder with ratings.csv"
+                      : "the folder does not exist",
                   "write the ratings as " + std::string(short_header) + ", under that header, into ratings.csv");
   }
   std::vector<read_file> files;
@@ -109,7 +109,7 @@ result<std::vector<read_file>> read_files(const std::filesystem::path& folder, c
   return files;
 }
 
-/// Counts each user's ratings into offsets[user + 1]; fails when a user is in two files.
+/// Counts each user's ratings into offsets[user + 1]; fails if a user is in two files.
 result<std::vector<std::uint32_t>> count_ratings(const std::vector<read_file>& files, rating_table& table) {
   std::vector<std::uint32_t> file_of(table.clients(), no_client);
   for (std::uint32_t f = 0; f < files.size(); ++f) {
@@ -127,7 +127,7 @@ result<std::vector<std::uint32_t>> count_ratings(const std::vector<read_file>& f
   return file_of;
 }
 
-/// A counting sort: stable, so each user's ratings keep the order of the file.
+/// A counting sort: stable, so that each user's ratings keep the order of the file.
 void fill(const std::vector<read_file>& files, rating_table& table) {
   std::partial_sum(table.offsets.begin(), table.offsets.end(), table.offsets.begin());
   auto next = table.offsets;

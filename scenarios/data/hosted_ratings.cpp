@@ -1,8 +1,8 @@
-// Ratings that lie with the clients: every node has those of its own clients, nobody has all.
+// Ratings at the clients: every node has those of its own clients; no process has all.
 //
-// The scenario says what a server must know: how many users and items there are and how far ratings go. Which part of a
-// user's ratings is for training is a function of split_seed, of the user's number and of its own ratings, so nodes
-// divide alike without knowing of each other, and a run over all files in one place ends with the same model.
+// The scenario states what a server must know: the numbers of users and items and the range of ratings. The split of a
+// user's ratings is a function of split_seed, the user's number and its own ratings, so that nodes split alike without
+// communication, and a run over all files in one place produces the same model.
 #include <algorithm>
 
 #include "scenarios/data/entries.hpp"
@@ -23,7 +23,7 @@ hosted_bounds read_bounds(const option_values& options) {
   return bounds;
 }
 
-/// "3 of the clients 0 to 49 have no ratings: 7, 12, 40"; empty when all have some.
+/// "3 of the clients 0 to 49 have no ratings: 7, 12, 40"; empty if all have some.
 std::string note_empty(const rating_table& table, const hosted_bounds& bounds) {
   constexpr std::size_t named = 10;
   std::size_t count = 0;
@@ -50,7 +50,7 @@ dataset make(rating_table table, const option_values& options, const hosted_boun
 
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {
   if (!options.has("path"))
-    return fail(error::kind::usage, "data.path", "is missing: no ratings are known here",
+    return fail(error::kind::usage, "data.path", "is missing: this process has no ratings",
                 "name the folder with the ratings of all clients, or let nodes host them (furlong serve)");
   const auto bounds = read_bounds(options);
   auto table = read_hosted_folder(root / options.text("path"), bounds);
@@ -68,7 +68,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
 dataset outline(const option_values& options) {
   const auto bounds = read_bounds(options);
   auto table = empty_hosted_table(bounds);
-  table.tastes.resize(bounds.users);  // nobody's is known
+  table.tastes.resize(bounds.users);  // unknown for all clients
   auto data = make(std::move(table), options, bounds);
   data.whole = false;
   return data;
@@ -103,7 +103,7 @@ std::vector<option_problem> check(const option_values& options) {
   return problems;
 }
 
-/// What one client takes in the lists of a population, and one item in those of names.
+/// Memory of one client in the lists of a population, and of one item in the list of names.
 double memory(const option_values& options) {
   return 80.0 * static_cast<double>(options.integer("users")) + 16.0 * static_cast<double>(options.integer("items"));
 }
@@ -114,8 +114,8 @@ dataset_entry hosted_ratings_entry() {
   dataset_entry entry;
   entry.kind = "hosted-ratings";
   entry.doc =
-      "Ratings that lie with the clients: each node reads those of its own clients from its `--data` folder, and the "
-      "server has none. A file is called `ratings.csv`, begins with the header `user,item,rating` or "
+      "Ratings at the clients: each node reads those of its own clients from its `--data` folder, and the server has "
+      "none. A file is called `ratings.csv`, begins with the header `user,item,rating` or "
       "`user,item,rating,timestamp` and has one rating a line; users are the numbers of the clients, items are "
       "numbered "
       "from 0, timestamps are whole numbers. Without timestamps a user's ratings are in the order of the file. "
@@ -138,19 +138,19 @@ dataset_entry hosted_ratings_entry() {
       {.name = "rating_low",
        .type = option_type::number,
        .fallback = 1.0,
-       .doc = "Lowest rating there can be; a lower one in a file is an error.",
+       .doc = "Lowest possible rating; a lower one in a file is an error.",
        .at_least = -1e6,
        .at_most = 1e6},
       {.name = "rating_high",
        .type = option_type::number,
        .fallback = 5.0,
-       .doc = "Highest rating there can be; a higher one in a file is an error.",
+       .doc = "Highest possible rating; a higher one in a file is an error.",
        .at_least = -1e6,
        .at_most = 1e6},
       {.name = "path",
        .type = option_type::text,
-       .doc = "For `furlong run`: folder with the ratings of all clients, under the data root. A server does not look "
-              "at it, and does not tell it to nodes."},
+       .doc = "For `furlong run`: folder with the ratings of all clients, under the data root. A server neither uses "
+              "it nor sends it to nodes."},
   };
   for (auto& option : rating_options()) entry.options.push_back(std::move(option));
   entry.check = check;

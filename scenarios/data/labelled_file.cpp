@@ -22,13 +22,13 @@ using nlohmann::json;
 
 std::string place_of(const std::string& name, std::uint64_t line) { return name + ":" + std::to_string(line); }
 
-/// The rows of a file with a header, one after the other.
+/// Iterates over the rows of a file with a header.
 class row_cursor {
  public:
   row_cursor(std::string_view text, const std::string& name, labelled_format format)
       : rest_(text), name_(name), quoted_(format == labelled_format::csv), separator_(quoted_ ? ',' : '\t') {}
 
-  /// Reads the next row that is no blank line; false at the end.
+  /// Reads the next row that is not blank; false at the end.
   result<bool> next() {
     fields_.clear();
     do {
@@ -59,7 +59,7 @@ class row_cursor {
   [[nodiscard]] std::string_view line() const { return line_text_; }
 
  private:
-  /// Takes a quoted field off a line; goes on to the next lines when it has line breaks.
+  /// Consumes a quoted field; continues on the next lines if it has line breaks.
   result<void> take_quoted(std::string_view& left) {
     left.remove_prefix(1);
     std::string field;
@@ -88,14 +88,14 @@ class row_cursor {
   const std::string& name_;
   bool quoted_;
   char separator_;
-  std::uint64_t line_ = 1;   // of what is next
-  std::uint64_t begun_ = 1;  // of the row that was read last
+  std::uint64_t line_ = 1;   // of the next row
+  std::uint64_t begun_ = 1;  // of the last row read
   std::string_view line_text_;
   std::vector<std::string_view> fields_;
-  std::vector<std::unique_ptr<std::string>> unquoted_;  // what fields look at where a quoted one was rewritten
+  std::vector<std::unique_ptr<std::string>> unquoted_;  // storage of unescaped quoted fields
 };
 
-/// Where each column is, by the header.
+/// The index of each column in the header.
 result<by_column<std::size_t>> find_columns(const row_cursor& header, const by_column<std::string>& names) {
   by_column<std::size_t> places{};
   for (std::size_t c = 0; c < names.size(); ++c) {
@@ -118,7 +118,7 @@ result<void> read_table(std::string_view text, const std::string& name, labelled
   row_cursor rows(text, name, format);
   const auto header = rows.next();
   if (!header) return tl::unexpected(header.error());
-  if (!*header) return refuse(name, "the file is empty", "expected a header and a text a line");
+  if (!*header) return refuse(name, "the file is empty", "expected a header and one text per line");
   const auto places = find_columns(rows, names);
   if (!places) return tl::unexpected(places.error());
   const auto columns = rows.fields().size();
@@ -130,7 +130,7 @@ result<void> read_table(std::string_view text, const std::string& name, labelled
     if (rows.fields().size() != columns)
       return refuse(
           rows.place(),
-          "has " + std::to_string(rows.fields().size()) + " fields, and the header " + std::to_string(columns),
+          "has " + std::to_string(rows.fields().size()) + " fields, but the header has " + std::to_string(columns),
           "give every row one field for each column");
     for (std::size_t c = 0; c < names.size(); ++c)
       if (!names[c].empty()) row[c] = rows.fields()[(*places)[c]];
@@ -144,13 +144,13 @@ result<json> parse_line(std::string_view line, const std::string& place) {
   try {
     auto object = detail::parse_members(line, repeated);
     if (repeated)
-      return refuse(place, "has " + shown(*repeated) + " twice, and the first would not count", "remove one of them");
+      return refuse(place, "has " + shown(*repeated) + " twice: only the last would be used", "remove one of them");
     if (object.is_object()) return object;
   } catch (const json::parse_error&) {
   } catch (const json::out_of_range&) {
     why = "has a number that no double holds";
   }
-  return refuse(place, why, "expected one JSON object a line, in UTF-8");
+  return refuse(place, why, "expected one JSON object per line, in UTF-8");
 }
 
 result<void> read_json_lines(std::string_view text, const std::string& name, const by_column<std::string>& names,
@@ -181,7 +181,7 @@ result<void> read_json_lines(std::string_view text, const std::string& name, con
   return {};
 }
 
-/// Orders names: numbers without leading zeros are as long as they are large.
+/// Orders names: numbers without leading zeros first by length, then by value.
 auto rank_of(std::string_view name) {
   const bool digits = !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
   return std::tuple(!digits, digits ? name.size() : 0, name);
@@ -194,14 +194,14 @@ result<labelled_format> format_of(const std::filesystem::path& file) {
   if (ending == ".tsv" || ending == ".tab") return labelled_format::tsv;
   if (ending == ".csv") return labelled_format::csv;
   if (ending == ".json" || ending == ".jsonl" || ending == ".ndjson") return labelled_format::json_lines;
-  return contradict(file.string(), "its name does not tell its format", "set data.format");
+  return contradict(file.string(), "the format cannot be derived from the file name", "set data.format");
 }
 
 result<std::filesystem::path> find_labelled_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) return path;
   if (!std::filesystem::is_directory(path, ignored))
-    return refuse(path.string(), "there is no such file or folder", "correct data.path, or FURLONG_DATA");
+    return refuse(path.string(), "the file or folder does not exist", "correct data.path, or FURLONG_DATA");
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored))
     if (format_of(entry.path())) found.push_back(entry.path());
@@ -220,7 +220,7 @@ result<void> read_rows(std::string_view text, const std::string& name, labelled_
 result<numbered_labels> number_labels(const word_list& names, const std::string& positive, const std::string& place) {
   if (names.size() == 1)
     return fail(error::kind::usage, place, "all texts have the label " + shown(names[0]),
-                "there must be two classes or more");
+                "at least two classes are required");
   numbered_labels made;
   made.of_name.resize(names.size());
   std::vector<std::uint32_t> order(names.size());

@@ -1,4 +1,4 @@
-// Texts with labels, from one file: classification of each client's texts.
+// Labelled texts from one file: classification of each client's texts.
 #include <charconv>
 
 #include "base/utf8.hpp"
@@ -26,7 +26,7 @@ class labelled_reader {
 
   result<void> take(const by_column<std::string_view>& row, const std::string& place) {
     const auto field = [&](column of) { return row[static_cast<std::size_t>(of)]; };
-    const auto user = field(column::user);  // with its blanks: they are part of a field (RFC 4180, 2.4)
+    const auto user = field(column::user);  // with its blanks: they belong to a field (RFC 4180, 2.4)
     const auto label = trimmed(field(column::label));
     const bool named = !trimmed(user).empty();
     if (!named || (labelled_ && label.empty()))
@@ -45,7 +45,7 @@ class labelled_reader {
 
   text_table table;
   word_list labels;
-  std::vector<std::uint32_t> label_of;  // of each text that has one
+  std::vector<std::uint32_t> label_of;  // label of each labelled text
 
  private:
   result<void> take_time(std::string_view text, const std::string& place) {
@@ -76,7 +76,7 @@ result<labelled_format> choose_format(const option_values& options, const std::f
   return word == "tsv" ? labelled_format::tsv : word == "csv" ? labelled_format::csv : labelled_format::json_lines;
 }
 
-/// Numbers the classes, where there are any, and divides the texts.
+/// Numbers the classes, if any, and splits the texts.
 result<dataset> settle(labelled_reader& from, const option_values& options, const std::string& place) {
   numbered_labels labels;
   if (is_next_token(options)) {
@@ -110,7 +110,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
                               [&](const auto& row, const auto& place) { return reader.take(row, place); });
   if (!read) return tl::unexpected(read.error());
   if (reader.table.texts() == 0)
-    return fail(error::kind::data, path->string(), "has no texts", "expected one text a row");
+    return fail(error::kind::data, path->string(), "has no texts", "expected one text per row");
   auto data = settle(reader, options, path->string());
   if (data) data->files = {*path};
   return data;
@@ -164,7 +164,7 @@ dataset_entry labelled_text_entry() {
       {.name = "task",
        .type = option_type::choice,
        .fallback = std::string("classes"),
-       .doc = "What is learned: the label of a text, or its next token.",
+       .doc = "The target: the label of a text, or its next token.",
        .choices = {"classes", "next-token"}},
       column_option("user_column", "user", "Column of the user's name."),
       column_option("text_column", "text", "Column of the text."),

@@ -1,4 +1,4 @@
-// Data in the layout of LEAF (Caldas et al. 2018, "LEAF: a benchmark for federated settings").
+// Data in the format of LEAF (Caldas et al. 2018, "LEAF: a benchmark for federated settings").
 #include "scenarios/data/entries.hpp"
 #include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/leaf_file.hpp"
@@ -23,7 +23,7 @@ leaf_settings read_settings(const option_values& options) {
   return {task, read_token_settings(options, kind), static_cast<std::size_t>(options.integer("text_field"))};
 }
 
-/// Numbers the classes, where there are any.
+/// Numbers the classes, if any.
 result<numbered_labels> settle_labels(leaf_data& from, const option_values& options, const std::string& place) {
   numbered_labels labels;
   labels.labels = objective::next_token;
@@ -34,7 +34,7 @@ result<numbered_labels> settle_labels(leaf_data& from, const option_values& opti
   return numbered;
 }
 
-/// Divides the samples, and numbers the classes.
+/// Splits the samples and numbers the classes.
 result<dataset> settle(leaf_data& from, const option_values& options, const std::string& place) {
   auto& table = from.table;
   auto labels = settle_labels(from, options, place);

@@ -39,18 +39,18 @@ result<json> parse(const fs::path& file) {
   try {
     auto document = detail::parse_members(without_byte_order_mark(bytes), repeated);
     if (!repeated) return document;
-    return refuse(file.string(), "has " + shown(*repeated) + " twice in one object, and the first would not count",
-                  "join them, or remove one");
+    return refuse(file.string(), "has " + shown(*repeated) + " twice in one object: only the last would be used",
+                  "merge them, or remove one");
   } catch (const json::exception& why) {
     const auto* located = dynamic_cast<const json::parse_error*>(&why);
     if (located == nullptr)
       return refuse(file.string(), "has a number that no double holds", "write numbers below 1.8e308");
-    // The byte counts from 1; behind the end it is where more was to come.
+    // The byte position counts from 1; beyond the end it means that input is missing.
     const auto before = bytes.substr(0, located->byte - std::min<std::size_t>(located->byte, 1));
     const auto line = 1 + std::ranges::count(before, '\n');
     const auto column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
     return refuse(file.string() + ":" + std::to_string(line) + ":" + std::to_string(column),
-                  located->byte > bytes.size() ? "is JSON that is cut off" : "is not JSON in UTF-8", layout);
+                  located->byte > bytes.size() ? "is truncated JSON" : "is not JSON in UTF-8", layout);
   }
 }
 
@@ -66,14 +66,14 @@ result<std::vector<std::string>> names_of(const json& users, const std::string& 
   return names;
 }
 
-/// Samples of a user, as far as the layout goes: what is wrong with it, reading the user tells.
+/// The number of a user's samples; nothing if the format is invalid, which reading the user reports.
 std::optional<std::size_t> samples_of(const json& data, const std::string& user) {
   const auto own = data.find(user);
   if (own == data.end() || !own->is_object() || !own->contains("y")) return std::nullopt;
   return (*own)["y"].size();
 }
 
-/// The file says three times who its users are: in users, user_data and num_samples, which may be absent.
+/// Users are listed in users, user_data and the optional num_samples, which must agree.
 result<void> check_users(const std::vector<std::string>& users, const json& document, const json& data,
                          const std::string& file) {
   std::unordered_set<std::string_view> named;
@@ -82,7 +82,7 @@ result<void> check_users(const std::vector<std::string>& users, const json& docu
       return refuse(place_of(file, user), "is twice in users, which would count its samples twice", "name it once");
   for (const auto& [user, own] : data.items())
     if (!named.contains(user))
-      return refuse(place_of(file, user), "is in user_data and not in users", "name it there, or remove its samples");
+      return refuse(place_of(file, user), "is in user_data but not in users", "name it there, or remove its samples");
   const auto counts = document.find("num_samples");
   if (counts == document.end()) return {};
   if (!counts->is_array() || counts->size() != users.size())
@@ -93,11 +93,11 @@ result<void> check_users(const std::vector<std::string>& users, const json& docu
       return refuse(
           place_of(file, users[i]),
           "has " + std::to_string(*samples) + " samples, and " + detail::brief((*counts)[i]) + " by num_samples",
-          "correct num_samples, or look for samples that were lost");
+          "correct num_samples, or check for missing samples");
   return {};
 }
 
-/// Takes the samples of one file.
+/// Reads the samples of one file.
 class leaf_reader {
  public:
   leaf_reader(const leaf_settings& settings, bool tested, const std::string& file, leaf_data& to)
@@ -169,13 +169,13 @@ class leaf_reader {
     return {};
   }
 
-  /// Elements that are 0 are not kept.
+  /// Elements that are 0 are omitted.
   result<void> take_vector(const json& x, const json& y, const std::string& place) {
     if (!x.is_array() || x.empty() || !std::ranges::all_of(x, [](const json& of) { return of.is_number(); }))
       return contradict(place, "x is no list of numbers", "task = \"vectors\" needs one");
     if (!y.is_number() || (y != 0 && y != 1))
       return contradict(place, "y is " + detail::brief(y) + ", neither 0 nor 1",
-                        "vectors of several classes have no model here");
+                        "no model supports vectors of several classes");
     if (to_.dimension == 0) to_.dimension = static_cast<std::uint32_t>(x.size());
     if (x.size() != to_.dimension)
       return refuse(place, "has " + std::to_string(x.size()) + " numbers, and others " + std::to_string(to_.dimension),
@@ -210,7 +210,7 @@ result<leaf_files> find_leaf_files(const fs::path& path) {
   if (all.empty())
     return refuse(path.string(),
                   fs::is_directory(path, ignored) ? "has no *.json, and no folder train with any"
-                                                  : "there is no such file or folder",
+                                                  : "the file or folder does not exist",
                   "name a file that LEAF's scripts wrote, or the folder with them");
   return leaf_files{std::move(all), {}};
 }
@@ -222,7 +222,7 @@ result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool
   const auto data = document->is_object() ? document->find("user_data") : document->end();
   if (!document->is_object() || users == document->end() || data == document->end() || !users->is_array() ||
       !data->is_object())
-    return refuse(file.string(), "has not the layout of LEAF", layout);
+    return refuse(file.string(), "does not have the layout of LEAF", layout);
   if (users->empty()) return refuse(file.string(), "names no users", layout);
   const auto place = file.string();
   const auto names = names_of(*users, place);

@@ -23,7 +23,8 @@ mapped_file::~mapped_file() {
 
 result<mapped_file> mapped_file::open(const std::filesystem::path& path) {
   const auto refuse = [&](const std::string& why) { return fail(error::kind::data, path.string(), why); };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is to be refused, not waited for
+  const int file =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // nonblocking: a pipe is rejected, not waited for
   if (file < 0) return refuse("cannot be opened: " + std::string(std::strerror(errno)));
   struct stat facts {};
   if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
@@ -47,7 +48,7 @@ result<mapped_file> mapped_file::open(const std::filesystem::path& path) {
 result<mapped_file> open_text(const std::filesystem::path& path) {
   auto mapped = mapped_file::open(path);
   if (mapped && (mapped->bytes().starts_with("\xFF\xFE") || mapped->bytes().starts_with("\xFE\xFF")))
-    return fail(error::kind::data, path.string(), "is UTF-16 by its byte order mark, and texts are read as UTF-8",
+    return fail(error::kind::data, path.string(), "has a UTF-16 byte order mark; texts must be UTF-8",
                 "convert it, for example with iconv -f UTF-16 -t UTF-8");
   return mapped;
 }
@@ -62,7 +63,7 @@ std::string_view next_line(std::string_view& rest) {
 
 namespace {
 
-/// Whether a terminal would take a character for an order: controls, ends of lines, and what turns the direction.
+/// True for characters that a terminal may interpret: controls, line ends and directional formatting.
 bool is_order(std::string_view character) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(character[at]); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;

@@ -1,4 +1,4 @@
-// A file's bytes, read by mapping them.
+// Reads a file by mapping it into memory.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ class mapped_file {
   mapped_file& operator=(const mapped_file&) = delete;
   ~mapped_file();
 
-  /// Fails (kind data) when the file is missing, is no regular file or cannot be read.
+  /// Fails (kind data) if the file is missing, not a regular file, or unreadable.
   [[nodiscard]] static result<mapped_file> open(const std::filesystem::path& path);
   [[nodiscard]] std::string_view bytes() const { return bytes_; }
 
@@ -26,12 +26,12 @@ class mapped_file {
   std::string_view bytes_;
 };
 
-/// The same of a text in UTF-8. Fails too where a byte order mark says that it is in UTF-16.
+/// The same for UTF-8 text. Fails also if a byte order mark indicates UTF-16.
 [[nodiscard]] result<mapped_file> open_text(const std::filesystem::path& path);
 
-/// Takes the first line off a text, without its line end ("\n" or "\r\n").
+/// Consumes the first line of a text, without its line end ("\n" or "\r\n").
 [[nodiscard]] std::string_view next_line(std::string_view& rest);
-/// A piece of a file for a message: quoted, tabs as \t, control characters and what is not UTF-8 as ?, cut when long.
+/// A piece of a file for a message: quoted, tabs as \t, control characters and invalid UTF-8 as ?, cut if long.
 [[nodiscard]] std::string shown(std::string_view line);
 
 }  // namespace furlong::scenarios

@@ -1,5 +1,5 @@
 // MovieLens (Harper, Konstan: "The MovieLens datasets: history and context", ACM TiiS 2015): one client per user.
-// Client ids count the users by ascending id, feature ids the rated films by ascending id.
+// Client ids number the users by ascending id, feature ids the rated films by ascending id.
 #include <array>
 
 #include "scenarios/data/entries.hpp"
@@ -24,18 +24,18 @@ const char* titles_name(rating_format format) {
   }
 }
 
-/// Where the ratings are; what a missing folder means to a person.
+/// Locates the ratings file; the error explains a missing folder.
 result<std::filesystem::path> find_ratings(const std::filesystem::path& folder) {
   std::error_code ignored;
   for (const char* name : ratings_names)
     if (std::filesystem::exists(folder / name, ignored)) return folder / name;
   const bool exists = std::filesystem::is_directory(folder, ignored);
-  return fail(
-      error::kind::data, folder.string(),
-      exists ? "has none of ratings.dat (ml-1m), u.data (ml-100k) and ratings.csv (ml-25m)" : "there is no such folder",
-      std::string("get a MovieLens archive from ") + official +
-          " and unpack it so that its files are in this folder (FURLONG_DATA names the folder above, default "
-          "data/ in the working directory)");
+  return fail(error::kind::data, folder.string(),
+              exists ? "has none of ratings.dat (ml-1m), u.data (ml-100k) and ratings.csv (ml-25m)"
+                     : "the folder does not exist",
+              std::string("get a MovieLens archive from ") + official +
+                  " and unpack it so that its files are in this folder (FURLONG_DATA names the folder above, default "
+                  "data/ in the working directory)");
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {
@@ -46,14 +46,14 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   if (!records) return tl::unexpected(records.error());
   const auto format = records->format;
   if (format == rating_format::plain)
-    return fail(error::kind::data, path->string() + ":1", "the lines name no user",
-                "expected a ratings file of MovieLens");
+    return fail(error::kind::data, path->string() + ":1", "the lines have no user",
+                "expected a MovieLens ratings file");
   auto table = group_by_user(std::move(*records), path->string());
   if (!table) return tl::unexpected(table.error());
 
   const auto titles_path = folder / titles_name(format);
   std::error_code ignored;
-  if (std::filesystem::exists(titles_path, ignored)) {  // without it films are called by their number
+  if (std::filesystem::exists(titles_path, ignored)) {  // without this file, films are named by number
     const auto file = mapped_file::open(titles_path);
     if (!file) return tl::unexpected(file.error());
     auto titles = read_titles(file->bytes(), titles_path.string(), format, table->item_ids);
@@ -68,7 +68,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   data.label_high = 5.0F;
   data.binarize = settings.binarize;
   data.item_ids = std::move(table->item_ids);
-  data.files = {*path};  // titles change no result
+  data.files = {*path};  // titles do not affect results
   return data;
 }
 

@@ -25,7 +25,7 @@ std::string from_latin1(std::string_view text) {
   return utf8;
 }
 
-/// The field that `rest` starts with, quoted ("" stands for ") or not; nothing when a quote stays open.
+/// The leading field of `rest`, quoted ("" is an escaped ") or not; nothing if a quote is not closed.
 std::optional<std::string> csv_field(std::string_view rest) {
   if (!rest.starts_with('"')) return std::string(rest.substr(0, rest.find(',')));
   std::string field;

@@ -10,7 +10,8 @@ namespace furlong::scenarios {
 result<own_ratings> read_own_ratings(const std::filesystem::path& path, const dataset& data) {
   const auto name = path.string();
   if (data.item_ids.empty())
-    return fail(error::kind::usage, name, "the run's dataset has no rated items", "use a run on a dataset of ratings");
+    return fail(error::kind::usage, name, "the dataset of the run has no rated items",
+                "use a run on a dataset of ratings");
   auto records = read_ratings(path);
   if (!records) return tl::unexpected(records.error());
   for (std::size_t entry = 1; entry < records->size(); ++entry)
@@ -35,7 +36,7 @@ result<own_ratings> read_own_ratings(const std::filesystem::path& path, const da
     own.table.labels.push_back(!data.binarize ? stars : stars >= static_cast<float>(*data.binarize) ? 1.0F : 0.0F);
   }
   if (own.table.labels.empty())
-    return fail(error::kind::data, name, "none of the rated items is in the run's dataset",
+    return fail(error::kind::data, name, "the dataset of the run has none of the rated items",
                 "name items by the ids that the dataset uses");
   return own;
 }

@@ -1,4 +1,4 @@
-// One person's ratings from a file, for predictions to somebody who is no client: `furlong infer --ratings FILE`.
+// One person's ratings from a file, for predictions to someone who is not a client: `furlong infer --ratings FILE`.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@
 namespace furlong::scenarios {
 
 struct own_ratings {
-  models::examples table;              ///< in the order of the file; labels are binarized as the dataset's are
-  std::vector<std::uint32_t> unknown;  ///< ids of rated items that the dataset does not have; they are left out
+  models::examples table;              ///< in the order of the file; labels are binarized like those of the dataset
+  std::vector<std::uint32_t> unknown;  ///< ids of rated items that the dataset lacks; they are skipped
 };
 
 /// Reads item,rating lines, or any MovieLens format with the ratings of one user. Items are named by the dataset's
-/// original ids. Fails (kind data) at malformed lines, at an item rated twice, at a second user, when the dataset has
-/// no items, and when no rated item is known.
+/// original ids. Fails (kind data) at malformed lines, at an item rated twice, at a second user, if the dataset has no
+/// items, and if no rated item is known.
 [[nodiscard]] result<own_ratings> read_own_ratings(const std::filesystem::path& path, const dataset& data);
 
 }  // namespace furlong::scenarios

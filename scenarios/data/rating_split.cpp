@@ -70,7 +70,7 @@ class rating_population final : public federated::population {
     }
   }
 
-  /// Of each client, over all its parts; 0 without ratings.
+  /// Per client, over all its parts; 0 without ratings.
   [[nodiscard]] std::vector<double> mean_labels() const {
     std::vector<double> means(begins_.size());
     for (std::size_t client = 0; client < means.size(); ++client) {
@@ -86,14 +86,14 @@ class rating_population final : public federated::population {
   std::vector<std::string> titles_;
   user_groups groups_;
   std::vector<float> tastes_;
-  std::vector<std::size_t> begins_;  // of each client in the columns
+  std::vector<std::size_t> begins_;  // first entry of each client in the columns
   std::vector<part_bounds> bounds_;  // relative to that
   std::vector<std::uint32_t> features_;
   std::vector<float> labels_;
 };
 
-/// The standard normal quantile of p in (0, 1): the estimate of Abramowitz and Stegun 26.2.23, then Newton steps on
-/// erfc.
+/// The standard normal quantile of p in (0, 1): the estimate of Abramowitz and Stegun 26.2.23, refined by Newton steps
+/// on erfc.
 double normal_quantile(double p) {
   const double tail = std::min(p, 1.0 - p);
   const double t = std::sqrt(-2.0 * std::log(tail));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t no_entry = UINT32_MAX;
 
-/// Ids that occur, ascending, and for each id its rank among them.
+/// The distinct ids, ascending, and the rank of each.
 struct numbering {
   std::vector<std::uint32_t> ids;
   std::vector<std::uint32_t> rank;
@@ -48,7 +48,7 @@ result<rating_table> group_by_user(rating_records records, const std::string& na
   table.user_ids = users.ids;
   table.item_ids = items.ids;
 
-  // A counting sort: stable, so each user's ratings keep the order of the file.
+  // A counting sort: stable, so that each user's ratings keep the order of the file.
   table.offsets.assign(users.ids.size() + 1, 0);
   for (const auto user : records.users) ++table.offsets[users.rank[user] + 1];
   for (std::size_t c = 1; c < table.offsets.size(); ++c) table.offsets[c] += table.offsets[c - 1];

@@ -32,7 +32,7 @@ grammar grammar_of(rating_format format) {
   return {};
 }
 
-/// A cursor over one file: each function takes what it names, or leaves `ok` false.
+/// A cursor over one file: each function parses one element, or sets `ok` to false.
 struct scanner {
   const char* at;
   const char* end;
@@ -86,13 +86,13 @@ std::optional<rating_format> format_of(std::string_view first_line) {
 
 result<rating_records> read_ratings(std::string_view text, const std::string& name) {
   text = without_byte_order_mark(text);
-  if (text.empty()) return fail(error::kind::data, name, "the file is empty", "expected one rating a line");
+  if (text.empty()) return fail(error::kind::data, name, "the file is empty", "expected one rating per line");
   auto rest = text;
   const auto first = next_line(rest);
   const auto format = format_of(first);
   if (!format)
     return fail(error::kind::data, name + ":1",
-                "found " + shown(first) + ", which is the first line of no known format",
+                "found " + shown(first) + ", which is not the first line of a known format",
                 "expected user::item::rating::timestamp (ml-1m), the same between tabs (ml-100k), the header " +
                     std::string(csv_header) + " (ml-25m), or item,rating");
 
@@ -103,7 +103,7 @@ result<rating_records> read_ratings(std::string_view text, const std::string& na
     text = rest;
   }
   const auto rules = grammar_of(*format);
-  const auto lines = text.size() / (rules.has_user_and_time ? 16 : 5) + 1;  // of the shortest usual lines
+  const auto lines = text.size() / (rules.has_user_and_time ? 16 : 5) + 1;  // of minimal usual length
   for (auto* column : {&records.users, &records.items, &records.times}) column->reserve(lines);
   records.ratings.reserve(lines);
 
@@ -135,7 +135,7 @@ result<rating_records> read_ratings(std::string_view text, const std::string& na
     records.times.push_back(time);
   }
   if (records.size() == 0)
-    return fail(error::kind::data, name, "the file has a header and no ratings", "expected one rating a line");
+    return fail(error::kind::data, name, "the file has a header but no ratings", "expected one rating per line");
   return records;
 }
 

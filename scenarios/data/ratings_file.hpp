@@ -1,9 +1,9 @@
-// Reading files of ratings: the formats of MovieLens, told apart by their first line.
+// Reads files of ratings: the formats of MovieLens, detected by their first line.
 //
 //   colons   user::item::rating::timestamp          ml-1m   ratings.dat   ratings 1 to 5
 //   tabs     user<TAB>item<TAB>rating<TAB>timestamp ml-100k u.data        ratings 1 to 5
-//   csv      userId,movieId,rating,timestamp        ml-25m  ratings.csv   ratings 0.5 to 5 by halves; that header first
-//   plain    item,rating                            one person's own ratings, 0.5 to 5 by halves, no header
+//   csv      userId,movieId,rating,timestamp        ml-25m  ratings.csv   ratings 0.5 to 5 in halves; with this header
+//   plain    item,rating                            one person's own ratings, 0.5 to 5 in halves, no header
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ struct rating_records {
   [[nodiscard]] std::string line_of(std::size_t entry) const { return std::to_string(first_line + entry); }
 };
 
-/// Largest user or item id that is read: tables over ids stay small. MovieLens ends below 300,000.
+/// Largest user or item id: bounds the size of tables over ids. MovieLens ids are below 300,000.
 constexpr std::uint32_t largest_id = (1U << 24) - 1;
 
-/// Reads a whole file. Fails (kind data) at the first line that is not of the file's format: the error names file and
-/// line, what was found and what is expected.
+/// Reads a whole file. Fails (kind data) at the first malformed line: the error names file and line, what was found and
+/// what is expected.
 [[nodiscard]] result<rating_records> read_ratings(const std::filesystem::path& path);
-/// The same of a text; `name` stands for the file in messages.
+/// The same for a text; `name` is the file in messages.
 [[nodiscard]] result<rating_records> read_ratings(std::string_view text, const std::string& name);
 
 }  // namespace furlong::scenarios

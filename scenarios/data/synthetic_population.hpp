@@ -1,7 +1,7 @@
-// Generated ratings that nobody keeps: a client's are made whenever they are asked for.
+// Generated ratings that are not stored: each client's are generated on demand.
 //
-// In memory: the truth about the items, four bytes a client for the lists of who trains and who does not, and, when
-// somebody is held out, a bit a client. A million clients cost 4 MB.
+// In memory: the item parameters, four bytes per client for the lists of training and held-out clients, and, if clients
+// are held out, a bit per client. A million clients take 4 MB.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace furlong::scenarios {
 
-/// The population that split_ratings() makes of all ratings of the truth, number for number. load() fills `scratch` in
-/// O(ratings of the client), count() and taste() are O(1). Thread-safe: each thread keeps working memory of its own, of
-/// the size of its longest list of ratings and a bit an item.
+/// The population that split_ratings() makes of all generated ratings, with identical values. load() fills `scratch` in
+/// O(ratings of the client), count() and taste() are O(1). Thread-safe: each thread has its own buffers, of the size of
+/// its longest list of ratings and a bit per item.
 [[nodiscard]] std::shared_ptr<const federated::population> synthesize_on_demand(const synthetic_settings& truth,
                                                                                 const rating_settings& split);
 

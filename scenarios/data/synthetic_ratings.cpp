@@ -13,7 +13,7 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Uniform in [0, 1) with 53 bits: 24 are too coarse to pick among many unpopular items.
+/// Uniform in [0, 1) with 53 bits: 24 are too coarse for sampling among many unpopular items.
 double fine_uniform(random_stream& stream) {
   const std::uint64_t high = stream();
   return static_cast<double>((high << 32 | stream()) >> 11) * 0x1p-53;
@@ -23,7 +23,7 @@ double fine_uniform(random_stream& stream) {
 
 synthetic_truth::synthetic_truth(const synthetic_settings& settings)
     : settings_(settings),
-      // A lognormal of mean m has exp(mu + spread^2 / 2) = m.
+      // A lognormal with mean m has exp(mu + spread^2 / 2) = m.
       log_mean_(std::log(settings.ratings_per_user) - settings.spread * settings.spread / 2.0),
       popularity_(settings.items),
       by_rank_(settings.items) {
@@ -45,7 +45,7 @@ synthetic_truth::synthetic_truth(const synthetic_settings& settings)
     popularity_[by_rank_[rank]] = weight;
     up_to_.push_back(sum += weight);
   }
-  // Slices of a power of two: the slice of a number, and its lower end, are exact.
+  // A power of two of slices: the slice of a number and its lower end are exact.
   guide_.resize(std::bit_ceil(up_to_.size()));
   const double slice = 1.0 / static_cast<double>(guide_.size());
   for (std::size_t s = 0; s < guide_.size(); ++s) {
@@ -89,9 +89,9 @@ std::uint32_t synthetic_truth::count_of(std::uint32_t user) const {
   return draw_count(stream);
 }
 
-/// In proportion to popularity: the first rank whose cumulative popularity lies above a uniform number. A slice of the
-/// guide holds one rank on average, so few are looked at (Chen, Asau: "On generating random variates from an empirical
-/// distribution", 1974).
+/// Samples in proportion to popularity: the first rank whose cumulative popularity exceeds a uniform number. A slice of
+/// the guide has one rank on average, so that the search is short (Chen, Asau: "On generating random variates from an
+/// empirical distribution", 1974).
 std::uint32_t synthetic_truth::draw_item(random_stream& stream) const {
   const double uniform = fine_uniform(stream);
   const double target = uniform * up_to_.back();
@@ -100,10 +100,10 @@ std::uint32_t synthetic_truth::draw_item(random_stream& stream) const {
   return by_rank_[std::min(rank, by_rank_.size() - 1)];
 }
 
-/// Distinct items, each next one in proportion to popularity among those left.
+/// Samples distinct items in proportion to popularity.
 void synthetic_truth::draw_items(random_stream& stream, std::uint32_t count, synthetic_draw& out) const {
   out.items.clear();
-  if (count <= settings_.items / 8) {  // few: draw again when an item comes twice
+  if (count <= settings_.items / 8) {  // few: redraw duplicates
     if (out.taken.size() * 64 < settings_.items) out.taken.resize(settings_.items / 64 + 1);
     while (out.items.size() < count) {
       const auto item = draw_item(stream);
@@ -116,8 +116,8 @@ void synthetic_truth::draw_items(random_stream& stream, std::uint32_t count, syn
     for (const auto item : out.items) out.taken[item / 64] = 0;
     return;
   }
-  // Many: the first `count` arrivals, where item i arrives after an exponential time of rate popularity_i
-  // (Efraimidis, Spirakis: "Weighted random sampling with a reservoir", 2006). The same distribution.
+  // Many: the first `count` arrivals, where item i arrives after an exponential time with rate popularity_i
+  // (Efraimidis, Spirakis: "Weighted random sampling with a reservoir", 2006). The distribution is the same.
   out.arrivals.clear();
   for (std::uint32_t item = 0; item < settings_.items; ++item)
     out.arrivals.emplace_back(-std::log(1.0 - fine_uniform(stream)) / popularity_[item], item);
@@ -179,7 +179,7 @@ synthetic_settings read_settings(const option_values& options) {
   return settings;
 }
 
-/// Above this many ratings, 8 bytes each in memory and twice that while they are made, they are made when asked for.
+/// Above this many ratings they are generated on demand: 8 bytes each in memory, twice that during generation.
 constexpr double most_ahead = 20e6;
 
 rating_table make_ahead(const synthetic_settings& settings) {
@@ -202,7 +202,7 @@ bool makes_ahead(const synthetic_settings& settings, const std::string& how) {
   return how == "ahead" || (how == "auto" && settings.users * settings.ratings_per_user <= most_ahead);
 }
 
-/// The truth about the items; the lists of users; what is made ahead, while it is made.
+/// The item parameters; the lists of users; ratings generated in advance.
 double memory(const option_values& options) {
   const auto settings = read_settings(options);
   const double users = settings.users;
@@ -288,9 +288,8 @@ dataset_entry synthetic_ratings_entry() {
       {.name = "generate",
        .type = option_type::choice,
        .fallback = std::string("auto"),
-       .doc =
-           "Make all ratings before the run, or a user's whenever they are needed, in little memory; the ratings are "
-           "the same. auto: on demand above 20 million expected ratings.",
+       .doc = "Generate all ratings before the run, or each user's on demand, in little memory; the ratings are the "
+              "same. auto: on demand above 20 million expected ratings.",
        .choices = {"auto", "ahead", "on-demand"}},
   };
   for (auto& option : rating_options()) entry.options.push_back(std::move(option));

@@ -1,10 +1,10 @@
-// Ratings with a truth that is known: low rank, user taste, and noise of a chosen size.
+// Generated ratings with known parameters: low rank, user taste, and noise of a given size.
 //
 //   rating(u, i) = mean + taste_u + quality_i + <p_u, q_i> + noise e
 //   taste_u ~ N(0, taste^2), quality_i ~ N(0, quality^2), p_u ~ N(0, I), q_i ~ N(0, signal^2 / rank I), e ~ N(0, 1)
 //
 // so <p, q> has standard deviation `signal`, and no predictor has a root mean squared error below `noise` (rounding
-// adds to it). How many items a user rates is lognormal; which ones follows a power law of popularity, as in MovieLens.
+// adds to it). The number of items of a user is lognormal; items follow a power law of popularity, as in MovieLens.
 #pragma once
 
 #include <cstdint>
@@ -32,35 +32,35 @@ struct synthetic_settings {
   double taste = 0.4;
   double quality = 0.4;
   double noise = 0.6;
-  star_rounding rounding = star_rounding::none;  ///< rounding also cuts to 1..5
+  star_rounding rounding = star_rounding::none;  ///< rounding also clips to 1..5
 };
 
-/// One user's draws, and the working memory of making them; kept by a caller who draws many users.
+/// One user's draws, with buffers; reused by a caller who draws many users.
 struct synthetic_draw {
   double taste = 0.0;
   std::vector<double> factors;
   std::vector<std::uint32_t> items;  ///< in the order in which they were rated
-  std::vector<float> noise;          ///< of each rating, standard normal
+  std::vector<float> noise;          ///< per rating, standard normal
 
-  std::vector<std::uint64_t> taken;                        ///< a bit an item; all zero between draws
+  std::vector<std::uint64_t> taken;                        ///< a bit per item; all zero between draws
   std::vector<std::pair<double, std::uint32_t>> arrivals;  ///< of draw_items(), for long lists
 };
 
-/// The truth. Every draw is keyed by (seed, item) or (seed, user), so one user's ratings are made without the others',
-/// in O(ratings), and in any order. Immutable and thread-safe.
+/// The parameters of the generator. Every draw is keyed by (seed, item) or (seed, user): one user's ratings are
+/// generated without the others', in O(ratings), and in any order. Immutable and thread-safe.
 class synthetic_truth {
  public:
   explicit synthetic_truth(const synthetic_settings& settings);
 
-  /// Draws everything of a user.
+  /// Draws all ratings of a user.
   void draw(std::uint32_t user, synthetic_draw& out) const;
   /// The rating of the `position`-th item of a draw.
   [[nodiscard]] float rating(const synthetic_draw& of, std::size_t position) const;
   /// Appends one user's ratings, in the order in which they were given.
   void ratings_of(std::uint32_t user, std::vector<std::uint32_t>& items, std::vector<float>& labels) const;
-  /// How many ratings a user gives, without drawing them.
+  /// The number of a user's ratings, without drawing them.
   [[nodiscard]] std::uint32_t count_of(std::uint32_t user) const;
-  /// A user's own offset in units of its standard deviation: a standard normal score.
+  /// A user's offset in units of its standard deviation: a standard normal score.
   [[nodiscard]] float taste_of(std::uint32_t user) const;
   /// The rating without noise and rounding.
   [[nodiscard]] double expected(std::uint32_t user, std::uint32_t item) const;
@@ -74,13 +74,13 @@ class synthetic_truth {
   [[nodiscard]] float stars(double rating) const;
 
   synthetic_settings settings_;
-  double log_mean_ = 0.0;               // of the lognormal of counts: the mean of the logarithm
+  double log_mean_ = 0.0;               // of the lognormal number of ratings: mean of the logarithm
   std::vector<double> quality_;         // of each item
   std::vector<double> factors_;         // items x rank
   std::vector<double> popularity_;      // weight of each item
-  std::vector<double> up_to_;           // cumulative popularity by rank of popularity
-  std::vector<std::uint32_t> by_rank_;  // item of each rank
-  std::vector<std::uint32_t> guide_;    // first rank that a slice of the unit interval can pick, slice by slice
+  std::vector<double> up_to_;           // cumulative popularity by rank
+  std::vector<std::uint32_t> by_rank_;  // item by rank
+  std::vector<std::uint32_t> guide_;    // first rank that each slice of the unit interval can select
 };
 
 [[nodiscard]] dataset_entry synthetic_ratings_entry();

@@ -20,7 +20,7 @@ random_stream stream_of(const synthetic_text_settings& settings, std::uint32_t u
 
 bool chance(random_stream& stream, double probability) { return static_cast<double>(stream.uniform()) < probability; }
 
-/// One user, and the stream of the texts.
+/// Generates the texts of one user.
 struct writer {
   writer(const synthetic_text_settings& of, std::uint32_t user, std::uint32_t buckets)
       : settings(of), favourite(favourite_of(of, user)), stream(stream_of(of, user, 1)) {
@@ -93,7 +93,7 @@ synthetic_text_settings read_settings(const option_values& options) {
   return settings;
 }
 
-/// Shared words by their numbers; what is above is a bucket, or unknown where there are none.
+/// Tokens of shared words; user-specific words map to a bucket, or to unknown without buckets.
 vocabulary number_words(const synthetic_text_settings& settings, std::uint32_t buckets) {
   vocabulary made;
   made.buckets = buckets;
@@ -139,7 +139,7 @@ models::data_facts facts(const option_values& options) {
 std::vector<option_problem> check(const option_values& options) {
   auto problems = check_split(options);
   if (options.has("classes") && options.has("words") && options.integer("words") < 2 * options.integer("classes"))
-    problems.push_back({"words", "is fewer than two for each class", "raise it, or lower data.classes"});
+    problems.push_back({"words", "is below two per class", "raise it, or lower data.classes"});
   if (!options.has("task") || options.text("task") != "classes") return problems;
   const synthetic_text_settings fallback;
   const std::pair<const char*, double> own[] = {
@@ -150,7 +150,7 @@ std::vector<option_problem> check(const option_values& options) {
   return problems;
 }
 
-/// Tokens as they are made and as they are laid out; texts; clients.
+/// Tokens as generated and in the final layout; texts; clients.
 double memory(const option_values& options) {
   const auto number = [&](const char* name) { return static_cast<double>(options.integer(name)); };
   return number("users") * (200.0 + number("texts_per_user") * (40.0 + 8.0 * (number("length") + 3.0)));
@@ -216,7 +216,7 @@ dataset_entry synthetic_texts_entry() {
       count("length", fallback.length, "Mean number of words in a text.", 1, 1e4),
       share("taste", fallback.taste, "Probability that a text is of its user's favourite class for that reason."),
       share("clarity", fallback.clarity,
-            "Probability that a text shows its class, or that a word is the one to follow."),
+            "Probability that a text shows its class, or that a word is followed by its follower."),
       count("own_words", fallback.own_words, "Words of each user that are not shared; next-word.", 0, 1e4),
       share("own_share", fallback.own_share, "Share of the words that are the user's own; next-word."),
       count("buckets", 0, "Numbers that own words are hashed to; 0: they are unknown.", 0, 1e7),

@@ -1,17 +1,17 @@
-// Texts with a truth that is known, of users who differ in taste.
+// Generated texts with known parameters, of users who differ in taste.
 //
-// Each user has a favourite class, drawn evenly. A text is of the favourite with probability `taste`, else of a class
-// drawn evenly; its number of words is drawn evenly from about half of `length` to one and a half.
+// Each user has a favourite class, drawn uniformly. A text is of the favourite with probability `taste`, else of a
+// uniform class; its number of words is uniform between about half and one and a half times `length`.
 //
-// task = classes: with probability `clarity` one word of a text is one that only its class uses; all others are common
-// to all classes and drawn evenly. So a text tells its class in a share `clarity` of the cases and nothing otherwise,
-// and of C classes no model is right more often than
-//     clarity + (1 - clarity) / C                            knowing the text alone,
-//     clarity + (1 - clarity) (taste + (1 - taste) / C)      knowing the text and its user.
+// task = classes: with probability `clarity` one word of a text is specific to its class; all other words are common to
+// all classes and uniform. So a text reveals its class with probability `clarity`, and with C classes no model has a
+// higher accuracy than
+//     clarity + (1 - clarity) / C                            given the text alone,
+//     clarity + (1 - clarity) (taste + (1 - taste) / C)      given the text and its user.
 //
-// task = next_word: a word is one of the user's own with probability `own_share`; else, with probability `clarity`, the
-// follower of the word before, else drawn evenly. The follower of the shared word w in a text of class c is
-// w + 1 + c (modulo `words`), that of an own word was drawn for its user. Own words are in no vocabulary.
+// task = next_word: a word is user-specific with probability `own_share`; else, with probability `clarity`, the
+// follower of the previous word, else uniform. The follower of the shared word w in a text of class c is w + 1 + c
+// (modulo `words`); that of a user-specific word is drawn for its user. User-specific words are not in the vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +36,12 @@ struct synthetic_text_settings {
   double own_share = 0.1;
 };
 
-/// The class that a user favours.
+/// The favourite class of a user.
 [[nodiscard]] std::uint32_t favourite_of(const synthetic_text_settings& settings, std::uint32_t user);
 
 /// Appends one user's texts; the user becomes the next client. Draws are keyed by (seed, user). Tokens below `words`
-/// are shared words, and the user's own word w is token words + word_hash("user U word w") % buckets, or `words` when
-/// there are no buckets. The first (words / classes) / 2 * classes shared words belong to one class each.
+/// are shared words; the user-specific word w is token words + word_hash("user U word w") % buckets, or `words` without
+/// buckets. The first (words / classes) / 2 * classes shared words are specific to one class each.
 void append_texts(const synthetic_text_settings& settings, std::uint32_t user, std::uint32_t buckets, text_table& to);
 
 [[nodiscard]] dataset_entry synthetic_texts_entry();

@@ -25,7 +25,7 @@ constexpr const char* whence =
     "put the data there, or correct data.path (FURLONG_DATA names the folder above, default data/ in the working "
     "directory); PTB is in simple-examples/data of the RNNLM toolkit, https://www.fit.vutbr.cz/~imikolov/rnnlm/";
 
-/// True when a file's name has one of the words, in letters of any case, as a piece between dots, dashes and
+/// True if a file name has one of the words, case-insensitive, between dots, dashes or underscores.
 /// underscores.
 bool is_part(const fs::path& file, std::initializer_list<std::string_view> words) {
   auto name = file.filename().string();
@@ -39,20 +39,20 @@ bool is_part(const fs::path& file, std::initializer_list<std::string_view> words
   return false;
 }
 
-/// The only file that is this part, or an empty path.
+/// The only file of this part, or an empty path.
 result<fs::path> one_part(const std::vector<fs::path>& files, std::initializer_list<std::string_view> words) {
   fs::path found;
   for (const auto& file : files) {
     if (!is_part(file, words)) continue;
     if (!found.empty())
       return fail(error::kind::data, file.string(), "is the same part of the data as " + found.filename().string(),
-                  "leave one of them in the folder");
+                  "keep only one of them in the folder");
     found = file;
   }
   return found;
 }
 
-/// The parts that the names of a folder's files tell; nothing where no name tells any.
+/// The parts by the names of a folder's files; nothing if no name has a part.
 result<text_files> find_parts(const fs::path& folder, const std::vector<fs::path>& files) {
   const auto train = one_part(files, {"train"});
   const auto validation = one_part(files, {"valid", "validation", "dev"});
@@ -61,14 +61,15 @@ result<text_files> find_parts(const fs::path& folder, const std::vector<fs::path
     if (!*part) return tl::unexpected(part->error());
   for (const auto& [one, other] : {std::pair(&train, &validation), {&train, &test}, {&validation, &test}})
     if (!(*one)->empty() && **one == **other)
-      return fail(error::kind::data, (*one)->string(), "has the names of two parts of the data",
-                  "leave one of train, valid and test in its name");
+      return fail(error::kind::data, (*one)->string(), "names two parts of the data",
+                  "keep only one of train, valid and test in its name");
   if (!train->empty()) return text_files{{*train}, *validation, *test};
   std::string held;
   for (const auto* part : {&validation, &test})
     if (!(*part)->empty()) held += (held.empty() ? "" : " and ") + (*part)->filename().string();
   if (held.empty()) return text_files{};
-  return fail(error::kind::data, folder.string(), "has " + held + " to score on, and no file to train on", no_train);
+  return fail(error::kind::data, folder.string(), "has " + held + " for evaluation, but no file for training",
+              no_train);
 }
 
 std::vector<fs::path> files_of(const fs::path& folder) {
@@ -82,8 +83,8 @@ std::vector<fs::path> files_of(const fs::path& folder) {
 
 bool is_heading(std::string_view line) { return line.size() > 1 && line.front() == '=' && line.back() == '='; }
 
-/// Takes the first sentence off a paragraph that is not empty and begins with a word: up to and with a word ".", "!" or
-/// "?", or all of it. What is left begins with a word, too.
+/// Consumes the first sentence of a paragraph that is not empty and starts with a word: up to and including a word ".",
+/// "!" or "?", or all of it. The rest starts with a word, too.
 std::string_view take_sentence(std::string_view& paragraph) {
   constexpr std::string_view blanks = " \t\r\n";
   std::size_t end = 0;
@@ -97,8 +98,8 @@ std::string_view take_sentence(std::string_view& paragraph) {
   return sentence;
 }
 
-/// Takes a user and the tab after it off a line; empty, and the line is as it was, where there is none. Blanks are part
-/// of a name, but not a name.
+/// Consumes a user and its tab; empty, with the line unchanged, if there is none. A name may contain blanks, but not
+/// consist of them.
 std::string_view take_user(std::string_view& line) {
   const auto user = line.substr(0, line.find('\t'));
   if (user.size() == line.size() || trimmed(user).empty()) return {};
@@ -106,7 +107,7 @@ std::string_view take_user(std::string_view& line) {
   return user;
 }
 
-/// The client of a name; adds those that are new.
+/// The client of a name; appends new ones.
 result<std::uint32_t> client_of(std::string_view name, client_use use, text_table& to, const std::string& place) {
   const auto client = to.clients.add(name);
   if (client == to.uses.size()) to.uses.push_back(use);
@@ -116,7 +117,7 @@ result<std::uint32_t> client_of(std::string_view name, client_use use, text_tabl
   return client;
 }
 
-/// The token of a word that the vocabulary does not have.
+/// The token of a word outside the vocabulary.
 std::uint32_t token_of_unknown(std::string_view word, const models::data_facts& facts) {
   const auto buckets = facts.features - facts.words;
   if (buckets == 0 || word == unknown_word) return models::unknown_token;
@@ -129,7 +130,7 @@ result<text_files> find_text_files(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored)) return text_files{{path}, {}, {}};
   if (!fs::is_directory(path, ignored))
-    return fail(error::kind::data, path.string(), "there is no such file or folder", whence);
+    return fail(error::kind::data, path.string(), "the file or folder does not exist", whence);
   const auto files = files_of(path);
   auto found = find_parts(path, files);
   if (!found || !found->train.empty()) return found;
@@ -151,7 +152,7 @@ result<void> read_sentences(const fs::path& file, const line_settings& settings,
     if (trimmed(line).empty()) continue;
     const auto user = settings.user_column ? take_user(line) : std::string_view();
     if (settings.user_column && user.empty())
-      return fail(error::kind::data, place(), "found " + shown(line) + ", with no user before a tab",
+      return fail(error::kind::data, place(), "found " + shown(line) + " without a user before a tab",
                   "expected a user, a tab and a sentence, or set data.user_column = false");
     line = trimmed(line);
     if (line.empty() || (settings.skip_headings && is_heading(line))) continue;
@@ -169,7 +170,7 @@ result<void> read_sentences(const fs::path& file, const line_settings& settings,
     }
   }
   if (to.texts() == before)
-    return fail(error::kind::data, file.string(), "has no sentences", "expected one sentence a line");
+    return fail(error::kind::data, file.string(), "has no sentences", "expected one sentence per line");
   return {};
 }
 
@@ -177,11 +178,12 @@ result<models::examples> text_reader::read(std::string_view text) const {
   const auto facts = clients_->facts();
   const bool sequence = facts.labels == models::objective::next_token;
   auto how = how_;
-  if (sequence) how.most = 0;  // it is to go on from its end
+  if (sequence) how.most = 0;  // a sequence continues from its end
   text_table table;
   const auto count = tokenizer(how).append(sequence ? text : trimmed(text), table);
   if (!count || *count == 0)
-    return fail(error::kind::usage, "--text", count ? "is empty" : "is not UTF-8", "give a text as those of the data");
+    return fail(error::kind::usage, "--text", count ? "is empty" : "is not UTF-8",
+                "pass a text like those of the data");
   std::unordered_map<std::string, std::uint32_t> tokens;
   for (auto token = std::uint32_t{models::first_word}; token < facts.words; ++token)
     tokens.emplace(clients_->feature_name(token), token);

@@ -1,4 +1,4 @@
-// Files with a sentence a line: where they are, and what is in them.
+// Locates and reads files with one sentence per line.
 #pragma once
 
 #include <filesystem>
@@ -13,47 +13,47 @@
 
 namespace furlong::scenarios {
 
-/// What a dataset keeps in which files.
+/// The files of each part of a dataset.
 struct text_files {
-  std::vector<std::filesystem::path> train;  ///< or all there is
+  std::vector<std::filesystem::path> train;  ///< or all files
   std::filesystem::path validation;          ///< empty: none
   std::filesystem::path test;                ///< empty: none
 };
 
-/// One file is itself. Of a folder: its files with train, valid (validation, dev) and test in their names, between
-/// dots, dashes or underscores and in letters of any case, as in ptb.train.txt and wiki.valid.tokens; where none has
-/// any of them, all its *.txt, by name. Fails (kind data) when there is nothing of the kind, when two files have the
-/// same part or one has two, and when there is a part to score on and none to train on.
+/// A file is the training part. Of a folder: the files with train, valid (validation, dev) and test in their names,
+/// between dots, dashes or underscores, case-insensitive, as in ptb.train.txt and wiki.valid.tokens; if there are none,
+/// all its *.txt, by name. Fails (kind data) if there are no files, if two files are the same part or one is two, and
+/// if there is a part for evaluation but none for training.
 [[nodiscard]] result<text_files> find_text_files(const std::filesystem::path& path);
 
 struct line_settings {
   token_settings tokens;
-  bool skip_headings = true;  ///< leave lines like "= Title =" out
-  bool user_column = false;   ///< lines are user<TAB>sentence, and a user is a client
-  bool cut = false;           ///< a line is a paragraph: a sentence ends after a word ".", "!" or "?", and at its end
+  bool skip_headings = true;  ///< skip lines like "= Title ="
+  bool user_column = false;   ///< lines are user<TAB>sentence; each user is a client
+  bool cut =
+      false;  ///< a line is a paragraph: a sentence ends after a word ".", "!" or "?", and at the end of the line
 };
 
-/// Appends the sentences of a file. Lines without words are none. Without a user column they are nobody's for now, and
-/// the table's clients stay as they are. With one, users new to the table become clients for `use`.
-/// Fails (kind data) at a line that is not UTF-8 or has no user, at a user who was there for another use, and when
-/// there are no sentences at all.
+/// Appends the sentences of a file. Lines without words are skipped. Without a user column the sentences have no owner
+/// yet, and the table's clients do not change. With one, new users become clients for `use`. Fails (kind data) at a
+/// line that is not UTF-8 or has no user, at a user with another use, and if there are no sentences.
 [[nodiscard]] result<void> read_sentences(const std::filesystem::path& file, const line_settings& settings,
                                           client_use use, text_table& to);
 
-// Texts that somebody types, read as a run's own texts were: `furlong infer --text TEXT`.
+// Tokenizes a typed text like the texts of the run: `furlong infer --text TEXT`.
 
 /// Immutable and thread-safe.
 class text_reader {
  public:
-  /// @param clients whose vocabulary it is; features are tokens
+  /// @param clients the population with the vocabulary; features are tokens
   text_reader(std::shared_ptr<const federated::population> clients, const token_settings& how)
       : clients_(std::move(clients)), how_(how) {}
 
-  /// One example with the label 0: the text's tokens, cut where the data's are. Of next tokens: all of them, with the
-  /// start before and no end. Words that are not in the vocabulary become what they become in the data. Fails (kind
-  /// usage) when the text has no tokens or is not UTF-8. Takes time that is linear in the vocabulary.
+  /// One example with the label 0: the text's tokens, cut at the same length as the data's. For next tokens: all of
+  /// them, with a start and no end. Words outside the vocabulary are mapped as in the data. Fails (kind usage) if the
+  /// text has no tokens or is not UTF-8. Takes time linear in the vocabulary.
   [[nodiscard]] result<models::examples> read(std::string_view text) const;
-  /// What stands between two tokens.
+  /// The separator of two tokens.
   [[nodiscard]] std::string_view separator() const { return how_.kind == token_kind::words ? " " : ""; }
 
  private:

@@ -18,7 +18,7 @@ std::uint32_t number(const option_values& options, std::string_view name) {
   return static_cast<std::uint32_t>(options.integer(name));
 }
 
-/// A model of next tokens keeps its states at all of a text's tokens: about 20 kB each with 300 units.
+/// A next-token model keeps its states at all tokens of a text: about 20 kB each with 300 units.
 constexpr std::size_t longest_text = 100'000;
 
 result<void> check_lengths(const text_table& table, const text_split& split, const std::string& place) {
@@ -28,12 +28,12 @@ result<void> check_lengths(const text_table& table, const text_split& split, con
     return fail(error::kind::data, place,
                 "a text of " + shown(table.clients[table.owners[text]]) + " has " + std::to_string(tokens) +
                     " tokens, and at most " + std::to_string(longest_text) + " can be predicted one after the other",
-                "cut texts with data.max_tokens, or divide that one");
+                "cut texts with data.max_tokens, or split this text");
   }
   return {};
 }
 
-/// Refuses labels of which users who were left out had all but one.
+/// Rejects labels if only excluded users had more than one of them.
 result<void> check_labels_left(const text_table& of, const std::string& place) {
   std::optional<float> one;
   bool left_out = false;
@@ -50,8 +50,8 @@ result<void> check_labels_left(const text_table& of, const std::string& place) {
               "lower data.min_texts, or raise data.max_users");
 }
 
-/// Says how much a vocabulary has of the texts that are trained on, unless that is all.
-/// @param counts of each word of the list that it was chosen from
+/// Notes the share of the training tokens that the vocabulary covers, unless it is all.
+/// @param counts per word of the source list
 void note_left_out(const vocabulary& words, const word_list& list, std::span<const std::uint32_t> counts,
                    std::vector<std::string>& notes) {
   std::uint64_t different = 0;
@@ -74,8 +74,11 @@ void note_left_out(const vocabulary& words, const word_list& list, std::span<con
 
 std::vector<option_spec> token_options(std::int64_t vocabulary) {
   return {
-      {.name = "lower_case", .type = option_type::boolean, .fallback = false, .doc = "Make the letters A to Z small."},
-      count("max_tokens", 0, "Cut texts after so many tokens; 0: never.", 1e6),
+      {.name = "lower_case",
+       .type = option_type::boolean,
+       .fallback = false,
+       .doc = "Convert the letters A to Z to lower case."},
+      count("max_tokens", 0, "Cut texts after this many tokens; 0: never.", 1e6),
       count("vocabulary", vocabulary,
             "Tokens that the model knows: the most frequent ones of the training texts, start, end and unknown not "
             "counted. 0: all of the files, those of validation and test too.",
@@ -100,13 +103,14 @@ option_spec token_kind_option(const char* fallback) {
   return {.name = "tokens",
           .type = option_type::choice,
           .fallback = std::string(fallback),
-          .doc = "What texts are made of: words between blanks, or characters (code points of UTF-8).",
+          .doc = "Tokens: words between blanks, or characters (code points of UTF-8).",
           .choices = {"words", "characters"}};
 }
 
 std::vector<option_spec> user_options() {
   return {count("min_texts", 0, "Leave users with fewer texts out.", 1e9),
-          count("max_users", 0, "Keep the first so many of the other users, in the order of the files; 0: all.", 1e9)};
+          count("max_users", 0, "Keep the first this many of the remaining users, in the order of the files; 0: all.",
+                1e9)};
 }
 
 token_kind read_token_kind(const option_values& options) {

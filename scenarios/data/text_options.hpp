@@ -1,4 +1,4 @@
-// The options that sources of texts share.
+// Options that text sources share.
 #pragma once
 
 #include "scenarios/data/dataset.hpp"
@@ -10,7 +10,7 @@ namespace furlong::scenarios {
 /// lower_case, max_tokens, vocabulary and buckets.
 /// @param vocabulary its default
 [[nodiscard]] std::vector<option_spec> token_options(std::int64_t vocabulary);
-/// What is wrong with these and with the options of the split.
+/// Checks these options and those of the split.
 [[nodiscard]] std::vector<option_problem> check_texts(const option_values& options);
 /// tokens: words or characters.
 [[nodiscard]] option_spec token_kind_option(const char* fallback);
@@ -18,23 +18,23 @@ namespace furlong::scenarios {
 [[nodiscard]] std::vector<option_spec> user_options();
 
 [[nodiscard]] token_settings read_token_settings(const option_values& options, token_kind kind);
-/// What the option `tokens` says.
+/// The value of the option `tokens`.
 [[nodiscard]] token_kind read_token_kind(const option_values& options);
 
-/// Refuses names that are given and empty.
+/// Rejects names that are given but empty.
 void check_named(const option_values& options, std::initializer_list<const char*> names,
                  std::vector<option_problem>& to);
-/// Leaves users out as min_texts and max_users say. Fails (kind usage) when none is left, or none to train, or only one
-/// of the labels; `place` stands for the source.
+/// Excludes users by min_texts and max_users. Fails (kind usage) if none remains, none remains for training, or only
+/// one label remains; `place` is the source in messages.
 [[nodiscard]] result<void> choose_users(text_table& of, const option_values& options, const std::string& place);
 
-/// What the options say of the tokens (dataset_entry::facts).
+/// Facts of the tokens that follow from the options (dataset_entry::facts).
 [[nodiscard]] models::data_facts token_facts(const option_values& options, models::objective labels,
                                              std::uint32_t classes = 0);
 
-/// Gives `to` the population that the options make of a table, and notes what its vocabulary leaves out and what is odd
-/// about its parts (text_population.hpp). Fails (kind data) when a text whose tokens are to be predicted is so long
-/// that a model's states at all of them would not fit into memory; `place` stands for the source.
+/// Builds the population of a table into `to`; notes what the vocabulary omits and anomalies of the parts
+/// (text_population.hpp). Fails (kind data) if a text for next-token prediction is so long that a model's states at all
+/// its tokens would not fit into memory; `place` is the source in messages.
 [[nodiscard]] result<void> settle_texts(const text_table& table, const option_values& options, const std::string& place,
                                         models::objective labels, std::uint32_t classes, dataset& to);
 

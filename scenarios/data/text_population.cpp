@@ -48,7 +48,8 @@ class text_population final : public federated::population {
     models::examples_view view;
     view.features = std::span(tokens_).subspan(begins_[part], tokens);
     if (!values_.empty()) view.values = std::span(values_).subspan(begins_[part], tokens);
-    view.offsets = std::span(offsets_).subspan(texts_[part] + part, size + 1);  // each part has one more than texts
+    view.offsets =
+        std::span(offsets_).subspan(texts_[part] + part, size + 1);  // each part has one more offset than texts
     view.labels = std::span(labels_).subspan(texts_[part], size);
     return view;
   }
@@ -81,7 +82,7 @@ class text_population final : public federated::population {
     labels_.push_back(table.labels.empty() ? 0.0F : table.labels[text]);
   }
 
-  /// Of each client, over all its parts; 0 without texts.
+  /// Per client, over all its parts; 0 without texts.
   [[nodiscard]] std::vector<double> mean_labels() const {
     std::vector<double> means(facts_.clients);
     for (std::size_t client = 0; client < means.size(); ++client) {
@@ -95,16 +96,16 @@ class text_population final : public federated::population {
   word_list clients_;
   vocabulary words_;
   user_groups groups_;
-  std::vector<std::size_t> texts_;      // of each part of each client: where its texts begin; and the end
-  std::vector<std::size_t> begins_;     // likewise its tokens
-  std::vector<std::uint32_t> offsets_;  // of each part one more than texts, from the part's first token
+  std::vector<std::size_t> texts_;      // first text of each part of each client; and the end
+  std::vector<std::size_t> begins_;     // likewise the first token
+  std::vector<std::uint32_t> offsets_;  // per part one more than texts, relative to the part's first token
   std::vector<std::uint32_t> tokens_;
-  std::vector<float> values_;  // of vectors
+  std::vector<float> values_;  // if the examples are vectors
   std::vector<float> labels_;
-  std::vector<float> tastes_;  // where labels are 0 and 1
+  std::vector<float> tastes_;  // if labels are 0 and 1
 };
 
-/// Which parts a source keeps itself.
+/// The parts that a source provides itself.
 struct own_parts {
   bool validation = false;
   bool unseen = false;  ///< clients for the test
@@ -138,7 +139,7 @@ void note_own_parts(const text_table& table, const split_settings& settings, std
     return "data.split takes a " + part + " share of what is trained on";
   };
   if (settings.validation > 0.0 && own.validation)
-    notes.push_back(takes("validation") + ", and nothing is scored on it: validation is the data's own part");
+    notes.push_back(takes("validation") + ", which is not used for evaluation: validation is the data's own part");
   if (settings.test > 0.0 && own.seen)
     notes.push_back(takes("test") + ": the group seen is scored on it together with the data's own test part");
   else if (settings.test > 0.0 && own.unseen)

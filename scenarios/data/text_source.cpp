@@ -1,4 +1,4 @@
-// Plain text, a sentence a line, for language models.
+// Plain text for language models, one sentence per line.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr auto next_token = models::objective::next_token;
 constexpr std::int64_t some_held_out = 10;
 
-/// Adds clients that share the texts from `first` on, one block after the other.
+/// Adds clients that own consecutive blocks of the texts from `first` on.
 void add_blocks(text_table& to, std::uint32_t first, std::uint32_t clients, client_use use, const std::string& name) {
   const std::uint64_t texts = to.texts() - first;
   clients = static_cast<std::uint32_t>(std::min<std::uint64_t>(clients, texts));
@@ -25,8 +25,8 @@ void add_blocks(text_table& to, std::uint32_t first, std::uint32_t clients, clie
     to.owners[first + i] = before + static_cast<std::uint32_t>(i * clients / texts);
 }
 
-/// Deals all texts to new clients at random, the same number to each. The remainder stays nobody's.
-/// @return how many texts that is
+/// Partitions all texts to new clients at random, in equal numbers. The remainder has no owner.
+/// @return the size of the remainder
 std::uint32_t add_shards(text_table& to, std::uint32_t clients, std::uint64_t seed) {
   std::vector<std::uint32_t> order(to.texts());
   std::iota(order.begin(), order.end(), 0U);
@@ -39,7 +39,7 @@ std::uint32_t add_shards(text_table& to, std::uint32_t clients, std::uint64_t se
   return to.texts() - each * clients;
 }
 
-/// Reads a part that the dataset keeps for validation or test.
+/// Reads a part that the dataset provides for validation or test.
 result<void> read_held_out(const std::filesystem::path& file, const line_settings& lines, const option_values& options,
                            client_use use, text_table& to) {
   if (file.empty()) return {};
@@ -93,7 +93,7 @@ std::vector<option_problem> check(const option_values& options) {
   if (column && options.has("clients"))
     problems.push_back({"clients", "says how many clients there are, and user_column who they are", "remove one"});
   if (!column && options.has("user_column") && !options.has("clients"))
-    problems.push_back({"clients", "is missing: nothing says who has which sentences",
+    problems.push_back({"clients", "is missing: the owners of the sentences are unknown",
                         "write a number of clients, or user_column = true"});
   if (column && options.has("held_out_clients") && options.integer("held_out_clients") != some_held_out)
     problems.push_back({"held_out_clients", "divides sentences over clients, and user_column says whose they are",
@@ -118,7 +118,8 @@ dataset_entry text_entry() {
       "Plain text in UTF-8, a sentence a line, to predict each token from those before it; a sentence is given a "
       "start and an end. `path` is a file or a folder. Files of a folder with train, valid (validation, dev) and "
       "test in their names, between dots, dashes or underscores (`ptb.train.txt`, `wiki.valid.tokens`), are the "
-      "data's own parts: the training sentences are dealt to the clients, those of validation and test to clients of "
+      "data's own parts: the training sentences are partitioned to the clients, those of validation and test to "
+      "clients of "
       "their own that never train. Without such names, all `*.txt` of the folder are read and divided by `split` and "
       "`unseen_users`. Blank lines are no sentences; the word `<unk>` is the unknown token. With `user_column` lines "
       "are user, tab, sentence, and a user is a client.";
@@ -129,7 +130,7 @@ dataset_entry text_entry() {
        .doc = "File or folder, under the data root."},
       {.name = "clients",
        .type = option_type::integer,
-       .doc = "Clients that the training sentences are dealt to, at random and the same number to each; a remainder is "
+       .doc = "Clients to which the training sentences are partitioned, at random and in equal numbers; a remainder is "
               "left out. Not with user_column.",
        .at_least = 1,
        .at_most = 1e7},

@@ -7,7 +7,7 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Numbers of texts, client after client; and where each client's begin.
+/// Text indices, client after client, and the first of each client.
 struct owned_texts {
   std::vector<std::uint32_t> texts;
   std::vector<std::size_t> begins;
@@ -27,7 +27,7 @@ owned_texts group_by_client(const text_table& table) {
   return of;
 }
 
-/// The groups of the settings for clients of any use; the others are in the group of theirs.
+/// Applies the groups of the settings to clients for any use; other clients are in the group of their use.
 user_groups group_clients(const text_table& table, const split_settings& settings) {
   const auto clients = table.clients.size();
   if (table.uses.empty()) return divide_users(clients, settings);
@@ -53,7 +53,7 @@ user_groups group_clients(const text_table& table, const split_settings& setting
   return groups;
 }
 
-/// Divides one client after the other; keeps working memory between them.
+/// Splits the clients one after the other; reuses buffers.
 class divider {
  public:
   divider(const text_table& table, const split_settings& settings, text_split& into)
@@ -76,7 +76,7 @@ class divider {
   }
 
  private:
-  /// A client that is held out has no test part: all its texts are in the first one.
+  /// A held-out client has no test part: all its texts are in the first one.
   void sort_out(std::span<const std::uint32_t> own) {
     free_.clear();
     tested_.clear();
@@ -91,9 +91,9 @@ class divider {
   const split_settings& settings_;
   text_split& into_;
   division divided_;
-  std::vector<std::uint32_t> free_;    // texts that the settings divide
-  std::vector<std::uint32_t> tested_;  // texts that the source keeps for the test
-  std::vector<std::uint32_t> times_;   // of the free ones
+  std::vector<std::uint32_t> free_;    // texts that the settings split
+  std::vector<std::uint32_t> tested_;  // texts that the source provides for the test
+  std::vector<std::uint32_t> times_;   // of free_
 };
 
 }  // namespace

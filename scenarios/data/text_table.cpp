@@ -10,7 +10,7 @@ namespace {
 
 bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n'; }
 
-/// Takes the first word off a text; empty when there is none.
+/// Consumes the first word of a text; empty if there is none.
 std::string_view next_word(std::string_view& rest) {
   std::size_t begin = 0;
   while (begin < rest.size() && is_blank(rest[begin])) ++begin;

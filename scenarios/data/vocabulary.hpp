@@ -1,4 +1,4 @@
-// Which words a model knows, and what becomes of the others.
+// Vocabulary of a model, and the mapping of words outside it.
 //
 // Distinct words in one buffer.
 #pragma once
@@ -13,13 +13,13 @@
 
 namespace furlong::scenarios {
 
-/// The 64-bit FNV-1a hash of a word: the same on every machine, so that hash buckets are too.
+/// The 64-bit FNV-1a hash of a word: hash buckets are the same on every machine.
 [[nodiscard]] std::uint64_t word_hash(std::string_view word);
 
-/// Distinct words, numbered from 0 in order of first appearance. About 16 bytes a word beside its letters.
+/// Distinct words, numbered from 0 in order of first appearance. About 16 bytes per word in addition to its letters.
 class word_list {
  public:
-  /// The number of a word, which is added when it is new.
+  /// The number of a word; new words are added.
   std::uint32_t add(std::string_view word);
   /// The word of a number; valid until the next add().
   [[nodiscard]] std::string_view operator[](std::uint32_t number) const;
@@ -29,30 +29,29 @@ class word_list {
   void grow();
 
   std::string letters_;
-  std::vector<std::size_t> ends_;     // of each word in the letters
-  std::vector<std::uint32_t> slots_;  // by hash, linear probing; a power of two of them, at most half in use
+  std::vector<std::size_t> ends_;     // end of each word in the letters
+  std::vector<std::uint32_t> slots_;  // hash table with linear probing; a power of two in size, at most half full
 };
 
 /// Token numbers: start, end and unknown (models/model.hpp), then words, then buckets of unknown words.
 struct vocabulary {
-  std::vector<std::uint32_t> token_of;  ///< of each word of a list
+  std::vector<std::uint32_t> token_of;  ///< by word of a list
   word_list words;                      ///< word w is token first_word + w
   std::uint32_t buckets = 0;
 
-  /// Tokens below this are of the vocabulary.
+  /// Tokens below this are in the vocabulary.
   [[nodiscard]] std::uint32_t known() const { return models::first_word + words.size(); }
   [[nodiscard]] std::uint32_t tokens() const { return known() + buckets; }
   /// "<start>", "<end>", "<unknown>", a word, or "unknown words 17".
   [[nodiscard]] std::string name_of(std::uint32_t token) const;
 };
 
-/// The word that files write for an unknown one.
+/// The word for an unknown one in files.
 constexpr std::string_view unknown_word = "<unk>";
 
-/// Takes the `most` most frequent words, equal ones in the order of the list; 0: all of the list, even those that do
-/// not occur. The others become unknown_token or, with buckets, the bucket known() + word_hash(word) % buckets. The
-/// word
-/// "<unk>" is unknown_token in any case.
+/// Selects the `most` most frequent words, ties in the order of the list; 0: the whole list, including words that do
+/// not occur. Other words become unknown_token or, with buckets, the bucket known() + word_hash(word) % buckets. The
+/// word "<unk>" is always unknown_token.
 /// @param counts one per word of the list
 [[nodiscard]] vocabulary choose_vocabulary(const word_list& list, std::span<const std::uint32_t> counts,
                                            std::uint32_t most, std::uint32_t buckets);

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <fnmatch.h>
 #include <set>
 
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/evaluation.hpp"
+#include "models/entries.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 
@@ -11,12 +13,9 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// What the data could be like: enough to build a model and look at its tensors.
+/// Plausible facts of the data: enough to build a model and inspect its tensors.
 models::data_facts plausible_facts(const draft& of) {
-  option_values options;
-  for (const auto& [key, value] : of.values.all())
-    if (key.starts_with("data.")) options.set(key.substr(5), value);
-  auto facts = of.source->facts ? of.source->facts(options) : models::data_facts{};
+  auto facts = of.source->facts ? of.source->facts(options_of(of, of.source->table + ".")) : models::data_facts{};
   for (auto* count : {&facts.features, &facts.clients})
     if (*count == 0) *count = 100;
   return facts;
@@ -30,10 +29,10 @@ void check_name(draft& of) {
   };
   if (name.empty() || !std::ranges::all_of(name, fits))
     of.report("scenario.name", "is " + toml_string(name) + ", must be letters, digits, _ and -",
-              "it names the run directory");
+              "it is the name of the run directory");
 }
 
-/// The first rule with a trait: there is a built-in one for each.
+/// The first rule with a trait: a built-in one exists for each.
 std::string rule_with(bool federated::rule_traits::*trait) {
   const auto& all = federated::registered_rules();
   const auto at = std::ranges::find_if(all, [&](const auto& entry) { return entry.traits.*trait; });
@@ -81,8 +80,8 @@ void check_compression(draft& of) {
               "set it to \"zstd\", or remove privacy.clip");
 }
 
-/// Where batches are split into support and query, as for unseen clients, there must be two at least: one to
-/// reconstruct on, one to score or to train on.
+/// Batches that are split into support and query, as for unseen clients, must be at least two: one for reconstruction,
+/// one for scoring or training.
 void check_batches(draft& of) {
   const std::string size = "algorithm.client.batch_size";
   const std::string scored = "evaluation.batch_size";
@@ -100,20 +99,41 @@ void check_batches(draft& of) {
 
 void check_source(draft& of) {
   if (of.source == nullptr || !of.source->check) return;
-  option_values good;  // the check looks at what is there
+  option_values good;  // the check reads only existing values
+  const auto table = of.source->table + ".";
   for (const auto& option : of.source->options)
-    if (of.good({"data." + option.name})) good.set(option.name, of.values.all().find("data." + option.name)->second);
+    if (of.good({table + option.name})) good.set(option.name, of.values.all().find(table + option.name)->second);
   for (auto& [name, why, fix] : of.source->check(good)) {
-    const auto key = "data." + name;
-    if (of.is_set(key) && !of.good({key})) continue;  // it is wrong, and looks as if it were missing
+    const auto key = table + name;
+    if (of.is_set(key) && !of.good({key})) continue;  // it has a problem of its own
     of.report(key, std::move(why), std::move(fix));
   }
 }
 
+/// What a model that comes with the data is, is written into the scenario; one that says so already must be right.
+void check_described(draft& of, const std::string& key, const std::vector<std::string>& found) {
+  if (of.is_set(key) && of.values.list(key) != found)
+    of.report(key, "is not what " + quoted(of, "python.problem") + " has: " + listed(found),
+              "use the class that the scenario is about, or remove the key");
+  of.values.set(key, found);
+}
+
 std::shared_ptr<const models::model> build_probe(draft& of) {
   if (of.source == nullptr || of.kind == nullptr || !options_are_good(of, "model.", of.kind->options) ||
-      !options_are_good(of, "data.", of.source->options))
+      !options_are_good(of, of.source->table + ".", of.source->options))
     return nullptr;
+  if (of.source->model) {
+    const std::string kind = "model.kind";
+    if (of.kind->kind != of.source->kind)
+      of.report(kind, "is " + quoted(of, kind) + ", and the model comes with the data",
+                "set it to " + toml_string(of.source->kind));
+    if (auto own = of.source->model(options_of(of, of.source->table + "."))) {
+      check_described(of, "model.parameters", models::described_parameters(*own));
+      check_described(of, "model.metrics", models::described_metrics(*own));
+      return own;
+    }
+    if (!of.values.has("model.parameters")) return nullptr;  // a node is to name the class
+  }
   auto built = of.kind->build(options_of(of, "model."), plausible_facts(of));
   if (built) return *built;
   const auto& why = built.error();
@@ -121,14 +141,14 @@ std::shared_ptr<const models::model> build_probe(draft& of) {
   return nullptr;
 }
 
-/// What gives the model a tensor that describes one client; empty for other tensors.
+/// The setting that gives the model a tensor of one client; empty for other tensors.
 std::string setting_for(const models::model& probe, std::string_view tensor) {
   for (const auto& one : personal_tensors())
     if (one.model == probe.kind() && one.name == tensor) return std::string(one.setting);
   return {};
 }
 
-/// The models that have a tensor of that name which describes one client.
+/// The models that have this tensor of one client.
 std::vector<std::string> models_with(std::string_view tensor) {
   std::vector<std::string> found;
   for (const auto& one : personal_tensors())
@@ -136,8 +156,8 @@ std::vector<std::string> models_with(std::string_view tensor) {
   return found;
 }
 
-/// What to do about a name that means no tensor. One that is only switched off, or that another model has, is not
-/// misspelt.
+/// The fix for a name that is not a tensor of the model. A tensor that is switched off, or that another model has, is
+/// not a spelling mistake.
 std::string missing_tensor_fix(const models::model& probe, const std::string& name,
                                const std::vector<std::string>& names) {
   if (const auto setting = setting_for(probe, name); !setting.empty()) return "set " + setting + ", or remove it";
@@ -147,7 +167,7 @@ std::string missing_tensor_fix(const models::model& probe, const std::string& na
   return near.empty() ? "remove it, or switch the tensor on in [model]" : "did you mean " + toml_string(near) + "?";
 }
 
-/// What to write where nothing is private: a tensor that the model has for each client, or could have, or any.
+/// An example for `private`: a tensor per client that the model has or could have, or any tensor.
 std::string private_example(const models::model& probe) {
   const auto& tensors = *probe.tensors();
   const auto write = [](std::string_view name) { return "write private = [" + toml_string(std::string(name)) + "]"; };
@@ -166,7 +186,7 @@ std::string private_example(const models::model& probe) {
   return "name some of " + listed(names) + " in private";
 }
 
-/// The indices of the tensors that a list of names means; reports names that mean none, or one twice.
+/// The indices of the named tensors; reports unknown and repeated names.
 std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::model& probe) {
   const auto& tensors = *probe.tensors();
   std::vector<std::string> names;
@@ -194,7 +214,31 @@ std::vector<std::string> kinds_that_share_all() {
   return kinds;
 }
 
+/// Replaces patterns such as "head.*" in a list of tensors by the names that they match.
+void expand_patterns(draft& of, const std::string& key, const models::model& probe) {
+  if (!of.is_set(key) || !of.good({key})) return;
+  std::vector<std::string> names;
+  const auto written = of.values.list(key);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i].find_first_of("*?[") == std::string::npos) {
+      names.push_back(written[i]);
+      continue;
+    }
+    const auto before = names.size();
+    for (const auto& spec : probe.tensors()->tensors())
+      if (fnmatch(written[i].c_str(), spec.name.c_str(), 0) == 0 && std::ranges::find(names, spec.name) == names.end())
+        names.push_back(spec.name);
+    if (names.size() > before) continue;
+    std::vector<std::string> all;
+    for (const auto& spec : probe.tensors()->tensors()) all.push_back(spec.name);
+    return of.report_item(key, i, toml_string(written[i]) + " matches no tensor; the model has " + listed(all),
+                          "correct the pattern");
+  }
+  of.values.set(key, names);
+}
+
 void check_private(draft& of, const models::model& probe) {
+  expand_patterns(of, "model.private", probe);
   if (!of.good({"model.private"})) return;
   const auto wanted = of.values.list("model.private");
   if (!has_private(of)) {
@@ -211,16 +255,11 @@ void check_private(draft& of, const models::model& probe) {
     of.report("model.private", parts.error().reason, parts.error().fix);
 }
 
-/// "*" is all tensors; the default: whatever a client that never trained cannot have.
+/// The default: the tensors that a client without training cannot have.
 void settle_reconstruct(draft& of, const models::model& probe) {
   const std::string key = "evaluation.reconstruct";
   std::vector<std::string> names;
-  if (of.is_set(key)) {
-    if (!of.good({key}) || of.values.list(key) != std::vector<std::string>{"*"}) return;
-    for (const auto& spec : probe.tensors()->tensors()) names.push_back(spec.name);
-    of.values.set(key, names);
-    return;
-  }
+  if (of.is_set(key)) return expand_patterns(of, key, probe);
   const auto own = private_tensors(of);
   for (const auto& spec : probe.tensors()->tensors())
     if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
@@ -228,26 +267,27 @@ void settle_reconstruct(draft& of, const models::model& probe) {
   of.values.set("evaluation.reconstruct", names);
 }
 
-/// All examples are scored: none is left to rebuild anything on.
+/// Without a split all examples are scored: none are left for reconstruction.
 void check_split(draft& of) {
   const std::string key = "evaluation.split";
   if (!of.good({key, "evaluation.reconstruct", "private.cold_start"}) || of.values.flag(key)) return;
   const bool cold = of.values.text("private.cold_start") == "reconstruct";
   const auto rebuilt = of.values.list("evaluation.reconstruct");
   if (!rebuilt.empty() && (!of.algorithm->traits.keeps_state || cold))
-    of.report(key, "leaves no support examples, and " + listed(rebuilt) + " of unseen clients is rebuilt from them",
+    of.report(key,
+              "leaves no support examples, but " + listed(rebuilt) + " of unseen clients is reconstructed from them",
               "set it to true, or evaluation.reconstruct = []");
 }
 
-/// What a table over clients means for privacy.
+/// Privacy implications of a table over clients.
 void note_tables(draft& of, const models::model& probe) {
   for (const auto& spec : probe.tensors()->tensors())
     if (spec.index == models::row_index::by_client)
       of.notes.push_back("tensor \"" + spec.name +
-                         "\" is one table over all clients: the server holds everybody's row");
+                         "\" is one table over all clients: the server has the rows of all clients");
 }
 
-/// What an upload of rows comes to.
+/// Implications of sparse uploads.
 void note_sparse(draft& of, const models::model& probe) {
   const std::string sparse = "network.upload = \"sparse\"";
   const std::string noise = "algorithm.aggregation.noise";
@@ -281,15 +321,15 @@ void check_least_squares(draft& of, const models::model& probe) {
   check("evaluation.reconstruct");
 }
 
-/// A target that the model has no such figure for is never reached.
+/// A target with a figure that the model does not have is never reached.
 void check_target_figure(draft& of, const models::model& probe) {
   const std::string key = "evaluation.target.metric";
   if (!of.is_set(key) || !of.good({key})) return;
   const auto& name = of.values.text(key);
-  if (!federated::valid_metric(name, probe.objective()))
+  if (!federated::valid_metric(name, &probe))
     of.report(key,
               "is " + toml_string(name) + ", and " + std::string(probe.kind()) + " has no such figure on this data",
-              "choose " + federated::figure_names(probe.objective()));
+              "choose " + federated::figure_names(&probe));
 }
 
 void check_model(draft& of) {

@@ -1,4 +1,4 @@
-// The slots of a scenario: what the algorithm and the aggregation rule decide, allow and exclude.
+// Checks of a scenario's algorithm and aggregation rule.
 #include <algorithm>
 
 #include "federated/algorithm.hpp"
@@ -35,7 +35,7 @@ void report_unsent(draft& of, const std::string& key, const std::string& why) {
 
 namespace {
 
-/// What the traits of the algorithm allow, and its options.
+/// Checks the traits of the algorithm and its options.
 void check_traits(draft& of) {
   const auto& kind = of.algorithm->kind;
   const auto& traits = of.algorithm->traits;
@@ -59,7 +59,7 @@ void check_traits(draft& of) {
   if (of.algorithm->check) of.algorithm->check(of);
 }
 
-/// Keys about clients' updates, which algorithms that send none do not have.
+/// Keys about client updates, which do not apply to algorithms without updates.
 void check_sent(draft& of) {
   if (of.algorithm->traits.sends) return;
   for (const char* key : {"algorithm.aggregation.noise", "privacy.clip", "privacy.noise"})
@@ -76,7 +76,7 @@ void settle_algorithm(draft& of) {
     for (const auto& [key, value, why] : entry->fixed) {
       const auto& by_alias = of.named->fixed;
       if (entry != of.named && std::ranges::find(by_alias, key, &federated::fixed_value::key) != by_alias.end())
-        continue;  // the alias decides
+        continue;  // the alias determines the value
       const bool differs = of.is_set(key) && of.good({key}) && of.values.text(key) != value;
       if (differs && why.empty())
         of.report(key, "contradicts kind = " + toml_string(entry->kind),

@@ -1,4 +1,4 @@
-// Combinations of [participation] and [private].
+// Checks of [participation] and [private].
 #include <array>
 #include <cmath>
 
@@ -23,7 +23,7 @@ bool draws_candidates(const draft& of) {
   return federated::find_policy(of.values.text("participation.policy"))->traits.draws_candidates;
 }
 
-/// What per_round bounds from above or from below; where it is a share, fit() looks.
+/// Bounds relative to per_round; if it is a fraction, fit() checks them.
 void check_sizes(draft& of) {
   const std::string wanted = "participation.per_round";
   if (!of.is_set(wanted) || !of.good({wanted})) return;
@@ -43,7 +43,7 @@ void check_sizes(draft& of) {
               "raise it, or write 0 for twice as many");
 }
 
-/// Where several have arrived over a network the step is the mean of their ways: no weight belongs there.
+/// With one client's model at a time, a weight has no effect.
 void settle_whole_model(draft& of) {
   const std::string rule = "algorithm.aggregation.rule";
   const auto& allowed = of.algorithm->traits.rules;

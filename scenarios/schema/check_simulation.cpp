@@ -1,4 +1,4 @@
-// Combinations about time: the length of the run, its clock, devices, dropout and events.
+// Checks of the length of the run, its clock, devices, dropout and events.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,7 +25,7 @@ bool is_word(const draft& of, std::string_view key, std::string_view word) {
   return of.good({key}) && of.values.text(key) == word;
 }
 
-/// Whether a group of the evaluation has anybody in it, as far as the data's options tell.
+/// True if a group of the evaluation has clients, as far as the data's options determine this.
 bool has_group(const draft& of, std::string_view group) {
   if (of.source != nullptr && of.source->has_own_parts) return true;
   const auto none = [&](std::string_view key) { return of.good({key}) && !(of.values.number(key) > 0.0); };
@@ -38,16 +38,14 @@ bool has_group(const draft& of, std::string_view group) {
   return !none("data.unseen_users.validation") || !no_part(1);
 }
 
-/// A figure to give as an example: of a group that there is, where there is any, and one that the data's labels have.
+/// An example figure: of a group with clients, if any, and one that fits the data's labels.
 struct example_figure {
   std::string name;   ///< as TOML
-  const char* bound;  ///< that it could reach
+  const char* bound;  ///< a reachable bound
 };
 
 example_figure example_for(const draft& of) {
-  option_values options;
-  for (const auto& [key, value] : of.values.all())
-    if (key.starts_with("data.")) options.set(key.substr(5), value);
+  const auto options = of.source == nullptr ? option_values() : options_of(of, of.source->table + ".");
   const bool ratings = of.source == nullptr || !of.source->facts;
   const auto labels = ratings ? models::objective::squared_error : of.source->facts(options).labels;
   const std::string group = !has_group(of, "unseen") && has_group(of, "seen") ? "seen." : "unseen.";
@@ -55,12 +53,13 @@ example_figure example_for(const draft& of) {
     case models::objective::squared_error: return {toml_string(group + "rmse"), "at_most = 0.9"};
     case models::objective::next_token: return {toml_string(group + "perplexity"), "at_most = 100"};
     case models::objective::logistic: return {toml_string(group + "auc"), "at_least = 0.9"};
+    case models::objective::custom: return {toml_string(group + "loss"), "at_most = 0.9"};
     case models::objective::categorical: break;
   }
   return {toml_string(group + "accuracy"), "at_least = 0.9"};
 }
 
-/// The example as what [evaluation] takes.
+/// The example as a value of [evaluation].
 std::string example_target(const draft& of) {
   const auto example = example_for(of);
   return "{metric = " + example.name + ", " + example.bound + "}";
@@ -135,7 +134,7 @@ void check_select(draft& of) {
     of.notes.push_back(key + " has no effect: evaluation.every = 0, so that only the last model is evaluated");
 }
 
-/// What only a simulation can do and the scenario asks for; of [devices] the first key.
+/// The keys in use that only a simulation supports; of [devices] the first one.
 std::vector<std::string> simulated_keys(const draft& of) {
   std::vector<std::string> found;
   const auto add_if = [&](bool asked, const char* key) {
@@ -236,7 +235,7 @@ void check_dropout(draft& of) {
                        "lower it, or bound the run by until = {virtual_seconds = ...}");
 }
 
-/// The last round of the run, when the scenario says it.
+/// The last round of the run, if the scenario states it.
 std::optional<std::int64_t> last_round(const draft& of) {
   for (const char* key : {"scenario.rounds", "scenario.until.rounds"})
     if (of.good({key})) return of.values.integer(key);
@@ -257,7 +256,7 @@ void check_event_time(draft& of, const std::string& key, const std::string& text
               "choose an earlier time");
 }
 
-/// An event about nodes or aggregators needs processes of these numbers; aggregators come and go by kill and restart.
+/// An event about nodes or aggregators needs processes with these numbers; aggregators support kill and restart only.
 void check_processes(draft& of, const std::string& key, const std::string& word, const event_subjects& whom) {
   using federated::event_target;
   if (whom.target == event_target::clients || !of.good({"topology.nodes", "topology.aggregators"})) return;

@@ -1,4 +1,4 @@
-// What is written and does nothing, and figures that are not what their name says.
+// Notes about keys without effect, and about figures with misleading names.
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
@@ -21,7 +21,8 @@ void note_reconstruction(draft& of) {
                                 " has no effect on the run: no tensor is rebuilt, in training or in evaluation");
 }
 
-/// The published code's batches (models/gru_lm.cpp): what they come to must not pass for perplexity.
+/// The published code's batches (models/gru_lm.cpp): their perplexity must not be mistaken for that of a language
+/// model.
 void note_protocol(draft& of) {
   const std::string protocol = "model.protocol";
   if (!of.good({protocol}) || of.values.text(protocol) != "fedatt-2018") return;
@@ -52,7 +53,7 @@ void note_unused(draft& of, std::string_view table, std::initializer_list<const 
 bool reconstructs(const draft& of) {
   if (of.algorithm == nullptr || !of.good({"evaluation.reconstruct", "private.cold_start"})) return true;
   const auto& traits = of.algorithm->traits;
-  if (traits.rebuilds) return true;
+  if (traits.reconstructs) return true;
   if (traits.keeps_state) return of.values.text("private.cold_start") == "reconstruct";
   return !of.values.list("evaluation.reconstruct").empty();
 }

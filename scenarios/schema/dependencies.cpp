@@ -57,7 +57,7 @@ std::vector<dependency> make() {
       {keys_in("algorithm.server", "eps initial_accumulator"),
        {.key = "algorithm.server.optimizer", .words = {"adagrad", "adam", "yogi"}}},
       {keys_in(reconstruction, "split joint"),
-       {.trait = &traits::rebuilds, .otherwise = "does not reconstruct in every task"}},
+       {.trait = &traits::reconstructs, .otherwise = "does not reconstruct in every task"}},
       {keys_in(reconstruction, "lr epochs max_steps"), {.key = "algorithm.reconstruction.solver", .words = {"sgd"}}},
       {keys_in(reconstruction, "ridge ridge_per_example"),
        {.key = "algorithm.reconstruction.solver", .words = {"least-squares"}}},
@@ -68,7 +68,7 @@ std::vector<dependency> make() {
 /// "weighting" of "participation.weighting".
 std::string short_name(const std::string& key) { return key.substr(key.find('.') + 1); }
 
-/// Why a key that depends on this has no effect; empty: it has, or nobody can say.
+/// The reason why a key with this dependency has no effect; empty: it has one, or this is unknown.
 std::string broken(const draft& of, const condition& what) {
   if (what.trait != nullptr) {
     if (of.algorithm == nullptr || of.algorithm->traits.*what.trait) return {};
@@ -96,7 +96,7 @@ void note_idle_keys(draft& of) {
     const auto why = broken(of, when);
     if (why.empty()) continue;
     for (const auto& key : keys) {
-      // One table of keys that all do nothing has one note (check_unused.cpp).
+      // A table in which no key has an effect has one note (check_unused.cpp).
       if (key.starts_with("algorithm.reconstruction.") && !reconstructs(of)) continue;
       if (of.is_changed(key) && noted.insert(key).second) of.notes.push_back(key + " has no effect: " + why);
     }

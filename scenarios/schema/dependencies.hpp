@@ -1,5 +1,5 @@
-// Keys that have an effect only where another key, or the algorithm, says so: one table for the notes of `validate` and
-// for the reference.
+// Keys that have an effect only with certain values of another key or traits of the algorithm: the source of notes of
+// `validate` and of the reference.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace furlong::scenarios {
 
-/// What keys depend on: that another key has one of some words, or is above zero; or a trait of the algorithm.
+/// A dependency: another key has one of some values, or is above zero; or the algorithm has a trait.
 struct condition {
   std::string key = {};                                ///< empty: the trait
   std::vector<std::string> words = {};                 ///< empty: a number above zero
   bool federated::algorithm_traits::*trait = nullptr;  ///< must be true
-  std::string otherwise = {};                          ///< what is said of an algorithm without the trait
+  std::string otherwise = {};                          ///< text about algorithms without the trait
 };
 
 struct dependency {
@@ -22,7 +22,7 @@ struct dependency {
   condition applies_when;
 };
 
-/// In the order in which they are looked at: the first that does not hold is the reason.
+/// In order of evaluation: the first unmet dependency is the reason.
 [[nodiscard]] const std::vector<dependency>& dependencies();
 
 }  // namespace furlong::scenarios

@@ -7,7 +7,7 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// The keys of summary.json, and for tables of a fixed shape what may follow.
+/// The keys of summary.json and, for tables of fixed shape, their keys.
 const std::vector<std::string> figures = {"furlong",
                                           "scenario",
                                           "seed",
@@ -64,7 +64,7 @@ std::string_view first_of(std::string_view key, std::size_t parts) {
   return key.substr(0, end);
 }
 
-/// Reports a figure that no summary has.
+/// Reports a figure that summaries do not have.
 bool check_figure(const source_entry& written, const std::string& figure, const std::string& table, draft& to) {
   const auto check = [&](std::string_view part, const std::vector<std::string>& known) {
     if (std::ranges::find(known, part) != known.end()) return true;
@@ -78,7 +78,7 @@ bool check_figure(const source_entry& written, const std::string& figure, const 
   return first_of(figure, 1) != "eval" || figure == "eval" || check(first_of(figure, 2), groups);
 }
 
-/// Reads the value of a bound; reports one that does not fit.
+/// Reads the value of a bound; reports an invalid one.
 std::optional<expectation> read_bound(const std::string& table, const std::string& figure, const std::string& word,
                                       const source_entry& written, draft& to) {
   const auto key = table + "." + figure + "." + word;
@@ -104,7 +104,7 @@ std::optional<expectation> read_bound(const std::string& table, const std::strin
   return made;
 }
 
-/// The other scenario, found from this one's folder.
+/// The other scenario, relative to this one's folder.
 std::filesystem::path find_baseline(const std::string& text, const std::string& file) {
   const auto folder = std::filesystem::absolute(file).parent_path();
   return (folder / text).lexically_normal();

@@ -1,4 +1,4 @@
-// What a scenario can only settle once its data is there.
+// Settles the parts of a scenario that depend on its data.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -22,11 +22,11 @@ namespace furlong::scenarios {
 
 namespace {
 
-constexpr std::uint64_t endless = 4294967295U;  ///< rounds, where nothing says how many
-constexpr std::size_t many_families = 20'000;   ///< clients from which on a column family for each is a burden
+constexpr std::uint64_t endless = 4294967295U;              ///< rounds, if unbounded
+constexpr std::size_t many_families = 20'000;               ///< clients from which on a column family each is slow
 constexpr std::size_t most_parameters = (1ULL << 27U) - 1;  ///< a checkpoint holds fewer than 512 MiB of them
 
-/// Fails when a number of clients is more than there are.
+/// Fails if a number of clients exceeds the number available.
 result<void> check_count(const scenario& of, const std::string& key, std::uint64_t asked, std::size_t clients) {
   const auto count = std::to_string(clients);
   if (asked <= clients) return {};
@@ -43,7 +43,7 @@ result<void> settle_cohort(scenario& to, std::size_t clients) {
   if (settings.mode == federated::participation_mode::async) {
     if (auto fits = check_count(to, "participation.buffer", settings.buffer, clients); !fits) return fits;
     if (auto fits = check_count(to, "participation.concurrency", settings.concurrency, clients); !fits) return fits;
-    settings.per_round = settings.buffer;  // what makes a new version
+    settings.per_round = settings.buffer;  // updates per version
     return {};
   }
   if (to.values.has("participation.fraction")) {
@@ -57,13 +57,13 @@ result<void> settle_cohort(scenario& to, std::size_t clients) {
   return {};
 }
 
-/// Clients that a synchronous round asks; the updates of an asynchronous version.
+/// Clients selected per synchronous round; updates per asynchronous version.
 std::uint64_t asked_of(const federated::participation_settings& of) {
   if (of.mode == federated::participation_mode::async) return of.buffer;
   return static_cast<std::uint64_t>(std::ceil(of.per_round * of.over_selection));
 }
 
-/// What of [participation] depends on the number of clients a round.
+/// The parts of [participation] that depend on the number of clients per round.
 result<void> check_cohort(const scenario& of) {
   const auto& settings = *of.settings.participation;
   const bool async = settings.mode == federated::participation_mode::async;
@@ -103,7 +103,7 @@ void settle_rounds(scenario& to, std::size_t clients) {
   }
 }
 
-/// Nodes without clients, and events about clients that there are not, or after the last round.
+/// Nodes without clients, and events about clients or rounds that do not exist.
 result<void> check_events(const scenario& of, std::size_t population) {
   if (of.settings.topology->nodes > population)
     return refuse(of, "topology.nodes",
@@ -125,7 +125,7 @@ result<void> check_events(const scenario& of, std::size_t population) {
   return {};
 }
 
-/// A client that joins first is not there before, one that leaves first is: it must be known which comes first.
+/// A client that joins first is absent before; one that leaves first is present: the order must be known.
 result<void> check_first_events(const scenario& of, std::uint32_t population) {
   const auto& events = *of.settings.events;
   if (events.empty()) return {};
@@ -150,7 +150,7 @@ result<void> check_first_events(const scenario& of, std::uint32_t population) {
 
 std::string examples(std::uint32_t count) { return std::to_string(count) + (count == 1 ? " example" : " examples"); }
 
-/// Somebody must have something to learn from, or no update is of use.
+/// At least one client must have examples for training.
 result<void> check_training(const scenario& of, const federated::population& clients) {
   using federated::part;
   const auto more_than = [&](std::uint32_t few) {
@@ -173,7 +173,7 @@ result<void> check_training(const scenario& of, const federated::population& cli
                          : "set algorithm.reconstruction.split = false, or give clients more examples");
 }
 
-/// A server that has nobody's data cannot choose by them.
+/// A server without data cannot select clients by it.
 result<void> check_policy(const scenario& of, const dataset& data) {
   const auto& policy = of.settings.participation->policy;
   if (data.whole || !policy.traits.needs_examples) return {};
@@ -183,7 +183,7 @@ result<void> check_policy(const scenario& of, const dataset& data) {
       "choose uniform, round-robin or least-recent");
 }
 
-/// The tensors that evaluation.reconstruct names unless it is set, in order.
+/// The tensors of evaluation.reconstruct unless it is set, in order.
 std::vector<std::string> personal_names(const scenario& of, const models::layout& tensors) {
   std::vector<std::string> names;
   for (const auto& spec : tensors.tensors())
@@ -193,7 +193,7 @@ std::vector<std::string> personal_names(const scenario& of, const models::layout
   return names;
 }
 
-/// A model that no checkpoint holds would be lost at the end of the run.
+/// A model that does not fit into a checkpoint would be lost at the end of the run.
 result<void> check_model(const scenario& of, const models::model& model) {
   const auto parameters = model.tensors()->size();
   if (parameters <= most_parameters) return {};
@@ -203,8 +203,7 @@ result<void> check_model(const scenario& of, const models::model& model) {
                 "make it smaller (model.*), or take fewer items or words (data.*)");
 }
 
-/// A note where tensors are to be rebuilt before clients are scored, and are not. A resolved scenario names the
-/// default.
+/// Notes tensors that should be reconstructed before scoring but are not. A resolved scenario lists the default.
 void note_untuned(scenario& of, const models::model& model) {
   using federated::cold_start_kind;
   const std::string key = "evaluation.reconstruct";
@@ -218,7 +217,7 @@ void note_untuned(scenario& of, const models::model& model) {
                        " clients are scored as they are, unless private.cold_start is \"reconstruct\"");
 }
 
-/// Devices may correlate with how high a client's labels are; not all data say that.
+/// Devices may correlate with the clients' labels; not all data determine these.
 void note_taste(scenario& of, const dataset& data) {
   const auto& devices = *of.settings.devices;
   if (!data.whole || (devices.speed_taste == 0.0 && devices.availability_taste == 0.0)) return;
@@ -245,7 +244,7 @@ result<void> fit(scenario& to, const dataset& data) {
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
   if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;
   note_unscored(to, data);
-  const auto model = build_model(to, data.clients->facts());
+  const auto model = build_model(to, data);
   if (!model) return tl::unexpected(model.error());
   if (auto fits = check_model(to, **model); !fits) return fits;
   note_untuned(to, **model);

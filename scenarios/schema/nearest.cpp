@@ -7,7 +7,7 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Levenshtein's distance, a swap of neighbours counted as one.
+/// Levenshtein distance; a swap of neighbours counts as one edit.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
@@ -55,7 +55,7 @@ std::string nearest_key(std::string_view key, const std::vector<std::string>& ca
     const bool nested =
         table.empty() || table_of(candidate).starts_with(table) || table.starts_with(table_of(candidate));
     const auto apart = table_of(candidate) == table ? 0 : distance(table, table_of(candidate));
-    if (edits > 0 && !nested && apart > 3) continue;  // another name in another table is another key
+    if (edits > 0 && !nested && apart > 3) continue;  // another name in another table is a different key
     const auto cost = 100 * edits + (apart == 0 ? 0 : 10 + apart);
     if (cost >= least) continue;
     least = cost;

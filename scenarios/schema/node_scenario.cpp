@@ -14,9 +14,10 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Files on the machine that a scenario runs on.
-constexpr std::array<std::string_view, 3> paths = {"data.path", "private.key_file", "devices.availability.trace"};
-/// What only a simulation, or only the server, looks at.
+/// Keys with files on the machine of the scenario.
+constexpr std::array<std::string_view, 5> paths = {"data.path", "python.problem", "python.interpreter",
+                                                   "private.key_file", "devices.availability.trace"};
+/// Keys that only a simulation, or only the server, uses.
 constexpr std::array<std::string_view, 10> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
                                                         "dropout.",
@@ -54,7 +55,7 @@ result<void> check_limit(const char* what, double bytes, double most) {
                 "take part in a smaller run, or trust another server");
 }
 
-/// Values of the tensors of a list, of tables over clients one row.
+/// Number of values in the tensors of a list; tables over clients count one row.
 double values_of(const models::layout& tensors, const std::vector<std::string>& names) {
   double sum = 0.0;
   for (const auto& name : names) {
@@ -94,7 +95,7 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
   for (const auto path : paths)
     if (read->places.contains(path))
       return refuse("names a file of this machine in " + std::string(path), "trust another server");
-  // Either can name files as well, and a server keeps both to itself.
+  // Both can name files; a server does not send them.
   if (read->has_smoke || !read->expectations.empty())
     return refuse("has a table [smoke] or [expect], which are not for nodes", "trust another server");
   if (own.empty()) return std::move(*read);
@@ -106,7 +107,7 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
 result<void> check_size(const scenario& of, const models::data_facts& facts, const node_limits& limits) {
   if (const auto& source = *find_dataset(of.data_source); source.memory)
     if (auto fits = check_limit("its data", source.memory(of.data), limits.data); !fits) return fits;
-  auto model = build_model(of, facts);
+  auto model = models::find_model(of.model_kind)->build(of.model, facts);
   if (!model) return tl::unexpected(model.error());
   const auto& tensors = *(*model)->tensors();
   if (auto fits = check_limit("its model", 4.0 * static_cast<double>(tensors.size()), limits.model); !fits) return fits;
@@ -129,7 +130,7 @@ result<void> check_size(const scenario& of, const models::data_facts& facts, con
 }
 
 result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
-                                                   const std::filesystem::path& key_file) {
+                                                   const std::string& problem, const std::filesystem::path& key_file) {
   std::vector<setting_override> own;
   const auto& options = find_dataset(of.data_source)->options;
   const bool reads_files = std::ranges::find(options, "path", &option_spec::name) != options.end();
@@ -140,6 +141,14 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
   if (!reads_files && !data.empty())
     return fail(error::kind::usage, "--data", source + "which reads no files: " + data.string() + " would not be used",
                 "leave it out if that is what this node is to train on");
+  const bool is_python = std::ranges::find(options, "problem", &option_spec::name) != options.end();
+  if (is_python && problem.empty())
+    return fail(error::kind::usage, "--python", "is missing: " + source + "a class that each node has its own file of",
+                "name it: --python FILE.py:CLASS");
+  if (!is_python && !problem.empty())
+    return fail(error::kind::usage, "--python", source + "which needs no class: " + problem + " would not be used",
+                "leave it out if that is what this node is to train on");
+  if (is_python) own.push_back({"python.problem", std::filesystem::absolute(problem).string()});
   if (!data.empty()) own.push_back({"data.path", std::filesystem::absolute(data).string()});
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
   return own;

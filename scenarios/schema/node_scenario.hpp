@@ -1,4 +1,4 @@
-// What a server tells its nodes and aggregators of a scenario.
+// The scenario that a server sends to its nodes and aggregators.
 #pragma once
 
 #include <filesystem>
@@ -9,31 +9,32 @@
 
 namespace furlong::scenarios {
 
-/// The resolved scenario without what is the server's own affair, or of a simulation only: paths, devices, dropout,
-/// events, expectations. The numbers of rounds and of clients a round are settled. Parsing it gives the same model,
-/// algorithm and data. `fit()` must have been called.
+/// The resolved scenario without parts that only the server or a simulation uses: paths, devices, dropout, events,
+/// expectations. The numbers of rounds and of clients per round are settled. Parsing it gives the same model, algorithm
+/// and data. Requires `fit()`.
 [[nodiscard]] std::string node_toml(const scenario& of);
 
-/// Reads what a server sent. Opens nothing. A node names its own paths: a scenario that does is an error (kind usage),
-/// as is one with any other problem, of which the first is told.
+/// Reads a scenario from a server. Opens no files. A scenario with paths is an error (kind usage), since nodes set
+/// their own; so is any other problem, of which the first is reported.
 [[nodiscard]] result<scenario> parse_node_scenario(const std::string& text,
                                                    const std::vector<setting_override>& own = {});
 
-/// What a node is ready to hold of a run that somebody else describes, in bytes.
+/// Limits in bytes of a node's memory for a run that another party describes.
 struct node_limits {
-  double model = 0x1p30;  ///< all tensors; a message is no longer either
-  double data = 0x1p32;   ///< what is made of the data, or needed to work on them, however small their files are
+  double model = 0x1p30;  ///< all tensors; also the maximum length of a message
+  double data = 0x1p32;   ///< memory of the data, or of working on them, however small the files are
 };
 
-/// Holds a server's scenario against the limits before anything is made of it.
-/// @param facts of the data, as the server says
-/// Fails (kind usage) naming what is too large and how large it would be.
+/// Checks a server's scenario against the limits before anything is allocated. Fails (kind usage) naming what is too
+/// large and its size.
+/// @param facts of the data, as stated by the server
 [[nodiscard]] result<void> check_size(const scenario& of, const models::data_facts& facts,
                                       const node_limits& limits = {});
 
-/// What a node decides about a server's scenario: where its data and its key are. An empty `data` or `key_file` says
-/// nothing. Fails (kind usage) when the scenario's source reads files and `data` is empty, or the other way round.
+/// Sets a node's own paths in a server's scenario: its data, its Python class and its key. Empty: not set. Fails
+/// (kind usage) if the source reads files and `data` is empty, or vice versa; likewise for the class.
 [[nodiscard]] result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
+                                                                 const std::string& problem,
                                                                  const std::filesystem::path& key_file);
 
 }  // namespace furlong::scenarios

@@ -7,7 +7,7 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// A text, or where the record allows it a share of all clients.
+/// A text or, if the record allows it, a share of all clients.
 reading read_field(const record_spec& spec, const option_spec& option, const toml_value& value) {
   const bool or_share = std::ranges::find(spec.or_share, option.name) != spec.or_share.end();
   if (or_share && std::holds_alternative<std::int64_t>(value.data))

@@ -36,7 +36,7 @@ std::string number_like(const option_spec& spec, double bound) {
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
-/// What is wrong with the size of a number; empty: nothing.
+/// The reason why a number is out of range; empty: it is in range.
 std::string out_of_range(const option_spec& spec, double number) {
   if (!std::isfinite(number)) return "must be finite";
   if (spec.above && number <= spec.at_least) return "must be above " + number_like(spec, spec.at_least);

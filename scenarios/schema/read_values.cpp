@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 #include "federated/aggregation/rule.hpp"
@@ -27,15 +28,15 @@ std::string word_of(const source_text& text, std::string_view key) {
   return word == nullptr ? std::string{} : *word;
 }
 
-/// Names the dataset or model that a key belongs to, when it is not the chosen one's; empty: none.
+/// The dataset or model that a key belongs to if it is not the selected one; empty: none.
 std::string owner_of(const std::string& key, const draft& to) {
   const auto name = key.substr(key.find('.') + 1);
   const auto has = [&](const std::vector<option_spec>& options) {
     return std::ranges::find(options, name, &option_spec::name) != options.end();
   };
-  if (key.starts_with("data.") && to.source != nullptr)
+  if (to.source != nullptr)
     for (const auto& entry : registered_datasets())
-      if (has(entry.options))
+      if (key.starts_with(entry.table + ".") && has(entry.options))
         return "is a key of source = " + toml_string(entry.kind) + ", not of " + toml_string(to.source->kind);
   if (key.starts_with("model.") && to.kind != nullptr)
     for (const auto& entry : models::registered_models())
@@ -51,8 +52,11 @@ bool is_algorithm_key(const std::string& key) {
 
 void report_unknown(const source_entry& written, const std::vector<std::string>& known, draft& to) {
   const auto& key = written.entry.key;
-  // While the dataset, model or algorithm is unknown, nobody can say which of their keys are right.
-  if ((key.starts_with("data.") && to.source == nullptr) || (key.starts_with("model.") && to.kind == nullptr)) return;
+  // With an unknown dataset, model or algorithm, its keys cannot be checked.
+  const auto is_of_data = [&](const dataset_entry& entry) { return key.starts_with(entry.table + "."); };
+  if ((to.source == nullptr && std::ranges::any_of(registered_datasets(), is_of_data)) ||
+      (key.starts_with("model.") && to.kind == nullptr))
+    return;
   if (to.algorithm == nullptr && is_algorithm_key(key)) return;
   if (auto owner = owner_of(key, to); !owner.empty()) return to.report_name(written, owner, "remove it");
   if (is_table(key, known))
@@ -66,7 +70,7 @@ void report_unknown(const source_entry& written, const std::vector<std::string>&
                  siblings.empty() ? "remove it" : "[" + std::string(table_of(key)) + "] has " + listed(siblings));
 }
 
-/// Reports tables that do not exist and returns their names: their keys need no problems of their own.
+/// Reports unknown tables and returns their names: their keys are not reported individually.
 std::vector<std::string> report_unknown_tables(const source_text& text, const std::vector<std::string>& known,
                                                draft& to) {
   std::vector<std::string> unknown;
@@ -90,7 +94,7 @@ std::vector<std::string> report_unknown_tables(const source_text& text, const st
   return unknown;
 }
 
-/// What the algorithm says of keys of other tables.
+/// The algorithm's requirements for keys of other tables.
 void replace_defaults(std::vector<key_spec>& keys, const federated::algorithm_entry& by) {
   for (const auto& [name, value] : by.traits.defaults)
     for (auto& key : keys)
@@ -101,7 +105,7 @@ void replace_defaults(std::vector<key_spec>& keys, const federated::algorithm_en
       }
 }
 
-/// The word of the rule that the run will have: the algorithm may decide it.
+/// The effective rule: the algorithm may determine it.
 std::string rule_word(const source_text& text, const draft& to) {
   const std::string key = "algorithm.aggregation.rule";
   for (const auto* entry : {to.named, to.algorithm}) {
@@ -116,7 +120,7 @@ std::string rule_word(const source_text& text, const draft& to) {
   return federated::registered_rules().front().kind;
 }
 
-/// The keys of the algorithms and rules that are not chosen: one file may have those of several, for a sweep over them.
+/// The keys of algorithms and rules that are not selected: a file may have those of several, for a sweep.
 std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, const federated::rule_entry* rule) {
   std::vector<option_spec> all;
   const auto add = [&](std::vector<option_spec> keys) { std::ranges::move(keys, std::back_inserter(all)); };
@@ -131,11 +135,19 @@ void read_idle(const source_entry& written, const option_spec& spec, draft& to) 
   if (auto read = read_value(spec, written.entry.value); !read.value)
     to.report(written.entry.key, std::move(read.why), std::move(read.fix));
   else if (read.value == spec.fallback || to.rule == nullptr)
-    return;  // it says nothing, or what it belongs to is not known
+    return;  // it has no effect, or its owner is unknown
   else if (written.entry.key.starts_with("algorithm.aggregation."))
     to.notes.push_back(written.entry.key + " has no effect: aggregation.rule is " + toml_string(to.rule->kind));
   else
     to.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " + toml_string(to.named->kind));
+}
+
+/// A path in the file starts at the file's folder, one of the command line at the working directory.
+option_value absolute_path(const option_value& path, const source_entry& written, const draft& to) {
+  const std::filesystem::path named = std::get<std::string>(path);
+  const auto folder =
+      written.origin == to.file() ? std::filesystem::path(to.file()).parent_path() : std::filesystem::path();
+  return std::filesystem::absolute(folder / named).lexically_normal().string();
 }
 
 void complete(const std::vector<key_spec>& keys, draft& to) {
@@ -186,6 +198,7 @@ void read_values(const source_text& text, draft& to) {
       continue;
     }
     auto read = read_value(spec->option, entry.value);
+    if (spec->option.beside_file && read.value) read.value = absolute_path(*read.value, written, to);
     if (!read.value || read.value != spec->option.fallback) to.mark_changed(entry.key);
     if (read.value)
       to.values.set(entry.key, std::move(*read.value));

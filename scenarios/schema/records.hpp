@@ -1,4 +1,4 @@
-// Tables that come several times: [[event]] and [[devices.classes]].
+// Repeated tables: [[event]] and [[devices.classes]].
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace furlong::scenarios {
 
-/// One such table.
+/// A repeated table.
 struct record_spec {
   std::string name;   ///< dotted: "devices.classes"
-  std::string after;  ///< the table that it follows in the documentation
+  std::string after;  ///< the table before it in the documentation
   std::string doc;
   std::vector<option_spec> options;
-  std::vector<std::string> or_share;  ///< options of type text that may also be a number
-  /// Copies all of them to where the run reads them.
+  std::vector<std::string> or_share;  ///< text options that may also be a number
+  /// Copies all of them to the settings.
   std::function<void(federated::run_settings&, const std::vector<option_values>&)> apply;
 };
 
 /// All of them, in the order of the documentation.
 [[nodiscard]] const std::vector<record_spec>& schema_records();
 
-/// When an event happens: before a round (from 1), or at a time.
+/// Time of an event: before a round (from 1), or a virtual time.
 struct event_time {
   bool at_round = false;
   std::uint64_t round = 0;
@@ -37,18 +37,18 @@ struct event_time {
 /// Reads "round 10", "120s", "30min", "2h" or "1.5d".
 [[nodiscard]] std::optional<event_time> parse_event_time(std::string_view text);
 
-/// The target of an event: a range of numbers of clients, nodes or aggregators, both ends included.
+/// The target of an event: a range of clients, nodes or aggregators, both ends included.
 struct event_subjects {
   federated::event_target target = federated::event_target::clients;
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
-/// Reads "17" or "0-99", which are clients, "node 2", "nodes 0-3", "aggregator 1" or "aggregators 0-1".
+/// Reads "17" or "0-99" (clients), "node 2", "nodes 0-3", "aggregator 1" or "aggregators 0-1".
 [[nodiscard]] std::optional<event_subjects> parse_subjects(std::string_view text);
 
-/// The words of what can happen, each a key of [[event]].
+/// The kinds of events, each a key of [[event]].
 [[nodiscard]] const std::vector<std::string>& event_words();
-/// Those of them that an event has.
+/// The kinds in an event.
 [[nodiscard]] std::vector<std::string> happenings(const option_values& event);
 /// The events of checked tables.
 void apply_events(federated::run_settings& to, const std::vector<option_values>& events);

@@ -39,7 +39,7 @@ std::string bound_text(double bound) {
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
-/// Bounds that only say what the machine can hold are left out.
+/// Bounds that are only technical limits are omitted.
 std::string range_text(const option_spec& option) {
   const bool bounded = option.type == option_type::integer || option.type == option_type::number ||
                        option.type == option_type::number_list;
@@ -81,7 +81,7 @@ void add_rows(std::string& text, const std::string& table, const std::vector<opt
   text += "\n";
 }
 
-/// The tables that come several times and follow this one.
+/// The repeated tables that follow this one.
 void add_records(std::string& text, const std::string& table) {
   for (const auto& record : schema_records()) {
     if (record.after != table) continue;
@@ -110,8 +110,9 @@ std::string scenario_reference_markdown() {
     if (table.name == "data")
       for (const auto& entry : registered_datasets()) {
         text += "### source = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
-        add_rows(text, "", entry.options);
+        if (entry.table == "data") add_rows(text, "", entry.options);
       }
+    if (table.name == "python") add_rows(text, table.name, find_dataset("python")->options);
     if (table.name == "model")
       for (const auto& entry : models::registered_models()) {
         text += "### kind = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";

@@ -34,7 +34,7 @@ std::string value_text(const option_value& value) {
 
 namespace {
 
-/// The tables of the keys, each once; a table follows the one that it stands in.
+/// The tables of the keys, each once; a table follows its parent.
 std::vector<std::string> tables_of(const std::vector<key_spec>& keys) {
   std::vector<std::string> tables;
   const auto add = [&](std::string_view name) {
@@ -60,13 +60,13 @@ std::string write_records(const scenario& of) {
   return text;
 }
 
-/// Whether a key's value is part of what run_id() identifies.
+/// True if a key's value is part of run_id().
 bool identifies(const scenario& of, const key_spec& key) {
   const auto& name = key.option.name;
-  // A schedule over the rounds makes their number part of what is computed.
+  // With a schedule over the rounds, their number affects results.
   const bool scheduled = of.values.text("algorithm.client.schedule") != "constant";
   const bool counts = name == "scenario.rounds" || name == "scenario.epochs" || name == "scenario.until.rounds";
-  // Numbers that are rounded as they travel are part of it too; whether zstd packs them is not.
+  // Quantization in transit affects results; zstd does not.
   const bool rounded = of.settings.network->compression.numbers != federated::number_format::float32;
   const bool rounds = name == "network.compression" || name == "network.upload";
   return key.identity || (scheduled && counts) || (rounded && rounds);
@@ -101,8 +101,7 @@ std::string write(const scenario& of, bool identity_only) {
   return text + write_records(of);
 }
 
-/// Every key that is part of the run's identity, with its value, or that it goes with another key; in the order of the
-/// schema.
+/// Every key of the run's identity in schema order, with its value or the key that it follows.
 std::vector<std::pair<std::string, std::string>> identity_of(const scenario& of) {
   std::vector<std::pair<std::string, std::string>> all;
   const auto& values = of.values.all();
@@ -116,7 +115,7 @@ std::vector<std::pair<std::string, std::string>> identity_of(const scenario& of)
   return all;
 }
 
-/// [expect], a figure a line.
+/// [expect], one figure per line.
 std::string write_expectations(const scenario& of) {
   std::string text;
   for (std::size_t i = 0; i < of.expectations.size(); ++i) {

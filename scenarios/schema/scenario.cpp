@@ -30,7 +30,7 @@ scenario finish(draft&& from, const std::string& file) {
   made.file = file;
   made.name = values.text("scenario.name");
   made.data_source = values.text("data.source");
-  made.data = under(values, "data.", from.source->options);
+  made.data = under(values, from.source->table + ".", from.source->options);
   made.model_kind = values.text("model.kind");
   made.model = under(values, "model.", from.kind->options);
   for (const auto& spec : schema_keys(from.source, from.kind, from.algorithm, nullptr))
@@ -64,7 +64,7 @@ draft examine(source_text text, const std::string& file, variant which) {
   return read;
 }
 
-/// The problems, those with values of [smoke] named after it.
+/// The problems, those with values of [smoke] marked.
 std::vector<problem> name_smoke(std::vector<problem> problems, const std::vector<place>& smoke) {
   for (auto& one : problems)
     if (std::ranges::any_of(smoke, [&](place at) { return at.line == one.line && one.line != 0; }) &&
@@ -73,7 +73,7 @@ std::vector<problem> name_smoke(std::vector<problem> problems, const std::vector
   return problems;
 }
 
-/// Adds what is wrong with values of [smoke], looked at in the variant that they make.
+/// Adds problems of [smoke] values, checked in the smoke variant.
 void add_smoke_problems(const toml_document& document, const std::string& file, std::vector<problem>& problems) {
   auto sources = merge(document, file, {}, variant::smoke);
   const auto smoke = sources.smoke;
@@ -153,8 +153,9 @@ result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t
   return source.build_part(of.data, root / of.data.text("path"), first, last);
 }
 
-result<std::shared_ptr<const models::model>> build_model(const scenario& of, const models::data_facts& facts) {
-  return models::find_model(of.model_kind)->build(of.model, facts);
+result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data) {
+  if (data.model != nullptr) return data.model;
+  return models::find_model(of.model_kind)->build(of.model, data.clients->facts());
 }
 
 }  // namespace furlong::scenarios

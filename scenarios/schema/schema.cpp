@@ -21,22 +21,22 @@ void add_scenario(std::vector<key_spec>& keys) {
                         .doc = "Names the run directory; letters, digits, _ and -.",
                         .required = true}));
   keys.push_back(key("scenario.seed", FURLONG_AT(seed), "Seed of every random stream of the run."));
-  keys.back().option.at_most = 1e300;  // TOML's integers are 64 bits with a sign, all of them that are not negative
-  keys.push_back(
-      key("scenario.clock", FURLONG_AT(clock),
-          words<federated::clock_kind>{{"virtual", federated::clock_kind::simulated},
-                                       {"real", federated::clock_kind::real}},
-          "Whether furlong run computes time or lets it pass. Devices, dropout, deadlines and events need virtual "
-          "time."));
+  keys.back().option.at_most = 1e300;  // TOML integers are signed 64-bit; all non-negative ones are valid
+  keys.push_back(key("scenario.clock", FURLONG_AT(clock),
+                     words<federated::clock_kind>{{"virtual", federated::clock_kind::simulated},
+                                                  {"real", federated::clock_kind::real}},
+                     "virtual: furlong run computes time; real: time passes. Devices, dropout, deadlines and events "
+                     "need virtual time."));
   const auto length = [&](const char* name, const char* doc) {
     keys.push_back(may_change(
         plain({.name = name, .type = option_type::integer, .doc = doc, .at_least = 1, .at_most = 4294967295.0})));
   };
   length("scenario.rounds", "Rounds to train (asynchronous: versions). Either this, epochs or until.");
-  length("scenario.epochs", "As many rounds as ask all training clients this often. Either this, rounds or until.");
-  length("scenario.until.rounds", "After so many rounds.");
+  length("scenario.epochs",
+         "As many rounds as select every training client this often on average. Either this, rounds or until.");
+  length("scenario.until.rounds", "After this many rounds.");
   keys.push_back(may_change(optional(key("scenario.until.virtual_seconds", FURLONG_AT(until->virtual_seconds),
-                                         "After so many seconds of virtual time.", above_zero))));
+                                         "After this many seconds of virtual time.", above_zero))));
   keys.push_back(may_change(
       optional(key("scenario.until.target", FURLONG_AT(until->target), "When evaluation.target is reached."))));
 }
@@ -45,8 +45,8 @@ void add_divergence(std::vector<key_spec>& keys) {
   keys.push_back(may_change(
       key("scenario.diverged_at", FURLONG_AT(diverged_at),
           "The run has diverged, and ends with exit code 4, when the loss of an evaluation, or the median of the "
-          "clients' training losses, exceeds so many times its first value; 0: only when a figure or the model is not "
-          "finite.")));
+          "clients' training losses, exceeds this multiple of its first value; 0: only when a figure or the model is "
+          "not finite.")));
 }
 
 void add_data_and_model(std::vector<key_spec>& keys) {
@@ -68,10 +68,10 @@ void add_algorithm(std::vector<key_spec>& keys) {
       plain({.name = "algorithm.kind", .type = option_type::choice, .doc = "The algorithm.", .required = true}));
   for (const auto& entry : registered_algorithms()) keys.back().option.choices.push_back(entry.kind);
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("algorithm.client.lr", FURLONG_AT(client->lr), "Step size of local SGD.", above_zero));
+  add(key("algorithm.client.lr", FURLONG_AT(client->lr), "Learning rate of local training.", above_zero));
   add(key("algorithm.client.schedule", FURLONG_AT(client->schedule),
           words<schedule_kind>{{"constant", schedule_kind::constant}, {"linear", schedule_kind::linear}},
-          "Step size of local SGD over the rounds: constant, or falling to zero in a line."));
+          "Learning rate of local training over the rounds: constant, or decreasing linearly to zero."));
   add(key("algorithm.client.momentum", FURLONG_AT(client->momentum),
           "Momentum of local SGD, zero at the start of a task.", below_one));
   add(key("algorithm.client.proximal", FURLONG_AT(client->proximal),
@@ -85,14 +85,15 @@ void add_algorithm(std::vector<key_spec>& keys) {
   add(key("algorithm.client.beta2", FURLONG_AT(client->beta2), "Decay of the second moment.", below_one));
   add(key("algorithm.client.eps", FURLONG_AT(client->eps), "Added to the root of the second moment.", above_zero));
   add(key("algorithm.client.weight_decay", FURLONG_AT(client->weight_decay),
-          "adam: times the weights, added to the gradient; adamw: times the learning rate, the share that weights lose "
-          "in a step. Of tables only the rows that a client's examples name."));
+          "adam: L2 regularization, added to the gradient; adamw: decoupled, applied to the weights as learning rate "
+          "times weight_decay. In tables, only the rows of a client's examples decay."));
   add(key("algorithm.client.epochs", FURLONG_AT(client->epochs), "Local passes over the client's examples.",
           at_least_one));
   add(key("algorithm.client.batch_size", FURLONG_AT(client->batch_size), "Examples in a batch; 0: all."));
-  add(key("algorithm.client.max_steps", FURLONG_AT(client->max_steps), "Most local steps of a task; 0: no cap."));
+  add(key("algorithm.client.max_steps", FURLONG_AT(client->max_steps),
+          "Maximum number of local steps of a task; 0: no limit."));
   add(key("algorithm.client.shuffle", FURLONG_AT(client->shuffle),
-          "A new order of the examples in every epoch; else always the same."));
+          "Shuffle the examples in every epoch; otherwise the order is fixed."));
 }
 
 void add_reconstruction(std::vector<key_spec>& keys) {
@@ -100,13 +101,13 @@ void add_reconstruction(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("algorithm.reconstruction.solver", FURLONG_AT(reconstruction->solver),
           words<solver_kind>{{"sgd", solver_kind::sgd}, {"least-squares", solver_kind::least_squares}},
-          "How private tensors are rebuilt; least-squares is exact, where the model is linear in them."));
-  add(key("algorithm.reconstruction.lr", FURLONG_AT(reconstruction->lr), "Step size of reconstruction by SGD.",
+          "How private tensors are reconstructed; least-squares is exact if the model is linear in them."));
+  add(key("algorithm.reconstruction.lr", FURLONG_AT(reconstruction->lr), "Learning rate of reconstruction by SGD.",
           above_zero));
   add(key("algorithm.reconstruction.epochs", FURLONG_AT(reconstruction->epochs), "Passes over the support examples.",
           at_least_one));
   add(key("algorithm.reconstruction.max_steps", FURLONG_AT(reconstruction->max_steps),
-          "Most steps of a reconstruction; 0: no cap; 1: one-step reconstruction."));
+          "Maximum number of steps of a reconstruction; 0: no limit; 1: one-step reconstruction."));
   add(key("algorithm.reconstruction.batch_size", FURLONG_AT(reconstruction->batch_size),
           "Examples in a step of reconstruction by SGD; 0: the support's own batches."));
   add(key("algorithm.reconstruction.ridge", FURLONG_AT(reconstruction->ridge),
@@ -114,8 +115,8 @@ void add_reconstruction(std::vector<key_spec>& keys) {
   add(key("algorithm.reconstruction.ridge_per_example", FURLONG_AT(reconstruction->ridge_per_example),
           "Multiply ridge by the number of support examples."));
   add(key("algorithm.reconstruction.split", FURLONG_AT(reconstruction->split),
-          "Algorithms that reconstruct in every task: even batches reconstruct and odd ones update; else all batches "
-          "do both. For evaluation see evaluation.split."));
+          "Algorithms that reconstruct in every task: even batches reconstruct and odd ones update; otherwise all "
+          "batches do both. For evaluation see evaluation.split."));
   add(key("algorithm.reconstruction.joint", FURLONG_AT(reconstruction->joint),
           "The same: the update phase moves private tensors too."));
 }
@@ -128,30 +129,30 @@ void add_server(std::vector<key_spec>& keys) {
                                 {"adagrad", optimizer_kind::adagrad},
                                 {"adam", optimizer_kind::adam},
                                 {"yogi", optimizer_kind::yogi}},
-          "How the server applies the aggregated change."));
-  add(key("algorithm.server.lr", FURLONG_AT(server->lr), "Step size of the server.", above_zero));
+          "How the server applies the aggregated update."));
+  add(key("algorithm.server.lr", FURLONG_AT(server->lr), "Learning rate of the server.", above_zero));
   add(key("algorithm.server.momentum", FURLONG_AT(server->momentum), "Momentum of the optimizer sgd.", below_one));
   add(key("algorithm.server.beta1", FURLONG_AT(server->beta1), "Decay of the first moment.", below_one));
   add(key("algorithm.server.beta2", FURLONG_AT(server->beta2), "Decay of the second moment.", below_one));
   add(key("algorithm.server.eps", FURLONG_AT(server->eps), "Added to the root of the second moment.", above_zero));
   add(key("algorithm.server.initial_accumulator", FURLONG_AT(server->initial_accumulator),
-          "First value of the second moment."));
+          "Initial value of the second moment."));
   add(key("algorithm.server.bias_correction", FURLONG_AT(server->bias_correction),
-          "Correct the moments for their start."));
+          "Correct the bias of the moments toward their initial value."));
   add(plain({.name = "algorithm.aggregation.rule",
              .type = option_type::choice,
              .fallback = registered_rules().front().kind,
-             .doc = "How updates become one."}));
+             .doc = "How updates are aggregated."}));
   for (const auto& entry : registered_rules()) keys.back().option.choices.push_back(entry.kind);
   add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation->max_norm),
           "Largest L2 norm of one tensor of an update; larger updates are rejected.", {0x1p-20, 0x1p20}));
-  add(key("algorithm.aggregation.norm_bound", FURLONG_AT(aggregation->adaptive_bound),
-          words<bool>{{"adaptive", true}, {"fixed", false}},
-          "adaptive: beside max_norm, updates far larger than those of recent versions are rejected; where only nodes "
-          "know how many examples their clients have, also updates that declare far more examples. fixed: max_norm and "
-          "max_weight alone."));
+  add(key(
+      "algorithm.aggregation.norm_bound", FURLONG_AT(aggregation->adaptive_bound),
+      words<bool>{{"adaptive", true}, {"fixed", false}},
+      "adaptive: updates far larger than those of recent versions are also rejected; if only nodes know the clients' "
+      "numbers of examples, so are updates that declare far more examples. fixed: max_norm and max_weight only."));
   add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation->max_weight),
-          "Most examples that one update may count for.", {1.0, 0x1p24}));
+          "Maximum number of examples of one update.", {1.0, 0x1p24}));
   add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation->noise),
           "Standard deviation of normal noise on every element of an update."));
   add(key("algorithm.aggregation.noise_at", FURLONG_AT(aggregation->noise_at),
@@ -203,7 +204,7 @@ std::vector<key_spec> schema_keys(const dataset_entry* source, const models::mod
   for (const auto& spec : common_keys()) {
     const auto& name = spec.option.name;
     keys.push_back(spec);
-    if (name == "data.source" && source != nullptr) insert(prefixed("data.", source->options));
+    if (name == "data.source" && source != nullptr) insert(prefixed(source->table + ".", source->options));
     if (name == "model.private" && kind != nullptr) insert(prefixed("model.", kind->options));
     if (name == "algorithm.kind" && algorithm != nullptr) insert(algorithm_keys(*algorithm));
     if (name == "algorithm.aggregation.rule" && rule != nullptr) insert(rule_keys(*rule));

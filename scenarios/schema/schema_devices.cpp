@@ -1,4 +1,4 @@
-// The keys of [devices] and [dropout], and the tables that come several times.
+// The keys of [devices] and [dropout], and the repeated tables.
 #include "federated/settings.hpp"
 #include "federated/settings/devices.hpp"
 #include "scenarios/schema/records.hpp"
@@ -16,13 +16,14 @@ constexpr limits correlation{-1.0, 1.0, false};
 
 void add_availability(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("devices.availability.kind", FURLONG_AT(devices->availability.kind),
-          words<availability_kind>{{"always", availability_kind::always},
-                                   {"bernoulli", availability_kind::bernoulli},
-                                   {"markov", availability_kind::markov},
-                                   {"diurnal", availability_kind::diurnal},
-                                   {"trace", availability_kind::trace}},
-          "Always; drawn anew in each round; a Markov chain of two states; by the local hour; or as recorded."));
+  add(key(
+      "devices.availability.kind", FURLONG_AT(devices->availability.kind),
+      words<availability_kind>{{"always", availability_kind::always},
+                               {"bernoulli", availability_kind::bernoulli},
+                               {"markov", availability_kind::markov},
+                               {"diurnal", availability_kind::diurnal},
+                               {"trace", availability_kind::trace}},
+      "Always; drawn independently in each round; a Markov chain of two states; by the local hour; or as recorded."));
   add(key("devices.availability.rate", FURLONG_AT(devices->availability.rate),
           "bernoulli, markov, diurnal: share of the rounds or of the time that a client is available.",
           {0.0, 1.0, true}));
@@ -31,16 +32,16 @@ void add_availability(std::vector<key_spec>& keys) {
   add(key("devices.availability.step", FURLONG_AT(devices->availability.step), "markov: seconds of a slot.",
           above_zero));
   add(key("devices.availability.swing", FURLONG_AT(devices->availability.swing),
-          "diurnal: how many times as many clients are available at the best hour as at the worst.", at_least_one));
+          "diurnal: ratio of available clients between the best and the worst hour.", at_least_one));
   add(key("devices.availability.peak_hour", FURLONG_AT(devices->availability.peak_hour),
-          "diurnal: local hour of the most availability.", {0.0, 24.0}));
-  add(key("devices.availability.dwell", FURLONG_AT(devices->availability.dwell),
-          "diurnal: seconds that a state lasts at least.", above_zero));
+          "diurnal: local hour of the highest availability.", {0.0, 24.0}));
+  add(key("devices.availability.dwell", FURLONG_AT(devices->availability.dwell), "diurnal: minimum seconds of a state.",
+          above_zero));
   add(key("devices.availability.zones", FURLONG_AT(devices->availability.zones),
           "diurnal: time zones, an hour apart, over which the clients are spread.", {1.0, 24.0}));
-  add(optional(key("devices.availability.trace", FURLONG_AT(devices->availability.trace),
-                   "trace: file of intervals, lines of client,start,end in seconds, as seen from the working "
-                   "directory.")));
+  add(optional(
+      key("devices.availability.trace", FURLONG_AT(devices->availability.trace),
+          "trace: file of intervals, lines of client,start,end in seconds, relative to the working directory.")));
 }
 
 void apply_classes(run_settings& to, const std::vector<option_values>& classes) {
@@ -54,18 +55,18 @@ record_spec class_record() {
   spec.name = "devices.classes";
   spec.after = "devices.correlation";
   spec.doc =
-      "A class of devices, once for each; also `classes = [{...}, {...}]` in `[devices]`. In place of the medians and "
-      "sigmas of speed and network.";
+      "A class of devices, one table per class; also `classes = [{...}, {...}]` in `[devices]`. Replaces the medians "
+      "and sigmas of speed and network.";
   spec.options = {{.name = "share",
                    .type = option_type::number,
                    .fallback = fresh.share,
-                   .doc = "Of the clients, relative to the other classes.",
+                   .doc = "Share of the clients, relative to the other classes.",
                    .at_least = 0.0,
                    .above = true},
                   {.name = "ms_per_example",
                    .type = option_type::number,
                    .fallback = fresh.ms_per_example,
-                   .doc = "Milliseconds for an example, forward; training takes three times as long.",
+                   .doc = "Milliseconds per example, forward; training takes three times as long.",
                    .at_least = 0.0,
                    .above = true},
                   {.name = "mbit",
@@ -97,12 +98,12 @@ record_spec event_record() {
     spec.options.back().above = true;
     spec.or_share.emplace_back(name);
   };
-  happens("join", "They come. A client whose first joining or leaving is a join is not there before it.");
-  happens("leave", "They go, until they join.");
-  happens("kill", "They fail in the middle of what they do, and are down until they restart.");
-  happens("restart", "They run again, with what they had stored.");
-  happens("partition", "They cannot be reached until they are healed.");
-  happens("heal", "They can be reached again.");
+  happens("join", "They join. A client whose first such event is a join is absent before it.");
+  happens("leave", "They leave, until they join.");
+  happens("kill", "They crash, and are down until they restart.");
+  happens("restart", "They run again, with their stored state.");
+  happens("partition", "They are unreachable until they are healed.");
+  happens("heal", "They are reachable again.");
   spec.options.push_back({.name = "erase",
                           .type = option_type::boolean,
                           .fallback = false,
@@ -116,17 +117,17 @@ record_spec event_record() {
 void add_device_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("devices.speed.ms_per_example", FURLONG_AT(devices->ms_per_example),
-          "Median milliseconds for an example, forward; training takes three times as long.", above_zero));
+          "Median milliseconds per example, forward; training takes three times as long.", above_zero));
   add(key("devices.speed.sigma", FURLONG_AT(devices->speed_sigma),
-          "Standard deviation of its logarithm over the clients; 0: all alike.", {0.0, 5.0}));
+          "Standard deviation of its logarithm over the clients; 0: all equal.", {0.0, 5.0}));
   add(key("devices.network.mbit", FURLONG_AT(devices->mbit), "Median bandwidth, each way, in 10^6 bits a second.",
           above_zero));
   add(key("devices.network.sigma", FURLONG_AT(devices->network_sigma),
-          "Standard deviation of its logarithm over the clients; 0: all alike.", {0.0, 5.0}));
-  add(key("devices.network.latency", FURLONG_AT(devices->latency), "Seconds, once a message."));
+          "Standard deviation of its logarithm over the clients; 0: all equal.", {0.0, 5.0}));
+  add(key("devices.network.latency", FURLONG_AT(devices->latency), "Seconds per message."));
   add(key("devices.stragglers.share", FURLONG_AT(devices->straggler_share),
-          "Share of the tasks that take longer; drawn for each task.", zero_to_one));
-  add(key("devices.stragglers.factor", FURLONG_AT(devices->straggler_factor), "How many times as long they take.",
+          "Share of tasks that take longer; drawn per task.", zero_to_one));
+  add(key("devices.stragglers.factor", FURLONG_AT(devices->straggler_factor), "Factor of their duration.",
           at_least_one));
   add_availability(keys);
   add(key("devices.correlation.speed_availability", FURLONG_AT(devices->speed_availability),
@@ -140,14 +141,14 @@ void add_device_keys(std::vector<key_spec>& keys) {
 void add_dropout_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("dropout.download", FURLONG_AT(dropout->download),
-          "Probability that a client is interrupted while it gets its task.", zero_to_one));
+          "Probability that a client is interrupted while it receives its task.", zero_to_one));
   add(key("dropout.train", FURLONG_AT(dropout->train), "The same while it trains.", zero_to_one));
   add(key("dropout.upload", FURLONG_AT(dropout->upload), "The same while it sends its update.", zero_to_one));
   add(key("dropout.policy", FURLONG_AT(dropout->policy),
           words<dropout_policy>{{"abort", dropout_policy::abort}, {"pause", dropout_policy::pause}},
-          "What an interrupted client does, and one that ceases to be available: give the task up, or go on later."));
+          "What a client does when it is interrupted or becomes unavailable: abandon the task, or continue later."));
   add(key("dropout.mean_pause", FURLONG_AT(dropout->mean_pause),
-          "pause: mean seconds until an interrupted client goes on (exponential).", above_zero));
+          "pause: mean seconds until an interrupted client continues (exponential).", above_zero));
 }
 
 const std::vector<record_spec>& schema_records() {

@@ -1,4 +1,4 @@
-// Keys bound to fields of the settings: what the tables of the schema are written with.
+// Helpers to bind keys to fields of the settings.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline constexpr limits at_least_one{1.0, 1e300, false};
 inline constexpr limits below_one{0.0, 0.999999, false};
 inline constexpr limits zero_to_one{0.0, 1.0, false};
 
-/// The double whose shortest text is that of the float: 0.1, not 0.10000000149011612.
+/// The double with the shortest text of the float: 0.1, not 0.10000000149011612.
 inline double widen(float value) {
   std::array<char, 32> text{};
   std::to_chars(text.data(), text.data() + text.size() - 1, value);
@@ -38,7 +38,8 @@ inline const run_settings& default_settings() {
   return settings;
 }
 
-/// A key bound to a field of the settings; `at` returns a reference to it. Type, default and the bounds of the field's
+/// A key bound to a field of the settings; `at` returns a reference to it. Type, default and the bounds of the type
+/// follow from the field.
 /// own type follow from the field.
 template <class At>
 key_spec key(std::string name, At at, std::string doc, limits range = {}) {
@@ -80,7 +81,7 @@ key_spec key(std::string name, At at, std::string doc, limits range = {}) {
   return spec;
 }
 
-/// A key bound to an enumeration, or to a flag with words of its own.
+/// A key bound to an enumeration, or to a flag with words.
 template <class Enum>
 using words = std::vector<std::pair<std::string, Enum>>;
 template <class At, class Enum>
@@ -101,20 +102,20 @@ key_spec key(std::string name, At at, words<Enum> choices, std::string doc) {
   return spec;
 }
 
-/// A key that the parser interprets itself.
+/// A key that the parser interprets.
 inline key_spec plain(option_spec option) { return {std::move(option), nullptr, true}; }
-/// The same key, left out of the run's identity.
+/// The same key, excluded from the run's identity.
 inline key_spec may_change(key_spec spec) {
   spec.identity = false;
   return spec;
 }
-/// The same key with no value unless one is written.
+/// The same key without a default.
 inline key_spec optional(key_spec spec) {
   spec.option.fallback.reset();
   return spec;
 }
 
-// Fields, spelled so that each key below is one line.
+// Accessors of fields, so that each key is one line.
 #define FURLONG_AT(field) \
   [](auto& s) -> auto& { return s.field; }
 

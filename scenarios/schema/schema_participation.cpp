@@ -16,22 +16,22 @@ using namespace federated;
 void add_synchronous(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("participation.over_selection", FURLONG_AT(participation->over_selection),
-          "sync: clients asked for each report that is needed; reports beyond the round's number are not used.",
+          "sync: clients selected per required report; reports beyond the round's number are discarded.",
           {1.0, 1000.0}));
   add(key("participation.selection_timeout", FURLONG_AT(participation->selection_timeout),
-          "sync: seconds to look for clients before going on with fewer."));
+          "sync: seconds to wait for available clients before a round continues with fewer."));
   add(key("participation.retry", FURLONG_AT(participation->retry),
-          "Seconds until clients are looked for again when too few are there.", above_zero));
+          "Seconds between selections while too few clients are available.", above_zero));
   add(key("participation.deadline", FURLONG_AT(participation->deadline),
-          "sync: a round ends at the latest after so many seconds; later reports are not used. 0: no deadline."));
+          "sync: seconds after which a round ends; later reports are discarded. 0: no deadline."));
   add(key("participation.min_reports", FURLONG_AT(participation->min_reports),
           "sync: a round that ends with fewer reports is abandoned.", at_least_one));
-  key_spec reconnect = plain({.name = "participation.reconnect",
-                              .type = option_type::number_list,
-                              .fallback = std::vector<double>{0.0, 0.0},
-                              .doc = "Least and most seconds, [60, 600], after which a client that was asked comes "
-                                     "back; drawn for each.",
-                              .at_least = 0.0});
+  key_spec reconnect =
+      plain({.name = "participation.reconnect",
+             .type = option_type::number_list,
+             .fallback = std::vector<double>{0.0, 0.0},
+             .doc = "Minimum and maximum seconds, [60, 600], until a selected client reconnects; drawn per client.",
+             .at_least = 0.0});
   reconnect.apply = [](run_settings& to, const option_value& value) {
     const auto& window = std::get<std::vector<double>>(value);
     to.participation->reconnect_least = window[0];
@@ -44,9 +44,9 @@ void add_asynchronous(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("participation.buffer", FURLONG_AT(participation->buffer),
           "async: updates that make a new version (FedBuff: K); with update = \"model\" it is 1. In a federation of "
-          "processes those that arrive while a version is being closed are in it too.",
+          "processes, updates that arrive while a version is being completed are included.",
           at_least_one));
-  add(key("participation.concurrency", FURLONG_AT(participation->concurrency), "async: clients at work at once.",
+  add(key("participation.concurrency", FURLONG_AT(participation->concurrency), "async: clients in training at once.",
           at_least_one));
   add(key("participation.max_staleness", FURLONG_AT(participation->max_staleness),
           "async: updates that started more versions ago are rejected; 0: none is."));
@@ -63,9 +63,9 @@ void add_asynchronous(std::vector<key_spec>& keys) {
           "hinge: staleness up to which an update counts in full."));
   add(key("participation.update", FURLONG_AT(participation->async),
           words<async_kind>{{"change", async_kind::change}, {"model", async_kind::model}},
-          "async: the server adds the clients' changes (FedBuff), or goes towards the client's model (FedAsync)."));
+          "async: the server adds the clients' changes (FedBuff), or moves toward the client's model (FedAsync)."));
   add(key("participation.mixing", FURLONG_AT(participation->mixing),
-          "update = \"model\": share of the way to the client's model (FedAsync: alpha).", {0.0, 1.0, true}));
+          "update = \"model\": fraction of the step to the client's model (FedAsync: alpha).", {0.0, 1.0, true}));
 }
 
 }  // namespace
@@ -78,25 +78,24 @@ void add_private_keys(std::vector<key_spec>& keys) {
       "Where private values are kept, a client that has none yet: start from the initial ones, or reconstruct them."));
   add(key("private.commit", FURLONG_AT(own->commit),
           words<commit_kind>{{"after-training", commit_kind::after_training}, {"after-ack", commit_kind::after_ack}},
-          "When a client keeps the private values that it trained: at the end of training, or once the server has "
-          "aggregated its update into a new model."));
-  add(may_change(
-      key("private.layout", FURLONG_AT(own->layout),
-          words<layout_kind>{{"per-client", layout_kind::per_client}, {"bucketed", layout_kind::bucketed}},
-          "Column family of the store per client, or per bucket of clients: better beyond some 10,000 clients. A store "
-          "keeps the layout that it was made with.")));
+          "When a client commits its trained private values: at the end of training, or once the server has aggregated "
+          "its update into a new model."));
+  add(may_change(key("private.layout", FURLONG_AT(own->layout),
+                     words<layout_kind>{{"per-client", layout_kind::per_client}, {"bucketed", layout_kind::bucketed}},
+                     "Column family of the store per client, or per bucket of clients: better beyond some 10,000 "
+                     "clients. A store keeps the layout that it was created with.")));
   add(may_change(key("private.open_shards", FURLONG_AT(own->open_shards),
                      "Databases of the store that are held open at once.", {1.0, 4096.0})));
   add(may_change(key("private.key_file", FURLONG_AT(own->key_file),
-                     "File of the key that encrypts the store, as seen from the working directory; the run makes it "
-                     "when it is missing. Empty: the store is not encrypted.")));
+                     "File of the key that encrypts the store, relative to the working directory; the run creates it "
+                     "if it is missing. Empty: the store is not encrypted.")));
 }
 
 void add_participation_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(plain({.name = "participation.per_round",
              .type = option_type::integer,
-             .doc = "sync: reports that close a round, and clients asked for them. Either this or fraction.",
+             .doc = "sync: reports that complete a round, and clients selected for them. Either this or fraction.",
              .at_least = 1,
              .at_most = 4294967295.0}));
   add(plain({.name = "participation.fraction",
@@ -111,10 +110,10 @@ void add_participation_keys(std::vector<key_spec>& keys) {
              .doc = "Which clients are selected."}));
   for (const auto& entry : registered_policies()) keys.back().option.choices.push_back(entry.kind);
   add(key("participation.candidates", FURLONG_AT(participation->candidates),
-          "Policies that choose among candidates: how many are drawn; 0: twice as many as are selected."));
+          "Policies that choose among candidates: the number of candidates; 0: twice the number of selected clients."));
   add(key("participation.mode", FURLONG_AT(participation->mode),
           words<participation_mode>{{"sync", participation_mode::sync}, {"async", participation_mode::async}},
-          "Rounds with a cohort each, or a new version whenever buffer updates have come."));
+          "Rounds with a cohort each, or a new version whenever buffer updates have arrived."));
   add_synchronous(keys);
   add_asynchronous(keys);
 }

@@ -1,4 +1,4 @@
-// The parts that the table of keys is put together from.
+// The parts of the table of keys.
 #pragma once
 
 #include <vector>

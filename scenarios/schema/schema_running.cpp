@@ -1,4 +1,4 @@
-// The keys of how a run is carried out and looked at.
+// The keys of topology, network, privacy, evaluation and checkpoints.
 #include "federated/evaluation.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -50,7 +50,7 @@ void add_topology_and_network(std::vector<key_spec>& keys) {
           {0.0, 65536.0}));
   add(may_change(key("topology.fan_in", FURLONG_AT(topology->fan_in),
                      "Between processes: how many aggregators attach directly to the server, or to an aggregator with "
-                     "--operator; further ones are sent to those. 0: no limit.",
+                     "--operator; further ones are redirected to those. 0: no limit.",
                      {0.0, 4096.0})));
   add(may_change(
       key("network.upload", FURLONG_AT(network->sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
@@ -63,33 +63,31 @@ void add_topology_and_network(std::vector<key_spec>& keys) {
                                                             {"float16+zstd", {number_format::float16, true}},
                                                             {"int8", {number_format::int8, false}},
                                                             {"int8+zstd", {number_format::int8, true}}},
-                     "How numbers travel. zstd saves bytes and changes nothing else. float16 and int8 round the model "
-                     "that is broadcast and every update, updates without bias; clients that keep private "
-                     "values add to their next update what rounding took from the last.")));
+                     "Encoding of numbers. zstd compresses without loss. float16 and int8 quantize the broadcast model "
+                     "and every update, updates without bias; clients that keep private values add the quantization "
+                     "error to their next update.")));
   add(may_change(key("network.trust", FURLONG_AT(network->operator_trust),
                      words<bool>{{"certificates", false}, {"operator", true}},
-                     "Whose nodes take part: those with a node's certificate, for the clients that it names; or also "
+                     "Nodes that may take part: those with a node certificate, for the clients that it names; or also "
                      "the operator's own, which join at the operator port and host any clients.")));
   add(may_change(key("network.kernel_levels", FURLONG_AT(network->any_kernel_level),
                      words<bool>{{"same", false}, {"any", true}},
                      "Whether nodes and aggregators may compute with kernels of another level than the server's, which "
-                     "changes the last bits of the model: \"same\" refuses them. summary.json names all levels.")));
+                     "changes the last bits of the model: \"same\" rejects them. summary.json names all levels.")));
   add(may_change(key("network.heartbeat", FURLONG_AT(network->heartbeat),
-                     "Between processes: the server gives a sign of life at least this often, in seconds.",
-                     {0.1, 3.0})));
+                     "Between processes: maximum seconds between heartbeats of the server.", {0.1, 3.0})));
   add(may_change(key("network.timeout", FURLONG_AT(network->timeout),
-                     "Between processes: a peer that is silent for so many seconds beyond network.heartbeat is gone; "
-                     "for the sum of both its tasks wait for it to come back.",
+                     "Between processes: a peer that is silent for this many seconds beyond network.heartbeat is "
+                     "disconnected; its tasks wait for its return for the sum of both.",
                      {1.5, 86400.0})));
   add(may_change(key("network.task_timeout", FURLONG_AT(network->task_timeout),
-                     "Between processes: a client whose node is there has so many seconds for a task; then it is "
-                     "dropped. No evaluation waits for scores any longer.",
+                     "Between processes: seconds that a client of a connected node has for a task before it is "
+                     "dropped, and that an evaluation waits for scores.",
                      {1.0, 31536000.0})));
-  add(may_change(
-      key("network.max_message", FURLONG_AT(network->max_message),
-          "Between processes: bytes of the longest message, either way; a peer that sends a longer one is cut "
-          "off. The model must fit, and a list of all clients.",
-          {2097152.0, 1073741824.0})));
+  add(may_change(key("network.max_message", FURLONG_AT(network->max_message),
+                     "Between processes: maximum bytes of a message in either direction; a peer that sends a longer "
+                     "one is disconnected. The model and a list of all clients must fit.",
+                     {2097152.0, 1073741824.0})));
   add(may_change(key("network.start", FURLONG_AT(network->start),
                      "Between processes: the share of the training clients that must have joined before a run begins "
                      "or is resumed.",
@@ -101,28 +99,28 @@ void add_evaluation(std::vector<key_spec>& keys) {
   add(may_change(
       key("evaluation.every", FURLONG_AT(evaluation->every), "Rounds between evaluations; 0: only at the end.")));
   add(may_change(key("evaluation.batch_size", FURLONG_AT(evaluation->batch_size),
-                     "Examples in the batches that are dealt to support and query; 0: the client's batch size.")));
+                     "Examples in the batches that are split into support and query; 0: the client's batch size.")));
   add(may_change(key("evaluation.clients", FURLONG_AT(evaluation->clients),
-                     "Score at most so many clients of each group, drawn once; 0: all.")));
+                     "Maximum number of clients scored per group, drawn once; 0: all.")));
   add(may_change(
       key("evaluation.clip", FURLONG_AT(evaluation->clip), "Clip predicted ratings to the dataset's range.")));
-  add(may_change(plain({.name = "evaluation.reconstruct",
-                        .type = option_type::text_list,
-                        .doc = "Tensors rebuilt from the support examples of unseen clients; default: the private "
-                               "ones, and those with a row per client. Shared ones are fine-tuned on the support, and "
-                               "for clients that train on their train part; \"*\" stands for all tensors."})));
+  add(may_change(
+      plain({.name = "evaluation.reconstruct",
+             .type = option_type::text_list,
+             .doc = "Tensors reconstructed from the support examples of unseen clients; default: the private "
+                    "ones, and those with a row per client. Shared ones are fine-tuned on the support, and "
+                    "for clients that train on their train part; \"*\" stands for all tensors."})));
   add(may_change(key("evaluation.split", FURLONG_AT(evaluation->split),
-                     "Unseen clients: their even batches are support, the odd ones are scored. Without it all their "
-                     "examples are scored, and nothing can be rebuilt: for data that has a test part of its own.")));
+                     "Unseen clients: their even batches are support, the odd ones are scored. Otherwise all their "
+                     "examples are scored and nothing can be reconstructed: for data with a test part of its own.")));
   add(may_change(key("evaluation.select", FURLONG_AT(evaluation->keep_best),
                      words<bool>{{"last", false}, {"best", true}},
                      "Which model a run ends with: the last, or that of the best validation figure among its "
                      "evaluations. The figure is that of evaluation.target.metric, of the validation group, or else "
                      "the loss.")));
   add(may_change(key("evaluation.attention", FURLONG_AT(evaluation->attention),
-                     "Rules that weigh updates by distance: write down with every round how much each client's update "
-                     "weighed, tensor by "
-                     "tensor.")));
+                     "Rules that weight updates by distance: record the weight of each client's update with every "
+                     "round, per tensor.")));
   add_target(keys);
 }
 

@@ -5,8 +5,8 @@ namespace furlong::scenarios {
 namespace {
 
 const char* const expect_doc =
-    "What must hold of the run's `summary.json`; `furlong test` judges it. Not part of the run: changing it changes "
-    "nothing else. A key is a dotted key of the summary in quotes, its value a table of bounds, all of which must "
+    "Conditions on the run's `summary.json`, checked by `furlong test`. They do not affect the run. A key is a dotted "
+    "key of the summary in quotes, its value a table of bounds, all of which must "
     "hold:\n\n"
     "| bound | value | meaning |\n|---|---|---|\n"
     "| `at_most` | number | The figure is no greater. |\n"
@@ -19,10 +19,8 @@ const char* const expect_doc =
 
 const char* const smoke_doc =
     "Makes the scenario small for tests: dotted keys as `--set` takes them, in quotes or as tables. In the smoke "
-    "variant "
-    "they replace what the file says, before `--set` does; `[[smoke.event]]` replaces all events. `[smoke.expect]` "
-    "then "
-    "stands in for `[expect]`; without it nothing is expected of the small run.\n\n"
+    "variant they replace values of the file and are replaced by `--set`; `[[smoke.event]]` replaces all events. "
+    "`[smoke.expect]` replaces `[expect]`; without it the small run has no expectations.\n\n"
     "```toml\n[smoke]\n\"scenario.rounds\" = 5\n\"data.users\" = 50\n```";
 
 }  // namespace
@@ -31,30 +29,32 @@ const std::vector<table_spec>& schema_tables() {
   static const std::vector<table_spec> tables = {
       {"scenario", "What is run, from which seed, for how long."},
       {"scenario.until",
-       "The first of these ends the run; at least one of them, in place of rounds or epochs. Without rounds there is "
-       "no "
-       "limit to them, and client.schedule = \"linear\" needs one."},
-      {"data", "Who the clients are and what they have. Further keys depend on the source."},
+       "The first condition that holds ends the run. At least one replaces rounds and epochs. Without rounds their "
+       "number is unlimited, which client.schedule = \"linear\" does not allow."},
+      {"data", "The clients and their examples. Further keys depend on the source."},
       {"data.unseen_users", "Users held out from training."},
+      {"python", "The Python class that model and data come from; with `data.source = \"python\"`."},
       {"model", "What is learned and which part of it is private. Further keys depend on the kind."},
       {"algorithm", "How it is learned."},
       {"algorithm.client", "Local training."},
-      {"algorithm.reconstruction", "How private tensors, or at evaluation personal ones, are rebuilt."},
+      {"algorithm.reconstruction", "How private tensors are reconstructed, and personal ones at evaluation."},
       {"algorithm.server", "The server optimizer."},
       {"algorithm.aggregation", "How updates are aggregated."},
       {"private", "The private part that is kept from round to round."},
       {"participation",
-       "Who is asked, and when a round is over. Keys of the mode sync have no effect in async, and the other way "
-       "round. Times are in seconds."},
+       "Which clients are selected, and when a round ends. Keys of the mode sync have no effect in async, and vice "
+       "versa. Times are in seconds."},
       {"devices", "What the clients' devices are like; needs virtual time. All draws are keyed by the seed."},
       {"devices.speed", "How fast they compute: lognormal over the clients."},
       {"devices.network", "How fast they communicate: lognormal over the clients."},
       {"devices.stragglers", "Tasks that take much longer."},
       {"devices.availability",
-       "When a device can be asked, and goes on working. `availability = \"always\"` in `[devices]` is short for the "
+       "When a device can be selected and continues working. `availability = \"always\"` in `[devices]` is short for "
+       "the "
        "kind, `availability = \"file.csv\"` for a trace."},
       {"devices.correlation",
-       "Correlations of standard normal scores of the clients; a matrix that cannot be is refused."},
+       "Correlations of standard normal scores of the clients; a matrix that is not positive semidefinite is "
+       "rejected."},
       {"dropout", "Clients are interrupted in the middle of a task; needs virtual time."},
       {"topology", "The tree between clients and server."},
       {"network", "What is sent, and how long processes wait for each other."},

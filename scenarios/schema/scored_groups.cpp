@@ -18,8 +18,8 @@ std::string place_of(const scenario& of, const std::string& key) {
   return (at == of.places.end() ? of.file : at->second) + ": " + key;
 }
 
-/// Whether anybody of a group of the evaluation can be scored: of unseen clients that are split those can that have
-/// more than the one batch which is their support.
+/// True if a client of an evaluation group can be scored: unseen clients that are split need more than one batch, which
+/// is their support.
 bool can_score(const scenario& of, const federated::population& clients, std::string_view group) {
   using federated::part;
   const auto any = [&](std::span<const std::uint32_t> who, part which, std::uint32_t more_than) {
@@ -35,13 +35,13 @@ bool can_score(const scenario& of, const federated::population& clients, std::st
   return any(unseen, part::train, support);
 }
 
-/// What [data] gives a group of the evaluation: a share of the users, a share of what each user has.
+/// The share that [data] gives an evaluation group: of the users, or of each user's examples.
 double share_of(const scenario& of, const char* key) { return of.data.has(key) ? of.data.number(key) : 0.0; }
 double share_of_split(const scenario& of, std::size_t part) {
-  return of.data.has("split") ? of.data.numbers("split").at(part) : 0.0;  // three, or it is refused
+  return of.data.has("split") ? of.data.numbers("split").at(part) : 0.0;  // three, or it was rejected
 }
 
-/// A note where a share of the users comes to none of them.
+/// Notes a share of the users that rounds to none.
 void note_nobody(scenario& of, const federated::population& clients) {
   for (const std::string group : {"validation", "test"}) {
     const auto key = "unseen_users." + group;
@@ -56,7 +56,7 @@ void note_nobody(scenario& of, const federated::population& clients) {
   }
 }
 
-/// A note where a group of unseen clients has all examples of each in the one batch that is its support.
+/// Notes a group of unseen clients with one batch each, which is their support.
 void note_one_batch(scenario& of, const federated::population& clients, const std::string& group) {
   const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
   if (unseen.empty() || can_score(of, clients, group)) return;
@@ -70,7 +70,7 @@ void note_one_batch(scenario& of, const federated::population& clients, const st
                      listed(ways, "or"));
 }
 
-/// A note where a part that [data] asks for is empty with all clients that train.
+/// Notes a part that is empty for all training clients.
 void note_empty_part(scenario& of, const federated::population& clients, const std::string& group, double share) {
   if (!(share > 0.0) || can_score(of, clients, group)) return;
   of.notes.push_back("the group " + group +
@@ -78,12 +78,12 @@ void note_empty_part(scenario& of, const federated::population& clients, const s
                      "more examples");
 }
 
-/// A note for each group that is asked for and that nobody can be scored of.
+/// Notes each group without clients that can be scored.
 void note_groups(scenario& of, const federated::population& clients) {
   note_nobody(of, clients);
   note_one_batch(of, clients, "validation");
   note_one_batch(of, clients, "unseen");
-  const bool nobody = share_of(of, "unseen_users.validation") > 0.0;  // then there is a note already
+  const bool nobody = share_of(of, "unseen_users.validation") > 0.0;  // already noted
   if (clients.unseen_validation().empty() && !nobody) note_empty_part(of, clients, "validation", share_of_split(of, 1));
   note_empty_part(of, clients, "seen", share_of_split(of, 2));
 }

@@ -1,4 +1,4 @@
-// Who of the data is scored: what a scenario asks of the groups of the evaluation, against what its data have.
+// Checks that the evaluation groups of a scenario have clients in its data.
 #pragma once
 
 #include <span>
@@ -9,29 +9,29 @@
 
 namespace furlong::scenarios {
 
-/// An error of kind usage about a key, with the place where the scenario has it.
+/// An error of kind usage about a key, with its place in the scenario.
 [[nodiscard]] tl::unexpected<error> refuse(const scenario& of, const std::string& key, std::string why,
                                            std::string fix);
 
-/// The most examples in the first part that one of these clients has.
+/// The largest first part of these clients, in examples.
 [[nodiscard]] std::uint32_t most_examples(const federated::population& clients, std::span<const std::uint32_t> who);
 
-/// What a run goes by must have somebody to score, which only the data can tell where it may bring parts of its own.
+/// The groups that a run depends on must have clients to score, which may be known only from the data.
 [[nodiscard]] result<void> check_groups(const scenario& of, const dataset& data);
-/// Notes about who is scored; one for all where the source could not tell beforehand that nobody is.
+/// Notes about scored groups; a single one if nothing is scored.
 void note_unscored(scenario& of, const dataset& data);
 
-// Which tensors of the built-in models describe one client, and so may usefully be private. Any tensor may be private;
-// these are what messages propose.
+// Tensors of the built-in models that describe one client, and are proposed as private in messages. Any tensor may be
+// private.
 
 /// A tensor that describes one client.
 struct personal_tensor {
   std::string_view model;    ///< its kind
   std::string_view name;     ///< of the tensor
-  std::string_view setting;  ///< what gives the model this tensor, as a line of a scenario
+  std::string_view setting;  ///< the scenario line that enables this tensor
 };
 
-/// All of them, those of a model in the order in which they are proposed.
+/// All of them; those of a model in the order in which they are proposed.
 [[nodiscard]] std::span<const personal_tensor> personal_tensors();
 
 }  // namespace furlong::scenarios

@@ -7,7 +7,7 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Keys, or tables of keys, of which only one can stand: an override of one replaces the others.
+/// Mutually exclusive keys or tables: an override of one replaces the others.
 const std::array<std::vector<std::string_view>, 3> exclusive = {{
     {"scenario.rounds", "scenario.epochs", "scenario.until"},
     {"participation.per_round", "participation.fraction"},
@@ -18,7 +18,7 @@ bool belongs_to(std::string_view key, std::string_view table) {
   return key == table || (key.starts_with(table) && key.substr(table.size()).starts_with('.'));
 }
 
-/// True when a later value of one key ends an earlier one of another.
+/// True if a later value of one key removes an earlier one of another.
 bool replaces(std::string_view later, std::string_view earlier) {
   if (later == earlier) return true;
   return std::ranges::any_of(exclusive, [&](const auto& group) {
@@ -29,7 +29,7 @@ bool replaces(std::string_view later, std::string_view earlier) {
   });
 }
 
-/// availability = "markov" names a kind, availability = "file.csv" a trace.
+/// availability = "markov" is a kind, availability = "file.csv" a trace.
 toml_document write_out_shorthands(toml_document document) {
   std::vector<toml_entry> added;
   for (auto& entry : document.values) {
@@ -52,7 +52,7 @@ source_text as_text(const toml_document& document, const std::string& origin) {
   return text;
 }
 
-/// Lets later values replace earlier ones. Those that come together do not replace each other: the checks report them.
+/// Lets later values replace earlier ones. Values of the same source do not replace each other: the checks report them.
 void overlay(source_text& text, const std::vector<source_entry>& values, const std::vector<source_entry>& tables) {
   const auto outdated = [&](const source_entry& earlier) {
     return std::ranges::any_of(values, [&](const auto& later) { return replaces(later.entry.key, earlier.entry.key); });
@@ -65,7 +65,7 @@ void overlay(source_text& text, const std::vector<source_entry>& values, const s
       text.tables.push_back(table);
 }
 
-/// What the overrides say about one kind of keys: those of [smoke], or all others.
+/// The overrides of one kind of keys: those of [smoke], or all others.
 void overlay_settings(source_text& text, const std::vector<setting_override>& overrides, bool of_smoke) {
   for (const auto& [key, value] : overrides) {
     if (belongs_to(key, "smoke") != of_smoke) continue;
@@ -74,7 +74,7 @@ void overlay_settings(source_text& text, const std::vector<setting_override>& ov
   }
 }
 
-/// Moves what stands under a table out of a list, its name cut off. The table itself stays.
+/// Moves the entries of a table out of a list, without its name. The table itself stays.
 std::vector<source_entry> take_under(std::vector<source_entry>& from, const std::string& table) {
   std::vector<source_entry> taken;
   std::erase_if(from, [&](const source_entry& written) {
@@ -86,7 +86,7 @@ std::vector<source_entry> take_under(std::vector<source_entry>& from, const std:
   return taken;
 }
 
-/// Where a value and all that is in it stand.
+/// The places of a value and its children.
 void collect_places(const toml_value& value, std::vector<place>& out) {
   out.push_back(value.at);
   if (const auto* items = std::get_if<std::vector<toml_value>>(&value.data))

@@ -44,7 +44,7 @@ toml_value convert(const toml::node& node) {
   return value;
 }
 
-/// No key of a scenario is as deep; further down nothing is read, and the table above is unknown as it is.
+/// Scenario keys are less deep; deeper entries are not read, and their table is unknown anyway.
 constexpr std::ptrdiff_t deepest = 16;
 
 void flatten(const toml::table& table, const std::string& prefix, toml_document& out) {
@@ -60,8 +60,8 @@ void flatten(const toml::table& table, const std::string& prefix, toml_document&
   }
 }
 
-/// The second place at which a key is written: a quoted one, "client.lr", and a dotted one are different to TOML and
-/// the same to a scenario.
+/// The second place of a key that is written twice: a quoted "client.lr" and a dotted one differ in TOML, but not in a
+/// scenario.
 const toml_entry* find_repeated(const toml_document& of) {
   std::map<std::string_view, const toml_entry*> known;
   for (const auto& entry : of.values)
@@ -110,7 +110,7 @@ toml_document parse_setting(std::string_view key, std::string_view value) {
   } else {
     document.values.push_back({std::string(key), {}, convert(*node)});
   }
-  for (auto& entry : document.values) {  // places in the value's own text would mean nothing to a reader
+  for (auto& entry : document.values) {  // places in the value's text are meaningless to a reader
     entry.at = {};
     forget_places(entry.value);
   }

@@ -1,5 +1,5 @@
-// A TOML text as a flat list of dotted keys, each with its place in the file. The only header of the folder that knows
-// how TOML is read; its .cpp is the only one that includes the TOML library.
+// A TOML text as a flat list of dotted keys, each with its place in the file. Only toml_document.cpp includes the TOML
+// library.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace furlong::scenarios {
 
-/// Where something stands in a file, both counted from 1; 0: nowhere.
+/// A place in a file, counted from 1; 0: none.
 struct place {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
@@ -19,8 +19,8 @@ struct place {
 
 struct toml_entry;
 
-/// One value. Dates and times, which nothing takes, come as std::monostate; a table inside of an array, as in
-/// [[event]], as its entries.
+/// One value. Dates and times are std::monostate: no key takes them; a table inside an array, as in [[event]], is a
+/// list of its entries.
 struct toml_value {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<toml_value>,
                std::vector<toml_entry>>
@@ -51,14 +51,14 @@ struct toml_syntax_error {
   std::string what;
 };
 
-/// Reads a whole TOML text (UTF-8). Stops at the first error of syntax.
+/// Reads a whole TOML text (UTF-8). Stops at the first syntax error.
 [[nodiscard]] tl::expected<toml_document, toml_syntax_error> parse_toml(std::string_view text);
 
-/// Reads what stands right of the = in `--set key=value`: a TOML value, else the text itself ("mean" needs no quotes).
-/// The document's keys start with `key`; an inline table gives several.
+/// Reads the right-hand side of `--set key=value`: a TOML value, else the text itself ("mean" needs no quotes). The
+/// document's keys start with `key`; an inline table gives several.
 [[nodiscard]] toml_document parse_setting(std::string_view key, std::string_view value);
 
-/// A value as TOML would write it, for messages: 3, "text", [1, 2].
+/// A value in TOML notation, for messages: 3, "text", [1, 2].
 [[nodiscard]] std::string to_text(const toml_value& value);
 /// A basic string of TOML: quoted, escaped.
 [[nodiscard]] std::string toml_string(std::string_view text);

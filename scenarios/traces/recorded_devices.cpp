@@ -18,7 +18,7 @@ using federated::virtual_time;
 
 constexpr std::int64_t seconds_per_day = 86'400;
 
-/// The digits of `text` at [at, at + size) as a number; -1 when one is no digit.
+/// The digits of `text` at [at, at + size) as a number; -1 if one is not a digit.
 int number_at(std::string_view text, std::size_t at, std::size_t size) {
   int value = 0;
   for (const char c : text.substr(at, size)) {
@@ -75,7 +75,7 @@ bool is_known(std::string_view state) {
   return std::ranges::find(known, state) != known.end() || is_battery_level(state);
 }
 
-/// What FLASH's criterion looks at. A device of which nothing is known is not available.
+/// The device state for FLASH's criterion. A device with unknown state is not available.
 struct device_state {
   bool charging = false;
   bool wifi = false;
@@ -95,7 +95,7 @@ struct device_state {
   [[nodiscard]] bool available() const { return charging && wifi && (screen_off || locked); }
 };
 
-/// Adds [start, end), seconds since midnight of the first day, inside the period; what passes its end goes on at 0.
+/// Adds [start, end), seconds since midnight of the first day, within the period; wraps around at its end.
 void add_wrapped(std::int64_t start, std::int64_t end, recorded_device& out) {
   const auto from = start * federated::microseconds_per_second % out.period;
   const auto to = from + (end - start) * federated::microseconds_per_second;
@@ -121,7 +121,7 @@ std::string pair_up(const std::vector<virtual_time>& active, const std::vector<v
            std::to_string(inactive.size()) + " times";
   if (out.period == 0) return "it has neither a finish_time nor a time above 0";
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (ends[i] < starts[i]) return "a spell ends before it starts (number " + std::to_string(i + 1) + ")";
+    if (ends[i] < starts[i]) return "an interval ends before it starts (number " + std::to_string(i + 1) + ")";
     out.intervals.emplace_back(std::min(starts[i], out.period), std::min(ends[i], out.period));
   }
   return "";
@@ -145,7 +145,7 @@ std::string replay(std::vector<dated_message> log, recorded_device& out) {
   if (span > latest_in_trace) return "its messages span more than a century";
   out.period = whole_days(span);
   device_state now;
-  std::int64_t since = -1;  // no spell is open
+  std::int64_t since = -1;  // no interval is open
   for (const auto& message : log) {
     now.apply(message.state);
     if (now.available() && since < 0) since = message.second - midnight;

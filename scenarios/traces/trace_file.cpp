@@ -42,7 +42,7 @@ bool take_whole(std::string_view& text, std::uint32_t& value) {
   return true;
 }
 
-/// One line of an interval; says what is wrong with it, or nothing.
+/// Parses one interval line; returns the reason for failure, or nothing.
 const char* take_interval(std::string_view line, trace_builder& into) {
   std::uint32_t client = 0;
   virtual_time start = 0;
@@ -62,7 +62,7 @@ const char* take_interval(std::string_view line, trace_builder& into) {
   return nullptr;
 }
 
-/// The lines of a trace, read one after the other.
+/// Reads the lines of a trace.
 class trace_reader {
  public:
   trace_reader(std::string_view text, const std::string& name) : rest_(without_byte_order_mark(text)), name_(name) {}
@@ -94,7 +94,7 @@ class trace_reader {
     return take_interval(line, intervals_);
   }
 
-  /// "length = SECONDS" or "clients = N"; any other comment says nothing.
+  /// "length = SECONDS" or "clients = N"; other comments are ignored.
   const char* take_comment(std::string_view text) {
     skip_blanks(text);
     const auto is = text.find('=');
@@ -150,7 +150,7 @@ class trace_reader {
 constexpr virtual_time microseconds_per_hour = 3600 * federated::microseconds_per_second;
 using hours = std::array<double, 24>;
 
-/// Adds the seconds of [start, end) to the hours of the day in which they lie.
+/// Adds the seconds of [start, end) to the hours of the day.
 void spread(virtual_time start, virtual_time end, hours& over) {
   while (start < end) {
     const auto hour = start / microseconds_per_hour;
@@ -174,7 +174,7 @@ bool take_seconds(std::string_view& text, virtual_time& time) {
   if (at != end && *at == '.') {
     std::int64_t unit = federated::microseconds_per_second;
     for (++at; at != end && *at >= '0' && *at <= '9'; ++at, ++digits) {
-      if (unit == 1 && *at >= '5') ++micros;  // the seventh decimal rounds
+      if (unit == 1 && *at >= '5') ++micros;  // rounds by the seventh decimal
       unit /= 10;
       micros += unit * (*at - '0');
     }
@@ -206,8 +206,8 @@ result<availability_trace> read_trace(const std::filesystem::path& path) {
 }
 
 result<void> write_trace(const availability_trace& trace, const std::filesystem::path& path) {
-  // A file that is there stays until the new one is whole, and is replaced by one that as many may read; what is no
-  // file, such as a pipe or a link, is written to.
+  // An existing file stays until the new one is complete, and is replaced with the same permissions; anything but a
+  // regular file, such as a pipe or a link, is written in place.
   std::error_code ignored;
   const auto there = std::filesystem::symlink_status(path, ignored);
   const bool in_place = std::filesystem::exists(there) && !std::filesystem::is_regular_file(there);

@@ -33,9 +33,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-/// What a file says of a device before it is understood.
+/// A device in a file before its interpretation.
 struct raw_device {
-  std::uint64_t line = 0;  ///< where it is named first
+  std::uint64_t line = 0;  ///< first line that names it
   std::vector<virtual_time> active;
   std::vector<virtual_time> inactive;
   virtual_time finish = 0;
@@ -82,7 +82,7 @@ std::string read_flash(const json& of, raw_device& out) {
   return "";
 }
 
-/// The devices of a file, read one line after the other.
+/// Reads the devices of a file line by line.
 class import_reader {
  public:
   import_reader(std::string_view text, const std::string& name, foreign_trace format)
@@ -112,7 +112,7 @@ class import_reader {
     return fail(error::kind::data, name_ + ":" + std::to_string(line), std::move(reason), std::move(fix));
   }
 
-  /// Settles the format, or refuses one that is not asked for.
+  /// Determines the format, or rejects one other than requested.
   bool settle(foreign_trace found) {
     if (format_ == foreign_trace::automatic) format_ = found;
     return format_ == found;
@@ -131,7 +131,7 @@ class import_reader {
   }
 
   std::string take_json(std::string_view line) {
-    std::vector<std::string> keys;  // as the file has them: those of `object` are sorted
+    std::vector<std::string> keys;  // in file order: those of `object` are sorted
     const auto note_key = [&keys](int depth, json::parse_event_t event, json& parsed) {
       if (depth == 1 && event == json::parse_event_t::key) keys.push_back(parsed.get<std::string>());
       return true;
@@ -139,7 +139,7 @@ class import_reader {
     const auto object = json::parse(line, note_key, false);
     if (!object.is_object()) return "found " + shown(line) + ", which is no JSON object";
     if (object.contains("messages") || object.contains("active")) return take_device("", object);
-    // All devices of a file in one object, by their names.
+    // All devices of a file in one object, by name.
     for (const auto& key : keys) {
       const auto& value = object.at(key);
       if (!value.is_object()) return "found " + shown(line) + ", which is no device";

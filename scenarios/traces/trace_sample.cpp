@@ -41,7 +41,7 @@ result<federated::availability_trace> sample_trace(const federated::availability
     }
     if (seen.size() > most_intervals)
       return fail(error::kind::usage, "", "the trace would have more than 100 million intervals",
-                  "ask for fewer clients, fewer days or longer spells");
+                  "ask for fewer clients, fewer days or longer intervals");
   }
   return seen.build(clients, length);
 }

@@ -9,7 +9,7 @@ namespace furlong::storage::detail {
 
 namespace {
 
-/// The first tensor that differs between two signatures, here and there.
+/// The first tensor that differs between two signatures.
 std::string first_difference(std::string_view saved, std::string_view asked, std::string_view what) {
   const auto same = static_cast<std::size_t>(std::ranges::mismatch(saved, asked).in1 - saved.begin());
   const auto start = saved.substr(0, same).rfind('\n') + 1;  // 0 in the first line
@@ -26,9 +26,10 @@ result<void> check_signature(capnp::Text::Reader found, const std::string& asked
                              const std::filesystem::path& file) {
   const std::string_view saved(found.cStr(), found.size());
   if (saved == asked) return {};
-  return fail(error::kind::usage, file.string(),
-              "the checkpoint is of another " + std::string(what) + ": it has " + first_difference(saved, asked, what),
-              "use the " + std::string(what) + " settings and the data that the run began with, or start a new run");
+  return fail(
+      error::kind::usage, file.string(),
+      "the checkpoint has a different " + std::string(what) + ": it has " + first_difference(saved, asked, what),
+      "use the " + std::string(what) + " settings and data that the run started with, or start a new run");
 }
 
 result<models::shared_parameters> read_added(capnp::Data::Reader from, const models::layout_ptr& layout,

@@ -1,4 +1,4 @@
-// Whether a checkpoint has the tensors that the run has.
+// Compares the tensors of a checkpoint with those of the run.
 #pragma once
 
 #include <capnp/blob.h>
@@ -16,8 +16,7 @@ namespace furlong::storage::detail {
 [[nodiscard]] result<void> check_signature(capnp::Text::Reader found, const std::string& asked, std::string_view what,
                                            const std::filesystem::path& file);
 
-/// The server's tensors of the algorithm: of the state, or of its best model. Without a layout, or with an empty one:
-/// none.
+/// The algorithm's server tensors, of the state or of its best model. Without a layout, or with an empty one: none.
 [[nodiscard]] result<models::shared_parameters> read_added(capnp::Data::Reader from, const models::layout_ptr& layout,
                                                            const std::filesystem::path& file);
 

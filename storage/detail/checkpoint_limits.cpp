@@ -15,7 +15,7 @@ unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
 }  // namespace
 
 tl::unexpected<error> unreadable(const std::filesystem::path& file, const std::string& reason) {
-  return fail(error::kind::data, file.string(), reason, "restore the checkpoint from a copy, or start the run anew");
+  return fail(error::kind::data, file.string(), reason, "restore the checkpoint from a copy, or start a new run");
 }
 
 void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_counts& counts) {
@@ -35,7 +35,7 @@ result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader in, 
     return true;
   };
   if (!copy(in.getNorms(), counts.norms) || !copy(in.getRows(), counts.rows) || !copy(in.getWeights(), counts.weights))
-    return unreadable(file, "the checkpoint counts sizes of updates in levels that this release does not know");
+    return unreadable(file, "the checkpoint has a different number of update size levels than this release");
   return federated::size_history(counts);
 }
 
@@ -54,7 +54,7 @@ result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Read
   losses.training = known(in.getTraining());
   const auto evaluation = in.getEvaluation();
   if (evaluation.size() > losses.evaluation.size())
-    return unreadable(file, "the checkpoint has losses of groups that this release does not know");
+    return unreadable(file, "the checkpoint has losses of evaluation groups that this release does not know");
   for (unsigned i = 0; i < evaluation.size(); ++i) losses.evaluation[i] = known(evaluation[i]);
   losses.diverged = in.getDiverged().cStr();
   return losses;

@@ -1,4 +1,4 @@
-// What a checkpoint holds of the limits of updates and of the losses that a run is watched by.
+// Update limits and monitored losses in a checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace furlong::storage::detail {
 
-/// An error (kind data) about a checkpoint that cannot be used.
+/// An error (kind data) about an unusable checkpoint.
 [[nodiscard]] tl::unexpected<error> unreadable(const std::filesystem::path& file, const std::string& reason);
 
 void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_counts& counts);

@@ -20,7 +20,7 @@ using rocksdb::Status;
 constexpr std::size_t block_bytes = 16;
 using counter_block = std::array<unsigned char, block_bytes>;
 
-/// initial + blocks, as one number of 128 bits, the highest byte first.
+/// initial + blocks, as a 128-bit big-endian number.
 counter_block advance(counter_block initial, std::uint64_t blocks) {
   unsigned carry = 0;
   for (std::size_t i = block_bytes; i-- > 0;) {
@@ -64,7 +64,7 @@ class stream final : public rocksdb::BlockAccessCipherStream {
   Status Decrypt(std::uint64_t offset, char* data, std::size_t size) override { return Encrypt(offset, data, size); }
 
  private:
-  // RocksDB's own loop over blocks is not used: OpenSSL has a faster one.
+  // Unused: RocksDB's loop over blocks is slower than OpenSSL's.
   void AllocateScratch(std::string&) override {}
   Status EncryptBlock(std::uint64_t block, char* data, char*) override {
     return Encrypt(block * block_bytes, data, block_bytes);
@@ -85,7 +85,7 @@ class provider final : public rocksdb::EncryptionProvider {
 
   Status CreateNewPrefix(const std::string&, char* head, size_t) const override {
     if (RAND_bytes(reinterpret_cast<unsigned char*>(head), block_bytes) != 1)
-      return Status::Aborted("the system has no random numbers");
+      return Status::Aborted("the system provides no random numbers");
     const auto mac = head_mac(head);
     std::memcpy(head + block_bytes, mac.data(), block_bytes);
     return Status::OK();
@@ -97,10 +97,10 @@ class provider final : public rocksdb::EncryptionProvider {
 
   Status CreateCipherStream(const std::string& name, const rocksdb::EnvOptions&, Slice& head,
                             std::unique_ptr<rocksdb::BlockAccessCipherStream>* out) override {
-    if (head.size() < cipher_head_bytes) return Status::Corruption(name, "the head of the file is cut off");
+    if (head.size() < cipher_head_bytes) return Status::Corruption(name, "the file header is truncated");
     const auto mac = head_mac(head.data());
     if (CRYPTO_memcmp(mac.data(), head.data() + block_bytes, block_bytes) != 0)
-      return Status::Corruption(name, "the head of the file is damaged, or of another store");
+      return Status::Corruption(name, "the file header is damaged or belongs to another store");
     counter_block initial;
     std::memcpy(initial.data(), head.data(), block_bytes);
     *out = std::make_unique<stream>(keys_, initial);

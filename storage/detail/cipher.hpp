@@ -1,8 +1,8 @@
-// The files of an encrypted store: AES-256 in counter mode, by OpenSSL, under RocksDB's file system.
+// File encryption of a store: AES-256 in counter mode (OpenSSL) under RocksDB's file system.
 //
-// Each file begins with a head of 32 bytes: a random 16-byte initial counter, and the first 16 bytes of the HMAC-SHA256
-// over it. The counter's block i encrypts bytes 16 i to 16 i + 15 of the file. Without the HMAC, one changed bit of a
-// head would turn a log into noise, which a reader of logs could take for the unfinished write of a crash.
+// Each file begins with a header of 32 bytes: a random 16-byte initial counter, and the first 16 bytes of its
+// HMAC-SHA256. Block i of the counter encrypts bytes 16 i to 16 i + 15 of the file. Without the HMAC, a changed bit in
+// a header would turn a log into noise, which a log reader could take for the unfinished write of a crash.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,7 @@ using rocksdb::Status;
 
 namespace {
 
-/// Kept in the default family under `writes_key`, and changed by each write.
+/// Kept in the default family under `writes_key`; updated by each write.
 struct write_count {
   std::uint64_t writes = 0;
   std::uint64_t shard = 0;
@@ -22,15 +22,15 @@ struct write_count {
 constexpr auto writes_key = "writes";
 
 tl::unexpected<error> foreign(const database_place& place, const std::string& what) {
-  return fail(error::kind::data, place.name, what + " in " + place.folder.string() + " is another shard's",
-              "restore the store from a copy, or start the run anew");
+  return fail(error::kind::data, place.name, what + " in " + place.folder.string() + " belongs to another shard",
+              "restore the store from a copy, or start a new run");
 }
 
 tl::unexpected<error> refused(const database_place& place, const std::string& doing, const Status& status) {
   const bool damaged = status.IsCorruption() || status.IsNotFound() || status.IsInvalidArgument();
   return fail(damaged ? error::kind::data : error::kind::runtime, place.name,
               "cannot " + doing + ": " + status.ToString(),
-              damaged ? "restore the store from a copy, or start the run anew" : "check the disk and its free space");
+              damaged ? "restore the store from a copy, or start a new run" : "check the disk and its free space");
 }
 
 tl::unexpected<error> refused(const database_place& place, std::uint32_t client, const std::string& doing,
@@ -51,7 +51,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const environment& env,
   return all;
 }
 
-/// Takes RocksDB's variable-length number off the front.
+/// Consumes RocksDB's variable-length integer.
 std::optional<std::uint32_t> take_number(std::string_view& bytes) {
   std::uint32_t number = 0;
   for (unsigned shift = 0; shift < 35 && !bytes.empty(); shift += 7) {
@@ -63,7 +63,7 @@ std::optional<std::uint32_t> take_number(std::string_view& bytes) {
   return std::nullopt;
 }
 
-/// The clients named by key and record in a piece that begins with a key's length.
+/// Appends the clients named by key and record in a piece that begins with a key length.
 void add_names(const spread& spread, std::string_view piece, std::vector<std::uint32_t>& named) {
   const auto key_bytes = spread.key_bytes();
   if (piece.size() <= key_bytes) return;
@@ -92,7 +92,7 @@ result<std::vector<std::string>> list_families(const environment& env, const dat
 std::vector<store_problem> diagnose_tables(const environment& env, const database_place& place,
                                            const std::vector<std::string>& families) {
   auto options = env.database_options();
-  options.paranoid_checks = false;  // opens although a table cannot be
+  options.paranoid_checks = false;  // opens although a table is unreadable
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* raw = nullptr;
@@ -113,7 +113,7 @@ result<std::unique_ptr<database>> database::create(const environment& env, datab
   options.error_if_exists = true;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
-  const deferred_syncs later;  // it does not count before it is sealed, and sealing makes all of it durable
+  const deferred_syncs later;  // the database is not in use before it is sealed, and sealing makes it durable
   const auto status = rocksdb::DB::Open(options, self->place_.folder.string(),
                                         descriptors(env, {rocksdb::kDefaultColumnFamilyName}), &handles, &db);
   if (!status.ok()) return refused(self->place_, "create the shard", status);
@@ -130,7 +130,7 @@ result<std::unique_ptr<database>> database::open(const environment& env, databas
 }
 
 result<void> database::start(const shard_state& least) {
-  // RocksDB takes a changed length at the MANIFEST's end for an unfinished record, and would forget families.
+  // RocksDB takes a changed length at the end of the MANIFEST for an unfinished record, and would forget families.
   if (const auto damaged = scan_manifest(env_, place_); !damaged.empty()) return as_error(place_, damaged.front());
   const auto names = list_families(env_, place_);
   if (!names) return tl::unexpected(names.error());
@@ -138,11 +138,11 @@ result<void> database::start(const shard_state& least) {
     if (const auto number = place_.spread.family_named(name);
         number && place_.spread.shard_of(*number * place_.spread.bucket_clients) != place_.shard)
       return foreign(place_, "the MANIFEST");
-  // Its own reading of logs has a gap too, in every mode: a changed kind of record can pass for the end of the log.
+  // RocksDB's log recovery has a gap in every mode: a changed record type can pass for the end of the log.
   if (const auto damaged = scan_logs(env_, place_, *names, least.files, torn_); !damaged.empty())
     return as_error(place_, damaged.front());
-  // Opening it for writing can move logs to tables, and deletes files that the MANIFEST does not name: where something
-  // may be missing from these, they are read first.
+  // Opening for writing can move logs to tables, and deletes files that the MANIFEST does not name: if content may be
+  // missing, the files are first opened read-only.
   const auto files = file_ends_of(env_, place_);
   if (!files) return tl::unexpected(files.error());
   if (!read_only_ && !files->reach(least.files)) {
@@ -176,9 +176,9 @@ result<void> database::open_files(const std::vector<std::string>& families, bool
     return std::to_string(records) + " records after " + std::to_string(writes) + " writes";
   };
   return fail(error::kind::data, place_.name,
-              "values are missing: it has " + all(records_, writes_) + ", and had " + all(least.records, least.writes) +
-                  "; a log or the MANIFEST in " + folder + " was cut off, or is gone",
-              "restore the store from a copy, or start the run anew");
+              "values are missing: it has " + all(records_, writes_) + ", but had " + all(least.records, least.writes) +
+                  "; a log or the MANIFEST in " + folder + " is truncated or missing",
+              "restore the store from a copy, or start a new run");
 }
 
 result<void> database::count() {
@@ -222,7 +222,7 @@ void database::measure_logs() {
   for (const auto& entry : fs::directory_iterator(place_.folder, failed)) {
     if (entry.path().extension() != ".log") continue;
     const auto bytes = entry.file_size(failed);
-    if (failed) continue;  // RocksDB has moved it to tables meanwhile
+    if (failed) continue;  // RocksDB has moved it to tables since
     ++log_files_;
     log_bytes_ += bytes;
   }
@@ -285,7 +285,7 @@ result<void> database::add(std::span<const std::uint32_t> clients) {
     of.handle = handle;
     of.known = place_.spread.family_per_client();
   }
-  if (!status.ok()) return refused(place_, "make room for clients", status);
+  if (!status.ok()) return refused(place_, "create column families", status);
   return {};
 }
 
@@ -326,7 +326,7 @@ result<void> database::flush() {
 
 result<void> database::sync() {
   if (!dirty_) return {};
-  // The MANIFEST first: a log that names unknown families would be of no use.
+  // The MANIFEST first: a log that names unknown families is useless.
   if (manifest_dirty_ || old_logs_dirty_) {
     if (auto synced = sync_files(place_.folder, old_logs_dirty_); !synced) return synced;
     manifest_dirty_ = old_logs_dirty_ = false;
@@ -343,7 +343,7 @@ result<void> sync_files(const fs::path& folder, bool logs) {
     const auto name = file.filename().string();
     if (name.starts_with("MANIFEST-") || (logs && name.ends_with(".log")))
       if (auto synced = sync_path(file); !synced) {
-        // A log that RocksDB has deleted meanwhile is in tables, which it made durable first.
+        // RocksDB deletes a log after its content is durable in tables.
         std::error_code ignored;
         const bool deleted = fs::status(file, ignored).type() == fs::file_type::not_found;
         if (!deleted || !name.ends_with(".log")) return synced;
@@ -364,7 +364,7 @@ std::optional<std::uint32_t> owner_in_log(const spread& spread, std::string_view
     if (const auto client = spread.client_named(families[*family])) named.push_back(*client);
   add_names(spread, piece, named);
   if (const auto owner = agreed(named)) return owner;
-  // A changed bit can make the family's number look longer or shorter than it is.
+  // A changed bit can make the family id look longer or shorter.
   named.clear();
   for (std::size_t width = 1; width <= 3 && width < payload.size(); ++width)
     add_names(spread, payload.substr(width), named);

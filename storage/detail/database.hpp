@@ -1,6 +1,5 @@
-// One RocksDB database: a shard's content, a column family per client or bucket. Not thread-safe: a shard has a lock.
-//
-// Whose record a piece of a damaged file was.
+// One RocksDB database: the content of a shard, with a column family per client or bucket. Not thread-safe: a shard has
+// a lock.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +22,14 @@
 
 namespace furlong::storage::detail {
 
-/// The client whose record a damaged piece of a write-ahead log was. Such a piece names it three times, in the family,
-/// the key and the record; two that agree decide. `families`: family names by family id. Empty when it cannot be told.
+/// The owner of a damaged piece of a write-ahead log. The piece names its client three times: in the family, the key
+/// and the record; two matching names decide. `families`: family names by family id. Empty if undetermined.
 [[nodiscard]] std::optional<std::uint32_t> owner_in_log(const spread& spread, std::string_view payload,
                                                         const std::vector<std::string>& families);
 /// The same for a piece of a MANIFEST, which names families.
 [[nodiscard]] std::optional<std::uint32_t> owner_in_manifest(const spread& spread, std::string_view payload);
 
-/// What a shard's files are, and how messages call them.
+/// Location of a shard's files, and its name in messages.
 struct database_place {
   std::filesystem::path folder;
   std::uint32_t shard = 0;
@@ -40,49 +39,49 @@ struct database_place {
 
 class database {
  public:
-  /// A family, and where it has one client, what is known of its two records.
+  /// A column family, and the cached tags of its client's records in the layout per client.
   struct family {
     rocksdb::ColumnFamilyHandle* handle = nullptr;
-    bool known = false;  ///< the tags were read (and the records found sound); never of a bucket
+    bool known = false;  ///< the tags were read and the records are intact; always false for a bucket
     slot_pair tags;
   };
 
-  /// A new one, in a folder that does not exist or is empty.
+  /// Creates a database in a folder that does not exist or is empty.
   [[nodiscard]] static result<std::unique_ptr<database>> create(const environment& env, database_place place);
-  /// An existing one. Any damage to its log or MANIFEST is an error that names shard, file, byte and, where it can be
-  /// told, the client. So is less than `least`, before any file is changed. A log that ends in an unfinished record, as
-  /// a crash leaves it, opens: see torn().
+  /// Opens an existing database. Fails on any damage of its log or MANIFEST; the error names shard, file, byte and, if
+  /// it can be determined, the client. Fails if it has less than `least`, before any file is changed. A log that ends
+  /// in an unfinished record, as after a crash, opens: see torn().
   [[nodiscard]] static result<std::unique_ptr<database>> open(const environment& env, database_place place,
                                                               bool read_only, const shard_state& least);
   ~database();
   database(const database&) = delete;
   database& operator=(const database&) = delete;
 
-  /// Whether the last process was stopped in the middle of a write, which was never called durable.
+  /// True if the last process stopped in the middle of a write, which had not been acknowledged as durable.
   [[nodiscard]] bool torn() const { return torn_; }
   [[nodiscard]] std::uint64_t log_bytes() const { return log_bytes_; }
   [[nodiscard]] std::size_t log_files() const { return log_files_; }
   [[nodiscard]] const database_place& place() const { return place_; }
-  /// What it has, with `generation` in it.
+  /// Its content, as state of `generation`.
   [[nodiscard]] result<shard_state> state(std::uint32_t generation) const;
   [[nodiscard]] rocksdb::DB& raw() { return *db_; }
 
-  /// Every client that was ever stored, or that has a family, ascending.
+  /// Every client that was ever stored or has a family, ascending.
   [[nodiscard]] result<std::vector<std::uint32_t>> clients();
-  /// The family that the client is in if it is stored, or null.
+  /// The family of the client if it exists, or null.
   [[nodiscard]] family* find(std::uint32_t client);
-  /// Makes the families that the clients lack.
+  /// Creates the missing families of the clients.
   [[nodiscard]] result<void> add(std::span<const std::uint32_t> clients);
   [[nodiscard]] std::size_t family_count() const { return families_.size(); }
 
-  /// Reads a record. False when there is none.
+  /// Reads a record. False if there is none.
   [[nodiscard]] result<bool> get(std::uint32_t client, const family& of, std::size_t slot, rocksdb::PinnableSlice& out);
-  /// Writes a record, whole or not at all. `is_new`: the slot was empty.
+  /// Writes a record atomically. `is_new`: the slot was empty.
   [[nodiscard]] result<void> put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record,
                                  bool is_new);
-  /// Moves all values from the log to tables. Cheap for few families only.
+  /// Moves all values from the log to tables. Cheap only for few families.
   [[nodiscard]] result<void> flush();
-  /// Returns when all that was written survives a crash of the machine.
+  /// Returns when all writes survive a crash of the machine.
   [[nodiscard]] result<void> sync();
   [[nodiscard]] bool dirty() const { return dirty_; }
 
@@ -90,9 +89,9 @@ class database {
   database(const environment& env, database_place place, bool read_only)
       : env_(env), place_(std::move(place)), read_only_(read_only) {}
   result<void> start(const shard_state& least);
-  /// Opens it with RocksDB, and fails when it has less than `least`.
+  /// Opens it with RocksDB; fails if it has less than `least`.
   result<void> open_files(const std::vector<std::string>& families, bool read_only, const shard_state& least);
-  /// Reads how many writes and records there are.
+  /// Counts writes and records.
   result<void> count();
   void close();
   void adopt(const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
@@ -103,11 +102,11 @@ class database {
   bool read_only_ = false;
   bool torn_ = false;
   bool dirty_ = false;           // written to since the last sync
-  bool manifest_dirty_ = false;  // families made since the last sync
-  bool old_logs_dirty_ = false;  // an earlier process may have left its log in the system's cache only
+  bool manifest_dirty_ = false;  // families created since the last sync
+  bool old_logs_dirty_ = false;  // logs of an earlier process may not be durable
   std::uint64_t log_bytes_ = 0;
   std::size_t log_files_ = 0;
-  std::uint64_t writes_ = 0;  // kept in the default family: RocksDB's own numbers go back after updates in place
+  std::uint64_t writes_ = 0;  // kept in the default family: RocksDB's sequence numbers decrease after in-place updates
   std::uint64_t records_ = 0;
   std::unique_ptr<rocksdb::DB> db_;
   rocksdb::ColumnFamilyHandle* default_ = nullptr;
@@ -115,10 +114,10 @@ class database {
   rocksdb::WriteBatch batch_;
 };
 
-/// While it lives RocksDB neither makes nor deletes files in the background: what it lists stays there to be read.
+/// While it exists, RocksDB neither creates nor deletes files in the background: listed files stay readable.
 class quiet_files {
  public:
-  /// Waits for flushes and compactions that are under way.
+  /// Waits for running flushes and compactions.
   explicit quiet_files(rocksdb::DB& db) : db_(db) { db_.PauseBackgroundWork(); }
   ~quiet_files() { db_.ContinueBackgroundWork(); }
   quiet_files(const quiet_files&) = delete;
@@ -128,28 +127,28 @@ class quiet_files {
   rocksdb::DB& db_;
 };
 
-/// Makes the MANIFEST of a database durable, and its logs if asked to.
+/// Makes the MANIFEST of a database durable; with `logs`, its logs too.
 [[nodiscard]] result<void> sync_files(const std::filesystem::path& folder, bool logs);
 /// The family names of a database on disk, by family id, without opening it.
 [[nodiscard]] result<std::vector<std::string>> list_families(const environment& env, const database_place& place);
-/// Scans all logs of a database for damage, and for writes that are missing between them. Sets `torn` when a log ends
-/// in an unfinished record, or lacks writes that came after the last save, which left the files `saved`.
+/// Scans all logs of a database for damage and for missing writes between them. Sets `torn` if a log ends in an
+/// unfinished record, or lacks writes after the last save, which left the files `saved`.
 [[nodiscard]] std::vector<store_problem> scan_logs(const environment& env, const database_place& place,
                                                    const std::vector<std::string>& families, const file_ends& saved,
                                                    bool& torn);
-/// The same for the MANIFEST in use and the IDENTITY; nothing else can be read without them.
+/// The same for the MANIFEST in use and IDENTITY; without them nothing else can be read.
 [[nodiscard]] std::vector<store_problem> scan_manifest(const environment& env, const database_place& place);
-/// Which MANIFEST and log are in use, and how long they are.
+/// Number and length of the MANIFEST and log in use.
 [[nodiscard]] result<file_ends> file_ends_of(const environment& env, const database_place& place);
-/// Compares every table file of a database, whose files are quiet, with the checksum that was taken when it was
-/// written.
+/// Compares every table file with the checksum taken when it was written. Background work of the database must be
+/// paused.
 [[nodiscard]] std::vector<store_problem> verify_tables(const environment& env, rocksdb::DB& db,
                                                        const database_place& place);
-/// The same for a database that does not open although its logs are sound: a damaged log can keep RocksDB busy for
-/// ever.
+/// The same for a database that does not open although its logs are intact: a damaged log can keep RocksDB busy
+/// forever.
 [[nodiscard]] std::vector<store_problem> diagnose_tables(const environment& env, const database_place& place,
                                                          const std::vector<std::string>& families);
-/// A problem as an error.
+/// Converts a problem to an error.
 [[nodiscard]] tl::unexpected<error> as_error(const database_place& place, const store_problem& problem);
 
 }  // namespace furlong::storage::detail

@@ -25,10 +25,10 @@ using rocksdb::IOStatus;
 
 thread_local int deferring = 0;
 
-/// Of all shards of a bucketed store together.
+/// shared by all shards of a bucketed store
 constexpr std::size_t bucket_cache_bytes = std::size_t{256} << 20U;
 
-/// A file whose syncs can be put off: MANIFEST and CURRENT.
+/// A file whose syncs can be deferred: MANIFEST and CURRENT.
 class deferring_file final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
@@ -40,7 +40,7 @@ class deferring_file final : public rocksdb::FSWritableFileOwnerWrapper {
   }
 };
 
-/// One family's share of the directory that all families of a database have in common.
+/// A family's reference to the directory handle that all families of a database share.
 class shared_directory final : public FSDirectory {
  public:
   explicit shared_directory(std::shared_ptr<FSDirectory> all) : all_(std::move(all)) {}
@@ -65,8 +65,8 @@ class small_families final : public rocksdb::FileSystemWrapper {
 
   IOStatus NewWritableFile(const std::string& name, const FileOptions& options, std::unique_ptr<FSWritableFile>* out,
                            IODebugContext* dbg) override {
-    // The OPTIONS file lists all families and is rewritten with each new one: quadratic. RocksDB does without it.
-    if (name.find("/OPTIONS-") != std::string::npos) return IOStatus::NotSupported("options are not kept in a file");
+    // The OPTIONS file lists all families and is rewritten with each new one: quadratic cost. RocksDB works without it.
+    if (name.find("/OPTIONS-") != std::string::npos) return IOStatus::NotSupported("the OPTIONS file is disabled");
     auto made = FileSystemWrapper::NewWritableFile(name, options, out, dbg);
     if (made.ok() && (name.find("/MANIFEST-") != std::string::npos || name.ends_with(".dbtmp")))
       *out = std::make_unique<deferring_file>(std::move(*out));
@@ -75,7 +75,7 @@ class small_families final : public rocksdb::FileSystemWrapper {
 
   IOStatus NewDirectory(const std::string& name, const IOOptions& options, std::unique_ptr<FSDirectory>* out,
                         IODebugContext* dbg) override {
-    // Every family opens the directory for itself: a file descriptor each. One will do.
+    // Every family opens the directory, which costs a file descriptor each. They share one.
     const std::lock_guard hold(lock_);
     auto shared = directories_[name].lock();
     if (!shared) {
@@ -94,7 +94,7 @@ class small_families final : public rocksdb::FileSystemWrapper {
   std::map<std::string, std::weak_ptr<FSDirectory>> directories_;
 };
 
-/// Writes no information log: it would name clients.
+/// Discards RocksDB's information log: it would name clients.
 class silent final : public rocksdb::Logger {
  public:
   using Logger::Logv;
@@ -110,9 +110,9 @@ std::shared_ptr<rocksdb::TableFactory> table_factory(store_layout layout) {
   rocksdb::BlockBasedTableOptions options;
   options.no_block_cache = true;
   if (layout == store_layout::bucketed) {
-    // A bucket has several tables, and a client that was never stored is in none of them.
+    // A bucket has several tables; a client that was never stored is in none of them.
     options.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-    // A client's two records lie in one block, and are read twice.
+    // A client's two records are in the same block, which is read twice.
     options.no_block_cache = false;
     options.block_cache = rocksdb::NewLRUCache(bucket_cache_bytes);
   }
@@ -133,16 +133,17 @@ rocksdb::DBOptions environment::database_options() const {
   options.env = env_.get();
   options.info_log = std::make_shared<silent>();
   options.max_open_files = 32;
-  options.max_file_opening_threads = 1;  // RocksDB starts these per family
+  options.max_file_opening_threads = 1;  // RocksDB starts these threads per family
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.skip_stats_update_on_db_open = true;
-  options.avoid_flush_during_shutdown = true;  // a flush costs about 1 ms per family: values live in log and memtable
+  options.avoid_flush_during_shutdown =
+      true;  // a flush costs about 1 ms per family; values are in the log and memtable
   options.avoid_flush_during_recovery = true;
-  options.allow_concurrent_memtable_write = false;  // as in-place updates want it
+  options.allow_concurrent_memtable_write = false;  // required by in-place updates
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
   options.file_checksum_gen_factory = rocksdb::GetFileChecksumGenCrc32cFactory();
-  // Shards bound their logs themselves. RocksDB's own bound would flush family by family.
+  // Shards bound their logs themselves. RocksDB's bound would flush family by family.
   options.max_total_wal_size = std::uint64_t{1} << 40U;
   return options;
 }
@@ -161,7 +162,7 @@ rocksdb::ColumnFamilyOptions environment::family_options() const {
 }
 
 result<std::string> environment::read(const std::filesystem::path& file) const {
-  // A file that is there and cannot be read need not be damaged.
+  // An unreadable file need not be damaged.
   const auto kind = [&](bool damaged) { return damaged || !is_there(file) ? error::kind::data : error::kind::runtime; };
   if (!encrypted_)
     return read_file(file).map_error([&](error why) {
@@ -172,7 +173,7 @@ result<std::string> environment::read(const std::filesystem::path& file) const {
   const auto status = rocksdb::ReadFileToString(env_.get(), file.string(), &content);
   if (status.ok()) return content;
   return fail(kind(status.IsCorruption()), file.string(), status.ToString(),
-              "check that the file is there and may be read");
+              "check that the file exists and is readable");
 }
 
 std::size_t environment::head_bytes() const { return encrypted_ ? cipher_head_bytes : 0; }

@@ -31,7 +31,7 @@ tl::unexpected<error> system_failure(const fs::path& path, const std::string& do
   const int code = errno;
   return fail(code == ENOENT || code == EACCES ? error::kind::data : error::kind::runtime, path.string(),
               "cannot " + doing + ": " + std::strerror(code),
-              code == ENOSPC ? "free some space on the disk" : "check that the path exists and may be used");
+              code == ENOSPC ? "free disk space" : "check that the path exists and its permissions");
 }
 
 result<void> write_all(int file, std::span<const std::byte> content, const fs::path& path) {
@@ -44,7 +44,7 @@ result<void> write_all(int file, std::span<const std::byte> content, const fs::p
   return {};
 }
 
-/// Writes a file that nobody knows of yet; durable on return.
+/// Writes a new file that no other process uses; durable on return.
 result<void> write_new(const fs::path& path, std::span<const std::byte> content) {
   const descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (file.number < 0) return system_failure(path, "create the file");
@@ -83,14 +83,14 @@ result<void> replace_file(const fs::path& path, std::span<const std::byte> conte
 }
 
 result<void> rename_path(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) return system_failure(to, "put it in place");
+  if (::rename(from.c_str(), to.c_str()) != 0) return system_failure(to, "rename the new file to it");
   return sync_path(folder_of(to));
 }
 
 result<void> create_private_file(const fs::path& path, std::span<const std::byte> content) {
   if (is_there(path))
-    return fail(error::kind::usage, path.string(), "the file exists already", "choose another name, or move it away");
-  // A process that makes the same file has a temporary one of its own: the first that is linked counts.
+    return fail(error::kind::usage, path.string(), "the file already exists", "choose another name, or move it away");
+  // Concurrent processes write separate temporary files: the first link succeeds.
   fs::path temporary = path;
   temporary += "." + std::to_string(::getpid()) + ".new";
   auto written = write_new(temporary, content);
@@ -104,8 +104,8 @@ result<void> create_private_file(const fs::path& path, std::span<const std::byte
 
 result<void> sync_path(const fs::path& path) {
   const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.number < 0) return system_failure(path, "open it");
-  if (::fsync(file.number) != 0) return system_failure(path, "make it durable");
+  if (file.number < 0) return system_failure(path, "open the path");
+  if (::fsync(file.number) != 0) return system_failure(path, "make the path durable");
   return {};
 }
 
@@ -121,7 +121,7 @@ result<std::vector<fs::path>> files_in(const fs::path& folder) {
     all.push_back(at->path());
   if (!failed) return all;
   return fail(failed == std::errc::no_such_file_or_directory ? error::kind::data : error::kind::runtime,
-              folder.string(), "cannot list the folder: " + failed.message(), "check that it is there and may be read");
+              folder.string(), "cannot list the folder: " + failed.message(), "check that it exists and is readable");
 }
 
 result<void> sync_folder(const fs::path& folder) {
@@ -161,12 +161,12 @@ result<folder_lock> folder_lock::take(const fs::path& folder, bool shared) {
   const auto path = folder / "LOCK";
   int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0 && shared) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // a store on a read-only medium
-  if (file < 0) return system_failure(path, "open the lock");
+  if (file < 0) return system_failure(path, "open the lock file");
   folder_lock lock(file);
   if (::flock(file, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) return system_failure(path, "lock the folder");
   return fail(error::kind::runtime, folder.string(), "another process is using this store",
-              "wait until it has ended, or end it");
+              "wait until it ends, or stop it");
 }
 
 }  // namespace furlong::storage::detail

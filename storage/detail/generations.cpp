@@ -31,16 +31,16 @@ std::optional<found_folder> parse(const fs::path& folder) {
   return found;
 }
 
-/// What a shard whose valid generation is `there` must have.
+/// The minimum content of a shard whose valid generation is `there`.
 result<std::optional<shard_state>> content_of(const fs::path& store, std::uint32_t shard,
                                               std::optional<std::uint32_t> there,
                                               const std::optional<shard_state>& had) {
   if (had && (!there || *there < had->generation))
     return fail(error::kind::data, generation_folder(store, shard, had->generation).string(),
-                "the shard is gone, or its file " + std::string(seal_name) + " is: the store had it when it was saved",
-                "restore the store from a copy, or start the run anew");
+                "the shard or its file " + std::string(seal_name) + " is missing; it existed when the store was saved",
+                "restore the store from a copy, or start a new run");
   if (!there || (had && had->generation == *there)) return had;
-  const auto file = generation_folder(store, shard, *there) / seal_name;  // a generation that began after the save
+  const auto file = generation_folder(store, shard, *there) / seal_name;  // a generation newer than the save
   return read_file(file)
       .and_then([&](const std::string& bytes) { return shard_state_of(bytes, file); })
       .map([](const shard_state& state) { return std::optional(state); });

@@ -24,7 +24,7 @@ int digit_value(char digit) {
   return -1;
 }
 
-/// Whether `text` is 64 hexadecimal digits, with or without a newline; then they are in `key`.
+/// Parses 64 hexadecimal digits with an optional newline into `key`; false if `text` is anything else.
 bool parse_key(std::string_view text, secret_bytes& key) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.size() != 2 * key.size()) return false;
@@ -39,8 +39,8 @@ bool parse_key(std::string_view text, secret_bytes& key) {
 
 result<secret_bytes> read_key(const fs::path& file) {
   if (!is_there(file))
-    return fail(error::kind::data, file.string(), "there is no such key file",
-                "name the key file that the store was made with");
+    return fail(error::kind::data, file.string(), "the key file does not exist",
+                "name the key file that the store was created with");
   if (auto safe = check_secret_file(file); !safe) return tl::unexpected(safe.error());
   auto text = read_file(file);
   if (!text) return tl::unexpected(text.error());
@@ -48,8 +48,8 @@ result<secret_bytes> read_key(const fs::path& file) {
   const bool is_key = parse_key(*text, key);
   OPENSSL_cleanse(text->data(), text->size());
   if (!is_key)
-    return fail(error::kind::data, file.string(), "this is no key file: it has not 64 hexadecimal digits",
-                "name a file that was made as a key file");
+    return fail(error::kind::data, file.string(), "not a key file: it does not have 64 hexadecimal digits",
+                "name a key file");
   return key;
 }
 
@@ -58,7 +58,7 @@ bool hkdf(const secret_bytes& key, std::string_view salt, std::string_view purpo
   const std::unique_ptr<EVP_KDF, void (*)(EVP_KDF*)> algorithm(EVP_KDF_fetch(nullptr, "HKDF", nullptr), EVP_KDF_free);
   const std::unique_ptr<EVP_KDF_CTX, void (*)(EVP_KDF_CTX*)> context(EVP_KDF_CTX_new(algorithm.get()),
                                                                      EVP_KDF_CTX_free);
-  const auto octets = [](const char* name, std::string_view bytes) {  // OpenSSL takes pointers to changeable bytes
+  const auto octets = [](const char* name, std::string_view bytes) {  // OpenSSL takes non-const pointers
     return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(bytes.data()), bytes.size());
   };
   std::string digest = "SHA256";
@@ -74,7 +74,7 @@ bool hkdf(const secret_bytes& key, std::string_view salt, std::string_view purpo
 result<std::string> random_salt() {
   std::string salt(salt_bytes, '\0');
   if (RAND_bytes(reinterpret_cast<unsigned char*>(salt.data()), static_cast<int>(salt.size())) != 1)
-    return fail(error::kind::runtime, "private store", "the system has no random numbers");
+    return fail(error::kind::runtime, "private store", "the system provides no random numbers");
   return salt;
 }
 

@@ -1,8 +1,8 @@
-// The keys of an encrypted store, derived from the key of its key file.
+// The keys of an encrypted store, derived from its key file.
 //
 //   HKDF-SHA256(key of the file, salt of the store, purpose) -> 32 bytes for each purpose
 //
-// The salt is random for each store, so that two stores with one key file share no derived key.
+// The salt is random per store: two stores with the same key file share no derived key.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace furlong::storage::detail {
 
-/// 32 bytes that are wiped when they go.
+/// 32 bytes, wiped on destruction.
 class secret_bytes : public std::array<unsigned char, 32> {
  public:
   secret_bytes() { fill(0); }
@@ -28,16 +28,16 @@ class secret_bytes : public std::array<unsigned char, 32> {
 
 struct store_keys {
   secret_bytes cipher;   ///< AES-256-CTR over the files
-  secret_bytes heads;    ///< HMAC-SHA256 over the head of each file
+  secret_bytes heads;    ///< HMAC-SHA256 over the header of each file
   secret_bytes records;  ///< HMAC-SHA256 over each record
-  std::string check;     ///< tells a wrong key; says nothing about the others
+  std::string check;     ///< detects a wrong key; reveals nothing about the others
 };
 using keys_ptr = std::shared_ptr<const store_keys>;
 
 /// 16 random bytes.
 [[nodiscard]] result<std::string> random_salt();
-/// Reads a key file and derives the store's keys. Fails when it cannot be read, is no key file, or others than its
-/// owner may read it.
+/// Reads a key file and derives the store's keys. Fails if it is unreadable, not a key file, or accessible to users
+/// other than its owner.
 [[nodiscard]] result<keys_ptr> derive_keys(const std::filesystem::path& key_file, std::string_view salt);
 
 }  // namespace furlong::storage::detail

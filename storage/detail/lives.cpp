@@ -14,7 +14,7 @@ void lives::begin(const federated::run_history& history) {
   const auto [differs, unused] = std::ranges::mismatch(now, told_);
   if (differs != now.end())
     resumed_at_.insert(resumed_at_.end(), differs, now.end());
-  else  // nothing new: resumed once more from the same checkpoint, or begun anew
+  else  // no new life in the history: resumed from the same checkpoint again, or restarted from nothing
     resumed_at_.push_back(now.empty() ? 0 : now.back());
   told_ = now;
   index();

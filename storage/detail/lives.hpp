@@ -1,7 +1,7 @@
-// Which of a client's two stored values counts, and which one the next commit may overwrite.
+// Selects which of a client's two stored values is current, and which one the next commit overwrites.
 //
-// A client has two slots. One holds the newest value that the last durable checkpoint covers, the other what came
-// after it. Values are not moved between slots: a commit overwrites the slot that is not needed any more.
+// A client has two slots: one for the newest value that the last durable checkpoint covers, the other for later values.
+// Values are not moved between slots: a commit overwrites the slot that is no longer needed.
 #pragma once
 
 #include <array>
@@ -14,38 +14,40 @@
 
 namespace furlong::storage::detail {
 
-/// What a stored value is known by.
+/// Metadata of a stored value.
 struct slot_tag {
   bool present = false;
   std::uint32_t life = 0;
   std::uint64_t version = 0;   ///< server version at which the value was committed
-  std::uint64_t sequence = 0;  ///< counts the client's commits
+  std::uint64_t sequence = 0;  ///< number of the commit among those of the client
 };
 using slot_pair = std::array<slot_tag, 2>;
 
-/// The lives of a store. It counts them itself: a run that crashes twice before its next checkpoint resumes twice with
-/// the same history, and what the first of these lives wrote must not pass for work of the second.
+/// The lives of a store: its openings for a run. The store counts them itself: a run that crashes twice before its next
+/// checkpoint resumes twice with the same history, and values of the first of these lives must not be mistaken for
+/// values of the second.
 class lives {
  public:
   lives() = default;
-  /// `resumed_at`: version that life 1, 2, ... of the store began from. `told`: the run's history as last told.
+  /// `resumed_at`: version at which life 1, 2, ... of the store began. `told`: the last run history passed to the
+  /// store.
   lives(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> told);
 
-  /// Begins another life: the run goes on from the checkpoint at the end of `history`, or from nothing.
+  /// Begins a life: the run continues from the checkpoint at the end of `history`, or starts from nothing.
   void begin(const federated::run_history& history);
-  /// The process was restarted, and the run went on without it: a life begins only if there is one that `history` has
-  /// and this store was not told of.
+  /// The process restarted while the run continued: begins a life only if `history` has one that is new to this store.
   void go_on(const federated::run_history& history) {
     if (history.resumed_at != told_) begin(history);
   }
   [[nodiscard]] std::uint32_t life() const { return static_cast<std::uint32_t>(resumed_at_.size()); }
-  /// Whether work of `in_life` at `version` is part of what the present life builds on.
+  /// True if values of `in_life` at `version` are part of the current life's history.
   [[nodiscard]] bool contains(std::uint32_t in_life, std::uint64_t version) const { return version < bound(in_life); }
-  /// The lowest version that a life after `in_life` began from: its work at this version and above does not count.
+  /// The lowest version at which a life after `in_life` began: values of `in_life` at this version and above are
+  /// invalid.
   [[nodiscard]] std::uint64_t bound(std::uint32_t in_life) const {
     return in_life >= lowest_.size() ? std::numeric_limits<std::uint64_t>::max() : lowest_[in_life];
   }
-  /// Version of the checkpoint that the present life began from.
+  /// Version of the checkpoint at which the current life began.
   [[nodiscard]] std::uint64_t resumed_at() const { return resumed_at_.empty() ? 0 : resumed_at_.back(); }
 
   [[nodiscard]] const std::vector<std::uint64_t>& all() const { return resumed_at_; }
@@ -56,12 +58,12 @@ class lives {
 
   std::vector<std::uint64_t> resumed_at_;
   std::vector<std::uint64_t> told_;
-  std::vector<std::uint64_t> lowest_;  // by life: the lowest version that a later life began from
+  std::vector<std::uint64_t> lowest_;  // by life: the lowest version at which a later life began
 };
 
-/// The slot that load() returns: the newest that is part of the history. None: the client has no value.
+/// The slot that load() returns: the newest in the history. None: the client has no value.
 [[nodiscard]] std::optional<std::size_t> current_slot(const slot_pair& slots, const lives& history);
-/// The slot that the next commit overwrites, given that a checkpoint of version `covered` is durable.
+/// The slot that the next commit overwrites if a checkpoint of version `covered` is durable.
 [[nodiscard]] std::size_t slot_to_write(const slot_pair& slots, const lives& history, std::uint64_t covered);
 /// The sequence number of the next commit.
 [[nodiscard]] inline std::uint64_t next_sequence(const slot_pair& slots) {

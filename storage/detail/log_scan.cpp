@@ -28,7 +28,7 @@ bool all_zero(std::string_view bytes) {
   return std::ranges::all_of(bytes, [](char c) { return c == '\0'; });
 }
 
-/// The header at `at`. Needs `head` bytes there.
+/// The header at `at`; requires `head` bytes there.
 struct header {
   std::uint32_t crc = 0;
   std::size_t length = 0;
@@ -47,7 +47,7 @@ class scanner {
 
   log_scan run() {
     while (at_ < file_.size() && !done_) step();
-    if (open_ && !done_) found_.torn = true;  // fragments without their last one
+    if (open_ && !done_) found_.torn = true;  // fragments without a last one
     return std::move(found_);
   }
 
@@ -60,7 +60,7 @@ class scanner {
     const header h(file_, at);
     return h.known() && at + head + h.length <= end && masked_crc(file_.substr(at + 6, 1 + h.length)) == h.crc;
   }
-  /// The next sound record in this block behind `from`.
+  /// The next valid record in this block after `from`.
   [[nodiscard]] std::optional<std::size_t> next_valid(std::size_t from) const {
     for (auto at = from; at + head <= block_end(); ++at)
       if (valid_at(at, block_end())) return at;
@@ -82,33 +82,33 @@ class scanner {
     if (at_ + head + h.length > end) return overlong(end);
     const auto payload = file_.substr(at_ + head, h.length);
     if (masked_crc(file_.substr(at_ + 6, 1 + h.length)) != h.crc) {
-      damage("checksum does not fit", payload);
+      damage("checksum mismatch", payload);
       const auto behind = at_ + head + h.length;
       at_ = valid_at(behind, end) || behind == end ? behind : next_valid(at_ + 1).value_or(end);
       return;
     }
     if (!h.known()) {
-      damage("unknown kind of record", payload);
+      damage("unknown record type", payload);
     } else {
       follow(h, payload);
     }
     at_ += head + h.length;
   }
 
-  /// The few bytes at a block's end that hold no record.
+  /// The padding at a block's end.
   void trailer(std::size_t end) {
     if (end % block != 0) return tear();
-    if (!all_zero(file_.substr(at_, end - at_))) damage("padding is not empty", {});
+    if (!all_zero(file_.substr(at_, end - at_))) damage("padding is not zero", {});
     at_ = end;
   }
 
-  /// A record that claims more bytes than there are.
+  /// A record whose length exceeds the remaining bytes.
   void overlong(std::size_t end) {
     const auto rest = file_.substr(at_ + head, end - at_ - head);
     const bool length_changed = masked_crc(file_.substr(at_ + 6, 1 + rest.size())) == header(file_, at_).crc;
     const auto behind = length_changed ? std::nullopt : next_valid(at_ + 1);
     if (in_last_block() && !length_changed && !behind) return tear();
-    damage("length does not fit", rest);
+    damage("length exceeds the block", rest);
     at_ = behind.value_or(end);
   }
 
@@ -117,13 +117,13 @@ class scanner {
     done_ = true;
   }
 
-  /// Puts the fragments of a record together.
+  /// Joins the fragments of a record.
   void follow(const header& h, std::string_view payload) {
     const bool begins = h.type == whole || h.type == first;
-    if (begins && open_) damage("a record was not finished", {});
+    if (begins && open_) damage("a record is incomplete", {});
     if (!begins && !open_) {
-      if (!lost_) damage("a record lacks its beginning", payload);
-      return;  // else a consequence of the damage before
+      if (!lost_) damage("a record lacks its first fragment", payload);
+      return;  // a consequence of the damage before
     }
     if (begins) collected_.clear();
     lost_ = false;
@@ -140,8 +140,8 @@ class scanner {
   const std::function<void(std::string_view)>& each_;
   std::size_t at_ = 0;
   std::string collected_;  // payload of the fragments so far
-  bool open_ = false;      // a first fragment waits for its last one
-  bool lost_ = false;      // fragments may follow whose beginning was damaged
+  bool open_ = false;      // a first fragment awaits its last one
+  bool lost_ = false;      // the first fragment was damaged; its successors may follow
   bool done_ = false;
   log_scan found_;
 };

@@ -22,7 +22,7 @@ constexpr std::uint16_t manifest_format = 3;
 constexpr auto file_name = "store.furlong";
 
 tl::unexpected<error> unreadable(const fs::path& file, const std::string& reason) {
-  return fail(error::kind::data, file.string(), reason, "restore the store from a copy, or start the run anew");
+  return fail(error::kind::data, file.string(), reason, "restore the store from a copy, or start a new run");
 }
 
 std::string to_text(capnp::Data::Reader bytes) { return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}; }
@@ -30,7 +30,7 @@ capnp::Data::Reader to_data(std::string_view text) {
   return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
 }
 
-/// False when it is impossible.
+/// False if it is invalid.
 bool read_spread(schema::StoreManifest::Reader message, spread& out) {
   const bool bucketed = message.getLayout() != 0;
   out = {bucketed ? store_layout::bucketed : store_layout::per_client, message.getShards(),
@@ -44,15 +44,15 @@ result<store_manifest> read_message(schema::StoreManifest::Reader message, const
                                 std::to_string(manifest_format));
   store_manifest manifest;
   manifest.id = message.getStoreId();
-  if (manifest.id == 0) return unreadable(file, "the store's id is impossible");
+  if (manifest.id == 0) return unreadable(file, "the store's id is invalid");
   manifest.run = message.getRun();
-  if (!read_spread(message, manifest.spread)) return unreadable(file, "the number of shards or buckets is impossible");
+  if (!read_spread(message, manifest.spread)) return unreadable(file, "the number of shards or buckets is invalid");
   const auto signature = message.getSignature();
   manifest.signature.assign(signature.begin(), signature.size());
   const auto hash = message.getLayoutHash();
   const auto expected = sha256(manifest.signature);
   if (hash.size() != expected.size() || std::memcmp(hash.begin(), expected.data(), expected.size()) != 0)
-    return unreadable(file, "the layout's hash does not fit its signature");
+    return unreadable(file, "the layout's hash does not match its signature");
   manifest.history = lives(to_vector(message.getLives()), to_vector(message.getHistory()));
   manifest.covered = message.getCovered();
   manifest.key_salt = to_text(message.getKeySalt());
@@ -88,7 +88,7 @@ result<void> write_manifest(const fs::path& store, const store_manifest& manifes
 result<store_manifest> read_manifest(const fs::path& store) {
   const auto file = store / file_name;
   if (!has_manifest(store))
-    return fail(error::kind::data, store.string(), "there is no private store here (" + file.string() + " is missing)",
+    return fail(error::kind::data, store.string(), "the folder has no private store (" + file.string() + " is missing)",
                 "name the folder of a run that keeps private values, or of its store");
   const auto bytes = read_file(file);
   if (!bytes) return tl::unexpected(bytes.error());

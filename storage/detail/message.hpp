@@ -1,4 +1,4 @@
-// Small helpers for Cap'n Proto messages in files.
+// Helpers for Cap'n Proto messages in files.
 #pragma once
 
 #include <capnp/message.h>
@@ -14,7 +14,7 @@
 
 namespace furlong::storage::detail {
 
-/// A message as one run of bytes.
+/// A message as contiguous bytes.
 inline std::string flat(capnp::MessageBuilder& message) {
   const auto words = capnp::messageToFlatArray(message);
   const auto bytes = words.asBytes();
@@ -38,27 +38,27 @@ auto to_vector(Reader list) {
 inline capnp::Data::Reader as_data(std::span<const float> values) {
   return {reinterpret_cast<const capnp::byte*>(values.data()), values.size_bytes()};
 }
-/// Copies the bytes of floats; false when they are not `out.size()` floats.
+/// Copies the bytes of floats; false if they are not `out.size()` floats.
 inline bool copy_floats(capnp::Data::Reader bytes, std::span<float> out) {
   if (bytes.size() != out.size_bytes()) return false;
   if (!out.empty()) std::memcpy(out.data(), bytes.begin(), out.size_bytes());
   return true;
 }
 
-/// Calls `read` with the root of the message in `payload`; what Cap'n Proto throws becomes an error about `file`.
+/// Calls `read` with the root of the message in `payload`; an exception of Cap'n Proto becomes an error about `file`.
 template <class Schema, class Read>
 auto with_message(std::string_view payload, const std::filesystem::path& file, const Read& read)
     -> decltype(read(std::declval<typename Schema::Reader>())) {
   const auto refuse = [&](const std::string& why) {
-    return fail(error::kind::data, file.string(), "the content cannot be read: " + why,
-                "restore the file from a copy, or start the run anew");
+    return fail(error::kind::data, file.string(), "cannot read the content: " + why,
+                "restore the file from a copy, or start a new run");
   };
-  if (payload.size() % sizeof(capnp::word) != 0) return refuse("its length is impossible");
+  if (payload.size() % sizeof(capnp::word) != 0) return refuse("its length is invalid");
   auto words = kj::heapArray<capnp::word>(payload.size() / sizeof(capnp::word));
   std::memcpy(words.begin(), payload.data(), payload.size());
   try {
     capnp::ReaderOptions limits;
-    limits.traversalLimitInWords = 4 * words.size() + 1024;  // each list is fetched once or twice
+    limits.traversalLimitInWords = 4 * words.size() + 1024;  // each list is read once or twice
     capnp::FlatArrayMessageReader message(words.asPtr(), limits);
     return read(message.getRoot<Schema>());
   } catch (const kj::Exception& bad) {

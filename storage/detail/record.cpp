@@ -13,8 +13,8 @@ namespace furlong::storage::detail {
 namespace {
 
 constexpr std::uint16_t format_whole = 1;
-// Values: a bit for each row of the layout, the lowest of a byte first, to a multiple of 4 bytes; then the rows with
-// a 1.
+// Values: a bit for each row of the layout, lowest bit of a byte first, padded to 4 bytes; then the rows whose bit is
+// 1.
 constexpr std::uint16_t format_rows = 2;
 constexpr std::size_t checksum_bytes = 16;
 constexpr std::size_t checksum_words = checksum_bytes / 8;
@@ -25,7 +25,7 @@ kj::ArrayPtr<const capnp::word> as_words(const std::uint64_t* first, std::size_t
   return {reinterpret_cast<const capnp::word*>(first), count};
 }
 
-// One level of structs and one pointer per field: no message of ours needs more.
+// One level of structs and one pointer per field: more than any record uses.
 capnp::ReaderOptions limits(std::size_t words) { return {4 * words + 64, 4}; }
 
 tl::unexpected<std::string> wrong(std::string what) { return tl::unexpected<std::string>(std::move(what)); }
@@ -34,7 +34,7 @@ constexpr std::size_t words_for(std::size_t bytes) { return overhead_words + (by
 
 constexpr std::size_t bitmap_bytes(std::size_t rows) { return (rows + 31) / 32 * 4; }
 
-/// To the bit: -0 is a value.
+/// Bitwise: -0 is not zero.
 bool is_zero(const float* values, std::size_t count) {
   return std::all_of(values, values + count, [](float value) { return std::bit_cast<std::uint32_t>(value) == 0; });
 }
@@ -52,7 +52,7 @@ record_coder::record_coder(const models::layout& layout, std::uint64_t layout_ha
   }
 }
 
-/// Fills space.rows and space.values where less than half is left; else false.
+/// Fills space.rows and space.values if less than half of the values remain; otherwise returns false.
 bool record_coder::leave_zeros_out(std::span<const float> values, scratch& space) const {
   space.rows.assign(bitmap_bytes(rows_), 0);
   space.values.clear();
@@ -71,7 +71,7 @@ bool record_coder::leave_zeros_out(std::span<const float> values, scratch& space
   return true;
 }
 
-/// Fills space.values with all values. False when there are not as many as the bits say.
+/// Fills space.values with all values. False if their number does not match the bits.
 bool record_coder::put_zeros_in(std::span<const std::byte> stored, scratch& space) const {
   const auto bits = bitmap_bytes(rows_);
   if (stored.size() < bits) return false;
@@ -103,7 +103,7 @@ std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag,
                                       scratch& space) const {
   const bool by_rows = leave_zeros_out(values, space);
   auto& words = space.words;
-  words.assign(words_, 0);  // Cap'n Proto wants zeroed words
+  words.assign(words_, 0);  // Cap'n Proto requires zeroed words
   capnp::FlatMessageBuilder message({reinterpret_cast<capnp::word*>(words.data() + 1), words.size() - 1});
   auto record = message.initRoot<schema::PrivateRecord>();
   record.setFormat(by_rows ? format_rows : format_whole);
@@ -115,7 +115,7 @@ std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag,
   const auto rows = by_rows ? std::as_bytes(std::span(space.rows)) : std::span<const std::byte>();
   const auto stored = std::as_bytes(by_rows ? std::span<const float>(space.values) : values);
   auto to = record.initValues(static_cast<unsigned>(rows.size() + stored.size()));
-  // Either may be empty, and then without an address, which memcpy does not take.
+  // Either may be empty and have a null address, which memcpy does not accept.
   if (!rows.empty()) std::memcpy(to.begin(), rows.data(), rows.size());
   if (!stored.empty()) std::memcpy(to.begin() + rows.size(), stored.data(), stored.size());
   const auto used = message.getSegmentsForOutput()[0].size();
@@ -128,14 +128,14 @@ std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag,
 tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client, std::string_view bytes,
                                                             scratch& space) const {
   if (bytes.size() % 8 != 0 || bytes.size() < 8 * (overhead_words + checksum_words))
-    return wrong("the record has an impossible length of " + std::to_string(bytes.size()) + " bytes");
+    return wrong("the record has an invalid length of " + std::to_string(bytes.size()) + " bytes");
   auto& words = space.words;
   words.resize(bytes.size() / 8);
   std::memcpy(words.data(), bytes.data(), bytes.size());
   const auto content = std::span(words).first(words.size() - checksum_words);
   const auto sum = checksum(content);
   if (CRYPTO_memcmp(sum.data(), &words[content.size()], checksum_bytes) != 0)
-    return wrong("the record's checksum does not fit its content");
+    return wrong("the record's checksum does not match its content");
   try {
     capnp::FlatArrayMessageReader message(as_words(content.data(), content.size()), limits(content.size()));
     const auto record = message.getRoot<schema::PrivateRecord>();
@@ -143,13 +143,14 @@ tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client
     if (format != format_whole && format != format_rows)
       return wrong("the record has format " + std::to_string(format) + ", this release reads " +
                    std::to_string(format_whole) + " and " + std::to_string(format_rows));
-    if (record.getClient() != client) return wrong("the record is of client " + std::to_string(record.getClient()));
-    if (record.getLayoutHash() != layout_hash_) return wrong("the record is of another private layout");
+    if (record.getClient() != client)
+      return wrong("the record belongs to client " + std::to_string(record.getClient()));
+    if (record.getLayoutHash() != layout_hash_) return wrong("the record has a different private layout");
     const auto values = record.getValues();
     const slot_tag tag{true, record.getLife(), record.getVersion(), record.getSequence()};
     if (format == format_rows) {
       if (!put_zeros_in(std::as_bytes(std::span(values.begin(), values.size())), space))
-        return wrong("the record has other rows than it says");
+        return wrong("the record's rows do not match its row bits");
       return record_view{tag, space.values};
     }
     if (values.size() != values_ * sizeof(float))
@@ -157,12 +158,12 @@ tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client
                    std::to_string(values_ * sizeof(float)));
     return record_view{tag, {reinterpret_cast<const float*>(values.begin()), values_}};
   } catch (const kj::Exception& bad) {
-    return wrong(std::string("the record cannot be read: ") + bad.getDescription().cStr());
+    return wrong(std::string("cannot read the record: ") + bad.getDescription().cStr());
   }
 }
 
 std::optional<std::uint32_t> named_client(std::string_view record) {
-  // Segment table, root pointer, then the data section, where Cap'n Proto puts the client behind the format.
+  // Segment table, root pointer, then the data section, where Cap'n Proto puts the client after the format.
   constexpr std::size_t place = 8 + 8 + 4;
   std::uint32_t client = 0;
   if (record.size() < place + sizeof client) return std::nullopt;

@@ -1,4 +1,4 @@
-// The at-rest form of one private value. Internal to storage/: nothing outside may turn private values into bytes.
+// Serialization of one private value on disk. Internal to storage/: no other folder may serialize private values.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace furlong::storage::detail {
 
-/// What a record says, as a view into its bytes.
+/// The content of a record, as a view of its bytes.
 struct record_view {
   slot_tag tag;
   std::span<const float> values;
@@ -23,25 +23,25 @@ struct record_view {
 
 /// Encodes and decodes the records of one layout. The coder itself is immutable and thread-safe; `scratch` is not.
 ///
-/// Of a tensor over all items a client has values in the rows of its own items alone. Where less than half would be
-/// left without them, rows of zeros are not stored.
+/// In a tensor over all items, a client has values only in the rows of its own items. If omitting rows of zeros more
+/// than halves the record, they are not stored.
 class record_coder {
  public:
-  /// Working space, kept from call to call so that none allocates.
+  /// Buffers, reused by calls to avoid allocation.
   struct scratch {
     std::vector<std::uint64_t> words;  ///< a record, aligned
-    std::vector<float> values;         ///< those of a record without rows of zeros: all of them, or the rows stored
-    std::vector<std::uint8_t> rows;    ///< a bit for each row of the layout: it is stored
+    std::vector<float> values;         ///< the stored values: all of them, or those of the stored rows
+    std::vector<std::uint8_t> rows;    ///< a bit for each row of the layout: 1 if stored
   };
 
-  /// With `keys`, the checksum of a record is keyed: who does not have the key can make no record that passes.
+  /// With `keys`, the checksum of a record is keyed: without the key no valid record can be made.
   record_coder(const models::layout& layout, std::uint64_t layout_hash, keys_ptr keys = nullptr);
 
   /// The bytes of a record, in `space`. values.size() is the layout's size.
   [[nodiscard]] std::string_view encode(std::uint32_t client, const slot_tag& tag, std::span<const float> values,
                                         scratch& space) const;
-  /// Checks every bit of a record and reads it; the view points into `space`. The failed alternative says what is wrong
-  /// in a half-sentence: "the checksum does not fit".
+  /// Checks every bit of a record and reads it; the view refers to `space`. The error is a half-sentence that names the
+  /// reason: "the record's checksum does not match its content".
   [[nodiscard]] tl::expected<record_view, std::string> decode(std::uint32_t client, std::string_view bytes,
                                                               scratch& space) const;
   /// Bytes of the record of these values.
@@ -66,7 +66,7 @@ class record_coder {
   keys_ptr keys_;
 };
 
-/// The client that a record names, however damaged the rest of it may be; for saying whose record it was.
+/// The client that a record names, even if other parts of it are damaged.
 [[nodiscard]] std::optional<std::uint32_t> named_client(std::string_view record);
 
 }  // namespace furlong::storage::detail

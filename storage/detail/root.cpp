@@ -41,14 +41,15 @@ shard_state read(schema::ShardState::Reader in) {
 
 result<store_root> read(schema::StoreRoot::Reader in, std::uint64_t id, std::uint32_t shards, const fs::path& file) {
   if (in.getStoreId() != id)
-    return fail(error::kind::data, file.string(), "the file is of another private store than store.furlong beside it",
-                "restore the whole store from one copy, or start the run anew");
+    return fail(error::kind::data, file.string(),
+                "the file belongs to another private store than store.furlong in the same folder",
+                "restore the whole store from one copy, or start a new run");
   store_root root{
       {id, in.getSave(), in.getVersion()}, {id, in.getBaseSave(), in.getBaseVersion()}, shard_states(shards)};
   for (const auto one : in.getShards()) {
     if (one.getShard() >= shards)
-      return fail(error::kind::data, file.string(), "the file names a shard that the store has not",
-                  "restore the whole store from one copy, or start the run anew");
+      return fail(error::kind::data, file.string(), "the file names a shard that the store does not have",
+                  "restore the whole store from one copy, or start a new run");
     root.shards[one.getShard()] = read(one);
   }
   return root;
@@ -85,8 +86,8 @@ result<void> write_root(const fs::path& store, const store_root& root) {
 result<store_root> read_root(const fs::path& store, std::uint64_t id, std::uint32_t shards) {
   const auto file = store / root_name;
   if (!is_there(file))
-    return fail(error::kind::data, file.string(), "the file is missing: it says what the private store must have",
-                "restore the store from a copy, or start the run anew");
+    return fail(error::kind::data, file.string(), "the file is missing; it records the content of the private store",
+                "restore the store from a copy, or start a new run");
   const auto bytes = read_file(file);
   if (!bytes) return tl::unexpected(bytes.error());
   return unseal(root_magic, *bytes, file, "root of the store").and_then([&](std::string_view payload) {

@@ -1,4 +1,4 @@
-// Looks for damage in a database's files without RocksDB's help.
+// Detects damage in a database's files without RocksDB.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -38,7 +38,7 @@ result<std::vector<fs::path>> logs_of(const database_place& place) {
   return files;
 }
 
-/// Scans one file, adding to `problems`; `owner` tells whose record a damaged piece was. True when it is torn.
+/// Scans one file and adds to `problems`; `owner` determines the client of a damaged piece. True if the file is torn.
 template <class Owner>
 bool scan_one(const environment& env, const database_place& place, const fs::path& file, const std::string& what,
               const Owner& owner, std::vector<store_problem>& problems,
@@ -56,12 +56,12 @@ bool scan_one(const environment& env, const database_place& place, const fs::pat
   return scan.torn;
 }
 
-/// Follows the numbers of the writes through a shard's logs: each batch begins with its first one (8 bytes) and how
-/// many it has (4 bytes), none is left out and none comes twice, which RocksDB would end the process for. But a loss of
-/// power can leave a log and not the end of the one before it, where neither was synced.
+/// Checks the sequence numbers of the writes across a shard's logs: each batch begins with its first number (8 bytes)
+/// and its count (4 bytes). A missing or repeated number would make RocksDB abort the process. A power failure can keep
+/// a log and lose the end of the previous one if neither was synced.
 class write_counter {
  public:
-  /// `unsaved`: the log was begun after the last save, of which nothing is missing.
+  /// `unsaved`: the log was started after the last save, of which nothing is missing.
   void begin_log(bool unsaved) { may_lack_ = unsaved; }
   void operator()(std::string_view batch) {
     std::uint64_t first = 0;
@@ -76,9 +76,9 @@ class write_counter {
     last_ = first + count - 1;
     may_lack_ = false;
   }
-  /// Where the numbers do not follow one another.
+  /// The first gap or repetition in the numbers.
   [[nodiscard]] const std::optional<std::string>& broken() const { return break_; }
-  /// Whether writes that no save had are missing.
+  /// True if writes after the last save are missing.
   [[nodiscard]] bool lacks_unsaved() const { return lacks_; }
 
  private:
@@ -90,7 +90,7 @@ class write_counter {
 
 std::uint64_t number_of(const fs::path& log) { return std::strtoull(log.filename().c_str(), nullptr, 10); }
 
-/// Whether the log that was the newest at the last save has all that it had then.
+/// True if the newest log of the last save still has all its content.
 bool has_saved_log(const std::vector<fs::path>& logs, const file_ends& saved) {
   const auto at = std::ranges::find(logs, saved.log, number_of);
   std::error_code failed;
@@ -101,7 +101,7 @@ bool has_saved_log(const std::vector<fs::path>& logs, const file_ends& saved) {
 
 std::vector<store_problem> scan_manifest(const environment& env, const database_place& place) {
   std::vector<store_problem> problems;
-  // RocksDB ends the process when it cannot read this one.
+  // RocksDB aborts the process if it cannot read this file.
   if (const auto identity = place.folder / "IDENTITY"; is_there(identity))
     if (const auto id = env.read(identity); !id || id->empty()) {
       problems.push_back({place.shard, std::nullopt, name_in_store(identity),
@@ -120,8 +120,8 @@ std::vector<store_problem> scan_manifest(const environment& env, const database_
 }
 
 result<file_ends> file_ends_of(const environment& env, const database_place& place) {
-  const auto removed = fail(error::kind::data, place.name, "its files were removed while it was in use",
-                            "restore the store from a copy, or start the run anew");
+  const auto removed = fail(error::kind::data, place.name, "files of the shard were removed while it was in use",
+                            "restore the store from a copy, or start a new run");
   if (!is_there(place.folder / "CURRENT")) return removed;
   const auto name = manifest_name(env, place);
   if (!name) return tl::unexpected(name.error());
@@ -136,7 +136,7 @@ result<file_ends> file_ends_of(const environment& env, const database_place& pla
     ends.log_bytes = fs::file_size(logs->back(), failed);
   }
   if (failed == std::errc::no_such_file_or_directory) return removed;
-  if (failed) return fail(error::kind::runtime, place.name, "cannot look at its files: " + failed.message());
+  if (failed) return fail(error::kind::runtime, place.name, "cannot list the files of the shard: " + failed.message());
   return ends;
 }
 
@@ -157,7 +157,7 @@ std::vector<store_problem> scan_logs(const environment& env, const database_plac
     torn |= scan_one(env, place, log, "log", owner, problems, std::ref(writes));
     if (problems.empty() && writes.broken())
       problems.push_back({place.shard, std::nullopt, name_in_store(log),
-                          *writes.broken() + ": a log was cut off, is gone, or is not the shard's own"});
+                          *writes.broken() + ": a log is truncated, missing, or of another shard"});
   }
   torn |= writes.lacks_unsaved();
   return problems;
@@ -168,8 +168,8 @@ tl::unexpected<error> as_error(const database_place& place, const store_problem&
   const auto file = problem.file.empty() ? std::string() : problem.file + ": ";
   return fail(problem.what, place.name + client, file + problem.reason,
               problem.what == error::kind::data
-                  ? "restore the store from a copy, or start the run anew"
-                  : "check the disk, the folder's permissions, and how many files may be open (ulimit -n)");
+                  ? "restore the store from a copy, or start a new run"
+                  : "check the disk, the folder's permissions, and the limit of open files (ulimit -n)");
 }
 
 }  // namespace furlong::storage::detail

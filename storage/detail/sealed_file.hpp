@@ -1,4 +1,4 @@
-// Files that are written whole and read whole, with everything in them under one checksum.
+// Files that are written and read as a whole, under one checksum.
 //
 //   8 bytes   magic: what kind of file it is
 //   8 bytes   length of the payload, little-endian
@@ -16,8 +16,8 @@ namespace furlong::storage::detail {
 
 /// Makes the bytes of a sealed file. `magic` has 8 characters.
 [[nodiscard]] std::string seal(std::string_view magic, std::string_view payload);
-/// The payload of a sealed file's `bytes`. Every truncation and every changed bit is an error that names `file` and
-/// calls the file a `what` ("checkpoint").
+/// The payload of a sealed file's `bytes`. Every truncation and every changed bit is an error that names `file` and its
+/// kind `what` ("checkpoint").
 [[nodiscard]] result<std::string_view> unseal(std::string_view magic, std::string_view bytes,
                                               const std::filesystem::path& file, const std::string& what);
 

@@ -9,10 +9,10 @@ namespace furlong::storage::detail {
 
 namespace {
 
-// A log is copied when it is this long and mostly outdated: then reopening stays fast and copying costs little.
+// A log of this length with mostly outdated content is rewritten: reopening stays fast at a low cost of copying.
 constexpr std::uint64_t least_log_bytes = 8U << 20U;
 constexpr std::uint64_t outdated_ratio = 4;
-constexpr std::size_t most_log_files = 16;  // each opening begins another one
+constexpr std::size_t most_log_files = 16;  // each opening starts a new log
 constexpr std::size_t most_recent = 1024;   // clients
 
 }  // namespace
@@ -31,7 +31,7 @@ result<void> shard::open() {
   if (!opened) return tl::unexpected(opened.error());
   db_ = std::move(*opened);
   if (facts_.read_only) return {};
-  if (db_->torn()) return rebuild(std::nullopt);  // a log may not follow one that is torn
+  if (db_->torn()) return rebuild(std::nullopt);  // no log may follow a torn one
   return db_->log_files() > most_log_files ? shorten() : result<void>();
 }
 
@@ -68,7 +68,7 @@ result<std::optional<record_view>> shard::read(std::uint32_t client, const datab
   if (!*present) return std::optional<record_view>();
   auto record = facts_.coder.decode(client, {found_.data(), found_.size()}, scratch_);
   if (record && record->tag.life > facts_.history.life())
-    record = tl::unexpected<std::string>("the record is of a later life than the store's own description knows");
+    record = tl::unexpected<std::string>("the record belongs to a later life than any in the store's description");
   if (!record) return as_error(db_->place(), {number_, client, {}, record.error()});
   return std::optional<record_view>(*record);
 }
@@ -92,7 +92,7 @@ void shard::remember(std::uint32_t client, const slot_pair& tags, database::fami
     of.known = true;
     return;
   }
-  // Not of each client of the population: memory is for those at work.
+  // Not for the whole population: memory only for recently active clients.
   if (recent_.size() >= most_recent) recent_.clear();
   recent_[client] = tags;
 }
@@ -110,7 +110,7 @@ result<bool> shard::load(std::uint32_t client, std::span<float> out, slot_tag* t
   const auto record = read(client, *of, *slot);
   if (!record) return tl::unexpected(record.error());
   if (!*record || (*record)->tag.sequence != (*tags)[*slot].sequence)
-    return as_error(db_->place(), {number_, client, {}, "the record is not the one that was written last"});
+    return as_error(db_->place(), {number_, client, {}, "the record is not the last one written"});
   std::ranges::copy((*record)->values, out.begin());
   if (tag != nullptr) *tag = (*tags)[*slot];
   return true;
@@ -150,7 +150,7 @@ bool shard::overgrown() const {
 }
 
 result<void> shard::shorten() {
-  // Of few families all can be flushed; of hundreds each would make a table of a few hundred bytes.
+  // A few families can be flushed; with hundreds, each would become a table of a few hundred bytes.
   return facts_.spread.family_per_client() ? rebuild(std::nullopt) : db_->flush();
 }
 
@@ -167,8 +167,8 @@ result<void> shard::sync() {
 void shard::close_unless(const std::function<bool()>& wanted) {
   const std::lock_guard hold(lock_);
   if (!db_ || wanted()) return;
-  static_cast<void>(note_content());  // where that fails it has no less than was known before
-  closed_dirty_ |= db_->dirty();      // the next sync() makes good for it
+  static_cast<void>(note_content());  // on failure the previous, lower content applies
+  closed_dirty_ |= db_->dirty();      // the next sync() makes it durable
   found_.Reset();
   recent_.clear();
   db_.reset();
@@ -210,7 +210,7 @@ result<void> shard::rebuild(std::optional<std::uint32_t> without) {
   }
   if (!done) {
     if (fresh) fresh->reset();
-    const auto ignored = remove_folder(at.folder);  // the first failure is the one to tell; open() cleans up too
+    const auto ignored = remove_folder(at.folder);  // report the first failure; open() cleans up too
     static_cast<void>(ignored);
     return done;
   }
@@ -242,11 +242,10 @@ result<void> shard::copy_client(database& fresh, std::uint32_t client, std::opti
   const auto& from = *db_->find(client);
   auto& to = *fresh.find(client);
   for (std::size_t slot = 0; slot < from.tags.size(); ++slot) {
-    const auto record = read(client, from, slot);  // checks it: damage must not get a fresh checksum
+    const auto record = read(client, from, slot);  // checks the record: damage must not get a new checksum
     if (record && (!*record || !facts_.history.contains((*record)->tag.life, (*record)->tag.version))) continue;
     if (!record) {
-      // An erasure leaves the damage of others as it is, to be found as before; what RocksDB cannot read it cannot
-      // leave.
+      // An erasure copies damaged records of other clients unchanged, but cannot skip files that RocksDB cannot read.
       const auto present = db_->get(client, from, slot, found_);
       if (!without || !present || named_client({found_.data(), found_.size()}) == without)
         return tl::unexpected(record.error());

@@ -1,4 +1,4 @@
-// A shard of the private store: some hundred clients in one database, opened when it is needed.
+// A shard of the private store: some hundred clients in one database, opened on demand.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace furlong::storage::detail {
 
-/// What all shards of a store have in common.
+/// Shared by all shards of a store.
 struct store_facts {
   std::filesystem::path folder;
   models::layout_ptr layout;
@@ -33,24 +33,24 @@ struct store_facts {
 /// Thread-safe. Errors name the store, the shard and the client.
 class shard {
  public:
-  /// `content`: what it must have at least; none: nothing was stored in it yet.
+  /// `content`: the minimum content of the shard; none: nothing was stored in it.
   shard(const store_facts& facts, std::uint32_t number, const std::optional<shard_state>& content);
 
-  /// The client's value into `out`, and its tag. False when it has none.
+  /// Reads the client's value into `out`, and its tag. False if it has none.
   [[nodiscard]] result<bool> load(std::uint32_t client, std::span<float> out, slot_tag* tag = nullptr);
   [[nodiscard]] result<void> commit(std::uint32_t client, std::uint64_t version, std::span<const float> values);
-  /// Makes the families that the clients lack.
+  /// Creates the missing families of the clients.
   [[nodiscard]] result<void> prepare(std::span<const std::uint32_t> clients);
-  /// Makes all commits durable, those of times when the shard was open before too. Opens nothing.
+  /// Makes all commits durable, including those before the shard was last closed. Does not open the shard.
   [[nodiscard]] result<void> sync();
-  /// What it has; none: nothing was stored in it yet. Opens nothing. While no commit() runs.
+  /// The content; none: nothing was stored. Does not open the shard. Not concurrent with commit().
   [[nodiscard]] result<std::optional<shard_state>> state();
-  /// Leaves no byte of the client in any file. False when there was none. What a crash leaves is the state before or
-  /// after; a second call finishes the first one's work.
+  /// Removes every byte of the client from all files. False if there is none. A crash leaves the state before or after;
+  /// a second call completes the first.
   [[nodiscard]] result<bool> erase(std::uint32_t client);
-  /// Clients that were ever stored or prepared for, ascending. Opens nothing where each has a family.
+  /// Clients that were ever stored or prepared, ascending. Does not open databases with a family per client.
   [[nodiscard]] result<std::vector<std::uint32_t>> clients();
-  /// Adds all damage that a look at every file and every record finds.
+  /// Checks every file and every record, and adds all damage.
   void verify(std::vector<store_problem>& problems);
 
   /// Closes the database unless `wanted()` says that it is in use again. Makes nothing durable.
@@ -60,7 +60,7 @@ class shard {
   [[nodiscard]] database_place place(std::uint32_t generation) const;
   [[nodiscard]] result<void> open();
   [[nodiscard]] result<void> create();
-  /// Notes what the open database has.
+  /// Records the content of the open database.
   [[nodiscard]] result<void> note_content();
   [[nodiscard]] result<slot_pair> tags_of(std::uint32_t client, database::family& of);
   void remember(std::uint32_t client, const slot_pair& tags, database::family& of);
@@ -70,7 +70,7 @@ class shard {
   [[nodiscard]] result<void> copy_into(database& fresh, std::optional<std::uint32_t> without);
   [[nodiscard]] result<void> copy_client(database& fresh, std::uint32_t client, std::optional<std::uint32_t> without);
   [[nodiscard]] result<bool> is_stored(std::uint32_t client);
-  /// Drops what is outdated in the log.
+  /// Removes outdated values from the log.
   [[nodiscard]] result<void> shorten();
   [[nodiscard]] bool overgrown() const;
   void verify_records(std::vector<store_problem>& problems);
@@ -78,10 +78,10 @@ class shard {
   const store_facts& facts_;
   const std::uint32_t number_;
   std::mutex lock_;
-  std::optional<shard_state> content_;  // what it had when it was last closed or saved
+  std::optional<shard_state> content_;  // content when the shard was last closed or saved
   std::unique_ptr<database> db_;
-  std::unordered_map<std::uint32_t, slot_pair> recent_;  // tags of clients in buckets: a commit follows a load
-  bool closed_dirty_ = false;                            // was closed with commits that are not durable yet
+  std::unordered_map<std::uint32_t, slot_pair> recent_;  // tags of clients in buckets, cached from load to commit
+  bool closed_dirty_ = false;                            // closed with commits that are not durable yet
   record_coder::scratch scratch_;
   rocksdb::PinnableSlice found_;
 };

@@ -8,12 +8,12 @@ namespace furlong::storage::detail {
 
 namespace {
 
-// A family per client makes a shard slow to open: some hundred are a good measure.
+// A family per client makes a shard slow to open: some hundred are a good compromise.
 constexpr std::uint32_t clients_per_shard = 400;
 constexpr std::uint32_t most_family_shards = 256;
 
-// A bucket is what one family can hold without much rewriting; a shard's buckets are written anew when a client is
-// erased. Small buckets of large values would be as many families as clients.
+// A bucket is as large as one family can be without much rewriting; erasing a client rewrites the buckets of its shard.
+// Small buckets of large values would need as many families as there are clients.
 constexpr std::size_t bucket_bytes = 4U << 20U;
 constexpr std::size_t least_bucket = 256;
 constexpr std::size_t most_bucket = 4096;

@@ -23,7 +23,7 @@ std::vector<store_problem> verify_tables(const environment& env, rocksdb::DB& db
       problem.reason = content.error().reason;
       problem.what = content.error().what;
     } else if (generator->GetChecksum() != table.file_checksum) {
-      problem.reason = "the table is damaged: its checksum does not fit its content";
+      problem.reason = "the table is damaged: its checksum does not match its content";
     }
     if (!problem.reason.empty()) problems.push_back(std::move(problem));
   }
@@ -51,14 +51,14 @@ void shard::verify(std::vector<store_problem>& problems) {
     problems.insert(problems.end(), some.begin(), some.end());
     return !some.empty();
   };
-  if (add(scan_manifest(facts_.env, at))) return;  // without it nobody knows what the rest means
+  if (add(scan_manifest(facts_.env, at))) return;  // without the MANIFEST the other files cannot be interpreted
   const auto families = list_families(facts_.env, at);
   if (!families) return problems.push_back({number_, std::nullopt, {}, families.error().reason, families.error().what});
   bool torn = false;
   const bool damaged = add(scan_logs(facts_.env, at, *families, content_->files, torn));
   const auto opened = open();
   if (opened) {
-    if (!quiet) quiet.emplace(db_->raw());  // opening may have begun to move a log to tables
+    if (!quiet) quiet.emplace(db_->raw());  // opening may have started to move a log to tables
     add(verify_tables(facts_.env, db_->raw(), at));
     verify_records(problems);
   } else if (!damaged && !add(diagnose_tables(facts_.env, at, *families))) {

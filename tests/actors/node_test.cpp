@@ -51,8 +51,8 @@ class watched_store final : public storage::memory_store {
   void hold_up(std::optional<std::uint32_t> client) {
     state_.change([&] { held_up_ = client; });
   }
-  bool is_read(std::uint32_t client) {
-    return state_.wait([&] { return readers_.contains(client); });
+  bool is_read(std::uint32_t client, std::size_t times = 1) {
+    return state_.wait([&] { return readers_[client] >= times; });
   }
   /// Versions of the values that whoever opens the store later has, or else an error, by client.
   std::map<std::uint32_t, std::uint64_t> on_record() {
@@ -60,8 +60,11 @@ class watched_store final : public storage::memory_store {
     state_.change([&] { now = on_record_; });
     return now;
   }
-  bool keeps(std::uint32_t client) {
-    return state_.wait([&] { return kept_.contains(client); });
+  bool keeps(std::uint32_t client, std::chrono::milliseconds longest = patience) {
+    return state_.wait([&] { return kept_.contains(client); }, longest);
+  }
+  bool has_on_record(std::uint32_t client) {
+    return state_.wait([&] { return on_record_.contains(client); });
   }
   void throw_from_now_on() { throws_ = true; }
   /// Before the node begins.
@@ -266,6 +269,36 @@ BOOST_AUTO_TEST_CASE(what_a_model_has_is_kept_and_on_record_when_the_run_ends_wh
   BOOST_TEST(end->why == "the run is over");
   BOOST_TEST(!end->failure);
   BOOST_TEST(one.store->on_record().contains(3));
+}
+
+// A node that ended now would lose them, although a model has their update.
+BOOST_AUTO_TEST_CASE(private_values_are_on_record_while_another_client_trains) {
+  node_at_work one;
+  one.welcome();
+  one.say_model(0);
+  one.assign(0, {{3, 0}});
+  BOOST_REQUIRE(one.hears<wire::update_view>());
+  one.store->hold_up(5);
+  one.assign(0, {{5, 0}});
+  BOOST_REQUIRE(one.store->is_read(5));
+  one.judge(0, 3, protocol::verdict_kind::taken);
+  BOOST_TEST(one.store->has_on_record(3));
+}
+
+BOOST_AUTO_TEST_CASE(private_values_do_not_change_while_a_worker_reads_them) {
+  node_at_work one;
+  one.welcome();
+  one.say_model(0);
+  one.assign(0, {{3, 0}});
+  BOOST_REQUIRE(one.hears<wire::update_view>());
+  one.store->hold_up(3);
+  one.say_model(1);
+  one.assign(1, {{3, 0}});
+  BOOST_REQUIRE(one.store->is_read(3, 2));
+  one.judge(0, 3, protocol::verdict_kind::taken);
+  BOOST_TEST(!one.store->keeps(3, std::chrono::milliseconds(200)));
+  one.store->hold_up({});
+  BOOST_TEST(one.store->has_on_record(3));
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_while_a_node_makes_ready_ends_it) {

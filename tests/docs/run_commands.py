@@ -116,7 +116,7 @@ def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
     if done.returncode == 0:
         return ""
     # A report of text runs that could not run misses these.
-    absent = "there is no such file or folder|holds neither summary.json"
+    absent = "the file or folder does not exist|holds neither summary.json"
     told = r"grouplens\.org" if movielens else absent if texts else ""
     if told and done.returncode == MISSING_DATA and re.search(told, done.stdout + done.stderr):
         return ""

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(it_knows_how_long_those_that_are_away_are_expected) {
   who.detach(a, {0, 2}, 100);
   BOOST_TEST(who.expected_until(1) == 105);
   BOOST_TEST(who.instance(1) == 0U);
-  who.saw({0, 2}, 103);
+  who.on_node_seen({0, 2}, 103);
   BOOST_TEST(who.expected_until(1) == 703);
   BOOST_REQUIRE(who.attach(b, {0, 2}, 7));
   BOOST_TEST(who.expected_until(1) == 0);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(it_knows_how_long_those_that_are_away_are_expected) {
   BOOST_TEST(who.expected_until(1) == 800);
   BOOST_TEST(who.expected_until(4) == 800);
   BOOST_REQUIRE(who.attach(a, {0, 2}, 7));
-  who.saw({0, 2}, 300);
+  who.on_node_seen({0, 2}, 300);
   who.detach(a, {0, 2}, 400);
   BOOST_TEST(who.expected_until(1) == 900);  // what was told late does not count for less
   who.begin(500, 20);
@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(it_knows_how_long_those_that_are_away_are_expected) {
 BOOST_AUTO_TEST_CASE(clients_of_a_refused_node_are_not_expected) {
   const std::vector<std::uint32_t> training{0, 1, 2, 3};
   client_routes who(4, training, {10, 600});
-  who.saw({0, 2}, 100);
-  who.saw({3, 3}, 100);
+  who.on_node_seen({0, 2}, 100);
+  who.on_node_seen({3, 3}, 100);
   who.refused({0, 2});
   for (const std::uint32_t client : {0U, 1U, 2U}) BOOST_TEST(who.expected_until(client) == 0);
   BOOST_TEST(who.expected_until(3) == 700);

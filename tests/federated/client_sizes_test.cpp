@@ -44,12 +44,12 @@ BOOST_AUTO_TEST_CASE(sizes_are_those_of_the_parts_that_each_group_is_scored_on) 
 BOOST_AUTO_TEST_CASE(a_node_with_other_data_than_the_servers_is_refused) {
   const auto e = some_ratings();
   const auto sizes = sizes_of(e, {2, 7});
-  BOOST_TEST(!unlike_sizes(e, {2, 7}, sizes));
+  BOOST_TEST(!size_mismatch(e, {2, 7}, sizes));
   for (const auto field :
        {&client_sizes::train, &client_sizes::validation, &client_sizes::seen, &client_sizes::unseen}) {
     auto other = sizes;
     ++(other[3].*field);
-    const auto why = unlike_sizes(e, {2, 7}, other);
+    const auto why = size_mismatch(e, {2, 7}, other);
     BOOST_REQUIRE(why.has_value());
     BOOST_TEST(why->find("client 5 ") != std::string::npos, *why);
   }
@@ -60,9 +60,9 @@ BOOST_AUTO_TEST_CASE(where_only_nodes_have_data_a_bound_of_the_scenario_holds) {
   e.sizes_declared = true;
   e.settings.aggregation->max_weight = 50;
   std::vector<client_sizes> sizes(3, {50, 50, 50, 50});
-  BOOST_TEST(!unlike_sizes(e, {0, 2}, sizes));
+  BOOST_TEST(!size_mismatch(e, {0, 2}, sizes));
   sizes[1].seen = 51;
-  const auto why = unlike_sizes(e, {0, 2}, sizes);
+  const auto why = size_mismatch(e, {0, 2}, sizes);
   BOOST_REQUIRE(why.has_value());
   BOOST_TEST(why->find("client 1 ") != std::string::npos, *why);
   BOOST_TEST(why->find("max_weight = 50") != std::string::npos, *why);

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_bin_has_the_figures_of_its_clients) {
       const auto expected = report_of(alone, federated::initial_model(e)).seen.value();
       BOOST_TEST(bin.clients == expected.clients);
       BOOST_TEST(bin.metrics.examples == expected.examples);
-      BOOST_TEST(bin.metrics.accuracy == expected.accuracy);
+      BOOST_TEST((bin.metrics.accuracy == expected.accuracy));
       BOOST_TEST(std::abs(bin.metrics.loss - expected.loss) < 1e-12 * expected.loss);
       BOOST_TEST(bin.metrics.rmse.has_value() == expected.rmse.has_value());
       if (expected.rmse) BOOST_TEST(std::abs(*bin.metrics.rmse - *expected.rmse) < 1e-12 * *expected.rmse);

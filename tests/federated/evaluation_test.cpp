@@ -10,6 +10,7 @@
 #include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/federated/evaluations.hpp"
+#include "tests/support/custom_model.hpp"
 
 using namespace furlong;
 using tests::experiment_of;
@@ -64,7 +65,7 @@ void check(const std::optional<federated::group_metrics>& group, std::uint64_t c
   BOOST_TEST(group->examples == expected.size());
   BOOST_TEST(std::abs(group->rmse.value() - std::sqrt(squares / n)) < 1e-5);
   BOOST_TEST(std::abs(group->loss - squares / n) < 1e-5);
-  BOOST_TEST(group->accuracy == right / n);
+  BOOST_TEST(group->accuracy.value() == right / n);
   BOOST_TEST(!group->auc.has_value());
 }
 
@@ -277,7 +278,7 @@ BOOST_AUTO_TEST_CASE(the_auc_is_the_share_of_pairs_ranked_rightly) {
     if (all.empty()) continue;
     BOOST_TEST(got->auc.has_value() == (pairs > 0));
     if (pairs > 0) BOOST_TEST(std::abs(*got->auc - ranked / pairs) < 1e-12);
-    BOOST_TEST(got->accuracy == right / static_cast<double>(all.size()));
+    BOOST_TEST(got->accuracy.value() == right / static_cast<double>(all.size()));
     BOOST_TEST(std::abs(got->loss - loss / static_cast<double>(all.size())) < 1e-6);
     BOOST_TEST(!got->rmse.has_value());
   }
@@ -339,16 +340,34 @@ BOOST_AUTO_TEST_CASE(figures_are_found_by_name) {
     BOOST_TEST(!federated::metric_of(report, name).has_value(), name);
   }
   using models::objective;
-  BOOST_TEST(federated::valid_metric("seen.perplexity", objective::next_token));
-  for (const auto other : {objective::squared_error, objective::logistic, objective::categorical}) {
-    BOOST_TEST(!federated::valid_metric("seen.perplexity", other));
-    BOOST_TEST(!federated::valid_metric("seen.accuracy_words", other));
-    BOOST_TEST(!federated::valid_metric("seen.accuracy_no_end", other));
-    BOOST_TEST(federated::valid_metric("seen.auc", other) == (other == objective::logistic));
-    BOOST_TEST(federated::valid_metric("seen.rmse", other) == (other == objective::squared_error));
-    BOOST_TEST(federated::valid_metric("seen.loss", other));
+  const auto valid = [](const char* name, objective of, std::vector<models::model_metric> own = {}) {
+    return federated::valid_metric(name, tests::model_with(of, std::move(own)).get());
+  };
+  BOOST_TEST(valid("seen.perplexity", objective::next_token));
+  for (const auto other : {objective::squared_error, objective::logistic, objective::categorical, objective::custom}) {
+    BOOST_TEST(!valid("seen.perplexity", other));
+    BOOST_TEST(!valid("seen.accuracy_words", other));
+    BOOST_TEST(!valid("seen.accuracy_no_end", other));
+    BOOST_TEST(valid("seen.auc", other) == (other == objective::logistic));
+    BOOST_TEST(valid("seen.rmse", other) == (other == objective::squared_error));
+    BOOST_TEST(valid("seen.accuracy", other) == (other != objective::custom));
+    BOOST_TEST(valid("seen.loss", other));
   }
-  BOOST_TEST(federated::figure_names(objective::categorical) == "accuracy or loss");
+  BOOST_TEST(federated::figure_names(tests::model_with(objective::categorical).get()) == "accuracy or loss");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_has_figures_of_its_own) {
+  const auto own = tests::model_with(models::objective::custom, {{"recall", false}, {"mse", true}});
+  BOOST_TEST(federated::figure_names(own.get()) == "recall, mse or loss");
+  BOOST_TEST(federated::valid_metric("unseen.recall", own.get()));
+  BOOST_TEST(!federated::valid_metric("unseen.other", own.get()));
+  BOOST_TEST(federated::valid_metric("unseen.other"));  // some model may have it
+  federated::evaluation_report report;
+  report.unseen.emplace().custom = {{"recall", 0.5, false}, {"mse", 2.0, true}};
+  BOOST_TEST((federated::metric_of(report, "unseen.mse") == 2.0));
+  BOOST_TEST(federated::smaller_is_better(report, "unseen.mse"));
+  BOOST_TEST(!federated::smaller_is_better(report, "unseen.recall"));
+  BOOST_TEST(!federated::metric_of(report, "unseen.other").has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -24,12 +24,10 @@ struct faults {
 
 class federation {
  public:
-  federation(const federated::experiment& e, federated::protocol::server_state start, std::size_t window,
-             std::uint64_t seed, faults what = {})
-      : e_(e), server_(e, std::move(start)), window_(window), stream_(seed, purpose::test), faults_(what) {
-    for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a)
-      aggregators_.emplace_back(e, a, window, federated::protocol::notices::with_partial);
-    at_work_.resize(e.settings.topology->aggregators);
+  federation(const federated::experiment& e, federated::protocol::server_state start, std::uint64_t seed,
+             faults what = {})
+      : e_(e), server_(e, std::move(start)), stream_(seed, purpose::test), faults_(what) {
+    for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a) aggregators_.emplace_back(e, a);
   }
 
   /// Runs until the server has finished; stops it during round `stop_at` if given.
@@ -50,7 +48,8 @@ class federation {
  private:
   struct job {
     std::uint32_t aggregator;
-    federated::protocol::start_client what;
+    federated::task_id task;
+    federated::broadcast_ptr from;
   };
 
   void perform(federated::protocol::server_effects effects) {
@@ -60,6 +59,7 @@ class federation {
         federated::protocol::aggregator_effects out;
         aggregators_[give->aggregator].on_assignment(give->from, give->tasks, give->begins, out);
         perform(give->aggregator, out);
+        for (const auto& id : give->tasks) jobs_.push_back({give->aggregator, id, give->from});
       } else if (auto* closed = std::get_if<protocol::round_closed>(&effect)) {
         rounds_.push_back(closed->report);
       } else if (std::holds_alternative<protocol::evaluate>(effect)) {
@@ -79,14 +79,12 @@ class federation {
 
   void perform(std::uint32_t aggregator, federated::protocol::aggregator_effects& effects) {
     for (auto& effect : effects) {
-      if (auto* start = std::get_if<federated::protocol::start_client>(&effect)) {
-        jobs_.push_back({aggregator, *start});
-        BOOST_TEST(++at_work_[aggregator] <= window_);
+      if (const auto* some = std::get_if<federated::protocol::settled>(&effect)) {
+        perform(server_.on_settled(aggregator, some->each, 0));
       } else {
-        auto& sent = std::get<federated::protocol::send_partial>(effect);
-        if (stop_at_ && sent.partial.version >= *stop_at_) server_.stop();
-        perform(server_.on_settled(aggregator, sent.settled, 0));
-        auto next = server_.on_partial(sent.partial, 0);
+        auto& sent = std::get<federated::partial_aggregate>(effect);
+        if (stop_at_ && sent.version >= *stop_at_) server_.stop();
+        auto next = server_.on_partial(sent, 0);
         BOOST_REQUIRE(next);
         perform(std::move(*next));
       }
@@ -102,13 +100,12 @@ class federation {
     jobs_.erase(at);
     auto& aggregator = aggregators_[now.aggregator];
     federated::protocol::aggregator_effects out;
-    if (strikes()) send_strangers(aggregator, now.what);
-    --at_work_[now.aggregator];
+    if (strikes()) send_strangers(aggregator, now);
     if (strikes()) {
-      aggregator.on_failure(now.what.task, out);
+      aggregator.on_failure(now.task, out);
     } else {
       federated::client_update update;
-      federated::client_work(e_, *now.what.from, now.what.task, false, use_, update);
+      federated::client_work(e_, *now.from, now.task, false, use_, update);
       if (strikes() && !update.change.values.empty()) update.change.values[0] = 1e30F;
       if (strikes()) update.change.pieces.pop_back();
       aggregator.on_update(update, out);
@@ -122,11 +119,11 @@ class federation {
   }
 
   /// Reports of another run, version, client and attempt: none may change anything.
-  void send_strangers(federated::protocol::aggregator_machine& to, const federated::protocol::start_client& task) {
+  void send_strangers(federated::protocol::aggregator_machine& to, const job& of) {
     federated::client_update update;
-    federated::client_work(e_, *task.from, task.task, false, use_, update);
+    federated::client_work(e_, *of.from, of.task, false, use_, update);
     for (int kind = 0; kind < 4; ++kind) {
-      update.id = task.task;
+      update.id = of.task;
       if (kind == 0) ++update.id.run;
       if (kind == 1) ++update.id.version;
       if (kind == 2) update.id.client = 1'000'000;
@@ -141,11 +138,9 @@ class federation {
   const federated::experiment& e_;
   federated::protocol::server_machine server_;
   std::deque<federated::protocol::aggregator_machine> aggregators_;
-  std::size_t window_;
   random_stream stream_;
   faults faults_;
   std::vector<job> jobs_;
-  std::vector<std::size_t> at_work_;
   federated::workspace use_;
   std::optional<std::uint64_t> stop_at_;
   bool finished_ = false;

@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(least_squares_gives_the_exact_ridge_solution_on_the_support
   }
 }
 
-BOOST_AUTO_TEST_CASE(shuffled_examples_are_dealt_in_the_order_of_the_clients_stream) {
+BOOST_AUTO_TEST_CASE(shuffled_examples_are_split_in_the_order_of_the_clients_stream) {
   auto settings = recon({.lr = 0.3F});
   settings.client->shuffle = true;
   for (const std::uint64_t version : {0U, 6U}) {

@@ -70,6 +70,15 @@ struct gateway {
     return found;
   }
 
+  /// The same of messages to nodes, with their sessions.
+  template <class What>
+  std::vector<std::pair<session_number, What>> sent() {
+    std::vector<std::pair<session_number, What>> found;
+    for (auto& one : take<tell_node>())
+      if (auto* content = std::get_if<What>(&one.content)) found.emplace_back(one.session, std::move(*content));
+    return found;
+  }
+
   federated::experiment e;
   gateway_machine machine;
   gateway_effects out;
@@ -82,23 +91,23 @@ BOOST_AUTO_TEST_SUITE(gateway_machines)
 
 BOOST_AUTO_TEST_CASE(a_share_goes_to_the_node_and_comes_back_as_a_partial) {
   gateway one;
-  const auto given = one.take<give_tasks>();
+  const auto given = one.sent<assign>();
   BOOST_REQUIRE(given.size() == 1U);
-  BOOST_TEST(given[0].session == 1U);
-  BOOST_TEST(given[0].tasks.size() == 2U);
+  BOOST_TEST(given[0].first == 1U);
+  BOOST_TEST(given[0].second.tasks.size() == 2U);
   one.report(1, one.task(0, 1));
   const auto told = one.take<settled>();
   BOOST_REQUIRE(told.size() == 1U);
   BOOST_TEST((told[0].each.at(0).what == outcome::folded));
   one.machine.on_close(0, true, 0, one.out);
-  const auto sent = one.take<send_partial>();
+  const auto sent = one.take<federated::partial_aggregate>();
   BOOST_REQUIRE(sent.size() == 1U);
-  BOOST_TEST(sent[0].partial.folded.size() == 1U);
-  BOOST_TEST(sent[0].partial.aggregator == 7U);
+  BOOST_TEST(sent[0].folded.size() == 1U);
+  BOOST_TEST(sent[0].aggregator == 7U);
   one.report(1, one.task(0, 2));  // too late
-  const auto verdict_of_it = one.take<give_verdicts>();
+  const auto verdict_of_it = one.sent<verdicts>();
   BOOST_REQUIRE(verdict_of_it.size() == 1U);
-  BOOST_TEST((verdict_of_it[0].content.each.at(0).what == verdict_kind::unwanted));
+  BOOST_TEST((verdict_of_it[0].second.each.at(0).what == verdict_kind::unwanted));
 }
 
 BOOST_AUTO_TEST_CASE(a_node_reports_for_its_own_clients_only) {
@@ -106,10 +115,10 @@ BOOST_AUTO_TEST_CASE(a_node_reports_for_its_own_clients_only) {
   one.machine.on_hello(2, {"test", {5, 9}, 0, {}, ""}, 0, one.out);
   one.out.clear();
   one.report(2, one.task(0, 1));
-  const auto told = one.take<give_verdicts>();
+  const auto told = one.sent<verdicts>();
   BOOST_REQUIRE(told.size() == 1U);
-  BOOST_TEST(told[0].session == 2U);
-  BOOST_TEST((told[0].content.each.at(0).what == verdict_kind::rejected));
+  BOOST_TEST(told[0].first == 2U);
+  BOOST_TEST((told[0].second.each.at(0).what == verdict_kind::rejected));
   one.report(1, one.task(0, 1));
   BOOST_TEST(one.take<settled>().size() == 1U);
 }
@@ -120,14 +129,14 @@ BOOST_AUTO_TEST_CASE(verdicts_of_the_parent_go_to_the_nodes_of_their_clients) {
   one.out.clear();
   const auto verdict_on = [&](std::uint32_t client) { return verdict{one.task(0, client), verdict_kind::unwanted}; };
   one.machine.on_verdicts({{verdict_on(1), verdict_on(7), verdict_on(20)}, 3}, one.out);  // client 20 is nowhere
-  const auto told = one.take<give_verdicts>();
+  const auto told = one.sent<verdicts>();
   BOOST_REQUIRE(told.size() == 2U);
   for (const auto& [session, client] : {std::pair(std::size_t{1}, 1U), {2, 7}}) {
     const auto& to = told[session - 1];
-    BOOST_TEST(to.session == session);
-    BOOST_TEST(to.content.version == 3U);
-    BOOST_REQUIRE(to.content.each.size() == 1U);
-    BOOST_TEST((to.content.each[0].task == one.task(0, client)));
+    BOOST_TEST(to.first == session);
+    BOOST_TEST(to.second.version == 3U);
+    BOOST_REQUIRE(to.second.each.size() == 1U);
+    BOOST_TEST((to.second.each[0].task == one.task(0, client)));
   }
 }
 
@@ -163,9 +172,9 @@ BOOST_AUTO_TEST_CASE(tasks_of_clients_that_are_not_here_go_back_to_the_parent) {
   one.share(0, {2, 3}, false);  // on its way when the session ended
   BOOST_TEST((one.take<withdrawn>().at(0).tasks == std::vector{one.task(0, 2), one.task(0, 3)}));
   one.machine.on_hello(2, {"test", {0, 4}, 0, {one.task(0, 2)}, ""}, 20, one.out);
-  BOOST_TEST(one.take<give_tasks>().empty());
+  BOOST_TEST(one.sent<assign>().empty());
   one.share(0, {2}, false);
-  BOOST_TEST(one.take<give_tasks>().at(0).session == 2U);
+  BOOST_TEST(one.sent<assign>().at(0).first == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_second_session_of_the_same_clients_ends_the_first) {
@@ -189,7 +198,7 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_update_between_two_shares_is_folded_into_th
   gateway one(true);
   one.report(1, one.task(0, 1));
   one.machine.on_close(0, true, 0, one.out);
-  BOOST_TEST(one.take<send_partial>().at(0).partial.folded.size() == 1U);
+  BOOST_TEST(one.take<federated::partial_aggregate>().at(0).folded.size() == 1U);
   one.report(1, one.task(0, 2));
   one.report(1, one.task(0, 2));  // once is enough
   BOOST_TEST(one.machine.unasked()[static_cast<std::size_t>(federated::rejection::duplicate)] == 1U);
@@ -200,7 +209,7 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_update_between_two_shares_is_folded_into_th
   BOOST_TEST((told[0].each.at(0).id == one.task(0, 2)));
   BOOST_TEST((told[0].each.at(0).what == outcome::folded));
   one.machine.on_close(1, true, 0, one.out);
-  const auto second = one.take<send_partial>().at(0).partial;
+  const auto second = one.take<federated::partial_aggregate>().at(0);
   BOOST_TEST(second.version == 1U);
   BOOST_REQUIRE(second.folded.size() == 1U);
   BOOST_TEST(second.folded[0].client == 2U);
@@ -243,10 +252,10 @@ BOOST_AUTO_TEST_CASE(a_node_that_is_there_and_does_not_report_is_not_waited_for_
   // What it reports now is not folded.
   one.report(1, one.task(0, 2));
   one.machine.on_close(0, true, one.now, one.out);
-  const auto partials = one.take<send_partial>();
+  const auto partials = one.take<federated::partial_aggregate>();
   BOOST_REQUIRE(partials.size() == 1U);
-  BOOST_REQUIRE(partials[0].partial.folded.size() == 1U);
-  BOOST_TEST(partials[0].partial.folded[0].client == 1U);
+  BOOST_REQUIRE(partials[0].folded.size() == 1U);
+  BOOST_TEST(partials[0].folded[0].client == 1U);
 }
 
 using federated::group;
@@ -257,10 +266,10 @@ BOOST_AUTO_TEST_CASE(scores_come_from_nodes_that_were_asked_or_are_missing) {
   one.out.clear();
   one.ask(3, {{group::seen, 1}, {group::seen, 2}, {group::seen, 6}, {group::seen, 11}});
   const auto effects = one.out;
-  const auto asked = one.take<give_scoring>();
+  const auto asked = one.sent<evaluation_down>();
   BOOST_REQUIRE(asked.size() == 2U);
-  BOOST_TEST(asked[0].session == 1U);
-  BOOST_TEST(asked[0].clients.size() == 2U);
+  BOOST_TEST(asked[0].first == 1U);
+  BOOST_TEST(asked[0].second.clients.size() == 2U);
   one.out = effects;
   const auto missing = one.take<evaluation_scores>();
   BOOST_REQUIRE(missing.size() == 1U);

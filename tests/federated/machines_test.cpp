@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "base/digest.hpp"
-#include "federated/protocol/client_machine.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -19,7 +18,6 @@
 
 using namespace furlong;
 using federated::rejection;
-using federated::protocol::client_step;
 using tests::federation;
 
 namespace {
@@ -65,8 +63,8 @@ BOOST_AUTO_TEST_CASE(whole_runs_in_any_order_equal_the_reference_loop) {
     for (const std::uint32_t aggregators : {1U, 3U, 20U}) {  // 20: more than the cohort has clients
       const auto e = experiment_of(settings_of(aggregators, rule));
       const auto expected = reference(e);
-      for (const std::size_t window : {1U, 2U, 50U}) {
-        federation all(e, federated::initial_state(e), window, window);
+      for (const std::uint64_t seed : {1U, 2U, 50U}) {
+        federation all(e, federated::initial_state(e), seed);
         all.run();
         const auto state = all.server().snapshot();
         BOOST_TEST(hash(state) == hash(expected));
@@ -86,19 +84,19 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_with_a_checkpoint_from_which_the_run_goes_on_as
     const auto e = experiment_of(settings_of(3, rule));
     const auto expected = reference(e);
     for (std::uint64_t stop = 0; stop < 6; ++stop) {
-      federation first(e, federated::initial_state(e), 2, 1);
+      federation first(e, federated::initial_state(e), 1);
       first.run(stop);
       BOOST_TEST(first.interrupted());
       BOOST_TEST(first.checkpoints() == 1U);
       BOOST_TEST(first.server().state().version == stop + 1);  // the round under way was the last
-      federation second(e, first.server().snapshot(), 2, 2);
+      federation second(e, first.server().snapshot(), 2);
       second.run();
       BOOST_TEST(!second.interrupted());
       BOOST_TEST(hash(second.server().state()) == hash(expected));
       BOOST_TEST((second.server().snapshot().optimizer == expected.optimizer));
       BOOST_TEST((second.server().state().counts == expected.counts));
     }
-    federation last(e, federated::initial_state(e), 2, 1);
+    federation last(e, federated::initial_state(e), 1);
     last.run(6);
     BOOST_TEST(!last.interrupted());  // stopped in the last round: there was nothing left to interrupt
   }
@@ -107,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_with_a_checkpoint_from_which_the_run_goes_on_as
 BOOST_AUTO_TEST_CASE(a_finished_run_only_evaluates) {
   const auto e = experiment_of(settings_of(1, "mean"));
   const auto done = reference(e);
-  federation again(e, done, 1, 1);
+  federation again(e, done, 1);
   again.run();
   BOOST_TEST(again.rounds().empty());
   BOOST_TEST(again.evaluations() == 1U);
@@ -119,7 +117,7 @@ BOOST_AUTO_TEST_CASE(evaluations_and_checkpoints_come_when_due) {
   settings.evaluation->every = 2;  // after 2, 4, 6, and 7 as the last
   settings.checkpoint_every = 3;   // after 3, 6 and 7
   const auto e = experiment_of(settings);
-  federation all(e, federated::initial_state(e), 4, 1);
+  federation all(e, federated::initial_state(e), 1);
   all.run();
   BOOST_TEST(all.evaluations() == 4U);
   BOOST_TEST(all.checkpoints() == 3U);
@@ -136,7 +134,7 @@ BOOST_AUTO_TEST_CASE(the_accounts_balance_under_faults) {
     settings.rounds = 1 + stream.below(4);
     settings.aggregation->max_weight = 12;  // some have more examples
     const auto e = experiment_of(settings);
-    federation all(e, federated::initial_state(e), 1 + stream.below(5), trial, {2 + stream.below(6)});
+    federation all(e, federated::initial_state(e), trial, {2 + stream.below(6)});
     all.run();
     const auto& counts = all.server().state().counts;
     BOOST_TEST(counts.selected == settings.rounds * settings.participation->per_round);
@@ -162,56 +160,11 @@ BOOST_AUTO_TEST_CASE(a_round_in_which_all_fail_leaves_the_model) {
   auto settings = settings_of(2, "mean");
   settings.aggregation->max_norm = 1e-12;
   const auto e = experiment_of(settings);
-  federation all(e, federated::initial_state(e), 4, 1);
+  federation all(e, federated::initial_state(e), 1);
   all.run();
   BOOST_TEST(hash(all.server().state()) == hash(federated::initial_state(e)));
   BOOST_TEST(all.server().state().version == 7U);
   for (const auto& round : all.rounds()) BOOST_TEST(!round.applied);
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(client_machines)
-
-BOOST_AUTO_TEST_CASE(a_stateless_client_trains_and_reports) {
-  federated::protocol::client_machine machine({1, 2, 3, 0}, false, federated::commit_kind::after_training);
-  BOOST_TEST((machine.on_task() == client_step::train));
-  BOOST_TEST(!machine.has_own());
-  BOOST_TEST((machine.on_trained(false) == client_step::report));
-  BOOST_TEST(machine.task().client == 3U);
-}
-
-BOOST_AUTO_TEST_CASE(a_stateful_client_loads_trains_commits_and_reports_in_this_order) {
-  for (const bool found : {true, false}) {
-    federated::protocol::client_machine machine({1, 2, 3, 0}, true, federated::commit_kind::after_training);
-    BOOST_TEST((machine.on_task() == client_step::load));
-    BOOST_TEST((machine.on_loaded(true, found) == client_step::train));
-    BOOST_TEST(machine.has_own() == found);
-    BOOST_TEST((machine.on_trained(true) == client_step::commit));
-    BOOST_TEST((machine.on_committed(true) == client_step::report));
-    BOOST_TEST((machine.on_trained(false) == client_step::report));  // nothing worth storing
-  }
-}
-
-// What it trained is kept once the server has taken the update, and forgotten when it never will.
-BOOST_AUTO_TEST_CASE(a_client_that_waits_for_the_acknowledgement_commits_after_it) {
-  for (const bool taken : {true, false}) {
-    federated::protocol::client_machine machine({1, 2, 3, 0}, true, federated::commit_kind::after_ack);
-    BOOST_TEST((machine.on_loaded(true, false) == client_step::train));
-    BOOST_TEST((machine.on_trained(true) == client_step::report));
-    BOOST_TEST(machine.holds());
-    machine.on_reported();
-    const auto next = taken ? machine.on_acknowledged() : machine.on_refused();
-    BOOST_TEST((next == (taken ? client_step::commit : client_step::done)));
-    if (taken) BOOST_TEST((machine.on_committed(true) == client_step::done));
-    BOOST_TEST(!machine.holds());
-  }
-}
-
-BOOST_AUTO_TEST_CASE(a_client_whose_store_fails_gives_up) {
-  federated::protocol::client_machine machine({1, 2, 3, 0}, true, federated::commit_kind::after_training);
-  BOOST_TEST((machine.on_loaded(false, false) == client_step::give_up));
-  BOOST_TEST((machine.on_committed(false) == client_step::give_up));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_SUITE(node_machines)
 BOOST_AUTO_TEST_CASE(a_task_is_trained_reported_and_kept_until_the_verdict) {
   node one;
   one.enter();
-  BOOST_TEST((only<train>(one.assign(0, {{4, 0}})).task == task(0, 4)));
+  BOOST_TEST((only<federated::training_job>(one.assign(0, {{4, 0}})).id == task(0, 4)));
   BOOST_TEST(one.machine.at_work() == 1U);
   BOOST_TEST(one.machine.counts(task(0, 4)));
   BOOST_TEST((only<send_update>(one.machine.on_trained(task(0, 4))).task == task(0, 4)));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(no_work_begins_before_the_newest_life_of_the_run_is_opened)
   const auto opened = one.machine.on_run_opened();
   BOOST_REQUIRE(opened.size() == 2U);
   BOOST_TEST(std::holds_alternative<say_ready>(opened[0]));
-  BOOST_TEST((std::get<train>(opened[1]).task == task(0, 4)));
+  BOOST_TEST((std::get<federated::training_job>(opened[1]).id == task(0, 4)));
 }
 
 BOOST_AUTO_TEST_CASE(a_task_that_waited_for_another_of_its_client_begins_whether_connected_or_not) {
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_task_that_waited_for_another_of_its_client_begins_whether
   static_cast<void>(one.assign(0, {{4, 0}}));
   BOOST_TEST(one.assign(1, {{4, 0}}).empty());
   static_cast<void>(one.machine.on_disconnected());
-  BOOST_TEST((only<train>(one.machine.on_trained(task(0, 4))).task == task(1, 4)));
+  BOOST_TEST((only<federated::training_job>(one.machine.on_trained(task(0, 4))).id == task(1, 4)));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_held_of_an_earlier_start_of_the_run_is_forgotten) {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(work_of_a_life_that_is_over_does_not_count) {
   const auto after = one.machine.on_trained(task(5, 4));
   BOOST_REQUIRE(after.size() == 2U);
   BOOST_TEST(!std::get<release>(after[0]).in_model);
-  BOOST_TEST((std::get<train>(after[1]).task == task(5, 4)));
+  BOOST_TEST((std::get<federated::training_job>(after[1]).id == task(5, 4)));
 }
 
 BOOST_AUTO_TEST_CASE(work_of_a_life_that_the_server_does_not_know_does_not_count) {
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(work_of_a_life_that_is_over_does_not_fail_a_task_of_the_sam
   static_cast<void>(one.welcome_to({5}));
   static_cast<void>(one.machine.on_run_opened());
   static_cast<void>(one.assign(5, {{4, 0}}));
-  BOOST_TEST((only<train>(one.machine.on_failed(task(5, 4))).task == task(5, 4)));
+  BOOST_TEST((only<federated::training_job>(one.machine.on_failed(task(5, 4))).id == task(5, 4)));
   BOOST_TEST(one.machine.counts(task(5, 4)));
 }
 
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_ends_those_before_it) {
   const auto effects = one.assign(2, {{4, 1}});
   BOOST_REQUIRE(effects.size() == 2U);
   BOOST_TEST((std::get<release>(effects[0]).task == task(2, 4)));
-  BOOST_TEST((std::get<train>(effects[1]).task == task(2, 4, 1)));
+  BOOST_TEST((std::get<federated::training_job>(effects[1]).id == task(2, 4, 1)));
   BOOST_TEST(one.machine.holding() == 1U);
 }
 
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(an_older_model_than_the_last_ones_is_there_when_it_was_sent
   node one;
   one.enter();
   for (const std::uint64_t version : {5U, 6U, 7U, 8U}) static_cast<void>(one.assign(version, {}));
-  BOOST_TEST((only<train>(one.assign(3, {{4, 0}})).task == task(3, 4)));
+  BOOST_TEST((only<federated::training_job>(one.assign(3, {{4, 0}})).id == task(3, 4)));
 }
 
 BOOST_AUTO_TEST_CASE(a_gateway_that_errs_is_not_believed) {

@@ -26,6 +26,19 @@ inline federated::experiment two_aggregators(federated::aggregation_settings rul
   return make_experiment(settings, make_ratings(12), {}, {});
 }
 
+/// What an aggregator says of its share.
+struct share_end {
+  std::vector<federated::settlement> settled;
+  federated::partial_aggregate partial;
+
+  explicit share_end(aggregator_effects& said) {
+    for (auto& effect : said)
+      if (auto* some = std::get_if<federated::protocol::settled>(&effect))
+        settled.insert(settled.end(), some->each.begin(), some->each.end());
+    partial = std::get<federated::partial_aggregate>(std::move(said.back()));
+  }
+};
+
 /// A round that has just begun.
 struct open_round {
   federated::experiment e;
@@ -38,9 +51,9 @@ struct open_round {
     BOOST_REQUIRE(shares.size() == 2U);
   }
   /// What aggregator `a` answers when each of its clients reports a random update of values below `size`.
-  [[nodiscard]] send_partial answer(std::uint32_t a, float size = 1.0F) const {
-    aggregator_machine machine(e, a, 100, notices::with_partial);
-    machine.know_examples({});  // random updates weigh more than their clients have examples
+  [[nodiscard]] share_end answer(std::uint32_t a, float size = 1.0F) const {
+    aggregator_machine machine(e, a);
+    machine.set_known_examples({});  // random updates weigh more than their clients have examples
     aggregator_effects out;
     machine.on_assignment(shares[a].from, shares[a].tasks, true, out);
     random_stream stream(a, purpose::test);
@@ -49,7 +62,7 @@ struct open_round {
       update.id = task;
       BOOST_REQUIRE(!machine.on_update(update, out));
     }
-    return std::get<send_partial>(out.back());
+    return share_end(out);
   }
   void tell(std::uint32_t a) { BOOST_TEST(server.on_settled(a, answer(a).settled, 0).empty()); }
   /// Both aggregators tell and send, and the next round begins.

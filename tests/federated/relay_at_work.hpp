@@ -48,11 +48,11 @@ struct relay {
   void share(std::uint64_t version, const std::vector<std::uint32_t>& clients, bool begins = true) {
     std::vector<task_id> tasks;
     for (const auto client : clients) tasks.push_back(task(client, version));
-    machine.on_order(share_down{model(version), tasks, begins}, out);
+    machine.on_order(assign{0, model(version), tasks, begins}, out);
     // Gateways do as they are told.
     for (const auto& effect : out)
       if (const auto* down = std::get_if<tell_child>(&effect))
-        if (const auto* part = std::get_if<share_down>(&down->content)) {
+        if (const auto* part = std::get_if<assign>(&down->content)) {
           gateway_effects told;
           gateways.at(down->child).on_assignment(part->from, part->tasks, part->begins, 0, told);
         }

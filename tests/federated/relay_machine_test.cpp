@@ -24,13 +24,13 @@ BOOST_AUTO_TEST_SUITE(relay_machines)
 BOOST_AUTO_TEST_CASE(tasks_go_to_where_their_clients_are) {
   relay one;
   one.share(0, {1, 6, 7, 20});
-  auto given = one.down<share_down>();
+  auto given = one.down<assign>();
   BOOST_REQUIRE(given.size() == 2U);                                       // nothing for child 2
   BOOST_TEST((given[0].at(0).tasks == tasks{one.task(1), one.task(20)}));  // which is nowhere
   BOOST_TEST((given[1].at(0).tasks == tasks{one.task(6), one.task(7)}));
   BOOST_TEST(given[1].at(0).begins);
   one.share(0, {8, 12}, false);
-  given = one.down<share_down>();
+  given = one.down<assign>();
   BOOST_TEST(!given[1].at(0).begins);  // it has begun
   BOOST_TEST(given[2].at(0).begins);
 }
@@ -54,11 +54,11 @@ BOOST_AUTO_TEST_CASE(the_partial_of_a_tree_is_that_of_one_aggregator_that_folded
   BOOST_TEST(one.down<close_request>().size() == 3U);
   one.close(1, 0);
   one.close(0, 0);
-  BOOST_TEST(one.up<send_partial>().empty());
+  BOOST_TEST(one.up<federated::partial_aggregate>().empty());
   one.close(2, 0);
-  const auto sent = one.up<send_partial>();
+  const auto sent = one.up<federated::partial_aggregate>();
   BOOST_REQUIRE(sent.size() == 1U);
-  const auto& partial = sent[0].partial;
+  const auto& partial = sent[0];
   BOOST_TEST(partial.aggregator == relay_number);
   BOOST_TEST((partial.folded == std::vector<federated::member>{{1, 0}, {6, 0}, {11, 0}}));
   BOOST_TEST(partial.examples == examples);
@@ -71,9 +71,9 @@ BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
   relay one;
   one.share(0, {});
   one.machine.on_order(close_request{0, false}, one.out);
-  const auto sent = one.up<send_partial>();
+  const auto sent = one.up<federated::partial_aggregate>();
   BOOST_REQUIRE(sent.size() == 1U);
-  BOOST_TEST(sent[0].partial.folded.empty());
+  BOOST_TEST(sent[0].folded.empty());
   one.machine.on_order(close_request{0, false}, one.out);
   BOOST_TEST(one.out.empty());  // once
 }
@@ -81,11 +81,11 @@ BOOST_AUTO_TEST_CASE(a_share_of_nobody_is_answered_at_once) {
 BOOST_AUTO_TEST_CASE(asynchronous_shares_begin_everywhere_and_before_tasks_of_earlier_versions) {
   relay one(true);
   one.share(3, {});
-  BOOST_TEST(one.down<share_down>().size() == 3U);
+  BOOST_TEST(one.down<assign>().size() == 3U);
   const auto late = one.machine.add_child({"test", "c", "c:1", ""});
   BOOST_TEST(one.tell(late, attached{{20, 23}, {}}).has_value());
-  one.machine.on_order(share_down{one.model(1), {one.task(21, 1)}, false}, one.out);
-  const auto given = one.down<share_down>();
+  one.machine.on_order(assign{0, one.model(1), {one.task(21, 1)}, false}, one.out);
+  const auto given = one.down<assign>();
   BOOST_REQUIRE(given.at(late).size() == 2U);
   BOOST_TEST(given.at(late)[0].begins);
   BOOST_TEST(given.at(late)[0].from->version == 3U);
@@ -100,13 +100,13 @@ BOOST_AUTO_TEST_CASE(partials_that_are_not_to_be_believed_change_nothing) {
   one.report(0, one.task(1));
   gateway_effects told;
   one.gateways.at(1).on_close(0, true, 0, told);
-  const auto sound = std::get<send_partial>(std::get<tell_parent>(told.back()).content);
+  const auto sound = std::get<federated::partial_aggregate>(std::get<tell_parent>(told.back()).content);
   BOOST_TEST(!one.tell(1, sound));  // before it was asked for
   one.machine.on_order(close_request{0, true}, one.out);
   one.out.clear();
   const auto refused = [&](std::uint32_t child, auto change) {
     auto copy = sound;
-    change(copy.partial);
+    change(copy);
     const auto got = one.tell(child, copy);
     BOOST_TEST(!got);
     BOOST_TEST(one.out.empty());
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(partials_that_are_not_to_be_believed_change_nothing) {
   BOOST_TEST(contains(refused(1, [](auto& p) { ++p.version; }), "belongs to version 1"));
   BOOST_TEST(contains(refused(1, [](auto& p) { ++p.run; }), "another run"));
   BOOST_TEST(contains(refused(0, [](auto&) {}), "came from aggregator 0"));
-  BOOST_TEST(contains(refused(1, [](auto& p) { p.folded.push_back({7, 0}); }), "does not fold exactly"));
+  BOOST_TEST(contains(refused(1, [](auto& p) { p.folded.push_back({7, 0}); }), "does not contain exactly"));
   BOOST_TEST(contains(refused(1, [](auto& p) { ++p.weight; }), "sums that do not match"));
   BOOST_TEST(contains(refused(1, [](auto& p) { p.sums.words.pop_back(); }), ""));
   BOOST_TEST(contains(refused(2, [](auto&) {}), "was not asked for"));
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_task_follows_its_client_from_child_to_child) {
   BOOST_TEST(one.tell(0, withdrawn{{one.task(1), one.task(2)}}).has_value());
   BOOST_TEST((one.up<withdrawn>().at(0).tasks == tasks{one.task(1), one.task(2)}));  // whoever holds them
   one.share(0, {1}, false);
-  BOOST_TEST((one.down<share_down>().at(1).at(0).tasks == tasks{one.task(1)}));
+  BOOST_TEST((one.down<assign>().at(1).at(0).tasks == tasks{one.task(1)}));
 }
 
 BOOST_AUTO_TEST_CASE(a_child_ends_its_own_tasks_only) {
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(what_a_lost_child_had_not_sent_is_lost) {
   BOOST_TEST(one.machine.open() == 0U);
   // Nobody waits for it: the share closes without what it had.
   one.close(0, 0);
-  BOOST_TEST((one.up<send_partial>().at(0).partial.folded == std::vector<federated::member>{{1, 0}}));
+  BOOST_TEST((one.up<federated::partial_aggregate>().at(0).folded == std::vector<federated::member>{{1, 0}}));
   BOOST_TEST(one.tell(1, withdrawn{{one.task(7)}}).has_value());  // a voice from the grave
   BOOST_TEST(one.out.empty());
 }
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(what_a_child_sent_before_it_was_lost_is_not_lost) {
   one.machine.on_child_lost(1, one.out);
   BOOST_TEST(one.up<tasks_lost>().empty());
   one.close(0, 0);
-  BOOST_TEST(one.up<send_partial>().at(0).partial.folded.size() == 1U);
+  BOOST_TEST(one.up<federated::partial_aggregate>().at(0).folded.size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(losses_further_down_are_passed_on) {
@@ -307,10 +307,10 @@ BOOST_AUTO_TEST_CASE(there_is_room_for_fan_in_aggregators_and_others_are_sent_on
 
 BOOST_AUTO_TEST_CASE(nodes_are_sent_on_to_where_fewer_clients_are) {
   relay one;
-  BOOST_TEST(one.machine.who().gateway_with_fewer("") == "");  // five everywhere
+  BOOST_TEST(one.machine.routes().gateway_with_fewer("") == "");  // five everywhere
   BOOST_TEST(one.tell(0, attached{{15, 16}, {}}).has_value());
-  BOOST_TEST(one.machine.who().gateway_with_fewer("") == "a:1");
-  BOOST_TEST(one.machine.who().gateway_with_fewer("a:1") == "b:1");
+  BOOST_TEST(one.machine.routes().gateway_with_fewer("") == "a:1");
+  BOOST_TEST(one.machine.routes().gateway_with_fewer("a:1") == "b:1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -88,7 +88,8 @@ struct routed {
   server_effects close(const close_share& what) {
     gateway_effects out;
     gateways.at(what.aggregator).on_close(what.version, what.enough, 0, out);
-    return server.on_partial(std::get<send_partial>(std::get<tell_parent>(out.at(0)).content).partial, 0).value();
+    return server.on_partial(std::get<federated::partial_aggregate>(std::get<tell_parent>(out.at(0)).content), 0)
+        .value();
   }
   /// Everybody reports, and the round closes.
   server_effects finish_round() {
@@ -244,9 +245,9 @@ BOOST_AUTO_TEST_CASE(clients_whose_aggregator_was_lost_are_chosen_and_waited_for
   BOOST_TEST(all<assign>(server.on_proceed(second)).empty());
   BOOST_TEST(server.in_flight() == 17U);
   // Until it is clear that the node is lost, too.
-  static_cast<void>(server.on_timer({timer_kind::adrift, 0, 600 * second}, 600 * second));
+  static_cast<void>(server.on_timer({timer_kind::orphaned, 0, 600 * second}, 600 * second));
   BOOST_TEST(server.in_flight() == 17U);
-  static_cast<void>(server.on_timer({timer_kind::adrift, 0, 601 * second}, 601 * second));
+  static_cast<void>(server.on_timer({timer_kind::orphaned, 0, 601 * second}, 601 * second));
   BOOST_TEST(server.state().counts.dropped[0] == 17U);
 }
 
@@ -444,7 +445,7 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_server_stops_when_everybody_at_work_is_gone
       world.who.remove_aggregator(aggregator);
       static_cast<void>(world.server.on_aggregator_lost(aggregator, 0));
     }
-    const auto dropped = world.server.on_timer({timer_kind::adrift, 0, patience}, patience);
+    const auto dropped = world.server.on_timer({timer_kind::orphaned, 0, patience}, patience);
     BOOST_TEST(world.server.in_flight() == 0U);
     const auto ends = asked_first ? dropped : world.server.on_stop(patience);
     BOOST_TEST(all<round_closed>(ends).size() == 1U);

@@ -19,7 +19,7 @@ using tests::open_round;
 
 BOOST_AUTO_TEST_SUITE(server_machines)
 
-BOOST_AUTO_TEST_CASE(a_cohort_is_dealt_out_once) {
+BOOST_AUTO_TEST_CASE(a_cohort_is_assigned_once) {
   const open_round round;
   std::vector<std::uint32_t> all;
   for (const auto& share : round.shares) {
@@ -189,10 +189,10 @@ BOOST_AUTO_TEST_CASE(updates_that_a_limit_refused_count_for_the_next_limit) {
     one.size.norm = 200;
   }
   static_cast<void>(round.server.on_settled(0, rejected, 0));
-  aggregator_machine machine(round.e, 0, 100, notices::with_partial);
+  aggregator_machine machine(round.e, 0);
   aggregator_effects out;
   machine.on_assignment(round.shares[0].from, {}, true, out);
-  BOOST_REQUIRE(round.server.on_partial(std::get<send_partial>(out.back()).partial, 0));
+  BOOST_REQUIRE(round.server.on_partial(std::get<partial_aggregate>(out.back()), 0));
   const auto sent = round.answer(1);
   static_cast<void>(round.server.on_settled(1, sent.settled, 0));
   BOOST_REQUIRE(round.server.on_partial(sent.partial, 0));

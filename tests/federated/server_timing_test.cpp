@@ -2,12 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "federated/protocol/aggregator_machine.hpp"
-#include "federated/protocol/server_machine.hpp"
-#include "federated/settings.hpp"
-#include "federated/settings/participation.hpp"
-#include "tests/support/experiments.hpp"
-#include "tests/support/ratings_population.hpp"
+#include "tests/federated/open_round.hpp"
 
 using namespace furlong;
 using federated::from_seconds;
@@ -48,7 +43,7 @@ struct bench {
   }
   server_effects proceed(double now) { return server.on_proceed(from_seconds(now)); }
   server_effects fire(double at) {
-    const timer look{timer_kind::look_again, server.state().version, from_seconds(at)};
+    const timer look{timer_kind::retry_selection, server.state().version, from_seconds(at)};
     return server.on_timer(look, look.at);
   }
   server_effects drop(const federated::task_id& task, double now) {
@@ -64,7 +59,7 @@ double look_of(const server_effects& effects) {
   BOOST_REQUIRE(!effects.empty());
   const auto* look = std::get_if<timer>(&effects.back());
   BOOST_REQUIRE(look != nullptr);
-  BOOST_TEST((look->what == timer_kind::look_again));
+  BOOST_TEST((look->what == timer_kind::retry_selection));
   return to_seconds(look->at);
 }
 
@@ -109,11 +104,11 @@ void ask_everybody(bench& of, double end) {
   const auto begun = of.proceed(0);
   const auto& share = std::get<assign>(begun.at(0));
   BOOST_REQUIRE(share.tasks.size() == everybody.size());
-  aggregator_machine machine(of.e, 0, everybody.size(), notices::with_partial);
+  aggregator_machine machine(of.e, 0);
   aggregator_effects out;
   machine.on_assignment(share.from, share.tasks, true, out);
   for (const auto& task : share.tasks) machine.on_drop(task, federated::drop_stage::train, out);
-  const auto& sent = std::get<send_partial>(out.back());
+  const tests::share_end sent(out);
   BOOST_TEST(of.server.on_settled(0, sent.settled, from_seconds(end)).empty());
   BOOST_REQUIRE(of.server.on_partial(sent.partial, from_seconds(end)));
   BOOST_REQUIRE(of.server.state().version == 1U);

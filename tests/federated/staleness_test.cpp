@@ -26,8 +26,8 @@ std::optional<rejection> verdict_on(std::uint64_t staleness, std::uint32_t most)
   settings.participation->mode = federated::participation_mode::async;
   settings.participation->max_staleness = most;
   const auto e = tests::make_experiment(settings, tests::make_ratings(12), {}, {});
-  aggregator_machine machine(e, 0, 10, notices::at_once);
-  machine.know_examples({});
+  aggregator_machine machine(e, 0);
+  machine.set_known_examples({});
   random_stream stream(1, purpose::test);
   auto update = tests::random_update(stream, e.parts.shared);
   update.id = {e.run, 9 - staleness, 3, 0};
@@ -37,7 +37,7 @@ std::optional<rejection> verdict_on(std::uint64_t staleness, std::uint32_t most)
       std::make_shared<federated::broadcast>(federated::broadcast{e.run, 9, federated::initial_model(e), {}}), {}, true,
       out);
   const auto refused = machine.on_update(update, out);
-  const auto& told = std::get<report_settled>(out.at(0)).settled.at(0);
+  const auto& told = std::get<settled>(out.at(0)).each.at(0);
   BOOST_TEST((told.what == federated::outcome::rejected) == refused.has_value());
   return refused;
 }

@@ -102,6 +102,16 @@ BOOST_AUTO_TEST_CASE(private_values_follow_commit) {
     kept = 0;
     for (const auto& r : late.trace.ledger) kept += r.trained_version > 0 ? 1 : 0;
     BOOST_TEST((kept > 0) == (commit == commit_kind::after_training && late.trace.counts.late > 0));
+
+    settings.rounds = 1;
+    settings.devices->speed_sigma = 1.5;
+    settings.participation->deadline = 0.3;
+    settings.participation->min_reports = 8;  // some report, and not enough
+    const auto abandoned = run_serially(simulated(settings));
+    kept = 0;
+    for (const auto& r : abandoned.trace.ledger) kept += r.trained_version > 0 ? 1 : 0;
+    BOOST_TEST(abandoned.trace.counts.abandoned > 0U);
+    BOOST_TEST((kept > 0) == (commit == commit_kind::after_training));
   }
 }
 

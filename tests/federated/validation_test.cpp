@@ -9,6 +9,7 @@
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/training.hpp"
+#include "tests/support/custom_model.hpp"
 #include "tests/support/updates.hpp"
 
 using namespace furlong;
@@ -189,11 +190,11 @@ BOOST_AUTO_TEST_CASE(scores_of_a_diverged_model_are_believed_and_those_that_cann
   federated::client_score score;
   score.examples = 5;
   score.loss = score.squared_error = std::nan("");
-  BOOST_TEST(!implausible(score, models::objective::squared_error));
+  BOOST_TEST(!implausible(score, *tests::model_with(models::objective::squared_error)));
   score.loss = HUGE_VAL;
-  BOOST_TEST(!implausible(score, models::objective::squared_error));
+  BOOST_TEST(!implausible(score, *tests::model_with(models::objective::squared_error)));
   score.loss = score.squared_error = -1.0;
-  BOOST_TEST(implausible(score, models::objective::squared_error).has_value());
+  BOOST_TEST(implausible(score, *tests::model_with(models::objective::squared_error)).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(every_reason_has_a_word_of_its_own) {

@@ -9,6 +9,7 @@
 #include "federated/validation.hpp"
 #include "models/digest.hpp"
 #include "tests/groups/every_place.hpp"
+#include "tests/support/decode.hpp"
 #include "tests/support/updates.hpp"
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
@@ -49,7 +50,7 @@ std::string refusal_of(const federated::experiment& from, const federated::exper
                        const federated::client_update& update) {
   const auto frame = wire::encoder(from.parts.down, from.parts.up).encode(update, wire::update_format::dense).value();
   federated::client_update into;
-  const auto done = wire::decoder(to.parts.down, to.parts.up).decode_update(frame.bytes(), into);
+  const auto done = tests::decode_into(wire::decoder(to.parts.down, to.parts.up), frame.bytes(), into);
   return done ? std::string() : done.error().text();
 }
 
@@ -75,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_round_over_frames_is_the_round_without) {
               if (!zstd) BOOST_TEST(frame.size() == wire::encoded_size(message, numbers));
               BOOST_TEST(frame.size() <= wire::largest_broadcast(*e.parts.down));
               federated::broadcast into;
-              BOOST_REQUIRE(read.decode_broadcast(frame.bytes(), into));
+              BOOST_REQUIRE(tests::decode_into(read, frame.bytes(), into));
               BOOST_TEST(tests::same_bits(into.model.values(), message.model.values()));
               return into;
             },
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_round_over_frames_is_the_round_without) {
               if (!zstd) BOOST_TEST(frame.size() == wire::encoded_size(message, format, numbers));
               BOOST_TEST(frame.size() <= wire::largest_update(*e.parts.up));
               federated::client_update into;
-              BOOST_REQUIRE(read.decode_update(frame.bytes(), into));
+              BOOST_REQUIRE(tests::decode_into(read, frame.bytes(), into));
               return into;
             });
         BOOST_TEST(tests::same_bits(plain.change.values(), sent.change.values()));
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(partials_carry_the_words_of_groups) {
   const auto frame = wire::encoder(e.parts.down, e.parts.up).encode(partial).value();
   BOOST_TEST(frame.size() <= wire::largest_partial(federated::accumulated_words(e), 9));
   federated::partial_aggregate into;
-  BOOST_REQUIRE(wire::decoder(e.parts.down, e.parts.up).decode_partial(frame.bytes(), into));
+  BOOST_REQUIRE(tests::decode_into(wire::decoder(e.parts.down, e.parts.up), frame.bytes(), into));
   const auto other = federated::make_accumulator(e, {});
   BOOST_REQUIRE(other->merge(into.sums));
   BOOST_TEST(tests::same_bits(other->report().added.values(), sum->report().added.values()));
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(an_update_with_a_wrong_added_tensor_is_refused) {
   BOOST_REQUIRE((at != bytes.end()));
   std::ranges::copy(std::as_bytes(std::span(own)), at);
   federated::client_update into;
-  const auto done = wire::decoder(e.parts.down, e.parts.up).decode_update(bytes, into);
+  const auto done = tests::decode_into(wire::decoder(e.parts.down, e.parts.up), bytes, into);
   BOOST_REQUIRE(!done);
   const auto last = "update.tensors[" + std::to_string(e.parts.up->count() - 1) + "].values";
   BOOST_TEST(done.error().text().find(last) != std::string::npos, done.error().text());

@@ -150,7 +150,7 @@ class Hosted(Case):
             self.assertIn('--data: is missing: the run\'s data are source = "hosted-ratings"', node.text())
             node = f.join(0, None, None, "--data", str(f.folder / "nowhere"))
             self.assertEqual(node.wait(), MISSING)
-            self.assertIn("nowhere: there is no such folder", node.text())
+            self.assertIn("nowhere: the folder does not exist", node.text())
             self.assertEqual(f.run("run", f.scenario, "--out", f.folder / "x", expect=USAGE).stderr.count("data.path"), 1)
 
     def test_too_many_examples(self):
@@ -187,7 +187,7 @@ class Hosted(Case):
                 file.write_text(head + "".join(changed))
                 node = self.host(f, 1)
                 self.assertEqual(node.wait(), MISSING)
-                self.assertRegex(node.text(), f"what {file} holds has changed.* --accept-changed-data")
+                self.assertRegex(node.text(), f"the content of .*{file}.* has changed.* --accept-changed-data")
             self.host(f, 1, "--accept-changed-data")
             self.takes_part(f, 1, after=f.version())
             f.processes.pop("node1").kill()
@@ -207,7 +207,7 @@ class Hosted(Case):
             first = f.end()
             stored = f.run("store", "ls", f.store(0), "--format", "json").stdout
             for sets, why in (({}, "has the private values of an earlier start of this run"),
-                              ({"scenario.seed": 2}, "the private store is of another run or another scenario")):
+                              ({"scenario.seed": 2}, "the private store belongs to another run or scenario")):
                 shutil.rmtree(f.out)
                 f.ledger.unlink(missing_ok=True)
                 f.settings = {"scenario.rounds": 4, **sets}

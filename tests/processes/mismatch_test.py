@@ -217,7 +217,7 @@ class Mismatch(Case):
                 shutil.rmtree(f.store(1))
                 shutil.copytree(f.folder / "kept", f.store(1))
 
-            half = "a log or the MANIFEST in .* was cut off, or is gone|damaged|unreadable"
+            half = "a log or the MANIFEST in .* is truncated or missing|damaged|unreadable"
             damaged("shard-*/*.log", Path.unlink, "values are missing|is gone|missing")
             damaged("shard-*/*.log", lambda log: os.truncate(log, log.stat().st_size // 2), half)
             damaged("node.json", lambda record: os.truncate(record, 20), "node.json: is damaged")

@@ -119,7 +119,7 @@ class Trust(Case):
             f.start()
             f.wait_for_version(2)
             for more, code, why in ((("--data", str(f.folder)), USAGE, "which reads no files"),
-                                    (("--data", str(f.folder / "none")), MISSING, "none: there is no such folder"),
+                                    (("--data", str(f.folder / "none")), MISSING, "none: the folder does not exist"),
                                     (("--store", str(f.store(3))), FAILURE, "another process is using this store")):
                 node = f.process("intruder")
                 words = [f.furlong, "join", "--server", f"127.0.0.1:{f.join_port}", "--clients", "100-149",

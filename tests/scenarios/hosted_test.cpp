@@ -172,8 +172,8 @@ BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_used_is_told) {
   BOOST_TEST(message({{"data.path", "two"}}).starts_with("two/ratings-b.csv:3: user 3 has ratings in "));
   BOOST_TEST(message({{"data.path", "none"}}).starts_with("none: has no ratings at all"));
   BOOST_TEST(message({{"data.path", "empty"}}).starts_with("empty: has neither ratings.csv nor files"));
-  BOOST_TEST(message({{"data.path", "missing"}}).starts_with("missing: there is no such folder"));
-  BOOST_TEST(message({}).starts_with("data.path: is missing: no ratings are known here"));
+  BOOST_TEST(message({{"data.path", "missing"}}).starts_with("missing: the folder does not exist"));
+  BOOST_TEST(message({}).starts_with("data.path: is missing: this process has no ratings"));
 }
 
 BOOST_AUTO_TEST_CASE(a_nodes_part_is_divided_as_the_whole_is) {

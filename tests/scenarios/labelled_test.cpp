@@ -88,21 +88,23 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_shown_as_it_stands_there) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
-  BOOST_TEST(rows_of("", labelled_format::tsv) == "f: the file is empty; expected a header and a text a line");
+  BOOST_TEST(rows_of("", labelled_format::tsv) == "f: the file is empty; expected a header and one text per line");
   BOOST_TEST(rows_of("user,text\n", labelled_format::csv)
                  .starts_with("f:1: the header \"user,text\" has no column \"label\"; name the columns in data.user"));
   BOOST_TEST(rows_of("user\ttext\tlabel\na\tb\tc\na\tb\n", labelled_format::tsv) ==
-             "f:3: has 2 fields, and the header 3; give every row one field for each column");
+             "f:3: has 2 fields, but the header has 3; give every row one field for each column");
   for (const char* line : {"[1]", "{\"user\": ", "text", "{\"user\": \"\xFF\"}"})
-    BOOST_TEST(rows_of(line, labelled_format::json_lines).ends_with("expected one JSON object a line, in UTF-8"), line);
+    BOOST_TEST(rows_of(line, labelled_format::json_lines).ends_with("expected one JSON object per line, in UTF-8"),
+               line);
   BOOST_TEST(rows_of("\n{\"user\": \"a\", \"text\": \"b\"}", labelled_format::json_lines)
                  .starts_with("f:2: has no \"label\"; "));
   BOOST_TEST(rows_of(R"({"user": "a", "text": ["b"], "label": 1})", labelled_format::json_lines)
                  .starts_with("f:1: has neither a text nor a whole number in \"text\"; "));
   BOOST_TEST(rows_of(R"({"user": "a", "text": "b", "label": 0, "label": 1})", labelled_format::json_lines) ==
-             "f:1: has \"label\" twice, and the first would not count; remove one of them");
+             "f:1: has \"label\" twice: only the last would be used; remove one of them");
   BOOST_TEST(rows_of(R"({"n": 1e999})", labelled_format::json_lines).starts_with("f:1: has a number that no double"));
-  BOOST_TEST(testing::text_of(format_of("a/b.txt")) == "a/b.txt: its name does not tell its format; set data.format");
+  BOOST_TEST(testing::text_of(format_of("a/b.txt")) ==
+             "a/b.txt: the format cannot be derived from the file name; set data.format");
   BOOST_TEST((*format_of("x.csv") == labelled_format::csv));
 }
 
@@ -123,7 +125,7 @@ BOOST_AUTO_TEST_CASE(utf16_is_told_from_other_bytes) {
       return testing::text_of(testing::build_data(source, options, root.path()));
     };
     const std::string why =
-        ": is UTF-16 by its byte order mark, and texts are read as UTF-8; convert it, for example "
+        ": has a UTF-16 byte order mark; texts must be UTF-8; convert it, for example "
         "with iconv -f UTF-16 -t UTF-8";
     BOOST_TEST(message("labelled-text", "t.tsv", {}).ends_with("t.tsv" + why));
     BOOST_TEST(message("text", "t.txt", {{"clients", "1"}}).ends_with("t.txt" + why));
@@ -209,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_format_that_is_named_counts_whatever_the_files_name) {
       BOOST_TEST((texts_of(*load(options, root.path()).clients, 0, part::train) == names{"\"a, b", "c"}), format);
     }
   const auto problem = testing::text_of(testing::build_data("labelled-text", {{"path", "rows.txt"}}, root.path()));
-  BOOST_TEST(problem.ends_with("its name does not tell its format; set data.format"));
+  BOOST_TEST(problem.ends_with("the format cannot be derived from the file name; set data.format"));
 }
 
 BOOST_AUTO_TEST_CASE(letters_are_made_small_where_asked) {
@@ -230,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_folder_has_one_file) {
   root.write("labelled-text/b.tsv", "");
   BOOST_TEST(testing::text_of(find_labelled_file(root.path() / "labelled-text")).find("has 2 files") !=
              std::string::npos);
-  BOOST_TEST(testing::text_of(find_labelled_file(root.path() / "none")).find("there is no such file or folder") !=
+  BOOST_TEST(testing::text_of(find_labelled_file(root.path() / "none")).find("the file or folder does not exist") !=
              std::string::npos);
 }
 
@@ -369,12 +371,12 @@ BOOST_AUTO_TEST_CASE(rows_that_cannot_be_used_are_told) {
   for (const char* row : {"a\t\xFF\t1\n", "a\xFF\tb\t1\n", "a\tb\t\xFF\n"})
     BOOST_TEST(message(row).starts_with("t.tsv:2: is not UTF-8; "));
   BOOST_TEST(message("a\tb\t1\na\tc\t1\n") ==
-             "t.tsv: all texts have the label \"1\"; there must be two classes or more");
+             "t.tsv: all texts have the label \"1\"; at least two classes are required");
   BOOST_TEST(message("a\tb\t1\na\tc\t2\n", {{"positive", "3"}}).starts_with("t.tsv: no text has the label \"3\"; "));
   BOOST_TEST(message("a\tb\t1\na\tc\t1\nd\te\t2\n", {{"min_texts", "2"}}) ==
              "t.tsv: all texts of the users that are kept have the same label; lower data.min_texts, or raise "
              "data.max_users");
-  BOOST_TEST(message("") == "t.tsv: has no texts; expected one text a row");
+  BOOST_TEST(message("") == "t.tsv: has no texts; expected one text per row");
   BOOST_TEST(message("a\tb\tx\n", {{"time_column", "label"}}).starts_with("t.tsv:2: has the time \"x\"; expected a "));
 }
 

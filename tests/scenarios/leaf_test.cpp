@@ -175,11 +175,11 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   const auto user = [](const std::string& data) { return R"({"users": ["u"], "user_data": {"u": )" + data + "}}"; };
   BOOST_TEST(message("{\n\"users\": [}").starts_with("leaf/a.json:2:11: is not JSON in UTF-8; expected {\"users\""));
   BOOST_TEST(message("[1, 2]]").starts_with("leaf/a.json:1:7: is not JSON in UTF-8; "));
-  BOOST_TEST(message("{\"users\": [\"u\"").starts_with("leaf/a.json:1:15: is JSON that is cut off; expected {"));
-  BOOST_TEST(message("").starts_with("leaf/a.json:1:1: is JSON that is cut off; "));
+  BOOST_TEST(message("{\"users\": [\"u\"").starts_with("leaf/a.json:1:15: is truncated JSON; expected {"));
+  BOOST_TEST(message("").starts_with("leaf/a.json:1:1: is truncated JSON; "));
   BOOST_TEST(message("[1e999]").starts_with("leaf/a.json: has a number that no double holds; "));
   for (const char* other : {"[]", "{}", R"({"users": []})", R"({"users": {}, "user_data": {}})", "3"})
-    BOOST_TEST(message(other).starts_with("leaf/a.json: has not the layout of LEAF; "), other);
+    BOOST_TEST(message(other).starts_with("leaf/a.json: does not have the layout of LEAF; "), other);
   BOOST_TEST(message(R"({"users": [], "user_data": {}})").starts_with("leaf/a.json: names no users"));
   BOOST_TEST(message(R"({"users": ["v"], "user_data": {}})").starts_with("leaf/a.json: user \"v\": has no user_data"));
   BOOST_TEST(message(user("[]")).starts_with("leaf/a.json: user \"u\": has no lists x and y; "));
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   BOOST_TEST(message(plays_with(R"("u", "v", "u")", "")) ==
              "leaf/a.json: user \"u\": is twice in users, which would count its samples twice; name it once");
   BOOST_TEST(message(plays_with(R"("u")", "")) ==
-             "leaf/a.json: user \"v\": is in user_data and not in users; name it there, or remove its samples");
+             "leaf/a.json: user \"v\": is in user_data but not in users; name it there, or remove its samples");
   BOOST_TEST(
       message(plays_with(R"("u", "v")", R"(, "num_samples": [1, 2])")) ==
       "leaf/a.json: user \"v\": has 1 samples, and \"2\" by num_samples; correct num_samples, or look for samples "
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
              "leaf/a.json: has a list in users; name users by texts or whole numbers");
   BOOST_TEST(
       message(R"({"users": ["u"], "user_data": {"u": {"x": ["a"], "y": ["b"]}, "u": {"x": ["c"], "y": ["d"]}}})") ==
-      "leaf/a.json: has \"u\" twice in one object, and the first would not count; join them, or remove one");
+      "leaf/a.json: has \"u\" twice in one object: only the last would be used; merge them, or remove one");
   BOOST_TEST(message(R"({"users": [""], "user_data": {"": {"x": ["a"], "y": ["b"]}, "": {"x": ["c"], "y": ["d"]}}})")
                  .find("twice in one object") != std::string::npos);
   const setting_override classes{"task", "classes"};
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
   BOOST_TEST(message(user(R"({"x": [["a"]], "y": [0]})"), {vectors}).find("x is no list of numbers") !=
              std::string::npos);
   BOOST_TEST(message(user(R"({"x": [[1]], "y": [2]})"), {vectors})
-                 .ends_with("y is \"2\", neither 0 nor 1; vectors of several classes have no model here"));
+                 .ends_with("y is \"2\", neither 0 nor 1; no model supports vectors of several classes"));
   BOOST_TEST(message(user(R"({"x": [[1], [1, 2]], "y": [0, 1]})"), {vectors}).find("has 2 numbers, and others 1") !=
              std::string::npos);
   BOOST_TEST(message(user(R"({"x": [[1e300]], "y": [0]})"), {vectors}).find("more than a float holds") !=
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
     BOOST_TEST(testing::text_of(testing::build_data("leaf", {vectors, {name, value}}, root.path()))
                    .starts_with(name + std::string(": is about ")));
   BOOST_TEST(testing::text_of(testing::build_data("leaf", {{"path", "none"}}, root.path()))
-                 .ends_with("none: there is no such file or folder; name a file that LEAF's scripts wrote, or the "
+                 .ends_with("none: the file or folder does not exist; name a file that LEAF's scripts wrote, or the "
                             "folder with them"));
 }
 

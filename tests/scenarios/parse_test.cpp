@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(classes_need_a_threshold_and_then_work) {
   const auto data = load_data(*classes);
   BOOST_REQUIRE(data.has_value());
   BOOST_TEST((data->clients->facts().labels == models::objective::logistic));
-  BOOST_TEST(build_model(*classes, data->clients->facts()).has_value());
+  BOOST_TEST(build_model(*classes, *data).has_value());
   const auto clipped = parse_scenario_text(logistic, "c.toml", {{"data.binarize", "4"}, {"evaluation.clip", "true"}});
   BOOST_REQUIRE(!clipped.has_value());
   BOOST_TEST(clipped.error()[0].text() ==
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(the_reference_names_every_key_dataset_and_model) {
     BOOST_TEST(has("## [" + std::string(table_of(key.option.name)) + "]"));
     BOOST_TEST(!key.option.doc.empty());
   }
-  BOOST_TEST(has("| `lr` | number | `0.1` | above 0 | Step size of local SGD. |"));
+  BOOST_TEST(has("| `lr` | number | `0.1` | above 0 | Learning rate of local training. |"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

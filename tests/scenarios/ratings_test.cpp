@@ -96,8 +96,8 @@ BOOST_AUTO_TEST_CASE(the_first_bad_line_is_named_with_what_was_found_and_expecte
   BOOST_TEST(error_of("userId,movieId,rating,timestamp\n1,2,5.5,4\n") ==
              "f:2: found \"1,2,5.5,4\"; expected userId,movieId,rating,timestamp, the rating 0.5 to 5 in steps of 0.5");
   BOOST_TEST(error_of("userId,movieId,rating,timestamp\n") ==
-             "f: the file has a header and no ratings; expected one rating a line");
-  BOOST_TEST(error_of("") == "f: the file is empty; expected one rating a line");
+             "f: the file has a header but no ratings; expected one rating per line");
+  BOOST_TEST(error_of("") == "f: the file is empty; expected one rating per line");
   const std::string nul("1::2::3::4\n1::2\0::3::4\n", 22);
   BOOST_TEST(error_of(nul) == "f:2: found \"1::2?::3::4\"" + colons);
 }
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(own_ratings_are_read_in_every_format_and_mapped_to_features
       message("30,4\n10,2\n30,5\n").starts_with("own.csv:3: user 0 rated item 30 more than once, on lines 1 and 3"));
   BOOST_TEST(message("1::10::3::5\n2::30::3::5\n") ==
              "own.csv:2: found user 2 after user 1; expected the ratings of one person");
-  BOOST_TEST(message("11,4\n").starts_with("own.csv: none of the rated items is in the run's dataset"));
+  BOOST_TEST(message("11,4\n").starts_with("own.csv: the dataset of the run has none of the rated items"));
   BOOST_TEST(message("10,6\n") ==
              "own.csv:1: found \"10,6\"; expected item,rating, the rating 0.5 to 5 in steps of 0.5");
 }

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(they_are_a_dataset) {
   BOOST_TEST(hashed);
   BOOST_TEST(unknown);
   BOOST_TEST(testing::text_of(testing::build_data("synthetic-texts", {{"words", "10"}}, {}))
-                 .starts_with("words: is fewer than two for each class"));
+                 .starts_with("words: is below two per class"));
   for (const char* own : {"buckets", "own_words", "own_share"})
     BOOST_TEST(testing::text_of(testing::build_data("synthetic-texts", {{own, "1"}}, {}))
                    .starts_with(own + std::string(": is about own words of users")));

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_text_that_is_too_long_to_predict_is_refused) {
   const std::vector<setting_override> options{{"path", "book.txt"}, {"clients", "1"}};
   const auto why = testing::text_of(testing::build_data("text", options, root.path()));
   BOOST_TEST(why.ends_with("book.txt: a text of \"shard 0\" has 100001 tokens, and at most 100000 can be predicted one "
-                           "after the other; cut texts with data.max_tokens, or divide that one"),
+                           "after the other; cut texts with data.max_tokens, or split this text"),
              why);
   auto cut = options;
   cut.push_back({"max_tokens", "100000"});
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(parts_to_score_on_are_not_trained_on) {
   BOOST_TEST(message("tokens") == "tokens: has wiki.Test.tokens to score on" + fix);
   BOOST_TEST(message("held/my.test.txt") == "");  // a file that is named is all there is
   root.write("both/train-test.txt", "a\n");
-  BOOST_TEST(message("both").starts_with("both/train-test.txt: has the names of two parts of the data; "));
+  BOOST_TEST(message("both").starts_with("both/train-test.txt: names two parts of the data; "));
 }
 
 BOOST_AUTO_TEST_CASE(dividing_data_that_have_parts_of_their_own_is_noted) {
@@ -362,18 +362,18 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_place) {
   BOOST_TEST(
       message({two, {"path", "twice"}}).starts_with("twice/b.train.txt: is the same part of the data as a.train"));
   BOOST_TEST(message({two, {"path", "none"}}).starts_with("none: has no text files; name one text file"));
-  BOOST_TEST(message({two, {"path", "missing"}}).starts_with("missing: there is no such file or folder; "));
+  BOOST_TEST(message({two, {"path", "missing"}}).starts_with("missing: the file or folder does not exist; "));
   for (const char* told : {"FURLONG_DATA", "https://"})
     BOOST_TEST(message({two, {"path", "missing"}}).find(told) != std::string::npos, told);
   BOOST_TEST(message({two, {"path", "twice/a.train.txt"}}).starts_with("twice/a.train.txt: has 1 sentences for 2 "));
   for (const char* bad : {"hello", "\thello", " \r\thello"}) {
     root.write("users/a.train.txt", "ann\thello\n" + std::string(bad) + "\n");
     BOOST_TEST(message({column, {"path", "users"}}).starts_with("users/a.train.txt:2: found \""), bad);
-    BOOST_TEST(message({column, {"path", "users"}}).find(", with no user before a tab; ") != std::string::npos, bad);
+    BOOST_TEST(message({column, {"path", "users"}}).find("without a user before a tab; ") != std::string::npos, bad);
   }
   BOOST_TEST(
       message({column, {"path", "both"}}).starts_with("both/a.test.txt:1: user \"ann\" has sentences in another"));
-  BOOST_TEST(message({}).starts_with("clients: is missing: nothing says who has which sentences"));
+  BOOST_TEST(message({}).starts_with("clients: is missing: the owners of the sentences are unknown"));
   const auto negative = parse_scenario("scenarios/ptb-fedatt.toml", {{"data.clients", "-5"}});
   BOOST_REQUIRE(!negative);
   BOOST_TEST(negative.error().size() == 1U);

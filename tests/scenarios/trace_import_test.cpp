@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_named_with_file_and_line) {
   says(R"({"active": ["1"], "inactive": [2]})", ":1", "active holds");
   says(R"({"active": [1], "inactive": [2], "finish_time": 0})", ":1", "finish_time is no number of seconds above 0");
   says(one + "\n" + R"({"active": [1, 5], "inactive": [3, 4], "finish_time": 9})", ":2",
-       "a spell ends before it starts (number 2)");
+       "an interval ends before it starts (number 2)");
   says(R"({"active": [5, 6, 7], "inactive": [6], "finish_time": 9})", ":1", "active 3 times and inactive 1 times");
   says(R"({"active": [], "inactive": []})", ":1", "neither a finish_time nor a time above 0");
   says("client,active,inactive,finish_time\n1,2,3\n", ":2", "another number of columns");

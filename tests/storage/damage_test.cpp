@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_flipped_bit_in_the_head_of_an_encrypted_file_is_found) {
       const auto problems = inspect(kind, folder.path(), layout, commits, load_failed);
       BOOST_TEST(load_failed);
       BOOST_TEST_REQUIRE(!problems.empty());
-      BOOST_TEST(contains(problems.front().text(), "the head of the file is damaged"));
+      BOOST_TEST(contains(problems.front().text(), "the file header is damaged"));
       BOOST_TEST(contains(problems.front().file, ".log"));
       flip(log, at, at % 8);
     }

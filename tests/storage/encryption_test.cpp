@@ -114,8 +114,8 @@ BOOST_DATA_TEST_CASE(a_key_that_does_not_fit_is_refused_and_nothing_is_touched, 
   };
   if (kind.encrypted) {
     BOOST_TEST(contains(refused(wrong), "is not the key of this private store"));
-    BOOST_TEST(contains(refused({}), "is encrypted and no key file is named"));
-    BOOST_TEST(contains(refused(keys.path() / "missing"), "no such key file"));
+    BOOST_TEST(contains(refused({}), "is encrypted, but no key file is given"));
+    BOOST_TEST(contains(refused(keys.path() / "missing"), "key file does not exist"));
   } else {
     BOOST_TEST(contains(refused(wrong), "is not encrypted"));
   }
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_key_file_is_its_owners_and_is_never_overwritten) {
   BOOST_TEST(content.size() == 65);
   BOOST_TEST((content.find_first_not_of("0123456789abcdef") == 64 && content.back() == '\n'));
   BOOST_TEST((fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write)));
-  BOOST_TEST(contains(must_fail(create_key_file(file)), "exists already"));
+  BOOST_TEST(contains(must_fail(create_key_file(file)), "already exists"));
   BOOST_TEST(slurp(file) == content);
   must(create_key_file(folder.path() / "other"));
   BOOST_TEST(slurp(folder.path() / "other") != content);
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(key_files_that_others_may_read_or_that_hold_no_key_are_refu
   const auto good = slurp(file);
   for (const auto& bad : {std::string(), good.substr(1), good + "0", good.substr(0, 63) + "x\n", "\n" + good}) {
     spill(file, bad);
-    BOOST_TEST(contains(must_fail(rocks_store::create(store, small_layout(), options)), "this is no key file"));
+    BOOST_TEST(contains(must_fail(rocks_store::create(store, small_layout(), options)), "not a key file"));
   }
   BOOST_TEST(!fs::exists(store));
   spill(file, good.substr(0, 64));  // without its newline it is as good
@@ -167,14 +167,14 @@ BOOST_AUTO_TEST_CASE(a_key_file_that_others_may_replace_is_refused) {
   fs::create_symlink(file, folder.path() / "link");
   BOOST_TEST(contains(refused(folder.path() / "link"), "is a symbolic link"));
   // Nothing is said of permissions: changing those of a folder or of a device would be bad advice.
-  BOOST_TEST(contains(refused(folder.path()), "is not a file, and a key is read from one"));
-  BOOST_TEST(contains(refused("/dev/zero"), "is not a file, and a key is read from one"));
+  BOOST_TEST(contains(refused(folder.path()), "is not a regular file"));
+  BOOST_TEST(contains(refused("/dev/zero"), "is not a regular file"));
   BOOST_TEST(contains(refused(folder.path() / "gone"), "No such file"));
   const auto pipe = folder.path() / "pipe";
   BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const storage::store_options options{.history = {}, .key_file = pipe};
   BOOST_TEST(contains(must_fail(rocks_store::create(folder.path() / "store", small_layout(), options)),
-                      "is not a file, and a key is read from one"));
+                      "is not a regular file"));
 
   const auto all = fs::perms::owner_all | fs::perms::others_write | fs::perms::others_exec;
   fs::permissions(folder.path(), all);
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_another_store_is_refused_even_with_one_key_file) 
   spill(log, slurp(files_below(other.path(), ".log").front()));
   const auto problems = kind.inspect(mine.path(), store_access::read)->verify();
   BOOST_TEST_REQUIRE(!problems.empty());
-  BOOST_TEST(contains(problems.front().text(), "of another store"));
+  BOOST_TEST(contains(problems.front().text(), "belongs to another store"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_record_of_another_client_or_layout_is_refused) {
   record_coder::scratch space;
   const std::string bytes(coder.encode(9, tag, make_value(layout, 9, 1).values(), space));
   BOOST_TEST(contains(coder.decode(10, bytes, space).error(), "client 9"));
-  BOOST_TEST(contains(record_coder(*layout, 5).decode(9, bytes, space).error(), "another private layout"));
+  BOOST_TEST(contains(record_coder(*layout, 5).decode(9, bytes, space).error(), "a different private layout"));
   BOOST_TEST(contains(record_coder(*small_layout(6), layout_hash).decode(9, bytes, space).error(), "bytes of values"));
 }
 

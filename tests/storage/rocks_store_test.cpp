@@ -55,12 +55,12 @@ BOOST_AUTO_TEST_CASE(wrong_folders_and_settings_are_refused_with_a_reason) {
   const temporary_folder folder;
   const auto layout = small_layout();
   const auto missing = must_fail(rocks_store::open(folder.path(), layout, {.history = {}}));
-  BOOST_TEST(contains(missing, "there is no private store here"));
+  BOOST_TEST(contains(missing, "the folder has no private store"));
   must(rocks_store::create(folder.path(), layout, {.run = 5, .history = {}}));
   BOOST_TEST(contains(must_fail(rocks_store::create(folder.path(), layout, {.run = 5, .history = {}})), "already"));
   BOOST_TEST(contains(must_fail(rocks_store::open(folder.path(), layout, {.run = 6, .history = {}})), "another run"));
   const auto other = must_fail(rocks_store::open(folder.path(), small_layout(20), {.run = 5, .history = {}}));
-  BOOST_TEST(contains(other, "another private layout"));
+  BOOST_TEST(contains(other, "a different private layout"));
   BOOST_TEST(contains(other, "user 1 50"));
   const store_options bucketed{.run = 5, .history = {}, .layout = store_layout::bucketed};
   const auto contradiction = must_fail(rocks_store::open(folder.path(), layout, bucketed));
@@ -276,7 +276,7 @@ BOOST_DATA_TEST_CASE(a_store_does_not_go_back_behind_a_checkpoint_that_it_went_o
   }
   const auto before = slurp(folder.path() / "store.furlong");
   const auto refused = rocks_store::open(folder.path(), layout, options({15, 15, 15}));
-  BOOST_TEST(contains(must_fail(refused), "the private store is ahead of the checkpoint"));
+  BOOST_TEST(contains(must_fail(refused), "the private store is newer than the checkpoint"));
   BOOST_TEST((refused.error().what == error::kind::data));
   BOOST_TEST(slurp(folder.path() / "store.furlong") == before);
   BOOST_TEST(has(*must(rocks_store::open(folder.path(), layout, options({15, 15, 25}))), 1, 22));
@@ -312,7 +312,7 @@ BOOST_DATA_TEST_CASE(shards_without_their_store_are_not_taken_for_a_new_one, all
   fs::rename(folder.path() / "store.furlong", folder.path() / "kept");
   BOOST_TEST(rocks_store::is_headless(folder.path()));
   const auto why = must_fail(rocks_store::create(folder.path(), layout, kind.options({.history = {}})));
-  BOOST_TEST(contains(why, "its store.furlong is gone"));
+  BOOST_TEST(contains(why, "its store.furlong is missing"));
   fs::rename(folder.path() / "kept", folder.path() / "store.furlong");
   BOOST_TEST(has(*must(rocks_store::open(folder.path(), layout, kind.options({.history = {{4}}}))), 1, 3));
 }
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_key_file_is_made_whole_or_not_at_all) {
   must(storage::create_key_file(key));
   const auto made = slurp(key);
   BOOST_TEST(made.size() == 65U);
-  BOOST_TEST(contains(must_fail(storage::create_key_file(key)), "exists already"));
+  BOOST_TEST(contains(must_fail(storage::create_key_file(key)), "already exists"));
   BOOST_TEST(slurp(key) == made);
   BOOST_TEST(files_below(folder.path()).size() == 1U);
 }

@@ -190,7 +190,7 @@ BOOST_DATA_TEST_CASE(the_root_of_another_store_is_refused, all_kinds, kind) {
   make_saved(kind, other.path(), small_layout());
   fs::copy_file(other.path() / "root.furlong", one.path() / "root.furlong", fs::copy_options::overwrite_existing);
   BOOST_TEST(contains(must_fail(rocks_store::inspect(one.path(), store_access::read, kind.key_file())),
-                      "of another private store"));
+                      "belongs to another private store"));
 }
 
 // A checkpoint names the save that it was written after. The one before it fits too: a process can end in between.
@@ -225,7 +225,8 @@ BOOST_DATA_TEST_CASE(a_checkpoint_fits_the_store_at_its_save_and_no_other, all_k
   must_fail(reopen(older.path(), second));
   must_fail(reopen(folder.path(), branch));
   make_saved(kind, foreign.path(), layout);
-  BOOST_TEST(contains(must_fail(reopen(foreign.path(), third)), "not the one that the checkpoint was written with"));
+  BOOST_TEST(
+      contains(must_fail(reopen(foreign.path(), third)), "the checkpoint was written with another private store"));
   must(reopen(older.path(), {}));  // a checkpoint that names no save
 }
 

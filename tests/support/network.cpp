@@ -220,7 +220,8 @@ class world_under_fire final : private environment {
   void on_verdict(const protocol::verdict& what, const federated::run_history& history) override {
     checks_.told(what, history);
   }
-  void on_begins(const federated::task_id& task) override {
+  void on_begins(const federated::task_id& task, std::uint32_t life, std::uint64_t process) override {
+    checks_.begins_on(task, life, process);
     if (!nodes_were_killed_) checks_.begins(task);
   }
   void on_kept(const federated::task_id& task, std::uint32_t life, virtual_time) override { checks_.kept(task, life); }

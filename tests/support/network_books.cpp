@@ -147,7 +147,7 @@ void books::check_round(const federated::round_report& report) {
 }
 
 /// The way from the model to those that the updates started from (Xie et al. 2019, algorithm 1).
-void books::mix_in_base(federated::aggregate& round) const {
+void books::add_base_difference(federated::aggregate& round) const {
   const auto& how = *e_.settings.participation;
   auto change = round.change.values();
   for (auto& value : change) value *= static_cast<float>(how.mixing);
@@ -193,7 +193,7 @@ void books::closed(const federated::round_report& report, const federated::proto
   }
   if (async && how.async == federated::async_kind::model && round.usable) {
     async_model_mixes_many = async_model_mixes_many || in_round_.size() > 1;
-    mix_in_base(round);
+    add_base_difference(round);
   }
   federated::round_report mine;
   federated::close_round(e_, shadow_, *optimizer_, round, mine, federated::round_facts(e_));
@@ -255,6 +255,11 @@ void books::begins(const task_id& task) {
     if (!was_kept(*last)) wrong(text_of(task) + " starts before the values of " + text_of(*last) + " are kept");
     return;
   }
+}
+
+void books::begins_on(const task_id& task, std::uint32_t life, std::uint64_t process) {
+  if (begun_on_.try_emplace({life, task}, process).first->second != process)
+    wrong(text_of(task) + " was given to another process than the one that began it");
 }
 
 bool books::was_kept(const task_id& task) const {

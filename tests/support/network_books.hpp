@@ -104,6 +104,8 @@ class books {
   void lost(std::uint32_t client, std::uint32_t life, std::uint64_t version);
   /// A client begins a task; no node was killed before.
   void begins(const federated::task_id& task);
+  /// A task that a node's process began ends with that process: no later one may begin it in the same life.
+  void begins_on(const federated::task_id& task, std::uint32_t life, std::uint64_t process);
   /// Its training made private values, to be kept when its update is in the model.
   void to_be_kept(const federated::task_id& task) { to_be_kept_.insert(task); }
   [[nodiscard]] bool was_kept(const federated::task_id& task) const;
@@ -119,7 +121,7 @@ class books {
   bool async_model_mixes_many = false;
 
  private:
-  void mix_in_base(federated::aggregate& round) const;
+  void add_base_difference(federated::aggregate& round) const;
   void check_round(const federated::round_report& report);
 
   using member_updates = std::map<federated::task_id, update_ptr>;
@@ -141,6 +143,7 @@ class books {
   std::set<std::pair<std::uint32_t, federated::task_id>> told_unwanted_;
   std::set<std::pair<std::uint32_t, federated::task_id>> kept_;
   std::set<federated::task_id> to_be_kept_;
+  std::map<std::pair<std::uint32_t, federated::task_id>, std::uint64_t> begun_on_;  ///< processes, by life and task
 };
 
 using federated::network::text_of;

@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_store_of_another_run_says_so) {
   ++e().run;
   const auto values = open({}, first_start + 1);
   BOOST_REQUIRE(!values.has_value());
-  BOOST_TEST(values.error().text().find("of another run") != std::string::npos, values.error().text());
+  BOOST_TEST(values.error().text().find("belongs to another run") != std::string::npos, values.error().text());
 }
 
 BOOST_AUTO_TEST_CASE(what_a_first_start_leaves_that_was_cut_off_is_a_new_folder) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(changed_data_are_refused_until_they_are_accepted) {
     const auto values = open(resumed_at);
     BOOST_REQUIRE(!values.has_value());
     BOOST_TEST((values.error().what == error::kind::data));
-    BOOST_TEST(values.error().text().find("what ratings.csv holds has changed") != std::string::npos);
+    BOOST_TEST(values.error().text().find("the content of ratings.csv has changed") != std::string::npos);
     BOOST_TEST(values.error().fix.find("--accept-changed-data") != std::string::npos);
   }
   accept = true;
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_goes_on_from_a_copy_does_not_find_this_store)
     const auto values = open(resumed_at);
     BOOST_REQUIRE(!values.has_value());
     BOOST_TEST((values.error().what == error::kind::data));
-    BOOST_TEST(values.error().text().find("put back to a copy") != std::string::npos, values.error().text());
+    BOOST_TEST(values.error().text().find("restored from an earlier copy") != std::string::npos, values.error().text());
   }
   copy = 100;
   BOOST_TEST(has({5}, 1));
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_record_beside_another_store_is_refused) {
   serve(5);
   const auto other = read_file(store / "node.json");
   std::ofstream(store / "node.json") << record;
-  refused("its node.json is of another private store");
+  refused("its node.json belongs to another private store");
   std::ofstream(store / "node.json") << other;
   BOOST_TEST(tools::check_node_store(store, {}, clients).has_value());
   std::filesystem::remove_all(store);
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_store_whose_head_is_gone_is_refused_until_its_loss_is_acc
   const auto values = open({});
   BOOST_REQUIRE(!values.has_value());
   BOOST_TEST((values.error().what == error::kind::data));
-  BOOST_TEST(values.error().text().find("its store.furlong is gone") != std::string::npos, values.error().text());
+  BOOST_TEST(values.error().text().find("its store.furlong is missing") != std::string::npos, values.error().text());
   BOOST_TEST(!std::filesystem::exists(store / "store.furlong"));
   BOOST_TEST(read_file(store / "node.json") == record);
   std::filesystem::rename(folder / "kept", store / "store.furlong");

@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_reference_engine_stops_cleanly_and_the_other_one_goes_o
   BOOST_TEST(gets_beyond(0, stopped / "metrics.jsonl"));
   process.send(SIGINT);
   BOOST_TEST(process.wait() == 5);
-  BOOST_TEST(process.err().find("go on with --resume") != std::string::npos, process.err());
+  BOOST_TEST(process.err().find("continue with --resume") != std::string::npos, process.err());
   BOOST_TEST(!std::filesystem::exists(stopped / "summary.json"));
   auto rest = begin(stopped, "--threads", "2");
   rest.emplace_back("--resume");
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_not_resumed_to_fewer_rounds_than_it_has_done) {
   fewer.insert(fewer.end(), {"--set", "scenario.rounds=3"});
   const auto done = run_furlong(folder, fewer);
   BOOST_TEST(done.code == 2);
-  BOOST_TEST(done.err.find("has done 20 rounds, and is to end after 3; ask for 20 rounds or more") != std::string::npos,
+  BOOST_TEST(done.err.find("has done 20 rounds, but ends after 3; set at least 20 rounds") != std::string::npos,
              done.err);
   BOOST_TEST(read_file(of.folder / "scenario.toml") == kept);
   fewer.back() = "scenario.rounds=21";
@@ -225,8 +225,8 @@ per_round = 2
     write(last);
     const auto other = run_furlong(folder, arguments);
     BOOST_TEST(other.code == 3);
-    BOOST_TEST(other.err.find("the data are not those that the run began with: what " + words.string() +
-                              " holds has changed; put the files back") != std::string::npos,
+    BOOST_TEST(other.err.find("the data differ from those that the run started with: the content of " + words.string() +
+                              " has changed; restore the files") != std::string::npos,
                other.err);
   }
   write("the dog sat");
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_finished_run_that_cannot_go_on_keeps_its_summary) {
   std::filesystem::copy_file(folder / "kept", checkpoint, std::filesystem::copy_options::overwrite_existing);
   const auto done = run_furlong(folder, every);
   BOOST_TEST(done.code == 3);
-  BOOST_TEST(done.err.find("the private store is ahead of the checkpoint") != std::string::npos, done.err);
+  BOOST_TEST(done.err.find("the private store is newer than the checkpoint") != std::string::npos, done.err);
   for (const char* name : {"summary.json", "report.html"}) BOOST_TEST(std::filesystem::exists(of.folder / name), name);
   BOOST_TEST(read_file(checkpoint) == read_file(folder / "kept"));
 }
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_is_not_the_checkpoints_own_is_refused) {
   BOOST_REQUIRE(run_to(other, "20").code == 0);
   for (const auto& [from, why] :
        {std::pair(folder / "older", "last saved at version 10: the store is older"),
-        std::pair(folder / "other/private", "is not the one that the checkpoint was written with")}) {
+        std::pair(folder / "other/private", "the checkpoint was written with another private store")}) {
     put(from, of.folder / "private");
     const auto summary = read_file(of.folder / "summary.json");
     for (const auto& done : {run_to(of, "30"), run_furlong(folder, {"infer", of.folder.string(), "--client", "1"})}) {
@@ -313,16 +313,16 @@ struct stopped_run {
 
 BOOST_FIXTURE_TEST_CASE(a_run_that_has_lost_its_checkpoint_does_not_start_anew, stopped_run) {
   std::filesystem::rename(of.folder / "checkpoint/checkpoint.furlong", folder / "kept");
-  check_refused("checkpoint: the run had a checkpoint, and it is gone; put it back, or remove");
+  check_refused("checkpoint: the run had a checkpoint, but it is missing; restore it, or remove");
   std::filesystem::remove_all(of.folder / "checkpoint");  // the private store knows of it too
-  check_refused("checkpoint: the run had a checkpoint, and it is gone; put it back, or remove");
+  check_refused("checkpoint: the run had a checkpoint, but it is missing; restore it, or remove");
   BOOST_TEST(std::filesystem::exists(of.folder / "private/store.furlong"));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_run_that_has_lost_its_private_values_does_not_go_on, stopped_run) {
   const auto checkpoint = read_file(of.folder / "checkpoint/checkpoint.furlong");
   std::filesystem::rename(of.folder / "private", folder / "kept");
-  check_refused("the private store of the run is gone");
+  check_refused("the private store of the run is missing");
   BOOST_TEST(!std::filesystem::exists(of.folder / "private"));
   BOOST_TEST(read_file(of.folder / "checkpoint/checkpoint.furlong") == checkpoint);
 }

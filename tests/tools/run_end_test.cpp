@@ -45,10 +45,10 @@ BOOST_AUTO_TEST_CASE(a_run_of_clients_without_examples_blames_no_rate) {
   const auto done = run_furlong(folder, {"run", scenario.string(), "--out", (folder / "run").string()});
   ::unsetenv("FURLONG_DATA");
   BOOST_TEST(done.code == 4);
-  BOOST_TEST(
-      done.err.find("no client that was asked had an example to train on: the model is as it was at first; give "
-                    "clients more examples (data.split, data.max_examples), or ask more clients") != std::string::npos,
-      done.err);
+  BOOST_TEST(done.err.find("no selected client had an example to train on; the model is unchanged; give "
+                           "clients more examples (data.split, data.max_examples), or select more clients") !=
+                 std::string::npos,
+             done.err);
   BOOST_TEST(done.err.find("client.lr") == std::string::npos, done.err);
 }
 
@@ -58,8 +58,7 @@ BOOST_AUTO_TEST_CASE(a_run_without_any_report_blames_no_rate) {
   const auto done = run_furlong(folder, {"run", scenario, "--out", (folder / "run").string(), "--set",
                                          "dropout.train=1", "--set", "scenario.until={virtual_seconds=1000}"});
   BOOST_TEST(done.code == 4, done.err);
-  BOOST_TEST(done.err.find("no client finished a task: the model is as it was at first; ") != std::string::npos,
-             done.err);
+  BOOST_TEST(done.err.find("no client finished a task; the model is unchanged; ") != std::string::npos, done.err);
   BOOST_TEST(done.err.find("client.lr") == std::string::npos, done.err);
 }
 
@@ -74,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_mostly_refused_updates_says_so) {
   const auto refused = summary["rejected"]["norm-bound"].get<std::uint64_t>();
   const auto arrived = refused + summary["folded"].get<std::uint64_t>();
   BOOST_REQUIRE(refused * 2 > arrived);
-  const auto warning = std::to_string(refused) + " of " + std::to_string(arrived) + " updates were refused (" +
+  const auto warning = std::to_string(refused) + " of " + std::to_string(arrived) + " updates were rejected (" +
                        std::to_string(refused) + " norm-bound); lower algorithm.client.lr, or raise algorithm.aggre";
   BOOST_TEST(done.err.find(warning) != std::string::npos, done.err);
   std::size_t without = 0;

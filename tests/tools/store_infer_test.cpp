@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(what_was_learned_from_other_data_says_nothing) {
                                                {"report", "--embeddings", on.run.string()}}) {
       const auto done = answers(words);
       BOOST_TEST(done.code == 3);
-      BOOST_TEST(says(done.err, "the data are not those that the run began with"), done.err);
+      BOOST_TEST(says(done.err, "the data differ from those that the run started with"), done.err);
     }
     BOOST_TEST(answers({"store", "ls", on.run.string()}).code == 0);  // which reads no data
   }

@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_grid_runs_nothing) {
            {{"--grid", "algorithm.kind=furl,fedfast", "--grid", "participation.per_round=10,none"}, "fedfast"},
            {{"--grid", "algorithm.client.lr=0.1,-1"}, "algorithm.client.lr"},
            {{"--grid", "algorithm.clint.lr=0.1"}, "clint"},
-           {{"--grid", "model.rank=[4"}, "no partner"},
+           {{"--grid", "model.rank=[4"}, "is not balanced"},
            {{"--grid", "model.rank=4", "--set", "model.rank=3"}, "in the grid too"},
            {{"--grid", "scenario.seed=1,2"}, "--seeds"},
            {{"--seeds", "3,3"}, "once"}}) {
@@ -196,7 +196,8 @@ BOOST_AUTO_TEST_CASE(runs_of_other_data_are_not_kept) {
   write("a bird flew");
   const auto other = run_furlong(folder, sweep(scenario, out, {"--seeds", "1,2"}));
   BOOST_TEST(other.code == 3);
-  BOOST_TEST(has(other.err, "words-seed=1: the data are not those that the run began with: what " + words.string()),
+  BOOST_TEST(has(other.err, "words-seed=1: the data differ from those that the run started with: the content of " +
+                                words.string()),
              other.err);
   BOOST_TEST(!std::filesystem::exists(out / "words-seed=2"));
   write("the dog sat");

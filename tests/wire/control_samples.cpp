@@ -75,6 +75,7 @@ federated::scored_client any_score(random_stream& random) {
   one.score.words_correct = one.score.words / 5;
   one.score.inside = one.score.examples / 4 * 3;
   one.score.inside_correct = one.score.inside / 7;
+  one.score.metrics = {{static_cast<double>(random.normal()), 3.0}, {0.5, 0.0}};
   for (std::uint32_t i = random.below(4); i > 0; --i)
     one.score.odds.emplace_back(random.normal(), random.below(2) == 1);
   return one;

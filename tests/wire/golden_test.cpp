@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/decode.hpp"
 #include "tests/wire/compare.hpp"
 #include "tests/wire/control_samples.hpp"
 #include "tests/wire/samples.hpp"
@@ -38,7 +39,7 @@ BOOST_AUTO_TEST_CASE(task) {
   const auto golden = read_golden("task.txt");
   BOOST_TEST((samples::copy_of(encoder::encode(samples::small_task())) == golden));
   decoder read(samples::small_layout());
-  const auto found = read.decode_task(golden);
+  const auto found = read.decode(golden);
   BOOST_REQUIRE(found.has_value());
   BOOST_TEST((*found == samples::small_task()));
 }
@@ -49,7 +50,7 @@ BOOST_AUTO_TEST_CASE(update) {
   BOOST_TEST((samples::copy_of(make.encode(samples::small_update(), update_format::sparse).value()) == golden));
   decoder read(samples::small_layout());
   federated::client_update found;
-  BOOST_REQUIRE(read.decode_update(golden, found).has_value());
+  BOOST_REQUIRE(tests::decode_into(read, golden, found).has_value());
   BOOST_TEST(samples::same(found, samples::small_update()));
 }
 
@@ -61,7 +62,7 @@ BOOST_AUTO_TEST_CASE(update_in_int8) {
   BOOST_TEST((samples::copy_of(make.encode(sent, update_format::sparse, how).value()) == golden));
   decoder read(samples::small_layout());
   federated::client_update found;
-  BOOST_REQUIRE(read.decode_update(golden, found).has_value());
+  BOOST_REQUIRE(tests::decode_into(read, golden, found).has_value());
   BOOST_TEST(samples::same(found, sent));
 }
 

@@ -95,14 +95,6 @@ BOOST_AUTO_TEST_CASE(other_protocol_versions) {
 BOOST_AUTO_TEST_CASE(kinds) {
   check_refused(with(sparse_frame(), 18, std::uint16_t{24}), "message: found kind 24, expected 0 to 23");
   check_refused(with(sparse_frame(), 18, std::uint16_t{UINT16_MAX}), "message: found kind 65535, expected 0 to 23");
-  decoder read(samples::small_layout());
-  const auto wrong = read.decode_task(sparse_frame());
-  BOOST_REQUIRE(!wrong.has_value());
-  BOOST_TEST(wrong.error().text() == "message: found an update, expected a task");
-  federated::client_update update;
-  const auto task = read.decode_update(encoder::encode(samples::small_task()).bytes(), update);
-  BOOST_REQUIRE(!task.has_value());
-  BOOST_TEST(task.error().text() == "message: found a task, expected an update");
 }
 
 BOOST_AUTO_TEST_CASE(headers_that_claim_another_length) {

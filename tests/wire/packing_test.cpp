@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/decode.hpp"
 #include "tests/wire/compare.hpp"
 #include "tests/wire/samples.hpp"
 #include "wire/decode.hpp"
@@ -77,7 +78,7 @@ BOOST_AUTO_TEST_CASE(rounded_updates_arrive_as_they_were_rounded) {
           BOOST_TEST(frame.size() <= encoded_size(sent, format, numbers));
           BOOST_TEST(frame.size() <= largest_update(*shape));
           federated::client_update received;
-          require(read.decode_update(frame.bytes(), received));
+          require(tests::decode_into(read, frame.bytes(), received));
           BOOST_TEST(same(sent, received));
           for (std::size_t t = 0; t < shape->count(); ++t)
             BOOST_TEST(received.change.pieces[t].by_rows == sent.change.pieces[t].by_rows);
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(rounded_broadcasts_arrive_as_they_were_rounded) {
         BOOST_TEST(frame.size() <= encoded_size(sent, numbers));
         BOOST_TEST(frame.size() <= largest_broadcast(*shape));
         federated::broadcast received;
-        require(read.decode_broadcast(frame.bytes(), received));
+        require(tests::decode_into(read, frame.bytes(), received));
         BOOST_TEST(received.version == sent.version);
         BOOST_TEST(same_bits(received.model.values(), sent.model.values()));
         BOOST_TEST(same_bits(received.reference, sent.reference));
@@ -116,7 +117,7 @@ BOOST_AUTO_TEST_CASE(any_bits_survive_zstd) {
     const auto sent = samples::random_update(shape, random);
     const auto frame = value_of(encoder(shape).encode(sent, update_format::dense, {number_format::float32, true}));
     federated::client_update received;
-    require(decoder(shape).decode_update(frame.bytes(), received));
+    require(tests::decode_into(decoder(shape), frame.bytes(), received));
     BOOST_TEST(same(sent, received));
   }
 }
@@ -219,9 +220,9 @@ BOOST_AUTO_TEST_CASE(a_target_used_again_for_packed_frames_has_only_the_new_valu
       value_of(make.encode(samples::small_update(), update_format::sparse, {number_format::float16, false}));
   federated::client_update target;
   for (int i = 0; i < 2; ++i) {
-    require(read.decode_update(even.bytes(), target));
+    require(tests::decode_into(read, even.bytes(), target));
     BOOST_TEST(same(samples::even_update(), target));
-    require(read.decode_update(small.bytes(), target));
+    require(tests::decode_into(read, small.bytes(), target));
     BOOST_TEST(same(samples::small_update(), target));
   }
 }

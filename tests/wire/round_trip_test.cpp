@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/decode.hpp"
 #include "tests/wire/compare.hpp"
 #include "tests/wire/samples.hpp"
 #include "wire/decode.hpp"
@@ -43,7 +44,7 @@ BOOST_AUTO_TEST_CASE(tasks) {
                                       federated::task_id{UINT64_MAX, UINT64_MAX - 1, UINT32_MAX, UINT32_MAX - 1}}) {
     const auto frame = encoder::encode(id);
     BOOST_TEST(frame.size() == encoded_size(id));
-    BOOST_TEST((value_of(read.decode_task(frame.bytes())) == id));
+    BOOST_TEST((std::get<federated::task_id>(value_of(read.decode(frame.bytes()))) == id));
   }
 }
 
@@ -56,7 +57,7 @@ BOOST_AUTO_TEST_CASE(broadcasts_of_random_layouts) {
     BOOST_TEST(frame.size() == encoded_size(sent));
     decoder read(shape);
     federated::broadcast received;
-    require(read.decode_broadcast(frame.bytes(), received));
+    require(tests::decode_into(read, frame.bytes(), received));
     BOOST_TEST(received.run == sent.run);
     BOOST_TEST(received.version == sent.version);
     BOOST_TEST(received.model.shape() == shape);
@@ -77,7 +78,7 @@ BOOST_AUTO_TEST_CASE(updates_of_random_layouts_in_both_formats) {
       BOOST_TEST(frame.size() == encoded_size(sent, format));
       BOOST_TEST(frame.size() <= largest_update(*shape));
       federated::client_update received;
-      require(read.decode_update(frame.bytes(), received));
+      require(tests::decode_into(read, frame.bytes(), received));
       BOOST_TEST(same(sent, received));
       if (format == update_format::sparse)
         check_sparse_copy(sent.change, received.change);
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(partial_aggregates) {
     const auto sent = samples::random_partial(random);
     const auto frame = value_of(make.encode(sent));
     BOOST_TEST(frame.size() == encoded_size(sent));
-    require(read.decode_partial(frame.bytes(), received));
+    require(tests::decode_into(read, frame.bytes(), received));
     BOOST_TEST(same(sent, received));
   }
 }
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(pieces_that_share_their_rows) {
   const auto frame = value_of(encoder(shape).encode(sent, update_format::sparse));
   decoder read(shape);
   federated::client_update received;
-  require(read.decode_update(frame.bytes(), received));
+  require(tests::decode_into(read, frame.bytes(), received));
   BOOST_TEST(same(sent, received));
   BOOST_TEST(received.change.rows == (std::vector<std::uint32_t>{0, 4, 8, 0, 4, 8}), boost::test_tools::per_element());
   BOOST_TEST(received.change.values == (std::vector<float>{1, 2, 41, 42, 81, 82, 0.5F, 40, 80}),
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(frames_at_any_address_are_read) {
     samples::bytes moved(shift);
     moved.insert(moved.end(), frame.bytes().begin(), frame.bytes().end());
     federated::client_update received;
-    require(read.decode_update(std::span(moved).subspan(shift), received));
+    require(tests::decode_into(read, std::span(moved).subspan(shift), received));
     BOOST_TEST(same(samples::small_update(), received));
   }
 }
@@ -152,12 +153,12 @@ BOOST_AUTO_TEST_CASE(a_target_used_again_is_not_allocated_again) {
   const auto small = value_of(make.encode(samples::small_update(), update_format::sparse));
   federated::client_update target;
   target.change.rows.reserve(8);
-  require(read.decode_update(large.bytes(), target));
+  require(tests::decode_into(read, large.bytes(), target));
   const auto* const values = target.change.values.data();
   const auto* const rows = target.change.rows.data();
   const auto* const pieces = target.change.pieces.data();
   for (const auto* frame : {&small, &large, &small}) {
-    require(read.decode_update(frame->bytes(), target));
+    require(tests::decode_into(read, frame->bytes(), target));
     BOOST_TEST(same(samples::small_update(), target));
     BOOST_TEST(target.change.values.data() == values);
     BOOST_TEST(target.change.rows.data() == rows);
@@ -170,10 +171,10 @@ BOOST_AUTO_TEST_CASE(a_refused_frame_leaves_the_target_as_it_was) {
   auto frame = samples::copy_of(value_of(encoder(shape).encode(samples::small_update(), update_format::sparse)));
   decoder read(shape);
   federated::client_update target;
-  require(read.decode_update(frame, target));
+  require(tests::decode_into(read, frame, target));
   frame[5 * 8] = std::byte{99};  // examples
   frame[24 * 8] = std::byte{3};  // rows 3, 3
-  BOOST_TEST(!read.decode_update(frame, target).has_value());
+  BOOST_TEST(!tests::decode_into(read, frame, target).has_value());
   BOOST_TEST(target.examples == samples::small_update().examples);
   BOOST_TEST(same(samples::small_update(), target));
 }
@@ -185,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_model_of_realistic_size_passes_the_default_traversal_limi
   const auto frame = value_of(encoder(shape).encode(sent));
   decoder read(shape);
   federated::broadcast received;
-  require(read.decode_broadcast(frame.bytes(), received));
+  require(tests::decode_into(read, frame.bytes(), received));
   BOOST_TEST(received.model.values().back() == 3.0F);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-/// Holds back the signals that sigwait() is to hear of, for as long as it lives.
+/// Blocks the signals that sigwait() receives, while it exists.
 class held_signals {
  public:
   held_signals() {
@@ -31,7 +31,7 @@ class held_signals {
   held_signals(const held_signals&) = delete;
   held_signals& operator=(const held_signals&) = delete;
 
-  /// The next of them.
+  /// The next blocked signal.
   [[nodiscard]] int wait() const {
     int number = 0;
     sigwait(&held_, &number);
@@ -44,7 +44,7 @@ class held_signals {
   sigset_t before_{};
 };
 
-/// Opens the files before the fork, so that a failure is the parent's to tell.
+/// Opens the files before the fork, so that the parent reports a failure.
 result<int> open_output(const std::filesystem::path& file) {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0)
@@ -53,11 +53,11 @@ result<int> open_output(const std::filesystem::path& file) {
   return fd;
 }
 
-/// In the child: nothing but system calls up to the new program.
+/// In the child: only system calls until exec.
 [[noreturn]] void become(char* const* argv, int out, int err, pid_t parent, const sigset_t& signals) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(127);  // it died before it could be watched
+  if (::getppid() != parent) ::_exit(127);  // the parent ended before the child could watch it
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
@@ -75,7 +75,7 @@ result<pid_t> start(const child_run& run, const sigset_t& signals) {
     ::close(*out);
     return tl::unexpected(err.error());
   }
-  ::flock(*err, LOCK_EX | LOCK_NB);  // the child inherits it, and keeps it until it ends: see wait_for_earlier()
+  ::flock(*err, LOCK_EX | LOCK_NB);  // inherited by the child, which holds it until it ends: see wait_for_earlier()
   std::string name = "furlong";
   std::vector<std::string> words = run.arguments;
   std::vector<char*> argv = {name.data()};
@@ -96,7 +96,7 @@ struct working {
   steady::time_point since;
 };
 
-/// Takes in every child that has ended.
+/// Reaps every child that has ended.
 void reap(std::map<pid_t, working>& at_work, const std::function<void(std::size_t, const child_end&)>& ended) {
   for (auto one = at_work.begin(); one != at_work.end();) {
     int status = 0;

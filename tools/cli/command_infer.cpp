@@ -19,21 +19,21 @@ namespace {
 
 using dashboard::for_terminal;
 
-/// Predictions are of single features: of items, not of the tokens that texts are made of, nor of a vector's elements.
+/// Predictions are for single features that are items, not for tokens of texts or elements of vectors.
 result<void> check_items(const trained_run& run) {
   const auto facts = run.of.data.clients->facts();
   if (run.of.data.item_ids.empty() && run.of.data.texts == nullptr)
     return fail(error::kind::usage, "furlong infer",
-                "predicts ratings of items, or for texts, and the run's data are vectors",
+                "predicts ratings of items, or for texts, but the run's data are vectors",
                 "see what the run scores instead: furlong report");
   const bool predicts_classes =
       facts.labels == models::objective::categorical || facts.labels == models::objective::next_token;
   if (facts.words == 0 && !predicts_classes) return {};
-  return fail(error::kind::usage, "furlong infer", "predicts ratings of items, and the run's data are texts",
+  return fail(error::kind::usage, "furlong infer", "predicts ratings of items, but the run's data are texts",
               "give one: --text TEXT");
 }
 
-/// Whom the predictions are for, and the examples known of them.
+/// The subject of the predictions, and its known examples.
 struct subject {
   std::string name;
   std::optional<std::uint32_t> client;
@@ -66,7 +66,7 @@ result<subject> find_subject(const trained_run& run, const infer_options& option
   return who;
 }
 
-/// Features by predicted value, best first, those known left out.
+/// Features by predicted value, highest first, without known ones.
 std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const models::examples& known,
                                          std::size_t top) {
   std::vector<bool> taken(predictions.size(), false);
@@ -81,7 +81,7 @@ std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, 
   return order;
 }
 
-/// The client's own held-out examples beside what is predicted for them.
+/// The client's held-out examples with their predictions.
 json held_out_json(const trained_run& run, std::uint32_t client, const std::vector<float>& predictions) {
   models::examples scratch;
   const auto test = run.of.data.clients->load(client, federated::part::test, scratch);
@@ -123,7 +123,7 @@ result<json> infer_items(const trained_run& run, const subject& who, std::size_t
 
 result<json> infer(const infer_options& options) {
   if (!options.client && options.ratings.empty() && !options.text)
-    return fail(error::kind::usage, "furlong infer", "predicts for nobody and nothing",
+    return fail(error::kind::usage, "furlong infer", "has no client, ratings or text to predict for",
                 "add --client ID, --ratings FILE or --text TEXT");
   auto run = open_trained_run(run_directory(options.run));
   if (!run) return tl::unexpected(run.error());

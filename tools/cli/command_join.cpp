@@ -31,7 +31,7 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   auto scenario = scenarios::parse_node_scenario(got.scenario);
   if (!scenario) return tl::unexpected(scenario.error());
   if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
-  auto own = scenarios::own_settings(*scenario, options.data, options.key_file);
+  auto own = scenarios::own_settings(*scenario, options.data, options.problem, options.key_file);
   if (!own) return tl::unexpected(own.error());
   scenario = scenarios::parse_node_scenario(got.scenario, *own);
   if (!scenario) return tl::unexpected(scenario.error());
@@ -54,7 +54,7 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served)};
 }
 
-/// What is wrong with the node's own things, before anybody is told of it; and what is to be told of its store.
+/// Checks the node's own files before the connection; returns the claim about its store.
 result<void> check_own(const join_options& options, const client_range& clients,
                        actors::federation::node_setup& setup) {
   if (setup.tls) {
@@ -66,7 +66,7 @@ result<void> check_own(const join_options& options, const client_range& clients,
                   "name clients of these, or issue a certificate for more");
   }
   if (!options.data.empty() && !std::filesystem::exists(options.data))
-    return fail(error::kind::data, options.data.string(), "there is no such folder",
+    return fail(error::kind::data, options.data.string(), "the folder does not exist",
                 "name the folder with the data of this node's clients");
   auto claim = check_node_store(options.store, options.key_file, clients);
   if (!claim) return tl::unexpected(claim.error());
@@ -75,7 +75,7 @@ result<void> check_own(const join_options& options, const client_range& clients,
   return {};
 }
 
-/// A node's own certificate, or one of the operator's tier.
+/// A node certificate, or one of the operator's tier.
 result<void> load_credentials(const join_options& options, actors::federation::node_setup& setup) {
   setup.at_operator_port = options.operator_trust;
   if (options.operator_trust) {

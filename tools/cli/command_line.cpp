@@ -18,7 +18,7 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::st
             const auto [at, why] = std::from_chars(text.data(), end, number);
             if (text.empty() || at != end || why != std::errc() || number < low || number > high)
               return "\"" + text + "\" is " + wanted;
-            text = std::to_string(number);  // the library would take a leading 0 for an octal number
+            text = std::to_string(number);  // the library would read a leading 0 as octal
             return {};
           },
           ""};

@@ -1,4 +1,4 @@
-// Parts of the command line that several commands have.
+// Parts of the command line that several commands share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,10 +12,10 @@
 
 namespace furlong::tools {
 
-/// What the command line asked for; run once it was parsed without fault.
+/// The action that the command line selects; run after successful parsing.
 using command = std::function<int()>;
 
-/// The value of a word; other words are refused with a list of these.
+/// A choice among words; other words are rejected with the list.
 template <class Enum>
 CLI::Validator one_of(const std::map<std::string, Enum>& words) {
   return {[words](std::string& text) -> std::string {
@@ -31,9 +31,9 @@ CLI::Validator one_of(const std::map<std::string, Enum>& words) {
           ""};
 }
 
-/// A whole number of digits alone, from `low` to `high`. Others are refused with `wanted`, which says what is.
+/// A whole number in digits, from `low` to `high`. Others are rejected with `wanted`, which describes valid values.
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::string& wanted);
-/// The same; what is wanted is the range.
+/// The same; `wanted` is the range.
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
 /// A seed of a run.
 CLI::Validator seed_number();

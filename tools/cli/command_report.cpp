@@ -12,7 +12,7 @@ namespace furlong::tools {
 
 namespace {
 
-/// A page of private values has a name of its own: it must not take the place of one that can be shown around.
+/// A report with private values has a separate name, so that it does not replace one that may be shared.
 std::filesystem::path default_page(const report_options& options) {
   const std::string ending = options.embeddings ? "-private.html" : ".html";
   const auto first = std::filesystem::absolute(options.runs.front()).lexically_normal();
@@ -48,7 +48,7 @@ int report_command(const report_options& options) {
   }
   std::cout << comparison_table(runs);
   fmt::print("report: {}\n", out.string());
-  if (options.embeddings) fmt::print("note: this file shows private values; whoever has it learns who is like whom\n");
+  if (options.embeddings) fmt::print("note: this file shows private values; it reveals which users are similar\n");
   return done;
 }
 

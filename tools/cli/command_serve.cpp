@@ -44,16 +44,16 @@ result<server_setup> make_setup(const serve_options& options) {
   return setup;
 }
 
-/// What a scenario says that nodes decide for themselves.
+/// Notes parts of a scenario that nodes decide themselves.
 void print_what_is_simulated(const scenarios::scenario& of) {
   for (const auto& [key, place] : of.places)
     if (key.starts_with("devices.") || key.starts_with("dropout."))
-      fmt::print(stderr, "note: {} has no effect: clients are on nodes, and nothing of them is simulated\n", key);
+      fmt::print(stderr, "note: {} has no effect: clients are on nodes and not simulated\n", key);
   if (of.records.contains("event"))
-    fmt::print(stderr, "note: [[event]] has no effect: what befalls real nodes is not the server's to do\n");
+    fmt::print(stderr, "note: [[event]] has no effect: a server cannot inject faults into real nodes\n");
 }
 
-/// The observer with a ledger of what each version takes in, which must outlive it.
+/// The observer with a ledger of the updates in each version; must outlive it.
 federated::run_observer keeping(fold_ledger& ledger, federated::run_observer observer) {
   observer.on_round = [&ledger, next = std::move(observer.on_round)](const federated::round_report& report) {
     if (auto added = ledger.add(report); !added) return added;
@@ -62,7 +62,7 @@ federated::run_observer keeping(fold_ledger& ledger, federated::run_observer obs
   return observer;
 }
 
-/// What listens: whether it can is known before the run has a folder.
+/// The listening ports: opened before the run has a folder.
 struct open_ports {
   std::unique_ptr<actors::federation::server> server;
   std::unique_ptr<serve_board> board;  ///< null: there is no dashboard
@@ -82,15 +82,15 @@ result<open_ports> listen(const session& of, const serve_options& options, serve
   return opened;
 }
 
-/// A run that was over before has nothing to wait for clients for. Says how it ended.
+/// A finished run does not wait for clients. Reports how it ended.
 int tell_end(const run_directory& folder, const json& summary, output_format format) {
   const auto place = folder.root().string();
-  // Not the exit code of a run that fails, after which a supervisor may try again: this will not change by itself.
+  // Not the exit code of a failing run, after which a supervisor may retry: a retry would not help.
   if (const auto failed = summary.value("failed", ""); !failed.empty())
     return report_failure(
-        {error::kind::usage, place, "the run is over, and failed: " + failed, "begin another in another --out"});
+        {error::kind::usage, place, "the run is over, and failed: " + failed, "start another run in another --out"});
   if (format == output_format::json) std::cout << json_text(summary) << '\n';
-  fmt::print(stderr, "furlong: {}: the run is over, after {} rounds; ask for more to go on\n", place,
+  fmt::print(stderr, "furlong: {}: the run is over, after {} rounds; raise scenario.rounds to continue\n", place,
              summary.value("rounds", std::uint64_t{0}));
   return done;
 }
@@ -100,7 +100,7 @@ int serve(const session& of, run_directory& folder, const serve_options& options
   auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
   if (!from) return report_failure(from.error());
   actors::federation::log_run(of.experiment.run);
-  spdlog::default_logger()->flush_on(spdlog::level::info);  // who comes and goes is looked at while the server runs
+  spdlog::default_logger()->flush_on(spdlog::level::info);  // connections are observed while the server runs
   auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds);
   if (!outputs) return report_failure(outputs.error());
   auto observer = (*outputs)->observer();

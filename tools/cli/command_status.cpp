@@ -28,7 +28,7 @@ result<std::string> ask(const actors::net::host_port& server, output_format form
   return dashboard::text_of(*status) + '\n';
 }
 
-/// Until interrupted, or until nobody reads. A server that is away is asked again, less and less often.
+/// Runs until interrupted or until stdout is closed. Retries an unreachable server at increasing intervals.
 int watch(const actors::net::host_port& server, output_format format) {
   const bool redraw = format == output_format::text && ::isatty(STDOUT_FILENO) != 0;
   auto wait = watch_every;
@@ -39,7 +39,7 @@ int watch(const actors::net::host_port& server, output_format format) {
     if (answer)
       std::cout << *answer << (redraw || format == output_format::json ? "" : "\n") << std::flush;
     else
-      std::cerr << "furlong: " << for_people(answer.error().text()) << "; asking again in " << wait.count() << " s\n";
+      std::cerr << "furlong: " << for_people(answer.error().text()) << "; retrying in " << wait.count() << " s\n";
     std::this_thread::sleep_for(wait);
   }
   return failure;

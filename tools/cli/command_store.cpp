@@ -14,7 +14,7 @@ namespace furlong::tools {
 
 namespace {
 
-/// A run directory's store, or the place itself.
+/// The store of a run directory, or the path itself.
 std::filesystem::path store_in(const std::filesystem::path& place) {
   return std::filesystem::exists(place / "private") ? place / "private" : place;
 }
@@ -87,7 +87,7 @@ int verify(storage::rocks_store& store, output_format format) {
   return std::ranges::any_of(problems, damaged) ? data : failure;
 }
 
-/// The key of an encrypted store: as told, or as the scenario beside the store says.
+/// The key of an encrypted store: the option's, or that of the scenario beside the store.
 std::filesystem::path key_of(const store_options& options, const std::filesystem::path& store) {
   if (!options.key_file.empty()) return options.key_file;
   const auto scenario = scenarios::parse_scenario(run_directory(store.parent_path()).scenario());

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t most_runs = 100'000;
 
-/// A sweep with all its runs known to be valid.
+/// A sweep whose runs are all valid.
 struct sweep_plan {
   std::string scenario;  ///< its name
   std::vector<grid_axis> axes;
@@ -35,7 +35,7 @@ struct sweep_plan {
   }
 };
 
-/// What the options say against each other.
+/// Conflicts between options.
 std::vector<error> contradictions(const sweep_options& options, const std::vector<grid_axis>& axes) {
   std::vector<error> problems;
   const auto complain = [&](const std::string& place, std::string why, std::string fix) {
@@ -43,19 +43,19 @@ std::vector<error> contradictions(const sweep_options& options, const std::vecto
   };
   for (const auto& axis : axes) {
     for (const auto& set : options.overrides)
-      if (set.key == axis.key) complain("--set " + set.key, "the key is in the grid too", "leave out one of them");
-    if (axis.key == "scenario.seed") complain("--grid scenario.seed", "is what --seeds is for", "write --seeds 1,2,3");
-    if (axis.key == "scenario.name") complain("--grid scenario.name", "names all runs", "leave it out");
+      if (set.key == axis.key) complain("--set " + set.key, "the key is in the grid too", "omit one of them");
+    if (axis.key == "scenario.seed") complain("--grid scenario.seed", "is set by --seeds", "write --seeds 1,2,3");
+    if (axis.key == "scenario.name") complain("--grid scenario.name", "is the name of all runs", "omit it");
   }
   if (std::set<std::uint64_t>(options.seeds.begin(), options.seeds.end()).size() != options.seeds.size())
-    complain("--seeds", "a seed stands there twice", "name each seed once");
+    complain("--seeds", "a seed is repeated", "name each seed once");
   const auto count = count_points(axes, std::max<std::size_t>(1, options.seeds.size()));
   if (count > most_runs)
     complain("--grid", fmt::format("makes more than {} runs", most_runs), "sweep fewer values at a time");
   return problems;
 }
 
-/// The scenarios of all points. Prints everything that is wrong with any of them, each once; nothing when there was.
+/// The scenarios of all points. Prints every problem once; returns nothing if there is any.
 std::optional<sweep_plan> make_plan(const sweep_options& options, std::vector<grid_axis> axes) {
   sweep_plan plan{{}, std::move(axes), {}};
   std::set<std::string> said;
@@ -67,7 +67,7 @@ std::optional<sweep_plan> make_plan(const sweep_options& options, std::vector<gr
   auto seeds = options.seeds;
   if (seeds.empty()) {
     const auto base = parse_variant(options.scenario, options.overrides, options.smoke);
-    seeds.push_back(base ? base->settings.seed : 1);  // what is wrong without the grid may be right with it
+    seeds.push_back(base ? base->settings.seed : 1);  // a scenario that is invalid alone may be valid with the grid
   }
   for (auto& point : grid_points(plan.axes, seeds)) {
     auto overrides = options.overrides;
@@ -78,7 +78,7 @@ std::optional<sweep_plan> make_plan(const sweep_options& options, std::vector<gr
       note(scenario.error());
       continue;
     }
-    scenario->expectations.clear();  // they are of the scenario as it stands
+    scenario->expectations.clear();  // they apply to the unmodified scenario
     plan.scenario = scenario->name;
     sweep_run run;
     run.row.run = folder_of(scenario->name, plan.axes, point);
@@ -91,7 +91,7 @@ std::optional<sweep_plan> make_plan(const sweep_options& options, std::vector<gr
   return std::nullopt;
 }
 
-/// Says which of the finished runs this process might not compute alike.
+/// Warns about finished runs whose results this process may not reproduce.
 void note_other_makers(const sweep_plan& plan) {
   const std::pair<std::string, std::string> here(version, models::kernels().level);
   std::map<std::pair<std::string, std::string>, std::size_t> makers;
@@ -106,7 +106,7 @@ void note_other_makers(const sweep_plan& plan) {
                count, count == 1 ? "was" : "were", maker.first, maker.second, here.first, here.second);
 }
 
-/// Runs what is not finished. False: interrupted.
+/// Runs all unfinished runs. False: interrupted.
 result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const sweep_options& options) {
   std::vector<child_run> children;
   std::vector<std::size_t> indices;
@@ -138,7 +138,7 @@ result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const swe
   return ran;
 }
 
-/// The comparing report over the runs that have a summary; false: there are none.
+/// The comparison report of the runs with a summary; false: there are none.
 result<bool> write_comparison(const sweep_plan& plan, const sweep_folder& folder) {
   std::vector<run_record> records;
   for (const auto& run : plan.runs) {
@@ -201,7 +201,7 @@ int sweep_command(const sweep_options& options) {
   const auto ran = run_waiting(*plan, *folder, options);
   if (!ran) return report_failure(ran.error());
   if (!*ran) {
-    fmt::print(stderr, "furlong: stopped; the same command goes on from here\n");
+    fmt::print(stderr, "furlong: stopped; repeat the command to continue\n");
     return interrupted;
   }
   return conclude(*plan, *folder);

@@ -25,7 +25,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// A run that is needed, by one scenario or by several.
+/// A run that one or several scenarios need.
 struct planned_run {
   std::string name;  ///< of its folder
   scenarios::scenario scenario;
@@ -34,14 +34,14 @@ struct planned_run {
   child_end end;
 };
 
-/// A scenario to be judged.
+/// A scenario to check.
 struct tested {
   scenarios::scenario scenario;
   std::size_t run = 0;                                     ///< its own
-  std::map<std::filesystem::path, std::size_t> baselines;  ///< runs that it is compared with
+  std::map<std::filesystem::path, std::size_t> baselines;  ///< runs to compare with
 };
 
-/// Where runs are made: a folder that the caller named, or a temporary one.
+/// The folder of the runs: given by the caller, or temporary.
 class workplace {
  public:
   [[nodiscard]] static result<workplace> make(const test_options& options) {
@@ -84,15 +84,15 @@ class workplace {
   workplace() = default;
   std::filesystem::path root_;
   bool temporary_ = false;
-  std::optional<run_directory> lock_;  ///< against a second `furlong test` here, which would remove these runs
+  std::optional<run_directory> lock_;  ///< against a concurrent `furlong test` here, which would remove these runs
 };
 
-/// All runs of an invocation, each once however many scenarios need it.
+/// All runs of an invocation; runs shared by scenarios run once.
 class plan {
  public:
   explicit plan(const test_options& options) : options_(options) {}
 
-  /// Adds a scenario and its baselines. What is wrong with them is added to `problems`.
+  /// Adds a scenario and its baselines. Appends their problems to `problems`.
   void add(const std::filesystem::path& file, std::vector<scenarios::problem>& problems) {
     auto parsed = parse_variant(file, {}, options_.smoke);
     if (!parsed) {
@@ -117,7 +117,7 @@ class plan {
 
  private:
   std::size_t run_of(scenarios::scenario of) {
-    of.expectations.clear();  // they are judged here, and make no other run
+    of.expectations.clear();  // checked here; they do not change the run
     auto resolved = scenarios::resolved_toml(of);
     const auto same = std::ranges::find(runs_, resolved, &planned_run::resolved);
     if (same != runs_.end()) return static_cast<std::size_t>(same - runs_.begin());
@@ -134,12 +134,12 @@ class plan {
   std::set<std::string> names_;
 };
 
-/// Removes a run that an earlier `furlong test` made here, ended or killed: it is judged anew, by this build. Such a
-/// run has its scenario beside it; `furlong run` refuses any other folder.
+/// Removes a run of an earlier `furlong test`, ended or killed: it runs again with this build. Such a run has its
+/// scenario beside it; `furlong run` rejects other folders.
 result<void> remove_earlier(const planned_run& run, const workplace& place) {
   if (!std::filesystem::exists(place.of(run, ".toml"))) return {};
   wait_for_earlier(place.of(run, ".stderr"), [&] {
-    fmt::print(stderr, "note: {}: waiting until the process that an earlier test left has stopped\n", run.name);
+    fmt::print(stderr, "note: {}: waiting until a process of an earlier test has stopped\n", run.name);
   });
   const run_directory folder(place.of(run));
   if (!folder.is_of_run()) return {};
@@ -149,7 +149,7 @@ result<void> remove_earlier(const planned_run& run, const workplace& place) {
   return {};
 }
 
-/// Runs what has not run yet. False: interrupted.
+/// Runs all remaining runs. False: interrupted.
 result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const workplace& place,
                      const test_options& options) {
   std::vector<child_run> children;
@@ -184,7 +184,7 @@ result<json> summary_of(const planned_run& run, const workplace& place) {
   return summary;
 }
 
-/// What a run said before it failed, a line each, indented.
+/// The output of a failed run, a line each, indented.
 std::string last_words(const std::filesystem::path& file) {
   std::string text;
   std::string line;
@@ -193,8 +193,8 @@ std::string last_words(const std::filesystem::path& file) {
   return text;
 }
 
-/// The exit code that a run's failure stands for. CTest skips a test whose data is missing: data that is there and is
-/// of no use must not pass for that.
+/// The exit code for a failed run. CTest skips a test whose data are missing; damaged data must not be treated as
+/// missing.
 int code_of_failure(int child, const scenarios::scenario& of) {
   if (child == data) return scenarios::data_absent(of) ? data : usage;
   return child == usage || child == interrupted ? child : failure;
@@ -213,14 +213,14 @@ result<findings> judge(const tested& one, plan& of, const workplace& place) {
   return found;
 }
 
-/// How many lines of each kind there were.
+/// Number of lines by kind.
 struct tally {
   std::size_t held = 0;
   std::size_t failed = 0;
   std::size_t broken = 0;  ///< runs that did not end well
 };
 
-/// Runs and judges one scenario. Returns an exit code.
+/// Runs and checks one scenario. Returns an exit code.
 int test_one(const tested& one, plan& of, const workplace& place, const test_options& options, tally& counts) {
   fmt::print("{} ({}{})\n", one.scenario.name, for_people(one.scenario.file), options.smoke ? ", smoke" : "");
   std::cout.flush();
@@ -247,8 +247,8 @@ int test_one(const tested& one, plan& of, const workplace& place, const test_opt
   return failed > 0 ? expectation_failed : done;
 }
 
-/// Of two exit codes the one that matters more: interrupted, a failed run, a wrong scenario, a failed expectation,
-/// missing data.
+/// The more important of two exit codes: interrupted, a failed run, an invalid scenario, a failed expectation, missing
+/// data.
 int graver(int one, int other) {
   constexpr std::array order = {done, data, expectation_failed, usage, failure, interrupted};
   const auto rank = [&](int code) { return std::ranges::find(order, code) - order.begin(); };

@@ -52,7 +52,7 @@ int show(const availability_trace& trace, output_format format) {
   return done;
 }
 
-/// Writes a new trace and says on stderr what it is.
+/// Writes a new trace and a summary on stderr.
 int write(const result<availability_trace>& trace, const std::filesystem::path& out) {
   if (!trace) return report_failure(trace.error());
   if (auto written = scenarios::write_trace(*trace, out); !written) return report_failure(written.error());
@@ -63,7 +63,7 @@ int write(const result<availability_trace>& trace, const std::filesystem::path& 
   return done;
 }
 
-/// Takes a setting that was given; a kind without it must not be given it.
+/// Copies a given setting; the kind must have it.
 template <class T>
 std::string take(const char* name, const std::optional<T>& given, bool known, T& to) {
   if (!given) return "";

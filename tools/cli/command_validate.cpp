@@ -18,7 +18,7 @@ json to_json(const scenarios::problem& one) {
           {"key", one.key},     {"why", one.why},   {"fix", one.fix}};
 }
 
-/// What the data come to.
+/// Summary of the data.
 json count(const scenarios::dataset& data) {
   using federated::part;
   const auto& clients = *data.clients;
@@ -61,13 +61,13 @@ std::string text_of(const json& data) {
   return text + fmt::format(", {} examples ({})", all, parts);
 }
 
-/// A scenario without problems, as far as could be told.
+/// A valid scenario, as far as checked.
 struct examined {
   scenarios::scenario scenario;
-  std::optional<json> data;  ///< it was checked against them too
+  std::optional<json> data;  ///< the scenario was checked against them
 };
 
-/// Parses, and where the data is at hand checks against it.
+/// Parses the scenario and, if its data are available, checks it against them.
 tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_options& options) {
   auto scenario = scenarios::parse_scenario(options.scenario, options.overrides);
   if (!scenario) return tl::unexpected(scenario.error());
@@ -75,7 +75,7 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
     return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.fix}});
   };
   auto data = scenarios::load_data(*scenario);
-  // Data that only nodes have: as far as a server can tell.
+  // Data that only nodes have: the part known to a server.
   if (!data && scenarios::find_dataset(scenario->data_source)->outline && !scenario->data.has("path"))
     data = scenarios::load_outline(*scenario);
   if (!data) {
@@ -112,7 +112,7 @@ int validate_command(const validate_options& options) {
   for (const auto& note : found->scenario.notes) fmt::print("note: {}\n", for_people(note));
   if (found->data) fmt::print("{}\n", text_of(*found->data));
   fmt::print("{}: valid{}\n", for_people(options.scenario.string()),
-             found->data ? "" : " as far as can be told without its data, which are not there");
+             found->data ? "" : " without its data, which are missing");
   return done;
 }
 

@@ -30,11 +30,11 @@ struct run_options {
 };
 int run_command(const run_options& options);
 
-/// How the processes of a federation trust each other.
+/// How the processes of a federation authenticate each other.
 struct trust_options {
   std::filesystem::path tls;  ///< folder of `certs issue`; empty: insecure
   bool insecure = false;
-  bool i_know = false;  ///< insecure beyond this machine
+  bool i_know = false;  ///< allow insecure beyond this machine
 };
 
 struct serve_options {
@@ -42,7 +42,7 @@ struct serve_options {
   std::string listen;
   std::string operators;         ///< empty: no aggregators
   std::string dashboard;         ///< empty: none
-  std::filesystem::path ledger;  ///< of folded updates; empty: none
+  std::filesystem::path ledger;  ///< of aggregated updates; empty: none
   trust_options trust;
 };
 int serve_command(const serve_options& options);
@@ -66,6 +66,7 @@ struct join_options {
   std::string clients;
   std::filesystem::path data;
   std::filesystem::path store;
+  std::string problem;  ///< FILE.py:CLASS, for a run whose data and model are a Python class; else empty
   std::filesystem::path key_file;
   bool accept_changed_data = false;
   bool accept_state_loss = false;
@@ -106,7 +107,7 @@ int store_command(const store_options& options);
 
 struct report_options {
   std::vector<std::filesystem::path> runs;
-  std::filesystem::path out;  ///< empty: report.html in the run, or comparison.html beside the first of several
+  std::filesystem::path out;  ///< empty: report.html in the run directory, or comparison.html beside the first run
   bool embeddings = false;    ///< with a picture of the user embeddings, which are private values: the names above
                               ///< become report-private.html and comparison-private.html
 };
@@ -133,7 +134,7 @@ struct sweep_options {
 };
 int sweep_command(const sweep_options& options);
 
-/// What is absent has the default of [devices] availability.
+/// Unset values have the defaults of [devices] availability.
 struct trace_generate_options {
   federated::availability_kind kind = federated::availability_kind::diurnal;
   std::uint32_t clients = 0;

@@ -22,13 +22,12 @@ std::vector<std::string> expiry_notices::due(tls::instant now) {
   for (auto& one : all_) {
     const auto place = one.file.string() + ": ";
     if (one.until <= now && !std::exchange(one.expired, true))
-      said.push_back(
-          place + "expired at " + tls::to_string(one.until) +
-          ": sessions that are open go on, and no other side accepts a new one; issue a new certificate with "
-          "furlong certs issue, and start this process again");
+      said.push_back(place + "expired at " + tls::to_string(one.until) +
+                     ": open sessions continue, but peers reject new ones; issue a new certificate with "
+                     "furlong certs issue, and restart this process");
     else if (one.until > now && one.until - now <= tls::expiry_notice && !std::exchange(one.announced, true))
       said.push_back(place + "expires at " + tls::to_string(one.until) +
-                     "; issue a new certificate with furlong certs issue, and start this process again before");
+                     "; issue a new certificate with furlong certs issue, and restart this process before");
   }
   return said;
 }

@@ -1,4 +1,4 @@
-// Warns of certificates that expire while a process runs.
+// Warns of certificates that expire during a process.
 #pragma once
 
 #include <condition_variable>
@@ -11,26 +11,27 @@
 
 namespace furlong::tools {
 
-/// What is to be said of certificates as time goes on, each thing once. Not thread-safe.
+/// Warnings about certificates over time, each issued once. Not thread-safe.
 class expiry_notices {
  public:
-  /// @param now  what expires within expiry_notice was told at the start, and is told again when it has expired
+  /// @param now  certificates that expire within expiry_notice were reported at the start; their expiry is reported
+  /// again
   expiry_notices(const std::vector<actors::tls::tier_credentials>& tiers, actors::tls::instant now);
-  /// What there is to say at `now`.
+  /// The warnings due at `now`.
   [[nodiscard]] std::vector<std::string> due(actors::tls::instant now);
 
  private:
   struct watched {
     std::filesystem::path file;
     actors::tls::instant until;
-    bool announced;  ///< that it will expire
+    bool announced;  ///< its coming expiry was reported
     bool expired;
   };
   std::vector<watched> all_;
 };
 
-/// Looks once a minute, and writes to the log. A session outlives its certificates: without this it would end one day,
-/// and none would follow.
+/// Checks once a minute and logs warnings. A session outlives its certificates: without a warning it would end one day
+/// and could not be replaced.
 class expiry_watch {
  public:
   explicit expiry_watch(const std::vector<actors::tls::tier_credentials>& tiers);
@@ -39,7 +40,7 @@ class expiry_watch {
   expiry_notices notices_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::jthread looking_;  // last, so that it ends first
+  std::jthread looking_;  // last member, so that it is destroyed first
 };
 
 }  // namespace furlong::tools

@@ -24,7 +24,7 @@
 #include "models/kernels/kernels.hpp"
 #include "tools/cli/messages.hpp"
 
-// Sanitizers have such functions of their own.
+// Sanitizers define these functions.
 #if defined(__SANITIZE_ADDRESS__)
 #define FURLONG_SANITIZED 1
 #elif defined(__has_feature)
@@ -45,7 +45,7 @@ std::atomic<bool> ending{false};
 thread_local bool ending_here = false;
 std::atomic<int> log_file{-1};
 
-// Written before any thread of a run starts, or by the thread that ends the process.
+// Written before the run starts threads, or by the thread that ends the process.
 std::array<char, 512> memory_text{"make the model (model.*), the data or participation.per_round smaller"};
 std::array<char, 1024> crash_text{};
 
@@ -58,9 +58,9 @@ void write_words(int to) {
   ::_exit(failure);
 }
 
-/// Ends the process without allocating. The first thread that comes here decides the message.
+/// Ends the process without allocating. The first thread to arrive determines the message.
 [[noreturn]] void end_at_once(const char* format, ...) {
-  if (ending_here) leave();  // while it flushed the log
+  if (ending_here) leave();  // failed again while flushing the log
   ending_here = true;
   while (ending.exchange(true)) ::pause();
   std::va_list arguments;
@@ -75,7 +75,7 @@ void write_words(int to) {
   leave();
 }
 
-/// "the limit on open files (ulimit -n) is 20", or empty where there is none.
+/// "the limit on open files (ulimit -n) is 20", or empty without a limit.
 short_text limit_text(__rlimit_resource resource, const char* what, rlim_t unit = 1) {
   short_text text{};
   rlimit at{};
@@ -96,7 +96,7 @@ short_text memory_limit() {
   end_at_once("furlong: out of memory: %s: raise it, or %s\n", memory_limit().data(), memory_text.data());
 }
 
-/// Whether there is room for the stack of another thread.
+/// True if there is memory for the stack of another thread.
 bool stack_fits() {
   constexpr std::size_t usual = std::size_t{8} << 20U;
   void* stack = ::mmap(nullptr, usual, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -109,13 +109,13 @@ bool stack_fits() {
   if (!stack_fits()) end_at_once("furlong: a thread could not be started: %s: raise it\n", memory_limit().data());
   auto limit = limit_text(RLIMIT_NPROC, "processes and threads of a user (ulimit -u)");
   if (limit[0] == '\0') limit = {"the container or the machine has no more (pids.max, kernel.threads-max)"};
-  // Another thread may have given memory back meanwhile.
+  // Another thread may have released memory since.
   const auto memory = limit_text(RLIMIT_AS, "address space (ulimit -v)", kilobyte);
   end_at_once("furlong: a thread could not be started: %s%s%s: raise it\n", limit.data(), memory[0] == '\0' ? "" : ", ",
               memory.data());
 }
 
-/// Whether there is room for what the C library takes at once when its heap is used up.
+/// True if there is memory for the C library's minimal heap extension.
 bool heap_can_grow() {
   constexpr std::size_t least = std::size_t{1} << 20U;
   void* more = ::mmap(nullptr, least, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -124,8 +124,8 @@ bool heap_can_grow() {
   return true;
 }
 
-/// CAF aborts when it cannot open what it needs, and the C library when it has no memory to register the destructor of
-/// a thread's variable. Other aborts go on as such.
+/// CAF aborts if it cannot open files, and the C library if it has no memory to register a thread-local destructor.
+/// Other aborts proceed.
 void on_abort(int number) {
   if (!heap_can_grow()) no_memory();
   const int free = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -136,14 +136,14 @@ void on_abort(int number) {
   std::raise(number);
 }
 
-/// An exception that nobody catches, in whatever thread.
+/// An uncaught exception in any thread.
 void on_terminate() {
   if (const auto thrown = std::current_exception()) {
     try {
       std::rethrow_exception(thrown);
     } catch (const std::bad_alloc&) {
       no_memory();
-    } catch (const std::logic_error& why) {  // a mistake in the program: it leaves a core
+    } catch (const std::logic_error& why) {  // a bug: it leaves a core dump
       std::fprintf(stderr, "furlong: %s\n", why.what());
     } catch (const std::exception& why) {
       end_at_once("furlong: %s%s\n", why.what(), limit_behind(why.what()).c_str());
@@ -195,20 +195,20 @@ result<void> check_environment(std::time_t now) {
     return fail(error::kind::usage, "", why.what());
   }
   if (now >= 0) return {};
-  return fail(error::kind::runtime, "the clock", "is before 1970, and files and certificates could not be dated",
+  return fail(error::kind::runtime, "the clock", "is before 1970: files and certificates cannot have valid dates",
               "set the time of this machine");
 }
 
 int report_failure(const error& why) {
   const auto limit = limit_behind(why.text());
   std::cerr << "furlong: " << for_people(why.text()) << limit << '\n';
-  return limit.empty() ? exit_code_of(why) : failure;  // what cannot be opened may be as it should
+  return limit.empty() ? exit_code_of(why) : failure;  // a failed open may be due to the limit
 }
 
 }  // namespace furlong::tools
 
 #if !FURLONG_SANITIZED
-/// These take the place of the C library's. Libraries start threads too, with locks held.
+/// These replace the C library's functions. Libraries start threads too, with locks held.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                               void* argument) noexcept {
   static const auto real = reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
@@ -217,7 +217,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return code;
 }
 
-/// RocksDB constructs its locks and caches in the block without a look at the code.
+/// RocksDB constructs its locks and caches in the block without checking the return code.
 extern "C" int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
   static const auto real = reinterpret_cast<decltype(&posix_memalign)>(::dlsym(RTLD_NEXT, "posix_memalign"));
   const int code = real(block, alignment, bytes);

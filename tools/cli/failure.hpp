@@ -1,4 +1,4 @@
-// How the command fails: errors that are reported, and exhausted resources, which end the process at once.
+// Failure handling of the command: reported errors, and exhausted resources, which end the process at once.
 //
 // Exit codes of the command, as documented.
 #pragma once
@@ -17,7 +17,7 @@ enum exit_code : int {
   expectation_failed = 1,
   usage = 2,        ///< wrong command line, invalid scenario
   data = 3,         ///< data missing or unreadable
-  failure = 4,      ///< anything else that went wrong while running
+  failure = 4,      ///< any other failure during a run
   interrupted = 5,  ///< stopped, resumable
 };
 
@@ -30,35 +30,36 @@ enum exit_code : int {
   return failure;
 }
 
-/// How the reason of a run that diverged begins in summary.json, "failed".
+/// Prefix of "failed" in summary.json of a diverged run.
 inline constexpr std::string_view divergence_text = "training diverged";
-/// The word for a run with this reason: "diverged" or "failed".
+/// "diverged" or "failed", by the reason of a run.
 [[nodiscard]] constexpr std::string_view failure_word(std::string_view reason) {
   return reason.starts_with(divergence_text) ? "diverged" : "failed";
 }
 
 /// From now on the process ends with exit code 4, and a message on stderr and in the log that names the resource and
-/// its limit, when there is no memory, when no thread can be started, when a library aborts since no file can be
-/// opened, and when nobody catches an exception that is no std::logic_error. Nothing is unwound: RocksDB and CAF hold
-/// locks where they allocate and start threads, and what runs in their destructors would wait for these for ever. What
-/// is on disk is consistent at any moment. A file that would grow beyond its limit gives an error in place of a signal.
+/// its limit, if memory is exhausted, no thread can be started, a library aborts because no file can be opened, or an
+/// exception other than std::logic_error is not caught. The stack is not unwound: RocksDB and CAF hold locks while they
+/// allocate and start threads, and their destructors would wait for these forever. Files are consistent at any moment.
+/// A file that would exceed its size limit gives an error instead of a signal.
 void end_when_exhausted();
 
-/// Messages of such an end go to this file too.
+/// Messages of such an exit are also written to this file.
 void log_failures_to(const std::filesystem::path& log);
 
-/// What needs much memory, for the message when there is none: "the model has 12 parameters; make it smaller".
+/// The largest memory user, for the message about exhausted memory: "the model has 12 parameters; make it smaller".
 void explain_memory(const std::string& text);
 
-/// What makes every command fail: a FURLONG_KERNEL_LEVEL that is none or that this processor lacks (kind usage), and a
-/// clock before 1970, which RocksDB does not bear (kind runtime). The libraries would throw or abort in a thread.
+/// Conditions under which every command fails: a FURLONG_KERNEL_LEVEL that is unknown or not supported by this
+/// processor (kind usage), and a clock before 1970, which RocksDB does not support (kind runtime). The libraries would
+/// throw or abort in a thread.
 [[nodiscard]] result<void> check_environment(std::time_t now);
 
-/// Prints an error to stderr, with the resource limit that it is due to, and returns its exit code.
+/// Prints an error with the resource limit that caused it, if any, to stderr, and returns its exit code.
 int report_failure(const error& why);
 
-/// The limit that a message about a system call is due to, as what follows it: "; the limit on open files (ulimit -n)
-/// is 20: raise it". Empty where there is none.
+/// The limit that caused the error of a system call, as a suffix: "; the limit on open files (ulimit -n) is 20: raise
+/// it". Empty without one.
 [[nodiscard]] std::string limit_behind(const std::string& message);
 
 }  // namespace furlong::tools

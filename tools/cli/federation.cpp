@@ -18,7 +18,7 @@ bool is_this_machine(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-/// Of all addresses of a machine: one can listen there, and nobody can go there.
+/// The wildcard addresses: valid for listening, not for connecting.
 bool is_any_address(const std::string& host) {
   in_addr four{};
   if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return four.s_addr == htonl(INADDR_ANY);

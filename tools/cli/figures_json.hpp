@@ -1,4 +1,4 @@
-// Figures as JSON, the same in a run's files and on its dashboard.
+// Figures as JSON, for a run's files and its dashboard.
 #pragma once
 
 #include <array>
@@ -15,21 +15,22 @@ namespace furlong::tools {
 
 using json = nlohmann::ordered_json;
 
-/// An object for a file or for stdout, indented. Names in it may come from anywhere: what is not UTF-8 is replaced.
+/// An indented object for a file or stdout. Invalid UTF-8 in names is replaced.
 [[nodiscard]] inline std::string json_text(const json& of) {
   return of.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 /// {"rmse": ..., "accuracy": ..., "auc": ..., "accuracy_words": ..., "accuracy_no_end": ..., "perplexity": ..., "loss":
-/// ..., "examples": ..., "clients": ...}, as they apply.
+/// ..., "examples": ..., "clients": ...}, those that apply; for a custom objective the model's own metrics by name.
 [[nodiscard]] inline json to_json(const federated::group_metrics& metrics) {
   json out;
   if (metrics.rmse) out["rmse"] = *metrics.rmse;
-  out["accuracy"] = metrics.accuracy;
+  if (metrics.accuracy) out["accuracy"] = *metrics.accuracy;
   if (metrics.auc) out["auc"] = *metrics.auc;
   if (metrics.accuracy_words) out["accuracy_words"] = *metrics.accuracy_words;
   if (metrics.accuracy_no_end) out["accuracy_no_end"] = *metrics.accuracy_no_end;
   if (metrics.perplexity) out["perplexity"] = *metrics.perplexity;
+  for (const auto& one : metrics.custom) out[one.name] = one.value;
   out["loss"] = metrics.loss;
   out["examples"] = metrics.examples;
   out["clients"] = metrics.clients;
@@ -45,15 +46,15 @@ template <class Name, std::size_t Count>
   return by_name;
 }
 
-// Figures for people.
+// Figures as text.
 
-/// With so many digits after the point; from 10^9 on, which only runs reach that diverge, as 2.54e+31.
+/// A number with this many decimals; from 10^9 on, which only diverged runs reach, as 2.54e+31.
 [[nodiscard]] inline std::string figure_text(double figure, int digits) {
   constexpr double large = 1e9;
   return std::abs(figure) < large ? fmt::format("{:.{}f}", figure, digits) : fmt::format("{:.3g}", figure);
 }
 
-/// A number of something per second. Of centralized training the one client is all there is, and takes long.
+/// A rate per second. Centralized training has one client, which takes long.
 [[nodiscard]] inline std::string rate_text(double rate) {
   return rate < 10 ? fmt::format("{:.2g}", rate) : fmt::format("{:.0f}", rate);
 }

@@ -7,11 +7,11 @@
 
 namespace furlong::tools {
 
-/// {"validation": ..., "seen": ..., "unseen": ...}, as they apply.
+/// {"validation": ..., "seen": ..., "unseen": ...}, those that apply.
 [[nodiscard]] json to_json(const federated::evaluation_report& report);
-/// A line of metrics.jsonl, without "eval". Times are virtual seconds; a run under the real clock has none.
+/// A line of metrics.jsonl, without "eval". Times are virtual seconds; runs under the real clock have none.
 [[nodiscard]] json to_json(const federated::round_report& report);
-/// A line of events.jsonl: no wall times.
+/// A line of events.jsonl, without wall times.
 [[nodiscard]] json to_json(const federated::run_event& event);
 
 /// A client with stored private values.
@@ -20,7 +20,7 @@ struct private_holder {
   std::uint64_t rounds = 0;  ///< since its value was committed
 };
 
-/// What of the summary the private store tells.
+/// The private store's part of the summary.
 struct private_facts {
   std::string sha256;
   std::uint64_t clients = 0;
@@ -28,9 +28,9 @@ struct private_facts {
 };
 [[nodiscard]] result<private_facts> read_private_facts(federated::private_store& store, std::uint64_t server_version);
 
-/// The most memory that this process has had.
+/// The peak memory of this process.
 [[nodiscard]] std::uint64_t peak_rss_bytes();
-/// summary.json. Accounts for every task: in_flight is counted from the open tasks, not derived from the other figures.
+/// summary.json. Accounts for every task: in_flight counts the open tasks and is not derived from the other figures.
 [[nodiscard]] json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own);
 
 }  // namespace furlong::tools

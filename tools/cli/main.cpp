@@ -4,13 +4,16 @@
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <fmt/format.h>
 #include <functional>
 #include <iostream>
 #include <new>
+#include <spdlog/spdlog.h>
 #include <sstream>
 #include <sys/resource.h>
 
 #include "federated/settings/devices.hpp"
+#include "scenarios/python/trainer_process.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
@@ -77,12 +80,13 @@ void add_infer(CLI::App& app, command& chosen) {
   who->add_option("--client", options->client, "a client, by its number")
       ->transform(client_number())
       ->option_text("ID");
-  auto* ratings = who->add_option("--ratings", options->ratings, "a file of one person's ratings, item,rating a line");
+  auto* ratings =
+      who->add_option("--ratings", options->ratings, "a file of one person's ratings, one item,rating per line");
   ratings->option_text("FILE");
-  sub->add_option("--text", options->text, "a text, to classify or to go on with; for somebody new without --client")
+  sub->add_option("--text", options->text, "a text to classify or to continue; for a new person without --client")
       ->option_text("TEXT")
       ->excludes(ratings);
-  sub->add_option("--top", options->top, "how many items to recommend, or tokens to go on with: 1 to 1000 (default 10)")
+  sub->add_option("--top", options->top, "number of items to recommend, or of tokens to add: 1 to 1000 (default 10)")
       ->transform(whole_number(1, 1000))
       ->option_text("N");
   add_format(sub, options->format);
@@ -132,7 +136,7 @@ void add_report(CLI::App& app, command& chosen) {
 
 void add_test(CLI::App& app, command& chosen) {
   auto options = std::make_shared<test_options>();
-  auto* sub = app.add_subcommand("test", "run scenarios and judge what they expect, and what always holds");
+  auto* sub = app.add_subcommand("test", "run scenarios and check their expectations and the invariants");
   sub->add_option("scenarios", options->scenarios, "scenario files")->required()->option_text("SCENARIO...");
   sub->add_flag("--smoke", options->smoke, "their small variants: the [smoke] table, else three rounds");
   sub->add_option("--out", options->out, "folder of the runs (default: a temporary one)")->option_text("DIR");
@@ -173,7 +177,7 @@ void add_sweep(CLI::App& app, command& chosen) {
 
 void add_trace_generate(CLI::App& trace, command& chosen) {
   auto options = std::make_shared<trace_generate_options>();
-  auto* sub = trace.add_subcommand("generate", "record what a generator of availability does");
+  auto* sub = trace.add_subcommand("generate", "record the output of an availability generator");
   sub->add_option("--clients", options->clients, "how many")
       ->required()
       ->check(CLI::Range(1U, 100'000'000U))
@@ -226,7 +230,7 @@ void add_trace(CLI::App& app, command& chosen) {
   reader->callback([from, &chosen] { chosen = [from] { return trace_import_command(*from); }; });
 
   auto of = std::make_shared<trace_show_options>();
-  auto* show = trace->add_subcommand("show", "what a trace is like");
+  auto* show = trace->add_subcommand("show", "describe a trace");
   show->add_option("file", of->file, "the trace")->required()->option_text("FILE");
   add_format(show, of->format);
   show->callback([of, &chosen] { chosen = [of] { return trace_show_command(*of); }; });
@@ -267,7 +271,7 @@ void add_certs(CLI::App& app, command& chosen) {
   add_certs_issue(*all, chosen);
 
   auto denied = std::make_shared<certs_deny_options>();
-  auto* deny = all->add_subcommand("deny", "shut a node out: all certificates that were issued to it");
+  auto* deny = all->add_subcommand("deny", "reject a node: all certificates that were issued to it");
   deny->add_option("--pki", denied->pki, "the authorities")->required()->option_text("PKI");
   deny->add_option("name", denied->name, "of the node")->required()->option_text("NAME");
   deny->add_option("--copy-to", denied->copy_to, "folder of a server or aggregator; may be given often")
@@ -288,15 +292,15 @@ void add_certs(CLI::App& app, command& chosen) {
 
 void add_status(CLI::App& app, command& chosen) {
   auto options = std::make_shared<status_options>();
-  auto* sub = app.add_subcommand("status", "show what a federation does, as its dashboard tells");
+  auto* sub = app.add_subcommand("status", "show the state of a federation, from its dashboard");
   sub->add_option("--server", options->server, "its --dashboard address")->required()->option_text("HOST:PORT");
   sub->add_flag("--watch", options->watch, "again every two seconds, until interrupted");
   add_format(sub, options->format);
   sub->callback([options, &chosen] { chosen = [options] { return status_command(*options); }; });
 }
 
-/// A run may hold thousands of files and connections open. What a process gets unasked is often 1024, and it may take
-/// more; where it may not, who runs out says so.
+/// A run may need thousands of open files and connections. The soft limit is often 1024 and is raised to the hard
+/// limit; if that is not enough, the failing process reports it.
 void raise_file_limit() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -310,7 +314,7 @@ int parse_and_run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("furlong ") + version);
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* of, const CLI::Error& why) {
-    std::string text = "furlong: ";  // and what was typed
+    std::string text = "furlong: ";  // and the input
     std::istringstream lines(CLI::FailureMessage::simple(of, why));
     for (std::string line; std::getline(lines, line);) text += for_people(line) + "\n";
     return text;
@@ -339,8 +343,21 @@ int parse_and_run(int argc, char** argv) {
 
 }  // namespace
 
+namespace {
+
+/// To the log, or where there is none to stderr.
+void log_trainer(std::uint32_t trainer, std::string_view line) {
+  if (const auto* log = spdlog::default_logger_raw(); log->name() == "furlong")
+    spdlog::info("trainer {}: {}", trainer, line);
+  else
+    fmt::print(stderr, "trainer {}: {}\n", trainer, line);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   end_when_exhausted();
+  scenarios::set_trainer_output(log_trainer);
   try {
     const int code = parse_and_run(argc, argv);
     std::cout.flush();
@@ -348,7 +365,7 @@ int main(int argc, char** argv) {
     std::cerr << "furlong: the results could not be written to stdout\n";
     return code == done ? failure : code;
   } catch (const std::bad_alloc&) {
-    std::terminate();  // which names the limit
+    std::terminate();  // reports the limit
   } catch (const std::exception& why) {
     return report_failure({error::kind::runtime, "", why.what(), ""});
   }

@@ -1,10 +1,10 @@
-// The furlong command as a function, so that other programs can register models or datasets and be the command.
+// The furlong command as a function, for programs that register models or datasets and provide the command.
 #pragma once
 
 namespace furlong::tools {
 
-/// Parses the command line, runs the command, returns its exit code (tools/cli/failure.hpp). Results go to stdout,
-/// progress and logs to stderr. Throws nothing.
+/// Parses the command line, runs the command, returns its exit code (tools/cli/failure.hpp). Results are written to
+/// stdout, progress and logs to stderr. Throws nothing.
 int main(int argc, char** argv);
 
 }  // namespace furlong::tools

@@ -30,7 +30,7 @@ void add_serve(CLI::App& app, command& chosen) {
       ->option_text("HOST:PORT");
   sub->add_option("--operator", options->operators, "where aggregators join (default: nowhere)")
       ->option_text("HOST:PORT");
-  sub->add_option("--dashboard", options->dashboard, "where a page shows what goes on (default: nowhere)")
+  sub->add_option("--dashboard", options->dashboard, "where a page shows the state (default: nowhere)")
       ->option_text("HOST:PORT");
   add_trust(sub, options->trust);
   add_overrides(sub, run.overrides);
@@ -47,7 +47,7 @@ void add_serve(CLI::App& app, command& chosen) {
 
 void add_aggregate(CLI::App& app, command& chosen) {
   auto options = std::make_shared<aggregate_options>();
-  auto* sub = app.add_subcommand("aggregate", "fold the updates of nodes on behalf of a server");
+  auto* sub = app.add_subcommand("aggregate", "aggregate the updates of nodes for a server");
   sub->add_option("--server", options->server, "the --operator address of the server, or of an aggregator")
       ->required()
       ->option_text("HOST:PORT");
@@ -73,15 +73,17 @@ void add_join(CLI::App& app, command& chosen) {
   auto options = std::make_shared<join_options>();
   auto* sub = app.add_subcommand("join", "host clients: their data and private values stay here");
   sub->add_option("--server", options->server, "the server's --listen address")->required()->option_text("HOST:PORT");
-  sub->add_option("--clients", options->clients, "that live here")->required()->option_text("FIRST-LAST");
+  sub->add_option("--clients", options->clients, "hosted by this node")->required()->option_text("FIRST-LAST");
   sub->add_option("--data", options->data, "their data, where the scenario's source reads files")->option_text("DIR");
   sub->add_option("--store", options->store, "their private values")->required()->option_text("DIR");
+  sub->add_option("--python", options->problem,
+                  "FILE.py:CLASS: this node's own data and model, where the run needs them");
   sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
       ->option_text("FILE");
   sub->add_flag("--accept-changed-data", options->accept_changed_data,
-                "go on with data that have changed since the node first took part; they are split anew");
+                "continue with data that have changed since the node first took part; they are split again");
   sub->add_flag("--accept-state-loss", options->accept_state_loss,
-                "let the clients start anew where their private values were lost or no longer fit");
+                "restart clients whose private values were lost or are no longer valid");
   add_trust(sub, options->trust);
   sub->add_flag("--operator-trust", options->operator_trust,
                 "a node of the operator: --server is its --operator address, --tls an aggregator's folder");

@@ -1,4 +1,4 @@
-// Messages for people: names and values in them may come from files, from peers or from the command line.
+// Messages for people, with names and values from files, peers or the command line.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ class formatter;
 
 namespace furlong::tools {
 
-/// One line, fit for a terminal: what is not UTF-8 and what a terminal would take for an order is replaced.
+/// One line, safe for a terminal: replaces invalid UTF-8 and characters that a terminal interprets.
 [[nodiscard]] std::string for_people(std::string_view text);
 
-/// How lines of a log look: as spdlog writes them, each for_people().
+/// The format of log lines: spdlog's, each passed through for_people().
 [[nodiscard]] std::unique_ptr<spdlog::formatter> log_format();
 
 }  // namespace furlong::tools

@@ -21,12 +21,12 @@ using federated::protocol::store_claim;
 
 namespace {
 
-/// A run that starts again from nothing has the id of the one before: without this, values of the earlier start would
-/// pass for values of this one. Looks before the store is opened for the run, which may make them void for good.
+/// A run that restarts from nothing keeps its id: values of the earlier start must not be mistaken for values of this
+/// one. Called before the store is opened for the run, which may invalidate them permanently.
 result<void> check_start(const federated::experiment& e, const std::filesystem::path& folder) {
   const auto store = storage::rocks_store::inspect(folder, storage::store_access::read, e.settings.own->key_file);
   if (!store) return tl::unexpected(store.error());
-  if ((*store)->run() != e.run) return {};  // a better reason, which opening it tells
+  if ((*store)->run() != e.run) return {};  // opening it gives a better reason
   const auto values = (*store)->list();
   if (!values) return tl::unexpected(values.error());
   if (values->empty()) return {};
@@ -35,48 +35,48 @@ result<void> check_start(const federated::experiment& e, const std::filesystem::
               "name another --store, or remove this folder");
 }
 
-/// Which ratings are for training follows from all of a client's: with other data, some that were for testing would be
-/// trained on, and the scores be too good.
+/// The training part depends on all ratings of a client: with other data, some test ratings would be trained on, and
+/// the scores would be too high.
 result<void> check_data(const node_record& before, const node_place& place) {
   if (before.data_sha256 == place.data.sha256) return {};
   if (place.accept_changed_data) {
     spdlog::warn(
-        "the data have changed since this node first took part: they are split anew, and what was for testing "
-        "may now be for training");
+        "the data have changed since this node first took part: they are split again, and test examples "
+        "may now be used for training");
     return {};
   }
   return fail(error::kind::data, place.folder.string(),
-              "the data are not those that this node first took part with: what " + place.data.place +
-                  " holds has changed, and ratings that were for testing might be trained on",
-              "put the data back as they were, or split them anew with --accept-changed-data");
+              "the data differ from those that this node first took part with: the content of " + place.data.place +
+                  " has changed, and ratings that were for testing might be trained on",
+              "restore the data, or split them again with --accept-changed-data");
 }
 
-/// A server's folder that was put back to a copy does not know what was done since it was made: private values of that
-/// time are of a model that there is no more, and may have taken the place of those that the copy's model goes with.
+/// A server folder restored from a copy does not know later versions: private values from that time belong to a model
+/// that no longer exists, and may have replaced those that match the copy's model.
 result<bool> values_are_void(const node_record& before, const federated::protocol::welcome& got,
                              const node_place& place) {
   if (got.history.knows(before.life)) return false;
   if (place.accept_state_loss) return true;
   return fail(error::kind::data, place.folder.string(),
-              "the server does not know the part of the run that this node served last: its folder was put back to a "
-              "copy that was made before",
+              "the server does not know the part of the run that this node served last: its folder was restored "
+              "from an earlier copy",
               "restore the server's folder and every --store from the same copy, or let this node's clients start anew "
               "with --accept-state-loss");
 }
 
-/// Empties a store's folder, which may be a disk of its own.
+/// Empties a store's folder, which may be a mount point.
 result<void> clear(const std::filesystem::path& folder) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
     if (!failed && entry.path().filename() != "lost+found") std::filesystem::remove_all(entry.path(), failed);
   if (failed) return fail(error::kind::runtime, folder.string(), "cannot be emptied: " + failed.message());
-  spdlog::warn("{}: emptied; the clients of this node start anew", folder.string());
+  spdlog::warn("{}: emptied; the clients of this node start from initial values", folder.string());
   return {};
 }
 
 store_claim claim_of(const node_record& record) { return {record.store, record.openings, record.served, false}; }
 
-/// A store that has the values of others was given to the wrong node.
+/// A store with values of other clients was given to the wrong node.
 result<void> check_clients(storage::rocks_store& store, const std::filesystem::path& folder,
                            const client_range& clients) {
   const auto values = store.list();
@@ -91,8 +91,7 @@ result<void> check_clients(storage::rocks_store& store, const std::filesystem::p
               "`furlong store erase`");
 }
 
-/// Its record and its store are copied and restored together: what the record says of a store that is not beside it, or
-/// that is an older one, would pass for the truth.
+/// node.json and the store are copied and restored together: a record of a missing or older store would be wrong.
 result<void> check_fits(const node_record& record, const federated::store_save& last,
                         const std::filesystem::path& folder) {
   if (record.store == 0) return {};
@@ -100,8 +99,8 @@ result<void> check_fits(const node_record& record, const federated::store_save& 
       "restore all of the folder from one copy, or remove it and let this node's clients start anew with "
       "--accept-state-loss";
   if (record.store != last.store)
-    return fail(error::kind::data, folder.string(), "its node.json is of another private store than the one beside it",
-                remedy);
+    return fail(error::kind::data, folder.string(),
+                "its node.json belongs to another private store than the one beside it", remedy);
   if (last.version < record.served)
     return fail(error::kind::data, folder.string(),
                 "the private store is older than its node.json: it was last saved at version " +
@@ -111,14 +110,14 @@ result<void> check_fits(const node_record& record, const federated::store_save& 
   return {};
 }
 
-/// Whether a folder is free to be used, or was by a node.
+/// True if a folder is free, or was used by a node.
 result<void> check_folder(const std::filesystem::path& folder, bool has_record) {
   if (has_record || storage::rocks_store::is_in(folder) || storage::rocks_store::is_vacant(folder)) return {};
   return fail(error::kind::usage, folder.string(), "is not empty, and has no private store",
               "name a new or empty folder with --store, or the one that this node had before");
 }
 
-/// The store itself. `same_start`: the folder was used for this start of the run.
+/// Opens the store. `same_start`: the folder was used for this start of the run.
 result<std::shared_ptr<federated::private_store>> open_values(const federated::experiment& e,
                                                               const federated::protocol::welcome& got,
                                                               const node_place& place, bool same_start) {
@@ -132,7 +131,7 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
   if (storage::rocks_store::is_headless(place.folder)) {
     if (!place.accept_state_loss)
       return fail(error::kind::data, place.folder.string(),
-                  "has shards of a private store, and its store.furlong is gone",
+                  "has shards of a private store, but its store.furlong is missing",
                   "restore the folder from a copy, or let this node's clients start anew with --accept-state-loss");
     if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
   }
@@ -151,7 +150,7 @@ result<store_claim> check_node_store(const std::filesystem::path& folder, const 
   const auto record = read_node_record(folder);
   if (!record) return tl::unexpected(record.error());
   if (!storage::rocks_store::is_in(folder)) return store_claim{};
-  {  // nobody else uses it
+  {  // no other process uses it
     const auto opened = storage::rocks_store::inspect(folder, storage::store_access::change, key_file);
     if (!opened) return tl::unexpected(opened.error());
   }
@@ -159,7 +158,7 @@ result<store_claim> check_node_store(const std::filesystem::path& folder, const 
   if (!opened) return tl::unexpected(opened.error());
   if (*record)
     if (auto fits = check_fits(**record, (*opened)->last_save(), folder); !fits) return tl::unexpected(fits.error());
-  // Otherwise clients of a damaged shard would fail, one by one, and the run go on without them.
+  // Otherwise clients of a damaged shard would fail one by one while the run continues without them.
   if (auto sound = (*opened)->check_shards(); !sound) return tl::unexpected(sound.error());
   if (!*record || (*record)->clients != clients)
     if (auto own = check_clients(**opened, folder, clients); !own) return tl::unexpected(own.error());
@@ -184,7 +183,7 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   const bool goes_on = same_start && storage::rocks_store::is_in(place.folder);
   auto values = open_values(e, got, place, same_start);
   if (!values) return tl::unexpected(values.error());
-  if (!stateful && place.data.sha256.empty()) return node_store{std::move(*values), {}, {}};  // nothing to remember
+  if (!stateful && place.data.sha256.empty()) return node_store{std::move(*values), {}, {}};  // nothing to record
   node_record now;
   if (goes_on) now = **before;
   if (stateful) now.store = dynamic_cast<const storage::rocks_store&>(**values).last_save().store;

@@ -1,4 +1,4 @@
-// The private store of a node, which outlives the servers that it works for.
+// The private store of a node, which outlives servers.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@
 
 namespace furlong::tools {
 
-/// Finds what is wrong with a store without knowing the run: another process uses it, its key is not `key_file`'s, or
-/// it has values of clients that are not this node's. A folder that has no store is none of these. Fails (kind usage)
-/// so, and as stores do.
-/// @return what a gateway is to be told of it
+/// Checks a store without knowledge of the run: it must not be in use by another process, its key must be `key_file`'s,
+/// and it must have no values of other nodes' clients. A folder without a store passes. Fails (kind usage) otherwise,
+/// and as stores do.
+/// @return the claim to send to a gateway
 [[nodiscard]] result<federated::protocol::store_claim> check_node_store(
     const std::filesystem::path& folder, const std::filesystem::path& key_file,
     const federated::protocol::client_range& clients);
 
-/// What a node brings along.
+/// A node's own inputs.
 struct node_place {
   std::filesystem::path folder;  ///< of its store
   federated::protocol::client_range clients;
@@ -38,19 +38,19 @@ struct node_place {
 struct node_store {
   std::shared_ptr<federated::private_store> values;
   federated::protocol::store_claim claim;
-  std::function<result<void>(std::uint64_t served)> note_served;  ///< empty where no values are kept
+  std::function<result<void>(std::uint64_t served)> note_served;  ///< empty if no values are kept
 };
 
-/// Opens or makes the store of a node's clients; where the algorithm is stateless it keeps no values, and where the
-/// data are generated, too, leaves no trace. Beside them it remembers, in `node.json`, of which start and life of the
-/// run they are, whose, on which data they were trained, and up to which version updates were reported. Fails (kind
-/// usage) when the store is of another run, or has values of another start of this one, or the folder has something
-/// else in it; (kind data) when the data have changed since that start, or the server does not know the life of the run
-/// that the values are of, and that is not accepted; and as stores do. Values whose loss is accepted are removed.
+/// Opens or creates the store of a node's clients. With a stateless algorithm it keeps no values; with generated data
+/// as well it writes nothing. `node.json` beside the values records the start and life of the run, the clients, the
+/// data of training, and the version up to which updates were reported. Fails (kind usage) if the store is of another
+/// run or another start of this one, or the folder has other content; (kind data) if the data have changed since that
+/// start, or the server does not know the life of the values, unless accepted; and as stores do. Values whose loss is
+/// accepted are removed.
 [[nodiscard]] result<node_store> open_node_store(const federated::experiment& e,
                                                  const federated::protocol::welcome& got, const node_place& place);
 
-// What a node remembers from one start to the next: `node.json`, beside the private values in its store's folder.
+// A node's persistent record: `node.json`, beside the private values in its store's folder.
 
 struct node_record {
   std::uint64_t start_id = 0;  ///< start of the run that the node took part in last (welcome::start_id)
@@ -58,14 +58,14 @@ struct node_record {
   std::uint64_t store = 0;     ///< store_claim: the store's random id; 0: no values are kept
   std::uint64_t openings = 0;
   std::uint64_t served = 0;
-  federated::protocol::client_range clients;  ///< whose values they are
+  federated::protocol::client_range clients;  ///< owners of the values
   std::string data_sha256;                    ///< of their data (session.hpp); empty: generated
 };
 
 [[nodiscard]] std::filesystem::path node_record_file(const std::filesystem::path& folder);
-/// Nothing where there is none. Fails (kind data) when it is damaged.
+/// Nothing if it does not exist. Fails (kind data) if it is damaged.
 [[nodiscard]] result<std::optional<node_record>> read_node_record(const std::filesystem::path& folder);
-/// Makes the folder, too. Durable on return.
+/// Also creates the folder. Durable on return.
 [[nodiscard]] result<void> write_node_record(const std::filesystem::path& folder, const node_record& record);
 
 }  // namespace furlong::tools

@@ -81,8 +81,8 @@ bool run_directory::is_of_run() const {
 
 result<void> run_directory::create() const {
   if (!vacant())
-    return fail(error::kind::usage, root_.string(), "the folder is there already and is not empty",
-                "name another one with --out, or go on with --resume");
+    return fail(error::kind::usage, root_.string(), "the folder exists and is not empty",
+                "name another folder with --out, or continue with --resume");
   if (const auto why = storage::make_durable_folder(root_))
     return fail(error::kind::runtime, root_.string(), "cannot be made: " + why.message(),
                 "name another folder with --out");
@@ -99,7 +99,7 @@ result<void> run_directory::reopen() const {
 }
 
 void run_directory::unlocker::operator()(const int* descriptor) const {
-  ::close(*descriptor);  // which gives the lock back
+  ::close(*descriptor);  // releases the lock
   delete descriptor;
 }
 

@@ -1,7 +1,7 @@
-// The folder of one run: what is written there, and how a run goes on from it.
+// The folder of one run.
 //
-// metrics.jsonl and events.jsonl grow while the run goes on; a checkpoint records their lengths, and resuming cuts them
-// back to these. summary.json and report.html appear when the run has ended, and go when it is to have more rounds.
+// metrics.jsonl and events.jsonl grow during a run; a checkpoint records their lengths, and resuming truncates them to
+// these. summary.json and report.html are written at the end of a run, and removed if it continues.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace furlong::tools {
 /// A text file that is appended to. Not thread-safe.
 class growing_file {
  public:
-  /// Opens for writing from `length` on; what stood behind is cut off.
+  /// Opens for writing at `length`; truncates the rest.
   [[nodiscard]] static result<growing_file> open(const std::filesystem::path& path, std::uint64_t length);
   [[nodiscard]] result<void> append(const std::string& line);
-  /// Hands all lines to the disk and returns the file's length.
+  /// Syncs all lines to disk and returns the file's length.
   [[nodiscard]] result<std::uint64_t> sync();
 
  private:
@@ -37,18 +37,18 @@ class run_directory {
  public:
   explicit run_directory(std::filesystem::path root) : root_(std::move(root)) {}
 
-  /// Makes the folder. Fails (kind usage) when it is there and not empty.
+  /// Creates the folder. Fails (kind usage) if it exists and is not empty.
   [[nodiscard]] result<void> create() const;
-  /// True when nothing is there, or an empty folder.
+  /// True if the folder does not exist or is empty.
   [[nodiscard]] bool vacant() const;
-  /// True when a run was begun here: there is its scenario, or nothing but the log of one that was killed before it had
-  /// written it.
+  /// True if a run was started here: the folder has its scenario, or only the log of a run that was killed before it
+  /// wrote its scenario.
   [[nodiscard]] bool is_of_run() const;
 
-  /// Removes what only a run that has ended has: summary.json and report.html. Fails (kind runtime) when they stay.
+  /// Removes the files of an ended run: summary.json and report.html. Fails (kind runtime) if this is impossible.
   [[nodiscard]] result<void> reopen() const;
 
-  /// Keeps other processes out until this object is gone. Fails (kind usage) when one is at work here.
+  /// Locks out other processes until this object is destroyed. Fails (kind usage) if another one has the lock.
   [[nodiscard]] result<void> lock();
 
   [[nodiscard]] const std::filesystem::path& root() const { return root_; }
@@ -69,7 +69,7 @@ class run_directory {
   std::unique_ptr<int, unlocker> lock_;
 };
 
-/// Writes a file whole or not at all: to a temporary one beside it, synced, renamed.
+/// Writes a file atomically: to a temporary one beside it, synced, renamed.
 [[nodiscard]] result<void> write_atomically(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace furlong::tools

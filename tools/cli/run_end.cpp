@@ -21,7 +21,7 @@ namespace furlong::tools {
 
 namespace {
 
-/// What is wrong with how a run went, though it ran to its end, and what to do about it.
+/// A problem of a completed run, and its fix.
 struct complaint {
   std::string why;
   std::string fix;
@@ -49,7 +49,7 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
   return {};
 }
 
-/// What to do about updates that are refused for this.
+/// The fix for updates rejected for this reason.
 std::string_view fix_of(federated::rejection why) {
   switch (why) {
     case federated::rejection::norm_bound:
@@ -62,7 +62,7 @@ std::string_view fix_of(federated::rejection why) {
   }
 }
 
-/// A run whose updates were refused for the most part ends like any other: says so.
+/// Warns about a run of which most updates were rejected.
 void warn_of_rejections(const federated::protocol::accounting& counts) {
   const auto& by_reason = counts.rejected;
   const auto refused = std::accumulate(by_reason.begin(), by_reason.end(), std::uint64_t{0});
@@ -73,21 +73,20 @@ void warn_of_rejections(const federated::protocol::accounting& counts) {
       reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", by_reason[i],
                              federated::to_string(static_cast<federated::rejection>(i)));
   const auto most = std::ranges::max_element(by_reason) - by_reason.begin();
-  spdlog::warn("{} of {} updates were refused ({}); {}", refused, refused + counts.folded, reasons,
+  spdlog::warn("{} of {} updates were rejected ({}); {}", refused, refused + counts.folded, reasons,
                fix_of(static_cast<federated::rejection>(most)));
 }
 
-/// Why a model stayed as it was: rates are to blame only where clients had something to learn from.
+/// The reason why a model did not change: learning rates matter only if clients had examples.
 complaint of_no_use(const session& of, const federated::protocol::accounting& counts, const std::string& lower) {
-  const std::string as_before = ": the model is as it was at first";
-  if (counts.clients_trained == 0)
-    return {"no client finished a task" + as_before, "look in events.jsonl for what became of them"};
+  const std::string as_before = "; the model is unchanged";
+  if (counts.clients_trained == 0) return {"no client finished a task" + as_before, "see events.jsonl for the reasons"};
   if (counts.examples == 0)
-    return {"no client that was asked had an example to train on" + as_before,
-            "give clients more examples (data.split, data.max_examples), or ask more clients"};
+    return {"no selected client had an example to train on" + as_before,
+            "give clients more examples (data.split, data.max_examples), or select more clients"};
   const auto& settings = of.experiment.settings;
   const bool queries = settings.algorithm->traits.splits_support && settings.reconstruction->split;
-  return {"no update was of use" + as_before,
+  return {"no update was applied" + as_before,
           lower + (queries ? "; clients with one batch have no query batch to learn from: for them lower "
                              "algorithm.client.batch_size"
                            : "")};
@@ -111,17 +110,17 @@ std::optional<complaint> verdict(const session& of, const federated::run_outcome
 }
 
 constexpr std::uint32_t most_clients = 2000;
-constexpr std::uint32_t draw_of_picture = 3;  // beside the draws of an evaluation's groups
+constexpr std::uint32_t draw_of_picture = 3;  // in addition to the draws of the evaluation groups
 
-/// All of a run's, by client.
+/// The values of all clients of a run, by client.
 struct run_embeddings {
   std::string what;
   std::map<std::uint32_t, std::vector<float>> rows;
   option_values data = {};
 };
 
-/// Tensors of which a client has values of its own: whole private ones, or its row of a table over clients. Not those
-/// with a row per feature: they are about features.
+/// Tensors with values per client: whole private ones, or its row of a table over clients. Not those with a row per
+/// feature: they describe features.
 std::vector<std::string> names_of(const federated::experiment& e, bool is_private) {
   std::vector<std::string> names;
   for (std::size_t t = 0; t < e.parts.model->count(); ++t) {
@@ -174,10 +173,10 @@ result<run_embeddings> read_embeddings(const trained_run& run, const std::filesy
   if (!tables.empty()) return read_tables(run, tables);
   return fail(error::kind::usage, folder.string(),
               "has no user embeddings: nothing private is stored, and the model has no table over clients",
-              "leave out --embeddings");
+              "omit --embeddings");
 }
 
-/// The commonest class, the lowest of equally common ones; or the mean.
+/// The most frequent class, the lowest on ties; or the mean.
 float main_label(std::span<const float> labels, bool classes) {
   if (labels.empty()) return 0.0F;
   double sum = 0.0;
@@ -190,7 +189,7 @@ float main_label(std::span<const float> labels, bool classes) {
   return std::ranges::max_element(counts, {}, [](const auto& of) { return of.second; })->first;
 }
 
-/// What tells the run's data apart from other runs'.
+/// Identifies the data of a run.
 option_values data_of(const trained_run& run) {
   auto data = run.of.scenario.data;
   data.set("source", run.of.scenario.data_source);
@@ -198,7 +197,7 @@ option_values data_of(const trained_run& run) {
   return data;
 }
 
-/// The clients that each of the runs has.
+/// The clients that all runs have.
 std::vector<std::uint32_t> common_clients(const std::vector<const run_embeddings*>& of) {
   std::vector<std::uint32_t> common;
   for (const auto& entry : of.front()->rows)
@@ -234,7 +233,7 @@ int end_run(const session& of, const run_directory& folder, const result<federat
             federated::private_store& store, output_format format) {
   if (!outcome) return report_failure(outcome.error());
   if (outcome->interrupted) {
-    fmt::print(stderr, "furlong: stopped after round {}; go on with --resume --out {}\n", outcome->state.version,
+    fmt::print(stderr, "furlong: stopped after round {}; continue with --resume --out {}\n", outcome->state.version,
                folder.root().string());
     return interrupted;
   }

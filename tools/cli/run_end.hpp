@@ -1,4 +1,4 @@
-// How a run ends: its summary and report, what is said of it, its exit code.
+// The end of a run: summary, report, closing messages, exit code.
 #pragma once
 
 #include <filesystem>
@@ -13,17 +13,17 @@
 
 namespace furlong::tools {
 
-/// Writes what is to be written of a run that has ended, prints its closing table to stdout, and returns the exit code:
-/// of the error, of a run that was interrupted, or that came to nothing.
+/// Writes the outputs of an ended run, prints its closing table to stdout, and returns the exit code: of the error, of
+/// an interrupted run, or of a run without a result.
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
             federated::private_store& store, output_format format);
 
-// The user embeddings of a trained run, for its owner's report on this machine.
+// The user embeddings of a trained run, for its owner's local report.
 
-/// Reads each run's user embeddings: the private tensors of a run that stores them, or the rows of its tables
-/// over clients (user_table). Of the clients that all runs with the same data have at most 2,000, drawn by the first
-/// run's seed, so that these runs can be compared. `folders` are the runs' directories, in their order. Fails as
-/// opening a run does, and (kind usage) for a run that has no user embeddings.
+/// Reads each run's user embeddings: the private tensors of a run that stores them, or the rows of its tables over
+/// clients (user_table). Selects at most 2,000 of the clients that all runs with the same data have, drawn by the first
+/// run's seed, so that these runs are comparable. `folders` are the runs' directories, in order. Fails as opening a run
+/// does, and (kind usage) for a run without user embeddings.
 [[nodiscard]] result<void> add_embeddings(const std::vector<std::filesystem::path>& folders,
                                           std::vector<run_record>& runs);
 

@@ -21,7 +21,7 @@ std::uint64_t length_of(const federated::protocol::server_state& state, const st
   return at == state.output_bytes.end() ? 0 : at->second;
 }
 
-/// Bytes up to the end of the last whole line; 0 when there is no file.
+/// Bytes up to the end of the last complete line; 0 if there is no file.
 std::uint64_t whole_lines(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -32,7 +32,7 @@ std::uint64_t whole_lines(const std::filesystem::path& path) {
 constexpr auto redraw_every = std::chrono::milliseconds(100);
 constexpr auto line_every = std::chrono::milliseconds(1000);
 constexpr int bar_width = 24;
-// What `until` without a number of rounds stands for.
+// The maximum for `until` without a number of rounds.
 constexpr std::uint64_t open_end = UINT32_MAX;
 
 std::string span_text(double seconds) {
@@ -42,7 +42,7 @@ std::string span_text(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
-/// What cannot be shown is not worth stopping a run for: errors of stderr are ignored.
+/// Errors of stderr are ignored: progress output must not stop a run.
 void show(const std::string& text) {
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);
@@ -54,10 +54,11 @@ void append_group(std::string& line, const char* name, const std::optional<feder
   if (group->rmse) line += fmt::format(" rmse {:.4f}", *group->rmse);
   if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
   if (group->perplexity) line += " perplexity " + figure_text(*group->perplexity, 2);
-  line += fmt::format(" accuracy {:.1f}%", 100.0 * group->accuracy);
+  if (group->accuracy) line += fmt::format(" accuracy {:.1f}%", 100.0 * *group->accuracy);
+  for (const auto& one : group->custom) line += fmt::format(" {} {}", one.name, figure_text(one.value, 4));
 }
 
-/// Empty where nothing was folded: there is no loss then.
+/// Empty if nothing was aggregated: there is no loss then.
 std::string loss_text(const federated::round_report& report) {
   return report.applied ? fmt::format("  loss {:.4f}", report.loss) : "";
 }
@@ -109,7 +110,7 @@ result<void> run_outputs::on_round(const federated::round_report& report) {
 
 result<void> run_outputs::on_evaluation(const federated::evaluation_report& report) {
   const auto metrics = to_json(report);
-  // At the end of a run the best of its models may be evaluated again, which made no round's line.
+  // The best model may be evaluated again at the end of a run, which does not belong to a round's line.
   if (pending_ && (*pending_)["round"] == report.version) (*pending_)["eval"] = metrics;
   spdlog::info("evaluated version {}: {}", report.version, metrics.dump());
   progress_.on_evaluation(report);

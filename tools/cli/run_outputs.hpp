@@ -1,7 +1,6 @@
-// What a run writes while it goes on: metrics, events, checkpoints, progress.
+// Output during a run: metrics, events, checkpoints, progress.
 //
-// What a person sees while a run goes on: on a terminal one line that is redrawn, else a line now and then. Stderr
-// only.
+// Progress on stderr: on a terminal one line that is redrawn, otherwise a line at intervals.
 #pragma once
 
 #include <chrono>
@@ -18,7 +17,7 @@ namespace furlong::tools {
 /// Not thread-safe.
 class progress {
  public:
-  /// `done` of `total` rounds are behind us already.
+  /// `done` of `total` rounds are already complete.
   progress(std::uint64_t done, std::uint64_t total);
   void on_round(const federated::round_report& report);
   void on_evaluation(const federated::evaluation_report& report);
@@ -37,10 +36,10 @@ class progress {
   clock::time_point drawn_;
 };
 
-/// The observer of a run. A round's line is written when the next thing happens, so that an evaluation can join it.
+/// The observer of a run. A round's line is written at the next callback, so that it can include an evaluation.
 class run_outputs {
  public:
-  /// Opens the files, cut back to where `from` left them.
+  /// Opens the files, truncated to their lengths in `from`.
   [[nodiscard]] static result<std::unique_ptr<run_outputs>> open(const run_directory& folder,
                                                                  const federated::protocol::server_state& from,
                                                                  std::uint64_t rounds);
@@ -64,16 +63,15 @@ class run_outputs {
   progress progress_;
 };
 
-// Which updates each version took in, for those who audit a federation: that no update counts twice, and that none that
-// was acknowledged is missing.
+// The updates in each version, for audits of a federation: no update counts twice, and no acknowledged one is missing.
 
-/// A file of JSON lines, only ever appended to. Each life of a run begins with {"life":N,"from":VERSION}: what earlier
-/// lives wrote of later versions is void. Each version that is made adds
-/// {"life":N,"version":V,"folded":[[BASE,CLIENT,ATTEMPT],...]}, before the checkpoint that holds it. Lines are on disk
-/// when a call returns. Not thread-safe.
+/// An append-only file of JSON lines. Each life of a run begins with {"life":N,"from":VERSION}: entries of earlier
+/// lives about later versions are void. Each new version adds
+/// {"life":N,"version":V,"folded":[[BASE,CLIENT,ATTEMPT],...]}, before the checkpoint that contains it. Lines are
+/// durable when a call returns. Not thread-safe.
 class fold_ledger {
  public:
-  /// Opens the file, which may exist; a line that a killed process left torn is cut off.
+  /// Opens the file, which may exist; removes an incomplete last line of a killed process.
   [[nodiscard]] static result<fold_ledger> open(const std::filesystem::path& path,
                                                 const federated::protocol::server_state& from);
   [[nodiscard]] result<void> add(const federated::round_report& report);

@@ -30,7 +30,7 @@ result<void> open_log(const std::filesystem::path& file, const std::string& leve
   try {
     auto lines = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
     auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-    console->set_level(spdlog::level::warn);  // progress tells the rest
+    console->set_level(spdlog::level::warn);  // progress shows the rest
     auto logger = std::make_shared<spdlog::logger>("furlong", spdlog::sinks_init_list{lines, console});
     logger->set_level(spdlog::level::from_str(level));
     logger->flush_on(spdlog::level::warn);
@@ -49,7 +49,7 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
                                                                      std::uint32_t expected_clients, bool same_life,
                                                                      const federated::store_save& save) {
   if (!e.settings.algorithm->traits.keeps_state)
-    return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty, and leaves no trace
+    return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty
   storage::store_options options;
   options.run = e.run;
   options.history = history;
@@ -63,12 +63,12 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
   const bool there = storage::rocks_store::is_in(folder);
   if (const auto& key = options.key_file; !there && !key.empty() && !std::filesystem::exists(key)) {
     if (auto made = storage::create_key_file(key); !made) return tl::unexpected(made.error());
-    spdlog::warn("made the key file {}: without it the private values cannot be read", key.string());
+    spdlog::warn("created the key file {}: without it the private values cannot be read", key.string());
   }
   auto store = there ? storage::rocks_store::open(folder, e.parts.private_, options)
                      : storage::rocks_store::create(folder, e.parts.private_, options);
   if (!store) return tl::unexpected(store.error());
-  std::error_code ignored;  // a file system without permissions has none to take
+  std::error_code ignored;  // a file system without permissions
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
   return std::move(*store);
 }
@@ -87,11 +87,11 @@ result<std::unique_ptr<federated::private_store>> open_store(const session& of, 
 result<start_point> start_afresh(const session& of, const run_directory& folder, store_holder holder) {
   if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
     return tl::unexpected(written.error());
-  std::error_code failed;  // what a run left that was killed before its first checkpoint
+  std::error_code failed;  // the files of a run that was killed before its first checkpoint
   std::filesystem::remove_all(folder.private_store(), failed);
   if (failed)
     return fail(error::kind::runtime, folder.private_store().string(),
-                "what an earlier start of the run left cannot be removed: " + failed.message(),
+                "cannot remove the files of an earlier start of the run: " + failed.message(),
                 "remove the folder, or choose another --out");
   auto store = open_store(of, folder, {}, {}, holder);
   if (!store) return tl::unexpected(store.error());
@@ -99,7 +99,7 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   if (!data) return tl::unexpected(data.error());
   start_point made{initial_state(of.experiment), std::move(*store)};
   made.state.data_sha256 = std::move(*data);
-  // Nodes outlive the server: tasks of a life that left no checkpoint must not pass for those of the next.
+  // Nodes outlive the server: tasks of a life without a checkpoint must not be mistaken for tasks of the next.
   if (holder == store_holder::nodes) {
     made.state.start_id = actors::federation::fresh_nonce();
     if (auto written = storage::write_checkpoint(folder.checkpoint(), made.state); !written)
@@ -108,7 +108,7 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   return made;
 }
 
-/// That a folder belongs to another run, and by which keys.
+/// The error about a folder of another run, naming the keys that differ.
 error other_run(const session& of, const run_directory& folder, const std::string& what) {
   const auto before = scenarios::parse_scenario(folder.scenario());
   const auto changed = before ? scenarios::run_differences(*before, of.scenario) : std::vector<std::string>();
@@ -120,8 +120,8 @@ error other_run(const session& of, const run_directory& folder, const std::strin
           "resume with the scenario that the folder's scenario.toml shows, or choose another --out"};
 }
 
-/// Looks at the store before anything of the run is changed. It is made before the first checkpoint: where there is
-/// one, an empty store would let every client start anew.
+/// Checks the store before anything of the run changes. The store is created before the first checkpoint: beside a
+/// checkpoint an empty store would restart every client.
 result<void> check_store(const session& of, const run_directory& folder, store_holder holder,
                          const federated::protocol::server_state& from) {
   const auto& settings = of.experiment.settings;
@@ -133,12 +133,12 @@ result<void> check_store(const session& of, const run_directory& folder, store_h
     return (*store)->check_fits(from.version, from.private_save);
   }
   return fail(error::kind::data, folder.private_store().string(),
-              "the private store of the run is gone: it has a checkpoint, and its clients have no values",
-              "put it back, from the same copy as the checkpoint, or run from the start in another --out");
+              "the private store of the run is missing, although the run has a checkpoint",
+              "restore it from the same copy as the checkpoint, or start a new run in another --out");
 }
 
-/// A run goes on with the command that began it: `run` keeps private values in its folder, `serve` on the nodes, and
-/// neither finds those of the other. Only `serve` draws a start_id.
+/// A run continues with the command that started it: `run` keeps private values in its folder, `serve` on the nodes,
+/// and neither finds those of the other. Only `serve` draws a start_id.
 result<void> check_holder(const run_directory& folder, store_holder holder, std::uint64_t start_id) {
   const bool served = start_id != 0;
   if (served == (holder == store_holder::nodes)) return {};
@@ -150,7 +150,7 @@ result<void> check_holder(const run_directory& folder, store_holder holder, std:
               fmt::format("resume it with `furlong {}`, or name another --out", began));
 }
 
-/// The checkpoint in a folder, if it is of this run and has not got beyond it.
+/// The checkpoint in a folder, if it is of this run and not beyond its end.
 result<federated::protocol::server_state> read_own_checkpoint(const session& of, const run_directory& folder,
                                                               store_holder holder) {
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
@@ -163,9 +163,9 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
   if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
     return fail(
         error::kind::usage, folder.root().string(),
-        "the run has done " + std::to_string(state->version) + " rounds, and is to end after " + std::to_string(rounds),
-        "ask for " + std::to_string(state->version) + " rounds or more");
-  federated::fit_to_evaluation(*of.experiment.settings.evaluation, *state);
+        "the run has done " + std::to_string(state->version) + " rounds, but ends after " + std::to_string(rounds),
+        "set at least " + std::to_string(state->version) + " rounds");
+  federated::reset_for_evaluation(*of.experiment.settings.evaluation, *state);
   return state;
 }
 
@@ -179,14 +179,14 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
         "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
         state->kernel_level, here);
   if (auto kept = check_store(of, folder, holder, *state); !kept) return tl::unexpected(kept.error());
-  // A run with more to do has not ended, whatever it was before. Its summary goes first: without one a run that had
-  // ended gets it back by another resume, while an unfinished one with a summary would pass for a finished one.
+  // A run with remaining rounds has not ended. Its summary is removed first: a finished run without one gets it back by
+  // another resume, while an unfinished run with one would be mistaken for finished.
   if (!federated::protocol::is_over(of.experiment.settings, *state))
     if (auto reopened = folder.reopen(); !reopened) return tl::unexpected(reopened.error());
-  // What may change between lives (the number of rounds, say) is on record too: infer and report read it.
+  // infer and report read settings that may change between lives, such as the number of rounds: record them.
   if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
     return tl::unexpected(written.error());
-  // The new life must be on record before it changes anything.
+  // The new life must be recorded before it changes anything.
   state->history.resume(state->version, actors::federation::fresh_nonce());
   if (auto written = storage::write_checkpoint(folder.checkpoint(), *state); !written)
     return tl::unexpected(written.error());
@@ -195,8 +195,8 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   return start_point{std::move(*state), std::move(*store)};
 }
 
-/// Whether a run has had a checkpoint that is not there any more. Its folder appears with the first one in it, and a
-/// private store notes from which it went on.
+/// True if a run had a checkpoint that is missing. Its folder is created with the first one, and a private store
+/// records from which it continued.
 result<bool> lost_checkpoint(const session& of, const run_directory& folder) {
   if (std::filesystem::exists(folder.summary()) || std::filesystem::exists(folder.checkpoint())) return true;
   if (!storage::rocks_store::is_in(folder.private_store())) return false;
@@ -206,7 +206,7 @@ result<bool> lost_checkpoint(const session& of, const run_directory& folder) {
   return (*store)->covered() > 0;
 }
 
-/// A run without a checkpoint starts from nothing. That is only right for one that was killed before its first.
+/// Without a checkpoint a run starts from nothing, which is correct only if it was killed before its first.
 result<void> check_nothing_is_lost(const session& of, const run_directory& folder) {
   const auto before = scenarios::parse_scenario(folder.scenario());
   if (!before || scenarios::run_id(*before) != of.experiment.run)
@@ -214,8 +214,8 @@ result<void> check_nothing_is_lost(const session& of, const run_directory& folde
   const auto lost = lost_checkpoint(of, folder);
   if (!lost) return tl::unexpected(lost.error());
   if (*lost)
-    return fail(error::kind::data, folder.checkpoint().string(), "the run had a checkpoint, and it is gone",
-                "put it back, or remove " + folder.root().string() + " to run from the start");
+    return fail(error::kind::data, folder.checkpoint().string(), "the run had a checkpoint, but it is missing",
+                "restore it, or remove " + folder.root().string() + " to run from the start");
   fmt::print(stderr, "note: {} has no checkpoint yet: the run starts from nothing\n", folder.root().string());
   return {};
 }

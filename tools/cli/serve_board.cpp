@@ -21,7 +21,7 @@ using actors::federation::federation_view;
 
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-/// Memory that this process has now.
+/// Current memory of this process.
 std::uint64_t resident_bytes() {
   std::uint64_t all = 0;
   std::uint64_t resident = 0;
@@ -40,7 +40,7 @@ dashboard::phase_kind phase_of(const federation_view& view) {
   return dashboard::phase_kind::done;
 }
 
-/// Their names, by number.
+/// Aggregator names by number.
 std::map<std::uint32_t, std::string> list_aggregators(const federation_view& view, double now,
                                                       dashboard::live_status& out) {
   std::map<std::uint32_t, std::string> names;
@@ -116,11 +116,11 @@ result<std::unique_ptr<serve_board>> serve_board::open(const std::string& addres
   return made;
 }
 
-/// Nodes and aggregators that came or went since the last look. Many at once are one event: they would push all others
-/// out.
+/// Nodes and aggregators that connected or disconnected since the last check. Many at once are one event, so that they
+/// do not displace all others.
 void serve_board::tell_of_links(const dashboard::live_status& live) {
   constexpr std::size_t most_told = 20;
-  constexpr double same = 0.5;  // seconds; of one connection the times differ by how they were rounded
+  constexpr double same = 0.5;  // seconds; rounding makes the times of one connection differ
   std::map<std::string, dashboard::unix_time> here;
   for (const auto& one : live.nodes)
     if (one.connected)
@@ -156,7 +156,7 @@ void serve_board::show(const federation_view& view) {
   live.refused_connections = view.turned_away.by_word();
   live.state_lost = view.state_lost;
   live.resident_bytes = resident_bytes();
-  // The kernel counts the peak now and then, and may be behind.
+  // The kernel updates the peak at intervals, so it may lag.
   peak_bytes_ = std::max({peak_bytes_, peak_rss_bytes(), live.resident_bytes});
   live.peak_resident_bytes = peak_bytes_;
   const double now = unix_now();

@@ -1,4 +1,4 @@
-// What a server shows on its dashboard.
+// The dashboard of a server.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace furlong::tools {
 
-/// Fills a board from a server's run, and serves it.
+/// Fills a status board from a server's run, and serves it.
 class serve_board {
  public:
   /// Listens at "host:port". Errors name --dashboard.
   [[nodiscard]] static result<std::unique_ptr<serve_board>> open(const std::string& address, const session& of);
 
-  /// Publishes what is true now.
+  /// Publishes the current state.
   void show(const actors::federation::federation_view& view);
-  /// The observer, with the board told as well. The board must outlive it.
+  /// The observer, which also updates the board. The board must outlive it.
   [[nodiscard]] federated::run_observer watching(federated::run_observer next);
   [[nodiscard]] const dashboard::dashboard_server& server() const { return *server_; }
 
@@ -30,20 +30,20 @@ class serve_board {
   void tell_of_links(const dashboard::live_status& live);
   void count(const federated::run_event& event);
 
-  /// What became of a client's updates since the server started.
+  /// Outcomes of a client's updates since the server started.
   struct client_counts {
     std::uint32_t folded = 0;
     std::uint32_t rejected = 0;
     std::uint32_t late = 0;
   };
 
-  dashboard::live_status fixed_;  ///< what does not change
+  dashboard::live_status fixed_;  ///< constant part
   dashboard::status_board board_;
   dashboard::checkpoint_status checkpoint_;
-  std::map<std::uint32_t, dashboard::node_status> nodes_;  ///< by their first client; those that left too
-  std::map<std::string, dashboard::unix_time> links_;      ///< nodes and aggregators that are connected, since when
+  std::map<std::uint32_t, dashboard::node_status> nodes_;  ///< by their first client; including disconnected ones
+  std::map<std::string, dashboard::unix_time> links_;      ///< connected nodes and aggregators, since when
   std::vector<client_counts> counts_;                      ///< by client
-  std::uint64_t peak_bytes_ = 0;                           ///< the most memory that was seen
+  std::uint64_t peak_bytes_ = 0;                           ///< peak memory observed
   double last_round_ended_;                                ///< seconds since 1970
   std::unique_ptr<dashboard::dashboard_server> server_;
 };

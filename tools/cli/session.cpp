@@ -27,7 +27,7 @@ namespace furlong::tools {
 
 namespace {
 
-/// Counts what would cross the network, in every mode of running.
+/// Estimates network traffic, in every mode of running.
 void meter_traffic(federated::experiment& e) {
   if (!e.settings.algorithm->traits.sends) return;
   const auto format = wire::format_of(*e.settings.network);
@@ -40,7 +40,8 @@ void meter_traffic(federated::experiment& e) {
   e.download_bytes = wire::encoded_size(model, how.numbers) + wire::encoded_size(federated::task_id{});
 }
 
-/// With zstd a frame's size is known from the frame. One that cannot be encoded is not sent: nothing is saved on it.
+/// With zstd the size of a frame requires encoding it. A frame that cannot be encoded is not sent and counts as
+/// uncompressed.
 void meter_frames(federated::experiment& e) {
   if (!e.settings.network->compression.zstd || !e.upload_bytes) return;
   const auto format = wire::format_of(*e.settings.network);
@@ -56,7 +57,7 @@ void meter_frames(federated::experiment& e) {
   };
 }
 
-/// A change of nothing, with `rows` rows of every tensor that has rows by feature when it is sparse.
+/// A zero update, with `rows` rows of every tensor with rows by feature if it is sparse.
 federated::client_update blank_update(const federated::experiment& e, bool sparse, std::uint32_t rows) {
   federated::client_update update;
   update.change.shape = e.parts.up;
@@ -72,8 +73,8 @@ federated::client_update blank_update(const federated::experiment& e, bool spars
   return update;
 }
 
-/// What the simulation takes for the size of a client's update: exact when it is dense; else as if each of the client's
-/// examples touched a row of its own, or where the algorithm needs all rows as if all were touched.
+/// The size of a client's update in the simulation: exact if dense; otherwise as if each of the client's examples
+/// touched a different row, or all rows if the algorithm needs them.
 void plan_traffic(federated::experiment& e) {
   if (!e.upload_bytes) return;
   const auto size_of = [&](std::uint32_t rows) {
@@ -94,7 +95,7 @@ void plan_traffic(federated::experiment& e) {
   };
 }
 
-/// The simulated world, under the virtual clock.
+/// The simulated devices, under the virtual clock.
 result<void> build_world(federated::experiment& e) {
   if (e.settings.clock == federated::clock_kind::real) return {};
   std::shared_ptr<const federated::availability_trace> trace;
@@ -109,7 +110,8 @@ result<void> build_world(federated::experiment& e) {
   return {};
 }
 
-/// Updates that one version may take in: over a network all that are at work may arrive while it is being closed.
+/// Maximum number of updates in one version: over a network all updates in flight may arrive while it is being
+/// completed.
 std::uint32_t most_updates(const federated::participation_settings& how) {
   if (how.mode == federated::participation_mode::async) return how.buffer + how.concurrency;
   return static_cast<std::uint32_t>(std::ceil(how.per_round * how.over_selection));
@@ -119,11 +121,11 @@ std::uint32_t most_updates(const federated::participation_settings& how) {
 
 namespace {
 
-/// Settings, model and parameters: all that does not look at a client's data.
-result<void> assemble(federated::experiment& e, const scenarios::scenario& of, const models::data_facts& facts) {
+/// Settings, model and parameters: the parts without clients' data.
+result<void> assemble(federated::experiment& e, const scenarios::scenario& of,
+                      result<std::shared_ptr<const models::model>> model) {
   e.run = scenarios::run_id(of);
   e.settings = of.settings;
-  auto model = scenarios::build_model(of, facts);
   if (!model) return tl::unexpected(model.error());
   e.model = std::move(*model);
   if (auto done = federated::lay_out(e, of.private_tensors); !done) return done;
@@ -132,7 +134,7 @@ result<void> assemble(federated::experiment& e, const scenarios::scenario& of, c
   return {};
 }
 
-/// For when memory runs out.
+/// The message for exhausted memory.
 void explain_size(const federated::experiment& e) {
   constexpr double gigabyte = 1e9;
   const auto count = e.parts.model->size();
@@ -155,7 +157,8 @@ result<session> open_session(scenarios::scenario from, clients_are where,
 
   session made{std::move(from), std::move(*data), {}};
   auto& e = made.experiment;
-  if (auto done = assemble(e, made.scenario, made.data.clients->facts()); !done) return tl::unexpected(done.error());
+  if (auto done = assemble(e, made.scenario, scenarios::build_model(made.scenario, made.data)); !done)
+    return tl::unexpected(done.error());
   e.clients = made.data.clients;
   e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
   e.participants = e.clients;
@@ -174,9 +177,10 @@ result<session> open_session(scenarios::scenario from, clients_are where,
 
 result<federated::experiment> open_without_data(const scenarios::scenario& from, const models::data_facts& facts) {
   federated::experiment e;
-  if (auto done = assemble(e, from, facts); !done) return tl::unexpected(done.error());
+  if (auto done = assemble(e, from, models::find_model(from.model_kind)->build(from.model, facts)); !done)
+    return tl::unexpected(done.error());
   e.settings.clock = federated::clock_kind::real;
-  // What fit() settles; a scenario for nodes names both.
+  // Values settled by fit(); a scenario for nodes states both.
   e.settings.rounds = static_cast<std::uint64_t>(from.values.integer("scenario.rounds"));
   auto& how = *e.settings.participation;
   how.per_round = how.mode == federated::participation_mode::async
@@ -231,8 +235,8 @@ result<void> check_same_data(const session& of, const std::string& recorded, con
 result<void> check_same_data(const data_digest& here, const std::string& recorded, const std::filesystem::path& run) {
   if (recorded.empty() || recorded == here.sha256) return {};
   return fail(error::kind::data, run.string(),
-              "the data are not those that the run began with: what " + here.place + " holds has changed",
-              "put the files back as they were, or run from the start in another --out");
+              "the data differ from those that the run started with: the content of " + here.place + " has changed",
+              "restore the files, or start a new run in another --out");
 }
 
 }  // namespace furlong::tools

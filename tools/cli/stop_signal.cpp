@@ -12,11 +12,11 @@ namespace furlong::tools {
 
 namespace {
 
-// A handler may look only at what is lock-free.
+// A signal handler may access only lock-free objects.
 std::atomic<const char*> notice{nullptr};
 std::atomic<bool> requested{false};
 
-/// Seconds from the first signal to the end, whatever happens: longer than a node takes by default.
+/// Seconds from the first signal to a forced exit: longer than a node's default timeout.
 constexpr unsigned patience = 15 * 60;
 
 void give_up(int /*signal*/) {

@@ -44,7 +44,7 @@ std::uint64_t total(const std::array<std::uint64_t, Count>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-/// An alias, where all values that it stands for hold; else the algorithm itself.
+/// An alias if all its values hold; else the algorithm itself.
 std::string algorithm_word(const scenarios::scenario& of) {
   const auto& kind = of.settings.algorithm->kind;
   for (const auto& entry : federated::registered_algorithms())
@@ -55,7 +55,7 @@ std::string algorithm_word(const scenarios::scenario& of) {
   return kind;
 }
 
-/// What became of the tasks.
+/// Outcomes of the tasks.
 void add_outcomes(const federated::protocol::server_state& state, json& out) {
   const auto& counts = state.counts;
   out["selected"] = counts.selected;
@@ -70,7 +70,7 @@ void add_outcomes(const federated::protocol::server_state& state, json& out) {
   out["staleness"] = {{"mean", share_of(counts.staleness_sum, counts.folded)}, {"max", counts.staleness_max}};
 }
 
-/// Tasks whose work was for nothing.
+/// Tasks whose work was discarded.
 json wasted_json(const accounting& counts) {
   const auto tasks = counts.settled() - counts.folded;
   return {{"tasks", tasks},
@@ -82,8 +82,7 @@ json wasted_json(const accounting& counts) {
           {"dropped", counts_json<federated::drop_stage>(counts.dropped)}};
 }
 
-/// Over the clients that may be asked; and what the records of all clients add up to, which the accounting must agree
-/// with.
+/// Over the selectable clients; and the totals of all client records, which must agree with the accounting.
 json participation_json(const federated::participation_ledger& ledger, std::span<const std::uint32_t> clients) {
   const auto of = federated::summarize_participation(ledger, clients);
   std::uint64_t tasks = 0;
@@ -108,8 +107,8 @@ json participation_json(const federated::participation_ledger& ledger, std::span
           {"overcounted", overcounted}};
 }
 
-/// How old the stored private values are, in rounds since the version that each was trained from and in virtual time
-/// since they were trained. Under the real clock the server has no record of that: rounds count from the commit.
+/// Age of the stored private values, in rounds since the version from which each was trained and in virtual time since
+/// training. Under the real clock the server has no record of that: rounds count from the commit.
 void add_private_staleness(const federated::protocol::server_state& state, const private_facts& own, json& out) {
   std::vector<std::uint64_t> rounds;
   std::vector<double> seconds;
@@ -133,7 +132,7 @@ void add_target(const federated::target_settings& target, const federated::proto
   out["time_to_target"] = std::move(reached);
 }
 
-/// Which of the run's models it ends with.
+/// The model with which the run ends.
 void add_best(const federated::protocol::server_state& state, json& out) {
   if (state.best)
     out["best"] = {{"metric", state.best->metric}, {"value", state.best->figure}, {"version", state.best->version}};
@@ -168,7 +167,7 @@ json identity_json(const session& of, const federated::protocol::server_state& s
   return out;
 }
 
-/// What makes figures incomparable with those of other runs.
+/// Settings that make figures incomparable with other runs.
 void add_protocol(const scenarios::scenario& of, json& out) {
   const char* name = "protocol";
   if (of.model.has(name) && of.model.text(name) != "language-model") out[name] = of.model.text(name);

@@ -18,7 +18,7 @@ namespace furlong::tools {
 
 namespace {
 
-/// A model that diverged predicts nothing.
+/// A diverged model makes no predictions.
 result<void> check_sound(const federated::protocol::server_state& state, const std::filesystem::path& run) {
   const auto values = state.chosen().model.values();
   const bool finite = std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
@@ -41,7 +41,7 @@ std::string class_name(const trained_run& run, std::uint32_t number) {
   return number < names.size() ? names[number] : std::to_string(number);
 }
 
-/// The likeliest next token after each other until it is the end.
+/// The most likely next tokens, one after the other, up to the end.
 /// @param first prediction of the one after the text
 result<json> go_on(const trained_run& run, const text_question& question, models::examples text, float first) {
   json tokens = json::array();
@@ -57,12 +57,12 @@ result<json> go_on(const trained_run& run, const text_question& question, models
   return tokens;
 }
 
-/// Whether the model predicts a token from the tokens before it; those of fedatt-2018 do not.
+/// True if the model predicts a token from the previous tokens; fedatt-2018 does not.
 bool is_language_model(const scenarios::scenario& of) {
   return !of.model.has("protocol") || of.model.text("protocol") != "fedatt-2018";
 }
 
-/// The label that became 1, by its name.
+/// The name of the label that became 1.
 std::string positive_label(const scenarios::scenario& of) {
   return of.data.has("positive") ? of.data.text("positive") : "1";
 }
@@ -101,7 +101,7 @@ result<trained_run> open_trained_run(const run_directory& folder) {
 
 result<json> infer_text(const trained_run& run, const text_question& question) {
   if (!run.of.data.texts)
-    return fail(error::kind::usage, "--text", "the run's data are no texts",
+    return fail(error::kind::usage, "--text", "the run's data are not texts",
                 "leave it out, and name a client (--client ID) or give ratings (--ratings FILE)");
   if (!is_language_model(run.of.scenario))
     return fail(
@@ -150,7 +150,7 @@ void print_inferred_text(const json& from) {
   std::string line = from["text"].get<std::string>();
   for (const auto& token : from["goes_on"]) line += between + token.get<std::string>();
   if (from["goes_on"].empty()) line += " (end)";
-  // Line by line: a model of characters may well have learnt where lines end.
+  // Line by line: a character model may have learnt line ends.
   for (std::string_view rest = line; !rest.empty();) {
     const auto one = scenarios::next_line(rest);
     fmt::print("{}\n", for_terminal(one, one.size()));

@@ -1,4 +1,4 @@
-// A run directory opened for what was learned in it.
+// A run directory opened for its trained model.
 #pragma once
 
 #include <memory>
@@ -16,31 +16,31 @@ namespace furlong::tools {
 /// A finished (or stopped) run.
 struct trained_run {
   session of;
-  models::shared_parameters model;              ///< that it ended with
-  std::unique_ptr<storage::rocks_store> store;  ///< null where nothing private is stored
+  models::shared_parameters model;              ///< final model
+  std::unique_ptr<storage::rocks_store> store;  ///< null if no private values are stored
 };
 
-/// Opens the data, the checkpoint and, read-only, the private store. Fails as they do; (kind data) when the data are
-/// not those that the run began with; and (kind usage) when there is a private store and the run has not ended, because
-/// its values may be newer than the model.
+/// Opens the data, the checkpoint and, read-only, the private store. Fails as they do; (kind data) if the data differ
+/// from those of the run; and (kind usage) if there is a private store and the run has not ended, because its values
+/// may be newer than the model.
 [[nodiscard]] result<trained_run> open_trained_run(const run_directory& folder);
 
-// What a run's model says of a text: its class, or how it goes on.
+// Predictions for a text: its class, or its continuation.
 
-/// A text, and who wrote it.
+/// A text and its author.
 struct text_question {
   std::string text;
-  std::optional<std::uint32_t> client;  ///< nothing: somebody new
+  std::optional<std::uint32_t> client;  ///< nothing: a new person
   models::examples known;               ///< the client's own texts
-  std::size_t most = 10;                ///< tokens to go on with
+  std::size_t most = 10;                ///< maximum number of added tokens
 };
 
-/// Fields "personal", "text", "unknown" (how many of its "tokens" the vocabulary does not have), and "class" with its
-/// "name", or "probability" of the "label" that counts as 1, or "goes_on" (the likeliest token after each other, up to
-/// an end; each takes a prediction of all before it). Fails (kind usage) when the run's data are no texts or the text
-/// is none.
+/// Fields "personal", "text", "unknown" (the number of its "tokens" outside the vocabulary), and "class" with its
+/// "name", or "probability" of the "label" that counts as 1, or "goes_on" (the most likely tokens one after the other,
+/// up to an end; each takes a prediction from all before it). Fails (kind usage) if the run's data are not texts or the
+/// text is invalid.
 [[nodiscard]] result<json> infer_text(const trained_run& run, const text_question& question);
-/// The same for people.
+/// The same as text.
 void print_inferred_text(const json& from);
 
 }  // namespace furlong::tools

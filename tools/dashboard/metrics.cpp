@@ -145,12 +145,13 @@ void add_evaluation(const federation_status& status, families& out) {
       figures.add(value, {{"group", group}, {"metric", metric}});
     };
     put("loss", of->loss);
-    put("accuracy", of->accuracy);
+    if (of->accuracy) put("accuracy", *of->accuracy);
     if (of->rmse) put("rmse", *of->rmse);
     if (of->auc) put("auc", *of->auc);
     if (of->accuracy_words) put("accuracy_words", *of->accuracy_words);
     if (of->accuracy_no_end) put("accuracy_no_end", *of->accuracy_no_end);
     if (of->perplexity) put("perplexity", *of->perplexity);
+    for (const auto& one : of->custom) put(one.name.c_str(), one.value);
   };
   add("validation", last.validation);
   add("seen", last.seen);

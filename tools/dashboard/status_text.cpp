@@ -140,9 +140,9 @@ class page {
     for (const char* group : {"validation", "seen", "unseen"}) {
       if (!last.contains(group)) continue;
       figures += fmt::format("{}{}", figures.empty() ? "" : "; ", group);
-      for (const char* metric : {"rmse", "auc", "perplexity", "accuracy", "accuracy_words", "loss"})
-        if (last.at(group).contains(metric))
-          figures += fmt::format(" {} {}", metric, figure(number(last.at(group), metric)));
+      for (const auto& [metric, value] : last.at(group).items())
+        if (metric != "examples" && metric != "clients")
+          figures += fmt::format(" {} {}", metric, figure(number(last.at(group), metric.c_str())));
     }
     line("evaluation  after round {}: {}", count(last, "version"), figures);
   }

@@ -26,7 +26,7 @@ bool equal(const ordered_json& figure, const std::variant<double, std::string, b
   return figure.is_string() && figure.get<std::string>() == std::get<std::string>(value);
 }
 
-/// Whether a number is within its bound, and how the bound reads.
+/// The result of a comparison, and the bound as text.
 struct bound {
   bool held = false;
   std::string text;
@@ -76,7 +76,7 @@ bool names_one(std::string_view word, std::size_t count) {
   return false;
 }
 
-/// A counter by name, which is only written when it is not zero.
+/// A counter by name, which is written only if it is not zero.
 bool is_counter(std::string_view key) {
   if (key.starts_with("wasted.")) key.remove_prefix(7);
   if (key.starts_with("rejected.")) return names_one<federated::rejection>(key.substr(9), federated::rejection_count);
@@ -96,7 +96,7 @@ const ordered_json* member(const ordered_json& of, std::string_view name) {
   return at == of.end() ? nullptr : &*at;
 }
 
-/// What can be named in place of a key that is not there.
+/// The keys available instead of a missing one.
 std::string alternatives(const ordered_json& of, const std::string& path) {
   if (of.is_array()) return fmt::format("{} has {} items, from 0", path, of.size());
   if (!of.is_object()) return path + " has no parts";

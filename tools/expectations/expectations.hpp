@@ -1,8 +1,4 @@
-// Judges the [expect] table of a scenario against a finished run.
-//
-// What is found out about a run by judging it: a line each.
-//
-// Figures of a summary.json by their dotted keys.
+// Checks the [expect] table of a scenario against a finished run, and reads figures of summary.json by dotted keys.
 #pragma once
 
 #include <functional>
@@ -16,12 +12,11 @@
 
 namespace furlong::tools {
 
-/// The value at a dotted key, "eval.unseen.rmse"; items of a list are numbered from 0. What summary.json leaves out
-/// because it is zero (rejected.norm-bound, dropped.train) is 0.
-/// Fails (kind usage) with what there is instead.
+/// The value at a dotted key, "eval.unseen.rmse"; list items are numbered from 0. A counter that summary.json omits
+/// because it is zero (rejected.norm-bound, dropped.train) is 0. Fails (kind usage) with the available keys.
 [[nodiscard]] result<nlohmann::ordered_json> figure_of(const nlohmann::ordered_json& summary, std::string_view key);
 
-/// The value for people: numbers with at most six digits, or with `exactly` all that they have.
+/// The value as text: numbers with at most six digits, or with `exactly` all digits.
 [[nodiscard]] std::string figure_text(const nlohmann::ordered_json& value, bool exactly = false);
 
 struct finding {
@@ -34,10 +29,10 @@ struct finding {
 
 using findings = std::vector<finding>;
 
-/// The summary of a baseline's run, or why there is none.
+/// The summary of a baseline's run, or the reason why there is none.
 using baseline_summary = std::function<result<nlohmann::ordered_json>(const std::filesystem::path& scenario)>;
 
-/// One finding per expectation, in order. A figure that the run does not have, or one that is not finite, fails.
+/// One finding per expectation, in order. A missing or non-finite figure fails.
 [[nodiscard]] findings judge_expectations(const std::vector<scenarios::expectation>& expected,
                                           const nlohmann::ordered_json& summary, const baseline_summary& baseline);
 

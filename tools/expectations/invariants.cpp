@@ -13,7 +13,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// A number, or the sum of an object of numbers; 0 where there is none.
+/// A number, or the sum of an object of numbers; 0 if missing.
 std::int64_t count_of(const json& in, const char* key) {
   const auto at = in.find(key);
   if (at == in.end()) return 0;
@@ -24,7 +24,7 @@ std::int64_t count_of(const json& in, const char* key) {
   return sum;
 }
 
-/// Tasks of which the end is known, of a summary or of one round.
+/// Tasks with a known outcome, of a summary or of one round.
 std::int64_t settled_of(const json& in) {
   std::int64_t sum = 0;
   for (const char* key : {"folded", "rejected", "late", "surplus", "dropped", "abandoned"}) sum += count_of(in, key);
@@ -64,7 +64,7 @@ finding judge_rounds(const std::vector<json>& rounds, const json& summary) {
   return {true, what + fmt::format("adds up after each of {}", rounds.size())};
 }
 
-/// The first task that a round's timeline has twice as folded; empty: none.
+/// The first task that is aggregated twice in a round's timeline; empty: none.
 std::string folded_twice(const json& round) {
   const auto spans = round.find("spans");
   if (spans == round.end()) return {};
@@ -108,7 +108,7 @@ finding judge_private(const std::filesystem::path& run, const json& summary) {
   return {clients == 0, what};
 }
 
-/// The first value that is null, which is how JSON writes a number that is not finite; empty: none.
+/// The path of the first null, which is JSON for a number that is not finite; empty: none.
 std::string not_finite(const json& in, const std::string& path) {
   if (in.is_null()) return path;
   if (!in.is_structured()) return {};
@@ -125,7 +125,7 @@ finding judge_finite(const std::vector<json>& rounds, const json& summary) {
   return {true, "finite: all numbers"};
 }
 
-/// Calls `take` with each line of a file, which may be long.
+/// Calls `take` with each line of a file.
 result<void> each_line(const std::filesystem::path& file, const std::function<void(json)>& take) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return fail(error::kind::data, file.string(), "cannot be read");

@@ -1,4 +1,4 @@
-// What holds of every finished run, whatever its scenario expects.
+// Invariants of every finished run, independent of its scenario.
 //
 //   1. Every task is accounted for: selected = folded + rejected + late + surplus + dropped + abandoned + in_flight, in
 //      summary.json and, added up, after every line of metrics.jsonl; and the two agree.
@@ -16,8 +16,8 @@
 
 namespace furlong::tools {
 
-/// One finding per invariant, of the files of a finished run's directory. Fails (kind data) when a file is missing or
-/// holds a line that is no JSON.
+/// One finding per invariant, from the files of a finished run's directory. Fails (kind data) if a file is missing or
+/// has a line that is not JSON.
 [[nodiscard]] result<findings> judge_invariants(const std::filesystem::path& run);
 
 }  // namespace furlong::tools

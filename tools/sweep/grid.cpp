@@ -22,7 +22,7 @@ std::string trimmed(const std::string& part) {
   return begin == std::string::npos ? std::string{} : part.substr(begin, part.find_last_not_of(" \t") - begin + 1);
 }
 
-/// The closing sign that an opening one waits for; 0: it opens nothing.
+/// The closing character of an opening one; 0: not an opening character.
 char closing(char open) {
   switch (open) {
     case '[': return ']';
@@ -33,7 +33,7 @@ char closing(char open) {
   }
 }
 
-/// Splits at the commas that stand outside of brackets, braces and quotes. Nothing when one of these stays open.
+/// Splits at commas outside of brackets, braces and quotes. Nothing if one of these is not closed.
 std::optional<std::vector<std::string>> split_values(const std::string& text) {
   std::vector<std::string> parts(1);
   std::string waiting;
@@ -62,7 +62,7 @@ std::optional<std::vector<std::string>> split_values(const std::string& text) {
   return parts;
 }
 
-/// As the scenario will read it.
+/// The value as the scenario will read it.
 std::string shown(const std::string& key, const std::string& written) {
   const auto read = scenarios::parse_setting(key, written);
   if (!read.tables.empty() || read.values.size() != 1) return written;
@@ -81,7 +81,7 @@ grid_axis parse_axis(const std::string& text, std::vector<error>& problems) {
   grid_axis axis{setting->key, std::string(scenarios::leaf_of(setting->key)), {}};
   const auto parts = split_values(setting->value);
   if (!parts) {
-    problems.push_back(wrong(text, "a bracket, a brace or a quote has no partner", "close what was opened"));
+    problems.push_back(wrong(text, "a bracket, a brace or a quote is not balanced", "close it"));
     return axis;
   }
   std::set<std::string> seen;
@@ -89,7 +89,7 @@ grid_axis parse_axis(const std::string& text, std::vector<error>& problems) {
     if (part.empty()) problems.push_back(wrong(text, "a value is empty", "leave out the comma, or write \"\""));
     grid_value value{part, shown(axis.key, part)};
     if (!seen.insert(value.shown).second)
-      problems.push_back(wrong(text, value.shown + " stands there twice", "name each value once"));
+      problems.push_back(wrong(text, value.shown + " is repeated", "name each value once"));
     axis.values.push_back(std::move(value));
   }
   return axis;

@@ -1,4 +1,4 @@
-// The grid of a sweep: keys of a scenario, each with some values, and every combination of them.
+// The grid of a sweep: every combination of values of some scenario keys.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace furlong::tools {
 
-/// A value as it was written, and as it is shown: texts without quotes, numbers in their shortest form.
+/// A value as written and as shown: texts without quotes, numbers in their shortest form.
 struct grid_value {
   std::string written;
   std::string shown;
@@ -19,12 +19,12 @@ struct grid_value {
 /// `--grid key=v1,v2`.
 struct grid_axis {
   std::string key;
-  std::string name;  ///< the key's last part; the whole key where another axis ends alike
+  std::string name;  ///< the key's last part; the whole key if this is ambiguous
   std::vector<grid_value> values;
 };
 
-/// Reads the axes. Values are TOML or bare words; commas inside brackets, braces and quotes do not separate.
-/// Returns the axes or everything that is wrong with them, each of kind usage.
+/// Reads the axes. Values are TOML or bare words; commas inside brackets, braces and quotes do not separate. Returns
+/// the axes or all their problems, each of kind usage.
 [[nodiscard]] tl::expected<std::vector<grid_axis>, std::vector<error>> parse_grid(
     const std::vector<std::string>& texts);
 
@@ -34,19 +34,19 @@ struct grid_point {
   std::uint64_t seed = 1;
 };
 
-/// Every combination with every seed: seeds turn fastest, then the last axis.
+/// Every combination with every seed: seeds vary fastest, then the last axis.
 [[nodiscard]] std::vector<grid_point> grid_points(const std::vector<grid_axis>& axes,
                                                   const std::vector<std::uint64_t>& seeds);
-/// How many these are; the largest number there is when they are more than fit.
+/// The number of points, saturating at the maximum.
 [[nodiscard]] std::uint64_t count_points(const std::vector<grid_axis>& axes, std::size_t seeds);
 
-/// What the point changes in the scenario.
+/// The overrides of the point in the scenario.
 [[nodiscard]] std::vector<scenarios::setting_override> overrides_of(const std::vector<grid_axis>& axes,
                                                                     const grid_point& point);
 /// "lr=0.1, kind=furl"; empty without axes.
 [[nodiscard]] std::string label_of(const std::vector<grid_axis>& axes, const grid_point& point);
 /// The name of the point's folder: "NAME-lr=0.1-kind=furl-seed=1". Made of letters, digits and _ . = + -, at most 200
-/// characters; where that loses something, a digest of the whole follows.
+/// characters; if that loses information, a digest of the whole is appended.
 [[nodiscard]] std::string folder_of(const std::string& scenario, const std::vector<grid_axis>& axes,
                                     const grid_point& point);
 

@@ -17,19 +17,19 @@ json read_object(const std::filesystem::path& file) {
   return read.is_object() ? read : json();
 }
 
-/// What a run that was killed before it had written its scenario leaves behind.
+/// Left behind by a run that was killed before it wrote its scenario.
 void remove_false_start(const std::filesystem::path& run) {
   std::error_code ignored;
   for (const char* name : {"log.txt", "scenario.toml.new"}) std::filesystem::remove(run / name, ignored);
 }
 
-/// What the summary of a run that has ended says of it.
+/// The summary of an ended run.
 void judge(sweep_row& of) {
   of.why = of.summary.value("failed", "");
   of.status = of.why.empty() ? run_status::done : run_status::failed;
 }
 
-/// The last line of a text that is not empty.
+/// The last non-empty line of a text.
 std::string last_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   const auto at = text.rfind('\n');
@@ -54,7 +54,7 @@ void sweep_folder::read_summary(sweep_run& of) const { of.row.summary = read_obj
 
 result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
   wait_for_earlier(log(of, ".stderr"), [&] {
-    fmt::print(stderr, "note: {}: waiting until the process that an earlier sweep left has stopped\n", of.row.run);
+    fmt::print(stderr, "note: {}: waiting until a process of an earlier sweep has stopped\n", of.row.run);
   });
   const run_directory folder(run(of));
   if (!folder.vacant() && !std::filesystem::exists(folder.scenario())) remove_false_start(folder.root());
@@ -77,7 +77,7 @@ void sweep_folder::take(sweep_run& of, int code) const {
   read_summary(of);
   of.row.why.clear();
   of.row.code = code;
-  // By a signal: before it watched for one.
+  // By a signal before it was handled.
   if (code == interrupted || code == 128 + SIGINT || code == 128 + SIGTERM) {
     of.row.status = run_status::waiting;
     of.row.why = "was stopped";
@@ -99,7 +99,7 @@ result<void> sweep_folder::write_tables(const std::string& scenario, const std::
 
 result<data_digest> known_data::of(const scenarios::scenario& scenario) {
   auto options = scenario.data.all();
-  options.erase("split_seed");  // differs with every seed, and only divides what the files hold
+  options.erase("split_seed");  // differs with every seed, and does not change the files
   const key which{scenario.data_source, std::move(options), scenario.settings.devices->availability.trace};
   if (const auto at = known_.find(which); at != known_.end()) return at->second;
   const auto data = scenarios::load_data(scenario);

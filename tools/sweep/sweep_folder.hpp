@@ -5,9 +5,9 @@
 //   DIR/sweep.json, sweep.csv        a row per run, rewritten whenever a run ends
 //   DIR/report.html                  all finished runs compared
 //
-// Runs that the grid does not have (any more) are left alone and do not show in the tables.
+// Runs outside of the grid are left unchanged and do not appear in the tables.
 //
-// The digests of the data of a sweep's runs, each found once.
+// Data digests of a sweep's runs, each computed once.
 #pragma once
 
 #include <filesystem>
@@ -21,19 +21,19 @@
 
 namespace furlong::tools {
 
-/// Reads data to find their digests, and remembers these. Not thread-safe.
+/// Reads data, computes their digests and caches them. Not thread-safe.
 class known_data {
  public:
-  /// Of the data as they are now. Fails as load_data() does.
+  /// The digest of the current data. Fails as load_data() does.
   [[nodiscard]] result<data_digest> of(const scenarios::scenario& scenario);
 
  private:
-  /// What the files follow from: the source, its options, the trace.
+  /// Determines the files: the source, its options, the trace.
   using key = std::tuple<std::string, std::map<std::string, option_value, std::less<>>, std::string>;
   std::map<key, data_digest> known_;
 };
 
-/// A run of the sweep, and the scenario that it is of.
+/// A run of the sweep with its scenario.
 struct sweep_run {
   sweep_row row;
   std::string resolved;
@@ -41,8 +41,8 @@ struct sweep_run {
 
 class sweep_folder {
  public:
-  /// Makes the folder, or opens that of an earlier sweep, and keeps other sweeps out until this object is gone.
-  /// Fails (kind usage) when it is there and holds no sweep, or another sweep is at work.
+  /// Creates the folder, or opens that of an earlier sweep, and locks out other sweeps until this object is destroyed.
+  /// Fails (kind usage) if the folder exists without a sweep, or another sweep has the lock.
   [[nodiscard]] static result<sweep_folder> open(const std::filesystem::path& root);
 
   [[nodiscard]] std::filesystem::path run(const sweep_run& of) const { return root_ / of.row.run; }
@@ -53,11 +53,10 @@ class sweep_folder {
   [[nodiscard]] std::filesystem::path csv_file() const { return root_ / "sweep.csv"; }
   [[nodiscard]] std::filesystem::path report() const { return root_ / "report.html"; }
 
-  /// Takes over what is known of a run: finished, failed, or still to be run or resumed.
-  /// Fails (kind usage) when its folder holds something else than this run, (kind data) when it is finished and its
-  /// data have changed since.
+  /// Reads the state of a run: finished, failed, or still to be run or resumed. Fails (kind usage) if its folder has
+  /// other content than this run, (kind data) if it is finished and its data have changed since.
   [[nodiscard]] result<void> recall(sweep_run& of, known_data& data) const;
-  /// Reads how a run ended that a child process made.
+  /// Reads the outcome of a run by a child process.
   void take(sweep_run& of, int code) const;
   /// Writes sweep.json and sweep.csv.
   [[nodiscard]] result<void> write_tables(const std::string& scenario, const std::vector<grid_axis>& axes,

@@ -26,7 +26,7 @@ std::string_view word_of(const sweep_row& row) {
   return "waiting";
 }
 
-/// Every number, text and truth value of an object, by dotted key.
+/// All numbers, texts and booleans of an object, by dotted key.
 void flatten(const json& from, const std::string& prefix, json& to) {
   if (!from.is_object()) return;
   for (const auto& [key, value] : from.items()) {
@@ -43,7 +43,7 @@ json figures_of(const sweep_row& row) {
   return figures;
 }
 
-/// What a scenario wrote as a number is one.
+/// Converts a number written as text.
 json value_json(const std::string& shown) {
   auto value = json::parse(shown, nullptr, false);
   return value.is_number() || value.is_boolean() ? value : json(shown);
@@ -64,7 +64,7 @@ std::string csv_line(const std::vector<std::string>& fields) {
   return line;
 }
 
-/// A column of the table: a figure, and how it is written.
+/// A column of the table: a figure and its format.
 struct column {
   const char* title;
   const char* key;
@@ -92,7 +92,7 @@ constexpr std::array columns = {
     column{"up MB", "bytes_up", 1e-6, 1},
 };
 
-/// Whether a run's figures go into the means: what a failed one leaves would drown those of the others.
+/// True if a run's figures count in the means: those of a failed run would dominate.
 bool counts(const sweep_row* row) { return row->status != run_status::failed && !row->summary.is_null(); }
 
 std::vector<double> values_of(const std::vector<const sweep_row*>& rows, const column& of) {
@@ -119,7 +119,7 @@ std::string mean_and_spread(const std::vector<double>& values, int digits) {
 
 constexpr auto no_figure = "-";
 
-/// The mean over a combination's runs; over how many of them, where not all that count have the figure.
+/// The mean over a combination's runs; with their number if not all have the figure.
 std::string cell_of(const std::vector<const sweep_row*>& rows, const column& of) {
   const auto values = values_of(rows, of);
   const auto all = static_cast<std::size_t>(std::ranges::count_if(rows, counts));
@@ -133,7 +133,7 @@ std::string cell_of(const std::vector<const sweep_row*>& rows, const column& of)
   return missed ? "not reached" : no_figure;
 }
 
-/// Rows of text in columns of equal width: the first `left` to the left, the others to the right.
+/// Rows of text in columns of equal width: the first `left` left-aligned, the others right-aligned.
 std::string aligned(const std::vector<std::vector<std::string>>& lines, std::size_t left) {
   std::vector<std::size_t> width(lines.front().size(), 0);
   for (const auto& line : lines)
@@ -149,7 +149,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& lines, std::siz
   return text;
 }
 
-/// The rows of each combination, in the order of their first.
+/// The rows of each combination, in order of first appearance.
 std::vector<std::vector<const sweep_row*>> by_combination(const std::vector<sweep_row>& rows) {
   std::vector<std::vector<const sweep_row*>> groups;
   for (const auto& row : rows) {
@@ -159,7 +159,7 @@ std::vector<std::vector<const sweep_row*>> by_combination(const std::vector<swee
   return groups;
 }
 
-/// How many runs the figures of a combination are of, and how many failed.
+/// The number of runs in a combination's figures, and of failed ones.
 std::string runs_text(const std::vector<const sweep_row*>& group) {
   const auto counted = std::ranges::count_if(group, counts);
   auto text = std::to_string(counted);
@@ -191,7 +191,7 @@ json sweep_json(const std::string& scenario, const std::vector<grid_axis>& axes,
 
 std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) {
   std::vector<std::string> keys;
-  std::set<std::string> known = {"seed"};  // which has a column of its own
+  std::set<std::string> known = {"seed"};  // has its own column
   std::vector<json> figures;
   for (const auto& row : rows) {
     figures.push_back(figures_of(row));

@@ -1,4 +1,4 @@
-// What a sweep found out: sweep.json, sweep.csv and the table on stdout.
+// Results of a sweep: sweep.json, sweep.csv and the table on stdout.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,9 +9,9 @@
 
 namespace furlong::tools {
 
-/// How far a run of the sweep has come.
+/// State of a run of the sweep.
 enum class run_status : std::uint8_t {
-  waiting,  ///< not begun, or stopped before its end
+  waiting,  ///< not started, or stopped before its end
   done,
   failed  ///< see `why`
 };
@@ -21,21 +21,21 @@ struct sweep_row {
   std::string run;  ///< its folder's name
   grid_point point;
   run_status status = run_status::waiting;
-  std::string why;                 ///< it failed
-  int code = 0;                    ///< its exit code, when it ran this time
-  nlohmann::ordered_json summary;  ///< of a run with a summary.json, else null
+  std::string why;                 ///< reason of a failure
+  int code = 0;                    ///< exit code, if it ran this time
+  nlohmann::ordered_json summary;  ///< of a run with a summary.json, otherwise null
 };
 
 /// {"scenario", "grid": {key: [value...]}, "runs": [{"run", "status", "seed", "grid": {key: value}, "why",
-/// "figures"}]}: figures are all numbers and texts of summary.json by dotted key, lists left out.
+/// "figures"}]}: figures are all numbers and texts of summary.json by dotted key, without lists.
 [[nodiscard]] nlohmann::ordered_json sweep_json(const std::string& scenario, const std::vector<grid_axis>& axes,
                                                 const std::vector<sweep_row>& rows);
-/// A line per run: run, status, seed, the grid's keys, then every figure that some run has. Quoted as RFC 4180 says; no
-/// line break after the last line.
+/// One line per run: run, status, seed, the grid's keys, then all figures of any run. Quoted as in RFC 4180; no line
+/// break after the last line.
 [[nodiscard]] std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
-/// A line per combination: the mean over its seeds, and with two or more +- their sample standard deviation; of how
-/// many runs. Those that failed are told and left out. A figure that not all of the others have, such as the time to a
-/// target that was not reached, says how many have it. Warns of perplexities that are none.
+/// One line per combination: the mean over its seeds, with two or more +- the sample standard deviation; and the number
+/// of runs. Failed runs are reported and excluded. A figure that some runs lack, such as the time to a target, states
+/// how many have it. Warns of perplexities that are not those of a language model.
 [[nodiscard]] std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
 
 }  // namespace furlong::tools

@@ -1,7 +1,7 @@
 #include "wire/detail/control_rules.hpp"
 
 #include "federated/validation.hpp"
-#include "wire/detail/judge.hpp"
+#include "wire/detail/message_checker.hpp"
 
 namespace furlong::wire::detail {
 
@@ -12,7 +12,7 @@ using namespace federated::protocol;
 constexpr std::size_t group_count = 3;
 constexpr std::size_t outcome_count = 6;
 constexpr std::size_t verdict_kind_count = 4;
-constexpr std::size_t objective_count = 4;
+constexpr std::size_t objective_count = 5;
 constexpr std::size_t most_classes = std::size_t{1} << 24U;
 
 template <class Enum>
@@ -20,7 +20,7 @@ std::size_t number(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
-void inspect(judge& of, const hello& message) {
+void inspect(message_checker& of, const hello& message) {
   of.line("software", message.software, longest_name);
   of.range(message.clients);
   of.count("holding", message.holding.size());
@@ -28,7 +28,7 @@ void inspect(judge& of, const hello& message) {
   of.line("kernelLevel", message.kernel_level, longest_name);
 }
 
-void inspect(judge& of, const branch_hello& message) {
+void inspect(message_checker& of, const branch_hello& message) {
   of.line("software", message.software, longest_name);
   of.line("name", message.name, longest_name);
   of.line("gateway", message.gateway, longest_name);
@@ -36,42 +36,42 @@ void inspect(judge& of, const branch_hello& message) {
   of.line("kernelLevel", message.kernel_level, longest_name);
 }
 
-void inspect(judge& of, const models::data_facts& facts) {
+void inspect(message_checker& of, const models::data_facts& facts) {
   // Labels are float32: beyond 2^24 they would not tell classes apart.
   of.below("classes", facts.classes, most_classes + 1);
   if (facts.words > facts.features)
-    of.complain("words", std::to_string(facts.words), "at most the " + std::to_string(facts.features) + " features");
+    of.report("words", std::to_string(facts.words), "at most the " + std::to_string(facts.features) + " features");
 }
 
-void inspect(judge& of, const welcome& message) {
+void inspect(message_checker& of, const welcome& message) {
   of.document("scenario", message.scenario, longest_scenario);
   of.count("resumedAt", message.history.resumed_at.size());
   if (const auto ids = message.history.ids.size(); ids != message.history.resumed_at.size())
-    of.complain("lives", std::to_string(ids) + " of them", std::to_string(message.history.resumed_at.size()));
+    of.report("lives", std::to_string(ids) + " of them", std::to_string(message.history.resumed_at.size()));
   of.below("labels", number(message.facts.labels), objective_count);
   inspect(of, message.facts);
   of.line("kernelLevel", message.kernel_level, longest_name);
 }
 
-void inspect(judge& of, const redirect& message) {
-  if (message.address.empty()) of.complain("address", "nothing", "an address");
+void inspect(message_checker& of, const redirect& message) {
+  if (message.address.empty()) of.report("address", "nothing", "an address");
   of.line("address", message.address, longest_name);
 }
 
-void inspect(judge& of, const assignment& message) { of.count("tasks", message.tasks.size()); }
-void inspect(judge& of, const task_failures& message) { of.count("tasks", message.tasks.size()); }
-void inspect(judge& of, const withdrawal& message) { of.count("tasks", message.tasks.size()); }
-void inspect(judge& of, const withdrawn& message) { of.count("tasks", message.tasks.size()); }
-void inspect(judge& /*of*/, const checkpointed& /*message*/) {}
-void inspect(judge& of, const ready& message) { of.count("sizes", message.sizes.size()); }
-void inspect(judge& of, const displaced& message) {
+void inspect(message_checker& of, const assignment& message) { of.count("tasks", message.tasks.size()); }
+void inspect(message_checker& of, const task_failures& message) { of.count("tasks", message.tasks.size()); }
+void inspect(message_checker& of, const withdrawal& message) { of.count("tasks", message.tasks.size()); }
+void inspect(message_checker& of, const withdrawn& message) { of.count("tasks", message.tasks.size()); }
+void inspect(message_checker& /*of*/, const checkpointed& /*message*/) {}
+void inspect(message_checker& of, const ready& message) { of.count("sizes", message.sizes.size()); }
+void inspect(message_checker& of, const displaced& message) {
   of.line("why", message.why, longest_why);
   of.line("remedy", message.remedy, longest_why);
 }
-void inspect(judge& /*of*/, const close_request& /*message*/) {}
-void inspect(judge& of, const detached& message) { of.range(message.clients); }
+void inspect(message_checker& /*of*/, const close_request& /*message*/) {}
+void inspect(message_checker& of, const detached& message) { of.range(message.clients); }
 
-void inspect(judge& of, const verdicts& message) {
+void inspect(message_checker& of, const verdicts& message) {
   of.count("tasks", message.each.size());
   for (const auto& each : message.each) {
     of.below("kinds", number(each.what), verdict_kind_count);
@@ -79,29 +79,30 @@ void inspect(judge& of, const verdicts& message) {
   }
 }
 
-void inspect(judge& of, const evaluation_request& message) {
+void inspect(message_checker& of, const evaluation_request& message) {
   of.count("clients", message.clients.size());
   for (const auto& [in, client] : message.clients) of.below("groups", number(in), group_count);
 }
 
-void inspect(judge& of, const federated::client_score& score) {
+void inspect(message_checker& of, const federated::client_score& score) {
   if (score.correct > score.examples)
-    of.complain("correct", std::to_string(score.correct),
-                "at most the " + std::to_string(score.examples) + " examples");
+    of.report("correct", std::to_string(score.correct), "at most the " + std::to_string(score.examples) + " examples");
   if (score.words > score.examples)
-    of.complain("words", std::to_string(score.words), "at most the " + std::to_string(score.examples) + " examples");
+    of.report("words", std::to_string(score.words), "at most the " + std::to_string(score.examples) + " examples");
   if (score.words_correct > score.words)
-    of.complain("wordsCorrect", std::to_string(score.words_correct),
-                "at most the " + std::to_string(score.words) + " words");
+    of.report("wordsCorrect", std::to_string(score.words_correct),
+              "at most the " + std::to_string(score.words) + " words");
   if (score.inside > score.examples)
-    of.complain("inside", std::to_string(score.inside), "at most the " + std::to_string(score.examples) + " examples");
+    of.report("inside", std::to_string(score.inside), "at most the " + std::to_string(score.examples) + " examples");
   if (score.inside_correct > score.inside)
-    of.complain("insideCorrect", std::to_string(score.inside_correct),
-                "at most the " + std::to_string(score.inside) + " inside");
-  if (const auto why = federated::implausible(score)) of.complain("examples", *why, "a score that can be");
+    of.report("insideCorrect", std::to_string(score.inside_correct),
+              "at most the " + std::to_string(score.inside) + " inside");
+  for (const auto& [sum, count] : score.metrics)
+    if (!(count >= 0.0 && std::isfinite(count))) of.report("metrics", std::to_string(count), "a count of 0 or more");
+  if (const auto why = federated::implausible(score)) of.report("examples", *why, "a score that can be");
 }
 
-void inspect(judge& of, const evaluation_scores& message) {
+void inspect(message_checker& of, const evaluation_scores& message) {
   of.count("clients", message.each.size());
   std::size_t odds = 0;
   for (const auto& each : message.each) {
@@ -112,7 +113,7 @@ void inspect(judge& of, const evaluation_scores& message) {
   of.count("predictions", odds);
 }
 
-void inspect(judge& of, const attached& message) {
+void inspect(message_checker& of, const attached& message) {
   of.range(message.clients);
   of.count("holding", message.holding.size());
   of.count("sizes", message.sizes.size());
@@ -120,7 +121,7 @@ void inspect(judge& of, const attached& message) {
   of.line("kernelLevel", message.kernel_level, longest_name);
 }
 
-void inspect(judge& of, const settled& message) {
+void inspect(message_checker& of, const settled& message) {
   of.count("tasks", message.each.size());
   std::size_t distances = 0;
   for (const auto& each : message.each) {
@@ -133,12 +134,12 @@ void inspect(judge& of, const settled& message) {
   of.count("distances", distances);
 }
 
-void inspect(judge& of, const farewell& message) {
+void inspect(message_checker& of, const farewell& message) {
   of.line("why", message.why, longest_why);
   of.line("remedy", message.remedy, longest_why);
 }
 
-void inspect(judge& of, const tasks_lost& message) {
+void inspect(message_checker& of, const tasks_lost& message) {
   of.count("folded", message.folded.size());
   of.count("open", message.open.size());
 }
@@ -148,9 +149,9 @@ void inspect(judge& of, const tasks_lost& message) {
 result<void> check(const control& message) {
   return std::visit(
       []<class Message>(const Message& one) {
-        judge of(name_of<Message>);
+        message_checker of(name_of<Message>);
         inspect(of, one);
-        return of.verdict();
+        return of.status();
       },
       message);
 }

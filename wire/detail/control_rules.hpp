@@ -1,4 +1,4 @@
-// What must hold for a control message on both sides: before it is sent, and after it came.
+// Checks of control messages on both sides: before sending, and after receiving.
 #pragma once
 
 #include "base/result.hpp"

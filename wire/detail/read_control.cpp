@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "wire/detail/control_rules.hpp"
-#include "wire/detail/judge.hpp"
+#include "wire/detail/message_checker.hpp"
 
 namespace furlong::wire::detail {
 
@@ -32,7 +32,7 @@ store_claim claim_of(schema::StoreClaim::Reader from) {
   return {from.getStore(), from.getOpenings(), from.getServed(), from.getAcceptsLoss()};
 }
 
-void read_into(hello& into, judge& of, schema::Hello::Reader from) {
+void read_into(hello& into, message_checker& of, schema::Hello::Reader from) {
   into.software = text_of(from.getSoftware());
   into.clients = {from.getFirst(), from.getLast()};
   into.run = from.getRun();
@@ -43,12 +43,12 @@ void read_into(hello& into, judge& of, schema::Hello::Reader from) {
   into.claim = claim_of(from.getClaim());
 }
 
-void read_into(branch_hello& into, judge& /*of*/, schema::BranchHello::Reader from) {
+void read_into(branch_hello& into, message_checker& /*of*/, schema::BranchHello::Reader from) {
   into = {text_of(from.getSoftware()), text_of(from.getName()), text_of(from.getGateway()),
           text_of(from.getOperators()), text_of(from.getKernelLevel())};
 }
 
-void read_into(welcome& into, judge& of, schema::Welcome::Reader from) {
+void read_into(welcome& into, message_checker& of, schema::Welcome::Reader from) {
   into.run = from.getRun();
   into.scenario = text_of(from.getScenario());
   assign(into.history.resumed_at, of.column<std::uint64_t>("resumedAt", from.getResumedAt()));
@@ -62,11 +62,11 @@ void read_into(welcome& into, judge& of, schema::Welcome::Reader from) {
   into.kernel_level = text_of(from.getKernelLevel());
 }
 
-void read_into(redirect& into, judge& /*of*/, schema::Redirect::Reader from) {
+void read_into(redirect& into, message_checker& /*of*/, schema::Redirect::Reader from) {
   into.address = text_of(from.getAddress());
 }
 
-void read_into(assignment& into, judge& of, schema::Assignment::Reader from) {
+void read_into(assignment& into, message_checker& of, schema::Assignment::Reader from) {
   into.run = from.getRun();
   into.version = from.getVersion();
   into.begins = from.getBegins();
@@ -75,16 +75,16 @@ void read_into(assignment& into, judge& of, schema::Assignment::Reader from) {
 
 // task_failures, withdrawal and withdrawn.
 template <class Message>
-void read_into(Message& into, judge& of, schema::TaskList::Reader from) {
+void read_into(Message& into, message_checker& of, schema::TaskList::Reader from) {
   assign(into.tasks, of.column<task_id>("tasks", from.getTasks()));
 }
 
-void read_into(tasks_lost& into, judge& of, schema::TasksLost::Reader from) {
+void read_into(tasks_lost& into, message_checker& of, schema::TasksLost::Reader from) {
   assign(into.folded, of.column<task_id>("folded", from.getFolded()));
   assign(into.open, of.column<task_id>("open", from.getOpen()));
 }
 
-void read_into(verdicts& into, judge& of, schema::Verdicts::Reader from) {
+void read_into(verdicts& into, message_checker& of, schema::Verdicts::Reader from) {
   const auto tasks = of.column<task_id>("tasks", from.getTasks());
   const auto kinds = of.column<verdict_kind>("kinds", from.getKinds(), tasks.size());
   const auto reasons = of.column<rejection>("reasons", from.getReasons(), tasks.size());
@@ -94,21 +94,21 @@ void read_into(verdicts& into, judge& of, schema::Verdicts::Reader from) {
   into.version = from.getVersion();
 }
 
-void read_into(checkpointed& into, judge& /*of*/, schema::Checkpointed::Reader from) {
+void read_into(checkpointed& into, message_checker& /*of*/, schema::Checkpointed::Reader from) {
   into.version = from.getVersion();
 }
 
-void read_into(ready& into, judge& of, schema::Ready::Reader from) {
+void read_into(ready& into, message_checker& of, schema::Ready::Reader from) {
   into.run = from.getRun();
   into.claim = claim_of(from.getClaim());
   assign(into.sizes, of.column<client_sizes>("sizes", from.getSizes()));
 }
 
-void read_into(displaced& into, judge& /*of*/, schema::Displaced::Reader from) {
+void read_into(displaced& into, message_checker& /*of*/, schema::Displaced::Reader from) {
   into = {from.getInstance(), text_of(from.getWhy()), text_of(from.getRemedy())};
 }
 
-void read_into(evaluation_request& into, judge& of, schema::EvaluationRequest::Reader from) {
+void read_into(evaluation_request& into, message_checker& of, schema::EvaluationRequest::Reader from) {
   into.version = from.getVersion();
   const auto clients = of.column<std::uint32_t>("clients", from.getClients());
   const auto groups = of.column<group>("groups", from.getGroups(), clients.size());
@@ -118,7 +118,7 @@ void read_into(evaluation_request& into, judge& of, schema::EvaluationRequest::R
 }
 
 // Deals the odds of all clients out to them.
-void read_odds(evaluation_scores& into, judge& of, schema::EvaluationScores::Reader from) {
+void read_odds(evaluation_scores& into, message_checker& of, schema::EvaluationScores::Reader from) {
   const auto counts = of.column<std::uint32_t>("oddsCounts", from.getOddsCounts(), into.each.size());
   const auto predictions = of.column<float>("predictions", from.getPredictions());
   const auto classes = of.column<std::uint8_t>("classes", from.getClasses(), predictions.size());
@@ -126,7 +126,7 @@ void read_odds(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
   std::uint64_t total = 0;
   for (const auto count : counts) total += count;
   if (total != predictions.size())
-    return of.complain("oddsCounts", std::to_string(total) + " in all", std::to_string(predictions.size()));
+    return of.report("oddsCounts", std::to_string(total) + " in all", std::to_string(predictions.size()));
   std::size_t at = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     auto& odds = into.each[i].score.odds;
@@ -138,7 +138,18 @@ void read_odds(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
   }
 }
 
-void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Reader from) {
+void read_metrics(evaluation_scores& into, message_checker& of, schema::EvaluationScores::Reader from) {
+  const std::size_t count = from.getMetricCount();
+  if (count > models::most_metrics)
+    return of.report("metricCount", std::to_string(count), "at most " + std::to_string(models::most_metrics));
+  const auto sums = of.column<models::metric_sum>("metrics", from.getMetrics(), into.each.size() * count);
+  if (!of.sound() || count == 0) return;
+  for (std::size_t i = 0; i < into.each.size(); ++i)
+    if (into.each[i].score.examples > 0)
+      into.each[i].score.metrics.assign(sums.begin() + i * count, sums.begin() + (i + 1) * count);
+}
+
+void read_into(evaluation_scores& into, message_checker& of, schema::EvaluationScores::Reader from) {
   into.version = from.getVersion();
   into.unscored = from.getUnscored();
   const auto clients = of.column<std::uint32_t>("clients", from.getClients());
@@ -165,11 +176,13 @@ void read_into(evaluation_scores& into, judge& of, schema::EvaluationScores::Rea
                           .words = words[i],
                           .words_correct = words_correct[i],
                           .inside = inside[i],
-                          .inside_correct = inside_correct[i]}});
+                          .inside_correct = inside_correct[i],
+                          .metrics = {}}});
   read_odds(into, of, from);
+  read_metrics(into, of, from);
 }
 
-void read_into(attached& into, judge& of, schema::Attached::Reader from) {
+void read_into(attached& into, message_checker& of, schema::Attached::Reader from) {
   into.clients = {from.getFirst(), from.getLast()};
   assign(into.holding, of.column<task_id>("holding", from.getHolding()));
   into.node = text_of(from.getNode());
@@ -179,30 +192,30 @@ void read_into(attached& into, judge& of, schema::Attached::Reader from) {
   assign(into.sizes, of.column<client_sizes>("sizes", from.getSizes()));
 }
 
-void read_into(detached& into, judge& /*of*/, schema::Detached::Reader from) {
+void read_into(detached& into, message_checker& /*of*/, schema::Detached::Reader from) {
   into.clients = {from.getFirst(), from.getLast()};
   into.strayed = from.getStrayed();
 }
 
-void read_into(close_request& into, judge& /*of*/, schema::CloseRequest::Reader from) {
+void read_into(close_request& into, message_checker& /*of*/, schema::CloseRequest::Reader from) {
   into = {from.getVersion(), from.getEnough()};
 }
 
 // Deals the distances of all tasks out to them.
-void read_distances(settled& into, judge& of, schema::Settled::Reader from) {
+void read_distances(settled& into, message_checker& of, schema::Settled::Reader from) {
   const auto counts = of.column_or_zeros<std::uint32_t>("distanceCounts", from.getDistanceCounts(), into.each.size());
   const auto distances = of.column<float>("distances", from.getDistances());
   if (!of.sound()) return;
   std::uint64_t total = 0;
   for (const auto count : counts) total += count;
   if (total != distances.size())
-    return of.complain("distanceCounts", std::to_string(total) + " in all", std::to_string(distances.size()));
+    return of.report("distanceCounts", std::to_string(total) + " in all", std::to_string(distances.size()));
   auto at = distances.begin();
   for (std::size_t i = 0; i < counts.size(); at += counts[i++])
     into.each[i].distances.assign(at, at + static_cast<std::ptrdiff_t>(counts[i]));
 }
 
-void read_into(settled& into, judge& of, schema::Settled::Reader from) {
+void read_into(settled& into, message_checker& of, schema::Settled::Reader from) {
   const auto tasks = of.column<task_id>("tasks", from.getTasks());
   const std::size_t n = tasks.size();
   const auto outcomes = of.column<outcome>("outcomes", from.getOutcomes(), n);
@@ -229,7 +242,7 @@ void read_into(settled& into, judge& of, schema::Settled::Reader from) {
   read_distances(into, of, from);
 }
 
-void read_into(farewell& into, judge& /*of*/, schema::Farewell::Reader from) {
+void read_into(farewell& into, message_checker& /*of*/, schema::Farewell::Reader from) {
   into = {text_of(from.getWhy()), from.getFinal(), from.getUnwanted(), text_of(from.getRemedy())};
 }
 
@@ -240,9 +253,9 @@ result<control> read(bool there, Content content) {
   const std::string name = name_of<Message>;
   if (!there) return unexpected_content(name, "nothing", "its content");
   Message found;
-  judge of(name);
+  message_checker of(name);
   read_into(found, of, content());
-  if (!of.sound()) return tl::unexpected(of.verdict().error());
+  if (!of.sound()) return tl::unexpected(of.status().error());
   control whole(std::move(found));
   if (auto fits = check(whole); !fits) return tl::unexpected(fits.error());
   return whole;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "wire/detail/judge.hpp"
+#include "wire/detail/message_checker.hpp"
 #include "wire/detail/zstd.hpp"
 
 namespace furlong::wire::detail {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <zstd.h>
 
-#include "wire/detail/judge.hpp"
+#include "wire/detail/message_checker.hpp"
 
 namespace furlong::wire::detail {
 
@@ -18,8 +18,7 @@ constexpr int level = 3;
 using compressor = std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)>;
 using decompressor = std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)>;
 
-// Whether a frame is of the format since zstd 0.8: the library would hand others to decoders that nobody looks after
-// any more.
+// True if a frame has the format since zstd 0.8: the library would pass others to unmaintained decoders.
 bool is_of_today(std::span<const std::byte> frame) {
   std::uint32_t magic = 0;
   if (frame.size() < sizeof magic) return false;

@@ -25,7 +25,7 @@ namespace furlong::federated::detail {
 }
 
 /// The rate of a client whose score moves it away from that of the settings.
-[[nodiscard]] inline double own_rate(double rate, const availability_score& score, std::uint32_t client) {
+[[nodiscard]] inline double client_rate(double rate, const availability_score& score, std::uint32_t client) {
   if (!score || rate <= 0.0 || rate >= 1.0) return rate;
   return 1.0 / (1.0 + (1.0 - rate) / rate * std::exp(-score(client)));
 }

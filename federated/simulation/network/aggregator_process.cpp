@@ -12,7 +12,7 @@ void aggregator_process::start() {
         answer(self, copy);
       } else if (const auto* other = std::get_if<protocol::branch_hello>(&what); other != nullptr && relay_) {
         const auto copy = *other;
-        take_in(self, copy);
+        admit_aggregator(self, copy);
       } else {
         self->close(1);
       }
@@ -26,7 +26,7 @@ void aggregator_process::attach_to(host parent) {
       parent,
       [this](const link_ptr& through) {
         parent_ = {through, 0};
-        through->side(0).on_message = [this](message&& what) { hear(std::move(what)); };
+        through->side(0).on_message = [this](message&& what) { on_message(std::move(what)); };
         through->side(0).on_closed = [this] { lost(); };
         const auto here = address_of(where());
         parent_.send(protocol::branch_hello{"simulated", "a" + std::to_string(where()), here,
@@ -66,7 +66,7 @@ void aggregator_process::begin(const protocol::welcome& got) {
       in_, 0, welcome_,
       [this, id = id_](message up) {  // as between actors: in order, and not at once
         after(0, [this, id, what = std::make_shared<message>(std::move(up))] {
-          if (id == id_) told(0, std::move(*what));
+          if (id == id_) on_child_message(0, std::move(*what));
         });
       },
       [this, id = id_](virtual_time wait, std::function<void()> then) {
@@ -76,7 +76,7 @@ void aggregator_process::begin(const protocol::welcome& got) {
       });
 }
 
-void aggregator_process::hear(message&& what) {
+void aggregator_process::on_message(message&& what) {
   if (const auto* to = std::get_if<protocol::redirect>(&what)) {
     const auto next = host_of(to->address);
     parent_.close();
@@ -95,28 +95,28 @@ void aggregator_process::hear(message&& what) {
     model_ = std::move(*from);
   } else if (const auto* given = std::get_if<protocol::assignment>(&what)) {
     if (!model_ || model_->version != given->version) return in_.around.wrong("a share came before its model");
-    protocol::share_down share{model_, {}, given->begins};
+    protocol::assign share{0, model_, {}, given->begins};
     for (const auto& one : given->tasks) share.tasks.push_back({given->run, given->version, one.client, one.attempt});
     if (given->begins) in_.around.on_share(id_);
-    obey(std::move(share));
+    on_parent_message(std::move(share));
   } else if (auto* asked = std::get_if<protocol::evaluation_request>(&what)) {
     if (!model_ || model_->version != asked->version) return in_.around.wrong("an evaluation came before its model");
-    obey(protocol::evaluation_down{model_, std::move(asked->clients)});
+    on_parent_message(protocol::evaluation_down{model_, std::move(asked->clients)});
   } else if (const auto* close = std::get_if<protocol::close_request>(&what)) {
-    obey(*close);
+    on_parent_message(*close);
   } else if (auto* back = std::get_if<protocol::withdrawal>(&what)) {
-    obey(std::move(*back));
+    on_parent_message(std::move(*back));
   } else if (auto* judged = std::get_if<protocol::verdicts>(&what)) {
-    obey(std::move(*judged));
+    on_parent_message(std::move(*judged));
   } else if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) {
     welcome_.covered = durable->version;
-    obey(*durable);
+    on_parent_message(*durable);
   } else {
     in_.around.wrong("an aggregator's parent said something strange");
   }
 }
 
-void aggregator_process::obey(protocol::downward what) {
+void aggregator_process::on_parent_message(protocol::downward what) {
   protocol::relay_effects out;
   relay_->on_order(what, out);
   perform(std::move(out));
@@ -125,19 +125,19 @@ void aggregator_process::obey(protocol::downward what) {
 // ---- children ------------------------------------------------------------------------------------------------------
 
 void aggregator_process::answer(const link_ptr& through, const protocol::hello& hello) {
-  const auto elsewhere = relay_->who().gateway_with_fewer(hello.avoid);
+  const auto elsewhere = relay_->routes().gateway_with_fewer(hello.avoid);
   if (elsewhere.empty()) return gateway_->admit(through, hello);
   through->send(1, protocol::redirect{elsewhere});
   through->close(1);
 }
 
-void aggregator_process::take_in(const link_ptr& through, const protocol::branch_hello& hello) {
+void aggregator_process::admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello) {
   if (!takes_others_) return in_.around.wrong("an aggregator without an operator port was found there");
   const auto place = relay_->place_aggregator(hello);
   if (!place.here) return in_.send_elsewhere(through, place);
   const auto number = relay_->add_child(hello);
   children_[number].to = port{through, 1};
-  through->side(1).on_message = [this, number](message&& what) { told(number, std::move(what)); };
+  through->side(1).on_message = [this, number](message&& what) { on_child_message(number, std::move(what)); };
   through->side(1).on_closed = [this, number] { lose(number); };
   auto content = welcome_;
   content.aggregator = number;
@@ -151,7 +151,7 @@ void aggregator_process::lose(std::uint32_t number) {
   perform(std::move(out));
 }
 
-void aggregator_process::told(std::uint32_t by, message&& what) {
+void aggregator_process::on_child_message(std::uint32_t by, message&& what) {
   if (!relay_) return;
   protocol::upward up;
   if (auto* here = std::get_if<protocol::attached>(&what)) {
@@ -168,7 +168,7 @@ void aggregator_process::told(std::uint32_t by, message&& what) {
     up = std::move(*scores);
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     in_.around.on_merged(id_, *sent);
-    up = protocol::send_partial{**sent, {}};
+    up = **sent;
   } else {
     return in_.around.wrong("an aggregator was sent something strange");
   }
@@ -197,14 +197,11 @@ void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) 
     send_model(to, asked->from);
     return send_down(to, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
   }
-  if (auto* share = std::get_if<protocol::share_down>(&what)) {
+  if (auto* share = std::get_if<protocol::assign>(&what)) {
     send_model(to, share->from);
-    protocol::assignment given{share->from->run, share->from->version, share->begins, {}};
-    for (const auto& task : share->tasks) {
+    for (const auto& task : share->tasks)
       if (task.version != share->from->version) in_.around.wrong(text_of(task) + " was passed on with another model");
-      given.tasks.push_back({task.client, task.attempt});
-    }
-    return send_down(to, std::move(given));
+    return send_down(to, protocol::message_of(*share));
   }
   std::visit(
       [&](auto& other) {
@@ -216,7 +213,7 @@ void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) 
 void aggregator_process::send_down(std::uint32_t to, message what) {
   if (to == 0)
     return after(0, [gateway = gateway_, what = std::make_shared<message>(std::move(what))] {
-      gateway->obey(std::move(*what));
+      gateway->on_parent_message(std::move(*what));
     });
   const auto at = children_.find(to);
   if (at == children_.end()) return in_.around.wrong("the relay knows child " + std::to_string(to));
@@ -224,8 +221,8 @@ void aggregator_process::send_down(std::uint32_t to, message what) {
 }
 
 void aggregator_process::pass_up(protocol::upward&& what) {
-  if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
-    const auto partial = std::make_shared<const partial_aggregate>(std::move(sent->partial));
+  if (auto* sent = std::get_if<partial_aggregate>(&what)) {
+    const auto partial = std::make_shared<const partial_aggregate>(std::move(*sent));
     in_.around.on_sent(id_, partial);
     return parent_.send(partial);
   }

@@ -1,5 +1,4 @@
-// What stands around the processes of a simulated federation: the disks and devices of its clients, and whoever
-// watches.
+// The environment of the processes of a simulated federation: disks and devices of its clients, and observers.
 #pragma once
 
 #include <string>
@@ -17,7 +16,7 @@ class server_process;
   return "task " + std::to_string(id.version) + "/" + std::to_string(id.client) + "/" + std::to_string(id.attempt);
 }
 
-/// What of a node outlives its process: its private store.
+/// A node's private store, which outlives its process.
 class node_disk {
  public:
   virtual ~node_disk() = default;
@@ -79,7 +78,7 @@ class environment {
   /// Whether a node sends an update twice, as one does that takes it for lost.
   [[nodiscard]] virtual bool sends_twice(const task_id&) { return false; }
 
-  // For those who keep books.
+  // Hooks for checks.
   virtual void on_server_step(const protocol::server_machine&) {}
   virtual void on_update(std::uint64_t /*gateway*/, const update_ptr&) {}
   virtual void on_settled(std::uint64_t /*gateway*/, const settlement&) {}
@@ -91,8 +90,8 @@ class environment {
   virtual void on_arrived(const partial_ptr&) {}
   /// A node hears a verdict on a task that it holds; `history` as it knows it.
   virtual void on_verdict(const protocol::verdict&, const run_history& /*history*/) {}
-  /// A client begins this task.
-  virtual void on_begins(const task_id&) {}
+  /// A client begins this task in that life of the run, on a node's process. Ids of processes are never used twice.
+  virtual void on_begins(const task_id&, std::uint32_t /*life*/, std::uint64_t /*process*/) {}
   /// A node keeps the private values of this task, trained at that time.
   virtual void on_kept(const task_id&, std::uint32_t /*life*/, virtual_time) {}
   virtual void on_redirected() {}

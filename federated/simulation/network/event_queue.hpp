@@ -1,4 +1,4 @@
-// What happens when, in virtual time.
+// The event queue of virtual time.
 #pragma once
 
 #include <cstdint>

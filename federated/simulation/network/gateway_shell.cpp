@@ -16,7 +16,7 @@ void gateway_shell::admit(const link_ptr& through, const protocol::hello& from) 
   const auto number = next_++;
   auto& node = sessions_[number];
   node.to = {through, 1};
-  through->side(1).on_message = [this, number](message&& what) { hear(number, std::move(what)); };
+  through->side(1).on_message = [this, number](message&& what) { on_message(number, std::move(what)); };
   through->side(1).on_closed = [this, number] { lose(number); };
   node.hello = from;
   node.covered = welcome_.covered;
@@ -39,7 +39,7 @@ void gateway_shell::on_ready(session_number from, protocol::ready&& made, protoc
   machine_.on_hello(from, node.hello, in_.net.clock.now(), out, std::move(made.sizes));
 }
 
-void gateway_shell::hear(session_number from, message&& what) {
+void gateway_shell::on_message(session_number from, message&& what) {
   protocol::gateway_effects out;
   const auto now = in_.net.clock.now();
   if (const auto* update = std::get_if<update_ptr>(&what)) {
@@ -65,7 +65,7 @@ void gateway_shell::hear(session_number from, message&& what) {
   perform(std::move(out));
 }
 
-void gateway_shell::obey(message&& what) {
+void gateway_shell::on_parent_message(message&& what) {
   protocol::gateway_effects out;
   const auto now = in_.net.clock.now();
   if (auto* from = std::get_if<broadcast_ptr>(&what)) {
@@ -99,9 +99,8 @@ void gateway_shell::tell(protocol::upward what) {
   if (auto* some = std::get_if<protocol::settled>(&what)) {
     for (const auto& one : some->each) in_.around.on_settled(id_, one);
     to_parent_(std::move(*some));
-  } else if (auto* sent = std::get_if<protocol::send_partial>(&what)) {
-    if (!sent->settled.empty()) in_.around.wrong("a gateway told of settlements with its partial");
-    const auto partial = std::make_shared<const partial_aggregate>(std::move(sent->partial));
+  } else if (auto* sent = std::get_if<partial_aggregate>(&what)) {
+    const auto partial = std::make_shared<const partial_aggregate>(std::move(*sent));
     in_.around.on_sent(id_, partial);
     to_parent_(partial);
   } else {
@@ -123,15 +122,14 @@ void gateway_shell::send_with_model(session_number to, const broadcast_ptr& from
 
 void gateway_shell::perform(protocol::gateway_effects effects) {
   for (auto& effect : effects) {
-    if (auto* give = std::get_if<protocol::give_tasks>(&effect)) {
-      send_with_model(give->session, give->from,
-                      protocol::assignment{give->from->run, give->from->version, false, std::move(give->tasks)});
-    } else if (auto* asked = std::get_if<protocol::give_scoring>(&effect)) {
-      send_with_model(asked->session, asked->from,
-                      protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
-    } else if (auto* judged = std::get_if<protocol::give_verdicts>(&effect)) {
-      if (const auto at = sessions_.find(judged->session); at != sessions_.end())
-        at->second.to.send(std::move(judged->content));
+    if (auto* told = std::get_if<protocol::tell_node>(&effect)) {
+      if (const auto* given = std::get_if<protocol::assign>(&told->content))
+        send_with_model(told->session, given->from, protocol::message_of(*given));
+      else if (auto* asked = std::get_if<protocol::evaluation_down>(&told->content))
+        send_with_model(told->session, asked->from,
+                        protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+      else if (const auto at = sessions_.find(told->session); at != sessions_.end())
+        at->second.to.send(std::get<protocol::verdicts>(std::move(told->content)));
     } else if (auto* gone = std::get_if<protocol::end_session>(&effect)) {
       const auto at = sessions_.find(gone->session);
       if (at == sessions_.end()) continue;

@@ -142,7 +142,7 @@ void fabric::stop(host one, virtual_time length) {
     });
 }
 
-void fabric::when_at_work(host one, std::function<void()> what) {
+void fabric::when_running(host one, std::function<void()> what) {
   auto& waiting = waiting_[one];
   if (waiting.empty() && stopped_until(one) <= clock.now()) return what();
   waiting.push_back(std::move(what));
@@ -157,7 +157,7 @@ void fabric::wake(host one) {
 }
 
 /// Both sides of a link that nothing passes give up on each other.
-void fabric::lose_patience(host one, host other, const link_ptr& through) {
+void fabric::time_out_links(host one, host other, const link_ptr& through) {
   for (int side = 0; side < 2; ++side)
     clock.after(patience_ + between(0, 50 * millisecond), [this, one, other, through, side] {
       if (parted_until(one, other) > clock.now()) through->give_up(side);
@@ -168,12 +168,13 @@ void fabric::part(host one, host other, virtual_time length) {
   auto& until = parted_[std::minmax(one, other)];
   until = std::max(until, clock.now() + length);
   for (const auto& between_them : links_of(one))
-    if (between_them->side(0).at == other || between_them->side(1).at == other) lose_patience(one, other, between_them);
+    if (between_them->side(0).at == other || between_them->side(1).at == other)
+      time_out_links(one, other, between_them);
 }
 
 void fabric::isolate(host one) {
   isolated_.insert(one);
-  for (const auto& through : links_of(one)) lose_patience(through->side(0).at, through->side(1).at, through);
+  for (const auto& through : links_of(one)) time_out_links(through->side(0).at, through->side(1).at, through);
 }
 
 void fabric::heal(host one) {

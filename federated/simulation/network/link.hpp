@@ -98,7 +98,7 @@ struct port {
   }
 };
 
-/// Hosts, and who can talk to whom.
+/// Hosts and their connectivity.
 class fabric {
  public:
   /// `patience`: silence for so long means that the other side is gone. A message takes a time drawn from
@@ -110,7 +110,7 @@ class fabric {
         most_latency_(most_latency) {}
 
   event_queue clock;
-  /// Who accepts connections at a host; none: nobody.
+  /// Listeners by host; none: connections fail.
   std::map<host, std::function<void(link_ptr)>> listeners;
 
   /// Uniform in [low, high).
@@ -133,7 +133,7 @@ class fabric {
   /// When it goes on; now or earlier: it is at work.
   [[nodiscard]] virtual_time stopped_until(host one) const;
   /// Now, or when this host goes on: in the order of the calls.
-  void when_at_work(host one, std::function<void()> what);
+  void when_running(host one, std::function<void()> what);
   /// When messages between them pass again; now or earlier: they do.
   [[nodiscard]] virtual_time parted_until(host one, host other) const;
   /// Open links of a host, in the order in which they were made.
@@ -141,7 +141,7 @@ class fabric {
 
  private:
   void wake(host one);
-  void lose_patience(host one, host other, const link_ptr& through);
+  void time_out_links(host one, host other, const link_ptr& through);
 
   random_stream draw_;
   virtual_time patience_;

@@ -8,7 +8,8 @@ node_process::node_process(shared_world& in, host at, std::uint32_t index, proto
     : process(in, at),
       index_(index),
       clients_(clients),
-      machine_(address_of(server_host), "simulated", clients, ++in.last_id),
+      id_(++in.last_id),
+      machine_(address_of(server_host), "simulated", clients, id_),
       values_(in.e.parts.private_) {}
 
 node_process::~node_process() {
@@ -37,7 +38,7 @@ void node_process::open_session(const std::string& address) {
         [this](const link_ptr& through) {
           if (stopped_) return through->close(0);
           session_ = {through, 0};
-          through->side(0).on_message = [this](message&& what) { hear(std::move(what)); };
+          through->side(0).on_message = [this](message&& what) { on_message(std::move(what)); };
           through->side(0).on_closed = [this] { perform(machine_.on_disconnected()); };
           perform(machine_.on_connected());
         },
@@ -47,7 +48,7 @@ void node_process::open_session(const std::string& address) {
   });
 }
 
-void node_process::hear(message&& what) {
+void node_process::on_message(message&& what) {
   if (const auto* to = std::get_if<protocol::redirect>(&what)) {
     const auto copy = *to;  // performing it ends the link
     return perform(machine_.on_redirect(copy));
@@ -65,7 +66,17 @@ void node_process::hear(message&& what) {
   if (const auto* judged = std::get_if<protocol::verdicts>(&what)) {
     for (const auto& one : judged->each)  // others may be of a life before this one
       if (held_.contains(one.task) || machine_.counts(one.task)) in_.around.on_verdict(one, history_);
-    return perform(machine_.on_verdicts(*judged));
+    std::vector<task_id> taken;
+    for (const auto& one : judged->each)
+      if (one.what == protocol::verdict_kind::taken && held_.contains(one.task)) taken.push_back(one.task);
+    perform(machine_.on_verdicts(*judged));
+    if (stopped_) return;
+    for (const auto& id : taken)
+      if (!held_.contains(id)) in_.around.wrong(text_of(id) + " is in no checkpoint, and its node forgot the update");
+    if (machine_.holding() - machine_.at_work() != held_.size())
+      in_.around.wrong("a node holds " + std::to_string(held_.size()) + " updates, and knows of " +
+                       std::to_string(machine_.holding() - machine_.at_work()));
+    return;
   }
   if (const auto* asked = std::get_if<protocol::evaluation_request>(&what)) return score(*asked);
   if (const auto* durable = std::get_if<protocol::checkpointed>(&what))
@@ -97,7 +108,7 @@ void node_process::perform_one(protocol::node_effect&& effect) {
   if (const auto* run = std::get_if<protocol::open_run>(&effect)) return open_run(run->content);
   if (const auto* made = std::get_if<say_ready>(&effect))
     return session_.send(protocol::ready{made->run, {}, protocol::sizes_of(in_.e, clients_)});
-  if (const auto* task = std::get_if<train>(&effect)) return work(*task);
+  if (auto* job = std::get_if<training_job>(&effect)) return work(std::move(*job));
   if (const auto* made = std::get_if<protocol::send_update>(&effect)) {
     const auto at = held_.find(made->task);
     if (at == held_.end()) return in_.around.wrong(text_of(made->task) + " is to be sent, and is not there");
@@ -163,21 +174,19 @@ void node_process::score(const protocol::evaluation_request& what) {
 
 /// Whether training can change anything: an update that is reported, or private values that are kept.
 bool node_process::needs_training(const protocol::simulated_task& what) const {
-  return !what.dropped || (what.trained_at < never && trains_for_itself(in_.e.settings));
+  return !what.dropped || (what.trained_at < never && trains_if_discarded(in_.e.settings));
 }
 
 /// The private values are those of now: what other tasks of the client may keep later is no part of it.
-void node_process::work(const protocol::train& what) {
-  in_.around.on_begins(what.task);
-  const auto fate = in_.around.fate_of(index_, what.task, now());
-  live_task task{{what.task, now(), fate.trained_at, fate.ends_at, fate.dropped}, 0};
+void node_process::work(training_job&& job) {
+  const auto id = job.id;
+  in_.around.on_begins(id, history_.life(), id_);
+  const auto fate = in_.around.fate_of(index_, id, now());
+  live_task task{{id, now(), fate.trained_at, fate.ends_at, fate.dropped}, 0};
   if (needs_training(task.what)) {
-    training_job job;
-    job.id = what.task;
-    job.from = what.from;
     job.loaded = true;
     if (in_.e.settings.algorithm->traits.keeps_state) {
-      const auto found = in_.around.disk(index_).values().load(what.task.client, values_);
+      const auto found = in_.around.disk(index_).values().load(id.client, values_);
       if (!found) return in_.around.on_failure(found.error());
       if (*found) job.own = values_;
     }
@@ -214,7 +223,7 @@ void node_process::end_work(std::uint64_t number) {
     if (!in_.around.on_work_done(made)) return perform(machine_.on_failed(id));
   }
   // The life in which the work began may be over, and with it the work; then nothing of it is to be kept.
-  if (machine_.counts(id) && made.keeps && trains_for_itself(in_.e.settings) && task.what.trained_at < never) {
+  if (machine_.counts(id) && made.keeps && trains_if_discarded(in_.e.settings) && task.what.trained_at < never) {
     if (!commit(id, id.version, made.own, task.what.trained_at)) return;
     made.keeps = false;
   }
@@ -230,7 +239,7 @@ void node_process::end_work(std::uint64_t number) {
   perform(machine_.on_trained(id));
 }
 
-void node_process::strike(const std::function<bool(protocol::simulated_task&)>& change) {
+void node_process::update_fates(const std::function<bool(protocol::simulated_task&)>& change) {
   for (auto& [number, task] : live_) {
     if (!change(task.what)) continue;
     if (!needs_training(task.what)) in_.jobs.cancel(std::exchange(task.job, 0));

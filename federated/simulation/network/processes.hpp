@@ -60,7 +60,7 @@ class process {
     in_.net.clock.at(
         when,
         [&net = in_.net, at = at_, alive = std::weak_ptr(alive_), what = std::move(what)] {
-          net.when_at_work(at, [alive, what] {
+          net.when_running(at, [alive, what] {
             if (!alive.expired()) what();
           });
         },
@@ -107,7 +107,7 @@ class gateway_shell {
                 std::function<void(message)> to_parent, scheduler later);
 
   void admit(const link_ptr& through, const protocol::hello& from);
-  void obey(message&& from_parent);
+  void on_parent_message(message&& from_parent);
   /// All sessions end; `last` is said before.
   void end(const std::optional<protocol::farewell>& last);
 
@@ -120,7 +120,7 @@ class gateway_shell {
     std::uint64_t covered = 0;                ///< checkpoint that it was told of with its welcome
     std::uint64_t model = ~std::uint64_t{0};  ///< version that was sent last
   };
-  void hear(session_number from, message&& what);
+  void on_message(session_number from, message&& what);
   void on_ready(session_number from, protocol::ready&& made, protocol::gateway_effects& out);
   void lose(session_number number);
   void perform(protocol::gateway_effects effects);
@@ -151,15 +151,15 @@ class aggregator_process final : public process {
     std::uint64_t model = ~std::uint64_t{0};
   };
   void attach_to(host parent);
-  void hear(message&& what);
+  void on_message(message&& what);
   void begin(const protocol::welcome& got);
   void end(const protocol::farewell& said);
   void lost();
   void answer(const link_ptr& through, const protocol::hello& hello);
-  void take_in(const link_ptr& through, const protocol::branch_hello& hello);
+  void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
   void lose(std::uint32_t number);
-  void told(std::uint32_t by, message&& what);
-  void obey(protocol::downward what);
+  void on_child_message(std::uint32_t by, message&& what);
+  void on_parent_message(protocol::downward what);
   void perform(protocol::relay_effects effects);
   void send_down(std::uint32_t to, message what);
   void send_model(std::uint32_t to, const broadcast_ptr& from);
@@ -232,9 +232,9 @@ class server_process final : public process {
     std::uint64_t model = ~std::uint64_t{0};
   };
   void accept(const link_ptr& through);
-  void take_in(const link_ptr& through, const protocol::branch_hello& hello);
+  void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
   void welcome_node(const link_ptr& through, const protocol::hello& hello);
-  void hear(std::uint32_t from, message&& what);
+  void on_message(std::uint32_t from, message&& what);
   void on_attached(std::uint32_t from, const protocol::attached& here);
   void on_partial(std::uint32_t from, const partial_ptr& what);
   void lose(std::uint32_t number);
@@ -245,13 +245,13 @@ class server_process final : public process {
   void send_model(std::uint32_t to, const broadcast_ptr& from);
   void request(protocol::scoring_machine::requests by_branch);
   void evaluate();
-  void look_at_scores();
-  void look_at_scores_again();
-  void give(protocol::assign&& share);
-  void judge(const std::vector<task_id>& tasks, protocol::verdict_kind what, std::uint64_t version = 0,
-             rejection why = {});
+  void check_scores();
+  void schedule_score_check();
+  void send_share(protocol::assign&& share);
+  void send_verdicts(const std::vector<task_id>& tasks, protocol::verdict_kind what, std::uint64_t version = 0,
+                     rejection why = {});
   void finish(bool interrupted);
-  void say_goodbye(int waited);
+  void send_farewells(int waited);
   [[nodiscard]] protocol::client_routes& routes() { return roster_.routes_to_clients(); }
 
   simulated_roster roster_;
@@ -280,7 +280,7 @@ class node_process final : public process {
   [[nodiscard]] std::vector<task_id> holding() const;
   /// Something happens to the devices of its clients: changes the fates of tasks under way. `change` returns whether
   /// the end of the task has moved.
-  void strike(const std::function<bool(protocol::simulated_task&)>& change);
+  void update_fates(const std::function<bool(protocol::simulated_task&)>& change);
   /// Their values that wait for an acknowledgement are lost.
   void forget_held(const std::function<bool(std::uint32_t)>& client);
 
@@ -300,8 +300,8 @@ class node_process final : public process {
   void perform_one(protocol::node_effect&& effect);
   void open_session(const std::string& address);
   void open_run(const protocol::welcome& content);
-  void hear(message&& what);
-  void work(const protocol::train& what);
+  void on_message(message&& what);
+  void work(training_job&& job);
   void schedule(std::uint64_t number);
   void end_work(std::uint64_t number);
   [[nodiscard]] bool needs_training(const protocol::simulated_task& what) const;
@@ -314,6 +314,7 @@ class node_process final : public process {
 
   std::uint32_t index_;
   protocol::client_range clients_;
+  std::uint64_t id_;
   protocol::node_machine machine_;
   run_history history_;
   port session_;

@@ -26,7 +26,9 @@ void server_process::start() {
   local_.emplace(
       in_, number, welcome_,
       [this, number](message what) {  // as between actors: in order, and not at once
-        after(0, [this, number, what = std::make_shared<message>(std::move(what))] { hear(number, std::move(*what)); });
+        after(0, [this, number, what = std::make_shared<message>(std::move(what))] {
+          on_message(number, std::move(*what));
+        });
       },
       [this](virtual_time wait, std::function<void()> then) { after(wait, std::move(then)); });
   in_.net.listeners[where()] = [this](const link_ptr& through) { accept(through); };
@@ -51,7 +53,7 @@ void server_process::accept(const link_ptr& through) {
     const auto self = raw->shared_from_this();
     if (const auto* arrived = std::get_if<protocol::branch_hello>(&what)) {
       const auto copy = *arrived;
-      take_in(self, copy);
+      admit_aggregator(self, copy);
     } else if (const auto* node = std::get_if<protocol::hello>(&what)) {
       const auto copy = *node;
       welcome_node(self, copy);
@@ -59,12 +61,12 @@ void server_process::accept(const link_ptr& through) {
   };
 }
 
-void server_process::take_in(const link_ptr& through, const protocol::branch_hello& hello) {
+void server_process::admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello) {
   const auto place = routes().place_aggregator(in_.e.settings.topology->fan_in, hello.operators);
   if (!place.here) return in_.send_elsewhere(through, place);
   const auto number = routes().add_aggregator(hello.gateway, hello.operators);
   branches_[number].to = port{through, 1};
-  through->side(1).on_message = [this, number](message&& what) { hear(number, std::move(what)); };
+  through->side(1).on_message = [this, number](message&& what) { on_message(number, std::move(what)); };
   through->side(1).on_closed = [this, number] { lose(number); };
   auto content = welcome_;
   content.aggregator = number;
@@ -73,7 +75,7 @@ void server_process::take_in(const link_ptr& through, const protocol::branch_hel
 }
 
 void server_process::welcome_node(const link_ptr& through, const protocol::hello& hello) {
-  routes().saw(hello.clients, run_now());
+  routes().on_node_seen(hello.clients, run_now());
   const auto elsewhere = routes().gateway_for(hello.avoid);
   if (elsewhere.empty()) return local_->admit(through, hello);
   through->send(1, protocol::redirect{elsewhere});
@@ -87,14 +89,14 @@ void server_process::lose(std::uint32_t number) {
   if (scoring_) request(scoring_->on_aggregator_lost(number, run_now()));
 }
 
-void server_process::hear(std::uint32_t from, message&& what) {
+void server_process::on_message(std::uint32_t from, message&& what) {
   if (!branches_.contains(from) || in_.over) return;
   if (const auto* here = std::get_if<protocol::attached>(&what)) {
     on_attached(from, *here);
   } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
     if (!scoring_) return;
     request(scoring_->on_scores(from, std::move(*scores), run_now()));
-    look_at_scores();
+    check_scores();
   } else if (const auto* gone = std::get_if<protocol::detached>(&what)) {
     routes().detach(from, gone->clients, run_now(), gone->strayed);
   } else if (const auto* some = std::get_if<protocol::settled>(&what)) {
@@ -129,7 +131,7 @@ void server_process::send_down(std::uint32_t to, message what) {
   const auto at = branches_.find(to);
   if (at == branches_.end()) return in_.around.wrong("the machine knows aggregator " + std::to_string(to));
   if (at->second.to) return at->second.to->send(std::move(what));
-  after(0, [this, what = std::make_shared<message>(std::move(what))] { local_->obey(std::move(*what)); });
+  after(0, [this, what = std::make_shared<message>(std::move(what))] { local_->on_parent_message(std::move(*what)); });
 }
 
 void server_process::perform(protocol::server_effects effects) {
@@ -152,16 +154,16 @@ void server_process::request(protocol::scoring_machine::requests by_branch) {
 void server_process::evaluate() {
   scoring_.emplace(in_.e, *machine_, roster_, run_now());
   request(scoring_->ask(run_now()));
-  look_at_scores_again();
+  schedule_score_check();
 }
 
 /// Time alone may end an evaluation too.
-void server_process::look_at_scores_again() {
-  look_at_scores();
-  if (scoring_) after(100 * millisecond, [this] { look_at_scores_again(); });
+void server_process::schedule_score_check() {
+  check_scores();
+  if (scoring_) after(100 * millisecond, [this] { schedule_score_check(); });
 }
 
-void server_process::look_at_scores() {
+void server_process::check_scores() {
   if (!scoring_ || !scoring_->is_over(run_now())) return;
   const auto figures = scoring_->report();
   const auto missing = scoring_->missing();
@@ -171,7 +173,7 @@ void server_process::look_at_scores() {
   perform(machine_->on_evaluated(figures));
 }
 
-void server_process::give(protocol::assign&& share) {
+void server_process::send_share(protocol::assign&& share) {
   send_model(share.aggregator, share.from);
   protocol::assignment given{share.from->run, share.from->version, share.begins, {}};
   for (const auto& task : share.tasks) {
@@ -182,8 +184,8 @@ void server_process::give(protocol::assign&& share) {
 }
 
 /// To where the clients are now; others hear when they are there again.
-void server_process::judge(const std::vector<task_id>& tasks, protocol::verdict_kind what, std::uint64_t version,
-                           rejection why) {
+void server_process::send_verdicts(const std::vector<task_id>& tasks, protocol::verdict_kind what,
+                                   std::uint64_t version, rejection why) {
   std::map<std::uint32_t, protocol::verdicts> by_branch;
   for (const auto& task : tasks)
     if (const auto to = routes().route(task.client)) by_branch[*to].each.push_back({task, what, why});
@@ -193,17 +195,17 @@ void server_process::judge(const std::vector<task_id>& tasks, protocol::verdict_
 
 void server_process::perform_one(protocol::server_effect&& effect) {
   using namespace protocol;
-  if (auto* share = std::get_if<assign>(&effect)) return give(std::move(*share));
+  if (auto* share = std::get_if<assign>(&effect)) return send_share(std::move(*share));
   if (const auto* close = std::get_if<close_share>(&effect))
     return send_down(close->aggregator, close_request{close->version, close->enough});
   if (auto* back = std::get_if<withdraw>(&effect)) return send_down(back->aggregator, withdrawal{back->tasks});
   if (const auto* rings = std::get_if<timer>(&effect))
     return after(rings->at - run_now(), [this, what = *rings] { perform(machine_->on_timer(what, run_now())); });
-  if (const auto* in = std::get_if<acknowledge>(&effect)) return judge(in->tasks, verdict_kind::durable);
-  if (const auto* in = std::get_if<taken>(&effect)) return judge(in->tasks, verdict_kind::taken, in->version);
+  if (const auto* in = std::get_if<acknowledge>(&effect)) return send_verdicts(in->tasks, verdict_kind::durable);
+  if (const auto* in = std::get_if<taken>(&effect)) return send_verdicts(in->tasks, verdict_kind::taken, in->version);
   if (const auto* out = std::get_if<decline>(&effect))
-    return out->why ? judge(out->tasks, verdict_kind::rejected, 0, *out->why)
-                    : judge(out->tasks, verdict_kind::unwanted);
+    return out->why ? send_verdicts(out->tasks, verdict_kind::rejected, 0, *out->why)
+                    : send_verdicts(out->tasks, verdict_kind::unwanted);
   if (const auto* line = std::get_if<note>(&effect)) return in_.around.on_event(line->event);
   if (const auto* round = std::get_if<round_closed>(&effect)) return in_.around.on_round(round->report, *machine_);
   if (std::holds_alternative<protocol::evaluate>(effect)) return evaluate();
@@ -226,12 +228,12 @@ void server_process::finish(bool interrupted) {
   in_.around.on_finish(interrupted);
   // Nodes that are not there just now shall hear the last verdicts too: those that were cut off unnoticed come back
   // within the network's patience.
-  after(in_.net.patience() + 4 * second, [this] { say_goodbye(0); });
+  after(in_.net.patience() + 4 * second, [this] { send_farewells(0); });
 }
 
-void server_process::say_goodbye(int waited) {
+void server_process::send_farewells(int waited) {
   if (routes().reached() < in_.e.participants->training().size() && waited < 60)
-    return after(second, [this, waited] { say_goodbye(waited + 1); });
+    return after(second, [this, waited] { send_farewells(waited + 1); });
   in_.over = true;
   for (const auto& [number, one] : branches_) {
     if (one.to) one.to->send(protocol::farewell{"the run is over", true});

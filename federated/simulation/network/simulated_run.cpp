@@ -44,11 +44,11 @@ simulated_run::simulated_run(const experiment& e, protocol::server_state start, 
       federation_(e, *this, shape_of(e.settings)),
       jobs_(&federation_.world().jobs),
       resumed_(start.history.life() > 0) {
-  for (std::size_t i = e.settings.events->size(); i-- > 0;) note_first((*e.settings.events)[i]);
+  for (std::size_t i = e.settings.events->size(); i-- > 0;) record_first_event((*e.settings.events)[i]);
   for (const auto index : past_.events) {
     happened_[index] = true;
     members_.apply(index);
-    note_process((*e.settings.events)[index]);
+    record_process_event((*e.settings.events)[index]);
   }
   start.simulation = {};
   federation_.start_server(std::move(start));
@@ -60,7 +60,7 @@ host simulated_run::host_of(const event_settings& event, std::uint32_t number) c
 }
 
 /// A node whose first joining or leaving is a join is not there before it. Call it for the last event first.
-void simulated_run::note_first(const event_settings& event) {
+void simulated_run::record_first_event(const event_settings& event) {
   if (event.target != event_target::nodes) return;
   for (auto number = event.first; number <= event.last; ++number) {
     if (event.what == event_kind::join) down_.insert(host_of(event, number));
@@ -69,7 +69,7 @@ void simulated_run::note_first(const event_settings& event) {
 }
 
 /// What an event that has happened means for the processes that it is about.
-void simulated_run::note_process(const event_settings& event) {
+void simulated_run::record_process_event(const event_settings& event) {
   if (event.target == event_target::clients) return;
   for (auto number = event.first; number <= event.last; ++number) {
     const auto at = host_of(event, number);
@@ -152,9 +152,9 @@ result<void> simulated_run::erase_those_who_left() {
     server.machine().on_erased(client);
   }
   if (!observer_.on_event) return {};
-  run_event told{server.run_now(), state().version + 1, "erased", {}, {}, {}, std::move(gone)};
-  if (told.members.size() == 1) told.client = std::exchange(told.members, {}).front();
-  return observer_.on_event(told);
+  run_event record{server.run_now(), state().version + 1, "erased", {}, {}, {}, std::move(gone)};
+  if (record.members.size() == 1) record.client = std::exchange(record.members, {}).front();
+  return observer_.on_event(record);
 }
 
 // ---- what the server tells -----------------------------------------------------------------------------------------
@@ -165,18 +165,18 @@ void simulated_run::on_failure(error what) {
 
 void simulated_run::on_event(const run_event& what) {
   if (!observer_.on_event) return;
-  if (auto told = observer_.on_event(what); !told) on_failure(told.error());
+  if (auto record = observer_.on_event(what); !record) on_failure(record.error());
 }
 
 void simulated_run::on_round(const round_report& report, const protocol::server_machine&) {
   if (!observer_.on_round) return;
-  if (auto told = observer_.on_round(report); !told) on_failure(told.error());
+  if (auto record = observer_.on_round(report); !record) on_failure(record.error());
 }
 
 void simulated_run::on_evaluation(const evaluation_report& figures, std::size_t) {
   last_evaluation_ = figures;
   if (!observer_.on_evaluation) return;
-  if (auto told = observer_.on_evaluation(figures); !told) on_failure(told.error());
+  if (auto record = observer_.on_evaluation(figures); !record) on_failure(record.error());
 }
 
 void simulated_run::on_checkpoint(server_process&) {
@@ -203,7 +203,7 @@ bool simulated_run::waiting_helps() const {
 
 scored_client simulated_run::score(std::uint32_t, const broadcast& model, group in, std::uint32_t client) {
   client_scorer scorer(e_, model.model, &store_);
-  scorer.leave_out(past_.erasures);
+  scorer.exclude(past_.erasures);
   auto score = scorer.score(in, client, use_);
   return {in, client, score ? std::move(*score) : client_score{}};
 }
@@ -225,19 +225,19 @@ void simulated_run::on_begin(virtual_time now) {
     if (event.at_round || happened_[i]) continue;
     const auto wait = from_seconds(event.seconds) - now;
     if (wait <= 0)
-      happen(i);
+      trigger_event(i);
     else
-      federation_.world().net.clock.after(wait, [this, i] { happen(i); });
+      federation_.world().net.clock.after(wait, [this, i] { trigger_event(i); });
   }
 }
 
 void simulated_run::on_round_begins(std::uint64_t version, virtual_time) {
   for (std::uint32_t i = 0; i < happened_.size(); ++i)
     if (const auto& event = (*e_.settings.events)[i]; event.at_round && !happened_[i] && event.round <= version + 1)
-      happen(i);
+      trigger_event(i);
 }
 
-void simulated_run::happen(std::uint32_t index) {
+void simulated_run::trigger_event(std::uint32_t index) {
   if (finished_) return;
   const auto& event = (*e_.settings.events)[index];
   happened_[index] = true;
@@ -245,20 +245,20 @@ void simulated_run::happen(std::uint32_t index) {
   members_.apply(index);
   const auto whom = clients_of(event, index, e_.settings.seed, client_count(e_));
   auto& server = *federation_.server();
-  server.machine().on_event(told_event(event, server.run_now(), state().version + 1, whom));
-  if (event.target == event_target::clients) return strike_clients(event, whom);
-  note_process(event);
-  for (auto number = event.first; number <= event.last; ++number) strike_process(event, host_of(event, number));
+  server.machine().on_event(make_run_event(event, server.run_now(), state().version + 1, whom));
+  if (event.target == event_target::clients) return apply_to_clients(event, whom);
+  record_process_event(event);
+  for (auto number = event.first; number <= event.last; ++number) apply_to_process(event, host_of(event, number));
 }
 
-void simulated_run::strike_clients(const event_settings& event, const client_set& whom) {
+void simulated_run::apply_to_clients(const event_settings& event, const client_set& whom) {
   const auto now = federation_.world().net.clock.now();
   const bool gone = event.what == event_kind::leave || event.what == event_kind::kill;
   for (std::uint32_t n = 0; n < e_.settings.topology->nodes; ++n) {
     auto* node = federation_.node(n);
     if (node == nullptr) continue;
-    node->strike(
-        [&](protocol::simulated_task& task) { return whom.contains(task.id.client) && strike(event, now, task); });
+    node->update_fates(
+        [&](protocol::simulated_task& task) { return whom.contains(task.id.client) && apply_event(event, now, task); });
     if (gone) node->forget_held([&](std::uint32_t client) { return whom.contains(client); });
   }
   if (event.what != event_kind::leave || !event.erase) return;
@@ -266,7 +266,7 @@ void simulated_run::strike_clients(const event_settings& event, const client_set
   federation_.server()->machine().want_checkpoint();
 }
 
-void simulated_run::strike_process(const event_settings& event, host at) {
+void simulated_run::apply_to_process(const event_settings& event, host at) {
   switch (event.what) {
     case event_kind::join:
     case event_kind::restart: return federation_.start(at);

@@ -67,11 +67,11 @@ class simulated_run final : public virtual_run, private environment {
   void on_kept(const task_id& task, std::uint32_t life, virtual_time trained_at) override;
 
   void start_processes();
-  void note_first(const event_settings& event);
-  void note_process(const event_settings& event);
-  void happen(std::uint32_t index);
-  void strike_clients(const event_settings& event, const client_set& whom);
-  void strike_process(const event_settings& event, host at);
+  void record_first_event(const event_settings& event);
+  void record_process_event(const event_settings& event);
+  void trigger_event(std::uint32_t index);
+  void apply_to_clients(const event_settings& event, const client_set& whom);
+  void apply_to_process(const event_settings& event, host at);
   [[nodiscard]] host host_of(const event_settings& event, std::uint32_t number) const;
   [[nodiscard]] result<void> erase_those_who_left();
   [[nodiscard]] bool is_over();

@@ -1,4 +1,4 @@
-// Errors about a place in a file of data.
+// Errors about a place in a data file.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace furlong::scenarios::detail {
 
-/// The file is not as it should be.
+/// The file is invalid.
 [[nodiscard]] inline tl::unexpected<error> refuse(const std::string& place, std::string why, std::string fix) {
   return fail(error::kind::data, place, std::move(why), std::move(fix));
 }
 
-/// The file is good, and the scenario asks for something else.
+/// The file is valid but contradicts the scenario.
 [[nodiscard]] inline tl::unexpected<error> contradict(const std::string& place, std::string why, std::string fix) {
   return fail(error::kind::usage, place, std::move(why), std::move(fix));
 }

@@ -1,4 +1,4 @@
-// JSON that a file holds: read with care, and shown in messages.
+// Strict JSON parsing and its values in messages.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,20 +12,20 @@
 
 namespace furlong::scenarios::detail {
 
-/// A text, a whole number, true or false as text; nothing of other values.
+/// A text, a whole number, true or false as text; empty for other values.
 [[nodiscard]] inline std::optional<std::string> text_of(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_integer() || value.is_boolean()) return value.dump();
   return std::nullopt;
 }
 
-/// A value for a message (shown()). Lists and objects are not written out: the library does so by recursion, and a file
-/// can nest deeper than a stack.
+/// A value for a message (shown()). Lists and objects are not printed: the library does so by recursion, and a file can
+/// be nested deeper than the stack allows.
 [[nodiscard]] inline std::string brief(const nlohmann::json& value) {
   return value.is_array() ? "a list" : value.is_object() ? "an object" : shown(value.dump());
 }
 
-/// Takes a document member by member and stops at the first that an object has twice.
+/// Consumes a document and stops at the first duplicate member of an object.
 class member_check final : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::optional<std::string> repeated;
@@ -58,9 +58,8 @@ class member_check final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::set<std::string>> members_;
 };
 
-/// Parses text of which no object may have a member twice: the library keeps the last one, and what the first said
-/// would be lost.
-/// @param repeated the first member that is twice
+/// Parses text and rejects duplicate members of an object: the library would silently keep the last one.
+/// @param repeated the first duplicate member
 /// @throws nlohmann::json::exception as nlohmann::json::parse does
 [[nodiscard]] inline nlohmann::json parse_members(std::string_view text, std::optional<std::string>& repeated) {
   auto document = nlohmann::json::parse(text);

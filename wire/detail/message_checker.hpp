@@ -1,4 +1,4 @@
-// Looks at the parts of one message and keeps the first complaint, so that reading a message stays a list of fields.
+// Checks the parts of one message and keeps the first error, so that reading a message stays a list of fields.
 #pragma once
 
 #include <capnp/blob.h>
@@ -18,16 +18,16 @@ namespace furlong::wire::detail {
 [[nodiscard]] tl::unexpected<error> unexpected_content(std::string field, const std::string& found,
                                                        const std::string& expected);
 
-class judge {
+class message_checker {
  public:
   /// @param message its name, which field names follow; must outlive the judge
-  explicit judge(std::string_view message) : message_(message) {}
+  explicit message_checker(std::string_view message) : message_(message) {}
 
-  [[nodiscard]] bool sound() const { return complaint_.has_value(); }
+  [[nodiscard]] bool sound() const { return error_.has_value(); }
   /// Nothing, or the first complaint.
-  [[nodiscard]] const result<void>& verdict() const { return complaint_; }
+  [[nodiscard]] const result<void>& status() const { return error_; }
 
-  void complain(std::string_view field, const std::string& found, const std::string& expected);
+  void report(std::string_view field, const std::string& found, const std::string& expected);
 
   /// At most longest_list entries.
   void count(std::string_view field, std::size_t found);
@@ -44,7 +44,7 @@ class judge {
   template <class T>
   std::span<const T> column(std::string_view field, capnp::Data::Reader data) {
     if (data.size() % sizeof(T) != 0)
-      complain(field, std::to_string(data.size()) + " bytes", "a multiple of " + std::to_string(sizeof(T)));
+      report(field, std::to_string(data.size()) + " bytes", "a multiple of " + std::to_string(sizeof(T)));
     const auto values = as_values<T>(data);
     count(field, values.size());
     return values;
@@ -53,7 +53,7 @@ class judge {
   template <class T>
   std::span<const T> column(std::string_view field, capnp::Data::Reader data, std::size_t entries) {
     if (data.size() != entries * sizeof(T))
-      complain(field, std::to_string(data.size()) + " bytes", std::to_string(entries * sizeof(T)));
+      report(field, std::to_string(data.size()) + " bytes", std::to_string(entries * sizeof(T)));
     return as_values<T>(data);
   }
   /// One that is left out when all its entries are zero.
@@ -68,7 +68,7 @@ class judge {
   void text(std::string_view field, std::string_view found, std::size_t limit, std::u32string_view also);
 
   std::string_view message_;
-  result<void> complaint_;
+  result<void> error_;
 };
 
 }  // namespace furlong::wire::detail

@@ -1,0 +1,330 @@
+"""Tests a problem before it runs: ``python -m furlong.check taste.py:Taste --private 'head.*'``.
+
+Exit code 0 if nothing is wrong, 1 if there is an error, 2 for an invalid command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import fnmatch
+import hashlib
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy
+
+from . import loading
+from .loading import Place, ProblemError, place_of_method
+from .memory import Layout, first_unwritten, mark_unwritten
+from .problem import PARTS, Client, Problem, Step
+
+
+class Check:
+    """The tests of one problem, in order. Raises the first error; warnings are collected."""
+
+    def __init__(self, name: str, private: Sequence[str], seed: int, batch: int, timeout: int) -> None:
+        self.name = name
+        self.private = private
+        self.seed = seed
+        self.batch = batch
+        self.timeout = timeout
+        self.warnings: List[str] = []
+
+    def open(self) -> None:
+        """Loads the problem; parameters and clients."""
+        self._limit()
+        self.problem = problem = loading.load(self.name, self.seed)
+        problem._start(1, True)
+        self.metrics = loading.metrics_of(problem)
+        self.values = {k: v.copy() for k, v in loading.parameters_of(problem, self.seed).items()}
+        again = loading.parameters_of(problem, self.seed)
+        for name, value in self.values.items():
+            if name not in again or not numpy.array_equal(value, again[name]):
+                self._refuse("parameters", f'two calls of parameters({self.seed}) give different values of "{name}"',
+                             "draw them from a generator made from the seed, such as numpy.random.default_rng(seed)")
+        self.clients = loading.clients_of(problem)
+        trained = [i for i, c in enumerate(self.clients) if c.group == "train" and c.train]
+        if not trained:
+            self._refuse("clients", "no client of the group train has training examples", "give at least one some")
+        self.client = max(trained, key=lambda i: self.clients[i].train)
+        self.examples = numpy.arange(min(self.batch, self.clients[self.client].train))
+        self.gradients = {name: numpy.empty_like(value) for name, value in self.values.items()}
+        self.layout = Layout(self.values, self.gradients)
+        self.frozen = Layout(self.values, {})
+
+    def private_names(self) -> List[str]:
+        """The parameters that the patterns match."""
+        names: List[str] = []
+        for pattern in self.private:
+            matched = fnmatch.filter(self.values, pattern)
+            if not matched:
+                near = difflib.get_close_matches(pattern, self.values, 1, 0.4)
+                self._refuse("parameters", f'private: "{pattern}" matches no parameter',
+                             f"the nearest is \"{near[0]}\"" if near else f"there are: {', '.join(self.values)}")
+            names += [name for name in matched if name not in names]
+        if len(names) == len(self.values):
+            self._refuse("parameters", "private: the patterns match all parameters", "leave at least one shared")
+        return names
+
+    def gradient(self) -> None:
+        """Shapes, finite values, untouched parameters, the same bytes twice, and with other parameters frozen."""
+        before = {name: value.copy() for name, value in self.values.items()}
+        mark_unwritten(self.gradients)
+        self._loss(self.layout, 1)
+        missing = first_unwritten(self.gradients)
+        if missing is not None:
+            self._refuse("gradient", f'gradient() did not write all of step.gradients["{missing}"]',
+                         f'assign it: step.gradients["{missing}"][...] = value (set it to zero first if only rows are '
+                         "written)")
+        first = {name: value.copy() for name, value in self.gradients.items()}
+        for name, value in first.items():
+            if not numpy.isfinite(value).all():
+                self._refuse("gradient", f'the gradient of "{name}" has values that are not finite (NaN or infinity)',
+                             "look for a division by zero, a logarithm of 0, or an overflow")
+        for value in self.gradients.values():
+            value.fill(1e30)
+        self._loss(self.layout, 2)
+        self._loss(self.layout, 1)
+        self._unchanged(before, "gradient")
+        for name, value in self.gradients.items():
+            if not numpy.array_equal(value, first[name]):
+                self._refuse("gradient", f'two calls with the same seed give different gradients of "{name}"',
+                             "draw from step.random, numpy.random, random or torch only, and keep no state between calls; "
+                             "overwrite gradients, do not add to their old values")
+        private = self.private_names()
+        for wanted in ([*private], [n for n in self.values if n not in private] if private else []):
+            if not wanted:
+                continue
+            part = Layout(self.values, {name: numpy.full_like(self.values[name], 1e30) for name in wanted})
+            self._loss(part, 1)
+            for name in wanted:
+                if not numpy.allclose(part.gradients[name], first[name], rtol=1e-3, atol=1e-6):
+                    self._refuse("gradient", f'the gradient of "{name}" is another one when only {", ".join(wanted)} are '
+                                 "in step.gradients", "compute each gradient by itself; the others are frozen")
+        self.first = first
+
+    def differences(self) -> float:
+        """Compares sampled values of the gradient with finite differences. Returns the largest relative error."""
+        random = numpy.random.default_rng(0)
+        worst = 0.0
+        for name, gradient in self.first.items():
+            flat, values = gradient.reshape(-1), self.values[name].reshape(-1)
+            scale = float(numpy.abs(flat).max())
+            picks = {int(i) for i in numpy.argsort(-numpy.abs(flat), kind="stable")[:3]}
+            picks |= {int(i) for i in random.integers(flat.size, size=3)}
+            slopes = {i: self._slope(values, i, float(flat[i]), scale) for i in sorted(picks)}
+            if scale == 0.0 and not any(abs(s) > 1e-3 for s in slopes.values()):
+                self.warnings.append(f'the loss of this batch does not depend on "{name}"')
+                continue
+            for i, slope in slopes.items():
+                error = abs(slope - float(flat[i]))
+                if error > 0.05 * abs(float(flat[i])) + 0.02 * scale + 2e-3:
+                    at = tuple(int(x) for x in numpy.unravel_index(i, gradient.shape))
+                    self._refuse("gradient", f'the gradient of "{name}" at {list(at)} is {flat[i]:.4g}, but the loss '
+                                 f"changes by {slope:.4g} per unit", "correct the derivative, or the mean over the batch")
+                worst = max(worst, error / max(scale, 1e-3))
+        return worst
+
+    def evaluate(self) -> Dict[str, float]:
+        """Sums and counts of one batch, which must be those of its halves; predictions."""
+        before = {name: value.copy() for name, value in self.values.items()}
+        names = ["loss", *self.metrics]
+
+        def scores(examples: numpy.ndarray, client: int, part: str) -> numpy.ndarray:
+            self._limit()
+            loading.seed_globals(0)
+            given = self.problem.evaluate(Step(self.frozen, client, part, examples, 0))
+            return numpy.array(loading.check_scores(self.problem, names, given, len(examples)))
+
+        method = "score" if hasattr(self.problem, "score") and self.metrics else "evaluate"
+        whole = scores(self.examples, self.client, "train")
+        if not numpy.isfinite(whole).all():
+            bad = names[int(numpy.flatnonzero(~numpy.isfinite(whole))[0]) // 2]
+            self._refuse(method, f'"{bad}" of the evaluation is not finite (NaN or infinity)', "correct its sum and count")
+        if not numpy.array_equal(whole, scores(self.examples, self.client, "train"), equal_nan=True):
+            self._refuse(method, "two evaluations of a batch give different figures", "draw nothing in evaluation")
+        if len(self.examples) > 1:
+            middle = len(self.examples) // 2
+            halves = scores(self.examples[:middle], self.client, "train") + scores(self.examples[middle:], self.client,
+                                                                                    "train")
+            for i, name in enumerate(names):
+                if not numpy.allclose(halves[2 * i : 2 * i + 2], whole[2 * i : 2 * i + 2], rtol=1e-3, atol=1e-4):
+                    self._refuse(method, f'"{name}" of a batch is (sum, count) = ({whole[2 * i]:.5g}, '
+                                 f"{whole[2 * i + 1]:g}), of its halves together ({halves[2 * i]:.5g}, "
+                                 f"{halves[2 * i + 1]:g})", "return sums over examples, not means")
+        self._unchanged(before, method)
+        for index in {0, len(self.clients) - 1, self.client}:
+            for part in PARTS:
+                size = getattr(self.clients[index], part)
+                if size:
+                    scores(numpy.array([0, size - 1]), index, part)
+        if self.problem._predicts():
+            self._limit()
+            predicted = self.problem.predict(Step(self.frozen, self.client, "train", self.examples, 0))
+            json.dumps(loading.check_predictions(self.problem, predicted, len(self.examples)), allow_nan=False,
+                       default=lambda value: value.tolist())
+        return {name: float(whole[2 * i] / whole[2 * i + 1]) for i, name in enumerate(names) if whole[2 * i + 1]}
+
+    def other_process(self) -> None:
+        """Values, clients and gradient must be the same in another process."""
+        command = [sys.executable, "-m", "furlong.check", self.name, "--digest", "--seed", str(self.seed), "--batch",
+                   str(self.batch)]
+        environment = dict(os.environ, PYTHONHASHSEED="1" if os.environ.get("PYTHONHASHSEED") != "1" else "2")
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        environment["PYTHONPATH"] = os.pathsep.join([package, environment.get("PYTHONPATH", "")])
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if done.returncode != 0:
+            raise ProblemError("the problem fails in a second process: " + done.stderr.strip(), "correct this error",
+                               place_of_method(self.problem, "clients"))
+        given = json.loads(done.stdout.splitlines()[-1])
+        for method, digest in self.digests().items():
+            if given[method] != digest:
+                self._refuse(method, f"{method}() gives different values in another process",
+                             "do not let them depend on the order of a set, a time, a process id or os.urandom")
+
+    def digests(self) -> Dict[str, str]:
+        """Hashes of what must be equal in every process."""
+        self._loss(self.layout, 1)
+
+        def sha(values: Any) -> str:
+            return hashlib.sha256(b"".join(k.encode() + v.tobytes() for k, v in values.items())).hexdigest()
+
+        return {"parameters": sha(self.values), "gradient": sha(self.gradients),
+                "clients": hashlib.sha256(repr([tuple(map(str, c)) for c in self.clients]).encode()).hexdigest()}
+
+    def time_per_step(self) -> float:
+        """Median seconds of gradient()."""
+        times = []
+        began = time.perf_counter()
+        while len(times) < 5 or (time.perf_counter() - began < 0.5 and len(times) < 200):
+            start = time.perf_counter()
+            self._loss(self.layout, 1)
+            times.append(time.perf_counter() - start)
+        return statistics.median(times)
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _loss(self, layout: Layout, seed: int) -> float:
+        self._limit()
+        loading.seed_globals(seed)
+        value = self.problem.gradient(Step(layout, self.client, "train", self.examples, seed))
+        loss = loading.check_loss(self.problem, "gradient", value)
+        if not numpy.isfinite(loss):
+            self._refuse("loss" if hasattr(self.problem, "loss") else "gradient", f"the loss is {loss}",
+                         "look for a division by zero, a logarithm of 0, or an overflow")
+        return loss
+
+    def _slope(self, values: numpy.ndarray, index: int, expected: float, scale: float) -> float:
+        """The derivative by central differences; of several steps the one that fits best, because of kinks."""
+        old = values[index]
+        slopes = []
+        for h in (1e-2, 1e-3, 3e-2):
+            values[index] = old + numpy.float32(h)
+            up, above = self._loss(self.layout, 1), float(values[index])
+            values[index] = old - numpy.float32(h)
+            down, below = self._loss(self.layout, 1), float(values[index])
+            values[index] = old
+            slopes.append((up - down) / (above - below))
+            if abs(slopes[-1] - expected) <= 0.01 * scale:
+                break
+        return min(slopes, key=lambda slope: abs(slope - expected))
+
+    def _unchanged(self, before: Dict[str, numpy.ndarray], method: str) -> None:
+        for name, value in self.values.items():
+            if not numpy.array_equal(value, before[name]):
+                self._refuse(method, f'{method}() changes the parameter "{name}"',
+                             "write gradients only; the optimizer is Furlong's")
+
+    def _refuse(self, method: str, reason: str, fix: str) -> None:
+        if not hasattr(self.problem, method):
+            method = "gradient"
+        raise ProblemError(reason, fix, place_of_method(self.problem, method))
+
+    def _limit(self) -> None:
+        """Gives the next call its time."""
+        signal.alarm(self.timeout)
+
+
+def _interrupt(*_: Any) -> None:
+    raise loading.TimedOut()
+
+
+def describe_clients(clients: List[Client]) -> str:
+    """The numbers of clients and of their examples."""
+    groups = [f"{sum(c.group == g for c in clients)} of group {g}" for g in PARTS if any(c.group == g for c in clients)]
+    return f"{', '.join(groups)}; {sum(c.train for c in clients)} training examples"
+
+
+def tell_error(name: str, error: BaseException) -> None:
+    """Prints place, reason and fix to standard error."""
+    file = os.path.abspath(name.rpartition(":")[0])
+    place: Place = loading.place_of(error, file)
+    reason, fix = loading.text_of(error)
+    where = f"{os.path.relpath(place[0]) if place[0] else name}" + (f":{place[1]}" if place[1] else "")
+    trace = loading.traceback_of(error)
+    if trace and not isinstance(error, (SystemExit, SyntaxError, loading.TimedOut)):
+        print(trace, file=sys.stderr)
+    print(f"{where}: {reason}" + (f"; {fix}" if fix else ""), file=sys.stderr)
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """The command. Returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m furlong.check", description="Tests a problem before it runs.")
+    parser.add_argument("problem", help='the class, as "FILE.py:CLASS"')
+    parser.add_argument("--private", nargs="+", default=[], metavar="PATTERN",
+                        help="patterns of names of private parameters, as in model.private")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the initial values (default 1)")
+    parser.add_argument("--batch", type=int, default=32, help="examples of a batch (default 32)")
+    parser.add_argument("--timeout", type=int, default=60, help="seconds that one call may take (default 60)")
+    parser.add_argument("--digest", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    check = Check(given.problem, given.private, given.seed, given.batch, given.timeout)
+    previous = signal.signal(signal.SIGALRM, _interrupt)
+    parent = os.getpid()
+    try:
+        check.open()
+        if given.digest:
+            print(json.dumps(check.digests()))
+            return 0
+        private = check.private_names()
+        count = sum(value.size for value in check.values.values())
+        print(f"clients     {len(check.clients)}: {describe_clients(check.clients)}")
+        print(f"parameters  {count} in {len(check.values)} arrays")
+        for name, value in check.values.items():
+            print(f"            {'private' if name in private else 'shared '}  {name} {list(value.shape)}")
+        check.gradient()
+        print("gradient    finite, and the same for the same seed")
+        print(f"            differs from finite differences by {100 * check.differences():.2g} % of the largest value")
+        figures = check.evaluate()
+        print("evaluation  " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+              + " on a training batch of the initial model")
+        check.other_process()
+        print("processes   the same values in a second process")
+        seconds = check.time_per_step()
+        print(f"time        {1e6 * seconds:.0f} us for a step of {len(check.examples)} examples")
+    except BaseException as error:
+        signal.alarm(0)
+        if os.getpid() != parent:
+            loading.report_in_child(error)
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        tell_error(given.problem, error)
+        return 1
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+    for warning in check.warnings:
+        print(f"warning     {warning}")
+    print("no errors")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""The memory file shared with the host: arrays over it, built once for each set of offsets."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import struct
+from types import MappingProxyType
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy
+
+#: The offset of the gradient of a frozen parameter.
+FROZEN = 2**64 - 1
+#: Written to gradients before their first use, to find what a problem does not write: a NaN with a payload.
+UNWRITTEN = 0x7FC0F0D1
+
+Shapes = Sequence[Tuple[str, Tuple[int, ...]]]
+
+
+class Layout:
+    """The arrays of one set of offsets."""
+
+    __slots__ = ("parameters", "gradients", "values", "tensors", "_scratch")
+
+    def __init__(self, values: Dict[str, numpy.ndarray], gradients: Dict[str, numpy.ndarray]) -> None:
+        #: Writable arrays by name; `parameters` has read-only views of them.
+        self.values = values
+        self.parameters: Mapping[str, numpy.ndarray] = MappingProxyType({k: _read_only(v) for k, v in values.items()})
+        self.gradients: Mapping[str, numpy.ndarray] = MappingProxyType(gradients)
+        #: What furlong.torch keeps for this layout.
+        self.tensors: Any = None
+        self._scratch: Optional["Layout"] = None
+
+    def scratch(self) -> "Layout":
+        """The same parameters, and gradients in memory of this process; made once."""
+        if self._scratch is None:
+            self._scratch = Layout(self.values, {name: numpy.empty_like(g) for name, g in self.gradients.items()})
+        return self._scratch
+
+
+class Memory:
+    """Maps the memory file of a descriptor. Not thread-safe."""
+
+    most_layouts = 1024
+
+    def __init__(self, descriptor: int) -> None:
+        self._map = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
+        self._layouts: Dict[bytes, Layout] = {}
+        self._shapes: Shapes = ()
+
+    def describe(self, shapes: Shapes) -> None:
+        """Sets names and shapes of the parameters, in the order of the offsets in requests."""
+        self._shapes = shapes
+        self._layouts.clear()
+
+    def array(self, offset: int, shape: Tuple[int, ...]) -> numpy.ndarray:
+        """A float32 array over the file, C order."""
+        return numpy.frombuffer(self._map, numpy.float32, math.prod(shape), offset).reshape(shape)
+
+    def layout(self, offsets: bytes) -> Layout:
+        """The arrays at the offsets of a request: those of the values, then, unless left out, of the gradients."""
+        found = self._layouts.get(offsets)
+        if found is not None:
+            return found
+        numbers = struct.unpack(f"<{len(offsets) // 8}Q", offsets)
+        count = len(self._shapes)
+        values = {name: self.array(at, shape) for (name, shape), at in zip(self._shapes, numbers)}
+        gradients = {
+            name: self.array(at, shape) for (name, shape), at in zip(self._shapes, numbers[count:]) if at != FROZEN
+        }
+        if len(self._layouts) >= self.most_layouts:
+            self._layouts.clear()
+        self._layouts[offsets] = made = Layout(values, gradients)
+        return made
+
+
+def mark_unwritten(gradients: Mapping[str, numpy.ndarray]) -> None:
+    """Fills the gradients so that first_unwritten() finds what is not written."""
+    for array in gradients.values():
+        array.view(numpy.uint32)[...] = UNWRITTEN
+
+
+def first_unwritten(gradients: Mapping[str, numpy.ndarray]) -> Optional[str]:
+    """The name of a gradient with values that were not written since mark_unwritten(), or None."""
+    for name, array in gradients.items():
+        if (array.view(numpy.uint32) == UNWRITTEN).any():
+            return name
+    return None
+
+
+def _read_only(array: numpy.ndarray) -> numpy.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view

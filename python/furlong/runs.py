@@ -1,0 +1,235 @@
+"""Runs scenarios with the furlong command and reads run directories."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+import numpy
+
+from . import command, toml
+from .problem import Problem
+
+Scenario = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+ProblemName = Union[str, type, None]
+
+
+class Run:
+    """A run directory. Files are read when they are asked for; frames are pandas DataFrames where pandas is installed,
+    else lists of dicts."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        self.path = Path(path)
+        if not (self.path / "scenario.toml").is_file():
+            raise FileNotFoundError(f"{self.path} is no run directory: it has no scenario.toml")
+
+    def __repr__(self) -> str:
+        return f"furlong.open({str(self.path)!r})"
+
+    @property
+    def summary(self) -> Dict[str, Any]:
+        """summary.json. Raises FileNotFoundError if the run has not ended."""
+        file = self.path / "summary.json"
+        if not file.is_file():
+            raise FileNotFoundError(f"{file} is not there: the run has not ended; continue it with resume=True")
+        return json.loads(file.read_text())
+
+    @property
+    def rounds(self) -> Any:
+        """One row for each round: metrics.jsonl without evaluations."""
+        return _frame([{k: v for k, v in row.items() if k != "eval"} for row in self._lines("metrics.jsonl")])
+
+    @property
+    def evaluations(self) -> Any:
+        """One row for each evaluation and group of clients: round, time (s, of the run's clock), group, figures."""
+        rows = []
+        for row in self._lines("metrics.jsonl"):
+            for group, figures in row.get("eval", {}).items():
+                plain = {k: v for k, v in figures.items() if not isinstance(v, (list, dict))}
+                rows.append({"round": row["round"], "time": row.get("ended"), "group": group, **plain})
+        return _frame(rows)
+
+    @property
+    def events(self) -> Any:
+        """One row for each line of events.jsonl."""
+        return _frame(self._lines("events.jsonl"))
+
+    def model(self) -> Dict[str, numpy.ndarray]:
+        """The shared parameters by name, float32."""
+        return self._export()
+
+    def private(self, client: int) -> Dict[str, numpy.ndarray]:
+        """The private parameters that a client has in the store, by name. Raises CommandError if it has none."""
+        shared = self._export()
+        return {name: value for name, value in self._export("--client", str(client)).items() if name not in shared}
+
+    def predict(self, client: int, *arguments: str) -> Any:
+        """What ``furlong infer RUN --client ID --format json`` prints; `arguments` are further ones."""
+        return json.loads(command.output_of(["infer", str(self.path), "--client", str(client), *arguments,
+                                             "--format", "json"]))
+
+    def export(self, **files: Union[str, "os.PathLike[str]"]) -> None:
+        """``furlong export RUN --NAME FILE`` for each: model (.npz or .safetensors), curves, predictions, split (CSV),
+        tensorboard (a folder)."""
+        command.output_of(["export", str(self.path), *(a for k, v in files.items() for a in (f"--{k}", str(v)))])
+
+    def _export(self, *arguments: str) -> Dict[str, numpy.ndarray]:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "model.npz")
+            command.output_of(["export", str(self.path), "--model", str(file), *arguments])
+            with numpy.load(file) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+
+    def _lines(self, name: str) -> List[Dict[str, Any]]:
+        file = self.path / name
+        if not file.is_file():
+            return []
+        # The last line of a run that is at work may be incomplete.
+        return [json.loads(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+class Sweep:
+    """The folder of a sweep: `runs` by name, and `table`, one row for each combination of values."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        self.path = Path(path)
+        self.runs = {p.parent.name: Run(p.parent) for p in sorted(self.path.glob("*/summary.json"))}
+
+    @property
+    def table(self) -> Any:
+        """sweep.csv."""
+        text = (self.path / "sweep.csv").read_text()
+        return _frame([{k: _number(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))])
+
+
+def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None, out: Union[str, "os.PathLike[str]", None] = None,
+        problem: ProblemName = None, seed: Optional[int] = None, threads: Optional[int] = None, resume: bool = False,
+        progress: bool = True) -> Run:
+    """Runs a scenario and returns the run.
+
+    scenario  a path, or a dict with the tables and keys of a scenario file
+    set       keys to replace, such as {"algorithm.kind": "furl"}
+    out       run directory (default runs/NAME-SEED)
+    problem   a class derived from furlong.Problem in a Python file, or "file.py:Class"; replaces python.problem
+    seed      replaces scenario.seed
+    threads   of the command (default: one per core)
+    resume    continue the run in `out` from its checkpoint
+    progress  show the command's messages
+
+    Raises CommandError if the command fails, and Interrupted (a KeyboardInterrupt) after Ctrl-C.
+    """
+    with _file_of(scenario) as file:
+        arguments = ["run", file, *_settings(set, problem)]
+        if out is not None:
+            arguments += ["--out", str(out)]
+        if seed is not None:
+            arguments += ["--seed", str(seed)]
+        if threads is not None:
+            arguments += ["--threads", str(threads)]
+        if resume:
+            arguments.append("--resume")
+        where = f"out={str(out)!r}, " if out is not None else ""
+        hint = f"continue it with furlong.run(..., {where}resume=True)"
+        summary = json.loads(command.run([*arguments, "--format", "json"], progress, hint))
+    return Run(out if out is not None else Path("runs", f"{summary['scenario']}-{summary['seed']}"))
+
+
+def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optional[Sequence[int]] = None,
+          set: Optional[Mapping[str, Any]] = None, out: Union[str, "os.PathLike[str]"], problem: ProblemName = None,
+          jobs: Optional[int] = None, threads: Optional[int] = None, smoke: bool = False, progress: bool = True) -> Sweep:
+    """Runs a scenario for every combination of the values in `grid`, with each seed; finished runs are kept.
+
+    jobs      runs at once (default: one per core)
+    smoke     the scenario's small variant
+
+    Other arguments and errors as in run().
+    """
+    with _file_of(scenario) as file:
+        arguments = ["sweep", file, *_settings(set, problem), "--out", str(out)]
+        for key, values in grid.items():
+            arguments += ["--grid", f"{key}={','.join(_value(v) for v in values)}"]
+        if seeds is not None:
+            arguments += ["--seeds", ",".join(str(s) for s in seeds)]
+        for name, number in (("--jobs", jobs), ("--threads", threads)):
+            if number is not None:
+                arguments += [name, str(number)]
+        if smoke:
+            arguments.append("--smoke")
+        command.run(arguments, progress, "call it again: finished runs are kept")
+    return Sweep(out)
+
+
+def open(path: Union[str, "os.PathLike[str]"]) -> Run:
+    """The run in a directory. Raises FileNotFoundError."""
+    return Run(path)
+
+
+def name_of(problem: Union[str, type]) -> str:
+    """ "/path/file.py:Class" of a class or of a relative name. Raises TypeError and ValueError."""
+    if isinstance(problem, str):
+        file, separator, name = problem.rpartition(":")
+        if not separator:
+            raise ValueError(f'problem={problem!r} names no class; write "file.py:Class"')
+        return f"{os.path.abspath(file)}:{name}"
+    if not (isinstance(problem, type) and issubclass(problem, Problem)):
+        raise TypeError(f"problem={problem!r} is no class derived from furlong.Problem; pass the class or \"file.py:Class\"")
+    module = sys.modules.get(problem.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None or not os.path.isfile(file) or "<locals>" in problem.__qualname__:
+        where = "in a function" if "<locals>" in problem.__qualname__ else "in a notebook or at the prompt"
+        raise ValueError(f"class {problem.__name__} is defined {where}, and the trainer processes import it from a file; "
+                         f"move it to a file, such as problem.py (in a notebook: %%writefile problem.py), and pass "
+                         f'problem="problem.py:{problem.__name__}"')
+    return f"{os.path.abspath(file)}:{problem.__qualname__}"
+
+
+@contextmanager
+def _file_of(scenario: Scenario) -> Iterator[str]:
+    """The path of a scenario file; a dict is written to a temporary one."""
+    if not isinstance(scenario, Mapping):
+        yield str(scenario)
+        return
+    tables = {k: dict(v) if isinstance(v, Mapping) else v for k, v in scenario.items()}
+    python = tables.get("python")
+    if isinstance(python, dict) and isinstance(python.get("problem"), str):
+        python["problem"] = name_of(python["problem"])  # relative to the working directory, not to the temporary file
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "scenario.toml")
+        file.write_text(toml.document(tables))
+        yield str(file)
+
+
+def _settings(changes: Optional[Mapping[str, Any]], problem: ProblemName) -> List[str]:
+    arguments: List[str] = []
+    for key, value in (changes or {}).items():
+        arguments += ["--set", f"{key}={_value(value)}"]
+    if problem is not None:
+        arguments += ["--set", f"python.problem={name_of(problem)}"]
+    return arguments
+
+
+def _value(value: Any) -> str:
+    """As --set and --grid take it: strings without quotes."""
+    return value if isinstance(value, str) else toml.literal(value)
+
+
+def _frame(rows: List[Dict[str, Any]]) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return rows
+    return pandas.DataFrame(rows)
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text

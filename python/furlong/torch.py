@@ -1,0 +1,176 @@
+"""Problems in PyTorch: a module and a loss are enough."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Tuple
+
+import numpy
+import torch
+
+from .loading import ProblemError, place_of_method
+from .problem import Problem as _Problem
+from .problem import Client, Score, Step
+
+
+class Problem(_Problem):
+    """A problem whose parameters are those of a PyTorch module.
+
+    Parameters and gradients are views of the memory that is shared with furlong. Random generators of torch, numpy and
+    random are seeded for each step; torch uses deterministic algorithms and one thread, unless the scenario states
+    otherwise. The module is in training mode in training and in evaluation mode otherwise.
+    """
+
+    _required = ("module", "clients", "batch", "loss")
+    _module: Optional[torch.nn.Module] = None
+    _layout: Any = None
+
+    def module(self) -> torch.nn.Module:
+        """Makes the module, with initial values by torch's generator, which is seeded. All parameters are float32; its
+        buffers must not change in training. Called several times."""
+        raise NotImplementedError
+
+    def batch(self, client: int, part: str, examples: numpy.ndarray) -> Tuple[Any, Any]:
+        """Inputs and targets of a client's examples (numbers in the part "train", "validation" or "test")."""
+        raise NotImplementedError
+
+    def outputs(self, module: torch.nn.Module, inputs: Any) -> Any:
+        """Calls the module: a tuple or list of inputs as its arguments, a dict as its named arguments."""
+        if isinstance(inputs, (tuple, list)):
+            return module(*inputs)
+        if isinstance(inputs, dict):
+            return module(**inputs)
+        return module(inputs)
+
+    def loss(self, outputs: Any, targets: Any) -> torch.Tensor:
+        """The mean loss over the batch's examples, a scalar."""
+        raise NotImplementedError
+
+    def score(self, outputs: Any, targets: Any) -> Mapping[str, Score]:
+        """The sum and count of each metric of `metrics` over the batch."""
+        return {}
+
+    def predictions(self, outputs: Any) -> Any:
+        """A list, array or tensor with one entry for each example of the batch. Optional."""
+        raise NotImplementedError
+
+    # ---- the interface of furlong.Problem ---------------------------------------------------------------------------
+
+    def parameters(self, seed: int) -> Mapping[str, numpy.ndarray]:
+        torch.manual_seed(seed)
+        module = self.module()
+        if not isinstance(module, torch.nn.Module):
+            self._refuse(f"module() returned a {type(module).__name__}", "return a torch.nn.Module")
+        values: Dict[str, numpy.ndarray] = {}
+        for name, parameter in module.named_parameters():
+            if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+                self._refuse(f'parameter "{name}" has no shape yet', "use the module without Lazy, with its sizes")
+            if parameter.dtype != torch.float32:
+                self._refuse(f'parameter "{name}" is {parameter.dtype}', "make the module float32: module.float()")
+            values[name] = parameter.detach().cpu().contiguous().numpy()
+        for name, child in module.named_modules():
+            if getattr(child, "track_running_stats", False):
+                self._refuse(f'the layer "{name}" ({type(child).__name__}) keeps running statistics, which are no '
+                             "parameters",
+                             f"use torch.nn.GroupNorm or LayerNorm, or {type(child).__name__}(..., "
+                             "track_running_stats=False)")
+        if self._module is None:
+            self._module = module
+            self._buffers = [(name, buffer, buffer._version) for name, buffer in module.named_buffers()]
+        return values
+
+    def gradient(self, step: Step) -> float:
+        if step._layout is not self._layout:
+            self._bind(step._layout)
+        module = self._module
+        assert module is not None
+        training = step.seed != 0
+        if module.training is not training:
+            module.train(training)
+        torch.default_generator.manual_seed(step.seed)
+        inputs, targets = self.batch(step.client, step.part, step.examples)
+        loss = self.loss(self.outputs(module, inputs), targets)
+        for gradient in self._gradients:
+            gradient.zero_()
+        if self._gradients:
+            try:
+                loss.backward()
+            except (AttributeError, RuntimeError):
+                self._check_loss(loss)
+                raise
+        for name, buffer, version in self._buffers:
+            if buffer._version != version:
+                self._refuse(f'the buffer "{name}" of the module changes in training, and is no parameter',
+                             "make it a parameter, or use a layer without state")
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            self._check_loss(loss)
+        return loss.item()
+
+    def evaluate(self, step: Step) -> Mapping[str, Score]:
+        outputs, targets = self._forward(step)
+        with torch.no_grad():
+            loss = self.loss(outputs, targets)
+            scores = self.score(outputs, targets)
+        if not isinstance(scores, Mapping):
+            self._refuse(f"score() returned a {type(scores).__name__}", "return a dict of (sum, count) by name", "score")
+        examples = len(step.examples)
+        return {"loss": (float(loss) * examples, examples), **scores}
+
+    def predict(self, step: Step) -> List[Any]:
+        with torch.no_grad():
+            predictions = self.predictions(self._forward(step)[0])
+        return predictions.tolist() if hasattr(predictions, "tolist") else list(predictions)
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _start(self, threads: int, deterministic: bool) -> None:
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(deterministic)
+
+    def _predicts(self) -> bool:
+        return type(self).predictions is not Problem.predictions or type(self).predict is not Problem.predict
+
+    def _bind(self, layout: Any) -> None:
+        """Makes the module's parameters and gradients views of the layout's arrays."""
+        assert self._module is not None
+        if layout.tensors is None:
+            layout.tensors = [
+                (torch.from_numpy(value), torch.from_numpy(layout.gradients[name]) if name in layout.gradients else None)
+                for name, value in layout.values.items()
+            ]
+        self._gradients = []
+        for parameter, (value, gradient) in zip(self._module.parameters(), layout.tensors):
+            parameter.grad = None
+            parameter.requires_grad_(gradient is not None)
+            parameter.data = value
+            if gradient is not None:
+                parameter.grad = gradient
+                self._gradients.append(gradient)
+        self._layout = layout
+
+    def _forward(self, step: Step) -> Tuple[Any, Any]:
+        if step._layout is not self._layout:
+            self._bind(step._layout)
+        module = self._module
+        assert module is not None
+        if module.training:
+            module.train(False)
+        torch.default_generator.manual_seed(0)
+        with torch.no_grad():
+            inputs, targets = self.batch(step.client, step.part, step.examples)
+            return self.outputs(module, inputs), targets
+
+    def _check_loss(self, loss: Any) -> None:
+        fix = "return the mean over the batch, such as torch.nn.functional.cross_entropy(outputs, targets)"
+        if not isinstance(loss, torch.Tensor):
+            self._refuse(f"loss() returned a {type(loss).__name__}", fix, "loss")
+        if loss.numel() != 1:
+            self._refuse(f"loss() returned a tensor of the shape {tuple(loss.shape)}", fix, "loss")
+        if not loss.requires_grad:
+            self._refuse("the loss does not depend on the parameters that are trained",
+                         "compute it from the outputs, without detach(), item() or no_grad()", "loss")
+
+    def _refuse(self, reason: str, fix: str, method: str = "module") -> NoReturn:
+        raise ProblemError(reason, fix, place_of_method(self, method))
+
+
+__all__ = ["Client", "Problem", "Score", "Step"]

@@ -1,0 +1,356 @@
+"""The trainer process: answers the requests of the furlong command for one problem (docs/trainer-protocol.md).
+
+Started by the command as ``python -m furlong.trainer``, with the control socket at descriptor 3 and the memory file at
+descriptor 4.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+import numpy
+
+from . import loading
+from .loading import ProblemError
+from .memory import Layout, Memory, first_unwritten, mark_unwritten
+from .problem import PARTS, Problem, Step
+
+PROTOCOL = 1
+CONTROL, MEMORY = 3, 4
+OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, ERROR = 1, 2, 3, 4, 5, 255
+
+_HEAD = struct.Struct("<II")
+_OFFSET = struct.Struct("<Q")
+_STEP = struct.Struct("<QII")
+_GROUP = struct.Struct("<III")
+_LOSS = struct.Struct("<IId")
+
+#: Seconds from the end of the connection to the end of the process, also if the user's code is busy.
+_GRACE = 2.0
+
+Group = Tuple[int, str, numpy.ndarray]
+
+
+class Trainer:
+    """Serves one connection. All methods run in the main thread."""
+
+    def __init__(self, control: socket.socket, memory: Memory) -> None:
+        self._control = control
+        self._memory = memory
+        self._buffer = bytearray(1 << 16)
+        self._problem: Optional[Problem] = None
+        self._file: Optional[str] = None
+        self._given = ""
+        self._seed = 0
+        self._initial: Optional[Dict[str, numpy.ndarray]] = None
+        self._names: List[str] = []
+        self._parameters = 0
+        self._offsets = b""
+        self._layout: Optional[Layout] = None
+        self._written: Set[Tuple[str, ...]] = set()  # the sets of gradients whose first step was checked
+        self._unchecked = False
+        self._forked = False
+        self._working = False
+        self._loss = bytearray(_LOSS.size)
+        os.register_at_fork(after_in_child=self._leave_connection)
+
+    def serve(self) -> None:
+        """Answers requests until the connection ends."""
+        receive = self._control.recv_into
+        send = self._control.sendall
+        have = 0
+        while True:
+            while have < 8:
+                more = receive(memoryview(self._buffer)[have:] if have else self._buffer)
+                if not more:
+                    return
+                have += more
+            length, kind = _HEAD.unpack_from(self._buffer)
+            end = 4 + length
+            if end > len(self._buffer):
+                self._buffer += bytes(end - len(self._buffer))
+            while have < end:
+                more = receive(memoryview(self._buffer)[have:])
+                if not more:
+                    return
+                have += more
+            try:
+                self._working = True
+                reply = self._gradient() if kind == GRADIENT else self._answer(kind, end)
+                self._working = False
+            except BaseException as error:  # also exit() in user code: the trainer stays usable
+                self._working = False
+                reply = self._failure(error)
+            if self._forked:
+                os._exit(0)  # a child that the user's code forked: its parent answers
+            send(reply)
+            have -= end
+            if have:
+                self._buffer[:have] = self._buffer[end : end + have]
+
+    def _answer(self, kind: int, end: int) -> bytes:
+        if kind == OPEN:
+            return _message(OPEN, _json(self._open(json.loads(bytes(self._buffer[8:end])))))
+        if self._problem is None:
+            raise ProblemError("a request came before a problem was opened", "open one first")
+        if kind == INITIAL:
+            self._write_initial(_OFFSET.unpack_from(self._buffer, 8)[0])
+            return _message(INITIAL, b"")
+        if kind == EVALUATE:
+            scores = self._evaluate()
+            return _message(EVALUATE, struct.pack(f"<{len(scores)}d", *scores))
+        if kind == PREDICT:
+            return _message(PREDICT, self._predict())
+        raise ProblemError(f"requests of kind {kind} are unknown", "use a furlong command and a package of one version")
+
+    def _open(self, request: Dict[str, Any]) -> Dict[str, Any]:
+        if request["protocol"] != PROTOCOL:
+            raise ProblemError(f"protocol {request['protocol']} is asked for, this package has {PROTOCOL}",
+                               "use a furlong command and a package of one version")
+        self._problem = None
+        self._given = request["problem"]
+        self._file = os.path.abspath(loading.split_name(self._given)[0])
+        self._seed = request["seed"]
+        problem = loading.load(self._given, self._seed)
+        problem._start(request["threads"], request["deterministic"])
+        metrics = loading.metrics_of(problem)
+        self._initial = loading.parameters_of(problem, self._seed)
+        clients = loading.clients_of(problem)
+        shapes = [(name, array.shape) for name, array in self._initial.items()]
+        self._memory.describe(shapes)
+        self._parameters = len(shapes)
+        self._names = ["loss", *metrics]
+        self._offsets, self._layout = b"", None
+        self._written.clear()
+        self._problem = problem
+        reply: Dict[str, Any] = {
+            "protocol": PROTOCOL,
+            "parameters": [{"name": name, "shape": list(shape)} for name, shape in shapes],
+            "metrics": metrics,
+            "predicts": problem._predicts(),
+        }
+        if request["first"]:
+            reply["clients"] = [
+                {"name": c.name, "group": c.group, "train": int(c.train), "validation": int(c.validation),
+                 "test": int(c.test)}
+                for c in clients
+            ]
+        gc.collect()
+        gc.freeze()
+        return reply
+
+    def _write_initial(self, offset: int) -> None:
+        assert self._problem is not None
+        values = self._initial or loading.parameters_of(self._problem, self._seed)
+        for value in values.values():
+            self._memory.array(offset, value.shape)[...] = value
+            offset += value.nbytes
+
+    # ---- steps ------------------------------------------------------------------------------------------------------
+
+    def _gradient(self) -> bytearray:
+        buffer = self._buffer
+        seed, count, groups = _STEP.unpack_from(buffer, 8)
+        at = 24 + 16 * count
+        offsets = bytes(memoryview(buffer)[24:at])
+        if offsets != self._offsets:
+            self._use(offsets, count)
+        layout = self._layout
+        problem = self._problem
+        assert layout is not None and problem is not None
+        if groups != 1:
+            loss = self._pooled_gradient(problem, layout, seed, self._groups(at, groups))
+        else:
+            client, part, size = _GROUP.unpack_from(buffer, at)
+            examples = numpy.frombuffer(buffer, numpy.uint32, size, at + 12).astype(numpy.int64)
+            loss = self._mean_loss(problem, Step(layout, client, PARTS[part], examples, seed)) * size
+            if self._unchecked:
+                self._check_written(layout)
+        _LOSS.pack_into(self._loss, 0, 12, GRADIENT, loss)
+        return self._loss
+
+    @staticmethod
+    def _mean_loss(problem: Problem, step: Step) -> float:
+        loading.seed_globals(step.seed)
+        loss = problem.gradient(step)
+        return loss if type(loss) is float else loading.check_loss(problem, "gradient", loss)
+
+    def _pooled_gradient(self, problem: Problem, layout: Layout, seed: int, groups: List[Group]) -> float:
+        """The gradient of the mean loss over several clients: the sum of theirs, weighted by their examples."""
+        total = sum(len(examples) for _, _, examples in groups)
+        scratch = layout.scratch()
+        if self._unchecked:
+            mark_unwritten(scratch.gradients)
+        for array in layout.gradients.values():
+            array.fill(0.0)
+        loss = 0.0
+        for number, (client, part, examples) in enumerate(groups):
+            own_seed = (seed + number * 0x9E3779B97F4A7C15) % 2**64 or 1 if seed else 0
+            mean = self._mean_loss(problem, Step(scratch, client, part, examples, own_seed))
+            if self._unchecked:
+                self._check_written(scratch)
+            weight = numpy.float32(len(examples) / total)
+            for name, array in scratch.gradients.items():
+                array *= weight
+                layout.gradients[name][...] += array
+            loss += mean * len(examples)
+        return loss
+
+    def _use(self, offsets: bytes, count: int) -> None:
+        """Makes the arrays at these offsets those of the next steps."""
+        if self._problem is None:
+            raise ProblemError("a request came before a problem was opened", "open one first")
+        if count != self._parameters:
+            raise ProblemError(f"a request has {count} parameters, the problem {self._parameters}",
+                               "use a furlong command and a package of one version")
+        self._initial = None
+        self._layout = layout = self._memory.layout(offsets)
+        self._offsets = offsets
+        self._unchecked = tuple(layout.gradients) not in self._written
+        if self._unchecked:
+            mark_unwritten(layout.gradients)
+
+    def _check_written(self, layout: Layout) -> None:
+        """After the first step with these gradients: raises ProblemError if it left values of them unwritten."""
+        assert self._problem is not None
+        name = first_unwritten(layout.gradients)
+        if name is not None:
+            raise ProblemError(
+                f'gradient() did not write all of step.gradients["{name}"]',
+                f'assign it: step.gradients["{name}"][...] = value (set it to zero first if only rows are written)',
+                loading.place_of_method(self._problem, "gradient"))
+        self._written.add(tuple(layout.gradients))
+        self._unchecked = False
+
+    def _groups(self, at: int, groups: int) -> List[Group]:
+        heads = [_GROUP.unpack_from(self._buffer, at + 12 * group) for group in range(groups)]
+        at += 12 * groups
+        made = []
+        for client, part, size in heads:
+            made.append((client, PARTS[part], numpy.frombuffer(self._buffer, numpy.uint32, size, at).astype(numpy.int64)))
+            at += 4 * size
+        return made
+
+    def _read_steps(self) -> List[Step]:
+        """The steps of an evaluation or prediction."""
+        _, count, groups = _STEP.unpack_from(self._buffer, 8)
+        at = 24 + 8 * count
+        offsets = bytes(memoryview(self._buffer)[24:at])
+        if offsets != self._offsets:
+            self._use(offsets, count)
+        assert self._layout is not None
+        loading.seed_globals(0)
+        return [Step(self._layout, client, part, examples, 0) for client, part, examples in self._groups(at, groups)]
+
+    def _evaluate(self) -> List[float]:
+        assert self._problem is not None
+        sums = [0.0] * (2 * len(self._names))
+        for step in self._read_steps():
+            scores = self._problem.evaluate(step)
+            flat = loading.check_scores(self._problem, self._names, scores, len(step.examples))
+            sums = [a + b for a, b in zip(sums, flat)]
+        return sums
+
+    def _predict(self) -> bytes:
+        assert self._problem is not None
+        entries: List[Any] = []
+        for step in self._read_steps():
+            entries += loading.check_predictions(self._problem, self._problem.predict(step), len(step.examples))
+        try:
+            return _json(entries)
+        except (TypeError, ValueError) as error:
+            raise ProblemError(f"the predictions are not JSON: {error}",
+                               "return finite numbers, strings, or lists or dicts of such",
+                               loading.place_of_method(self._problem, "predict")) from None
+
+    # ---- errors and processes ---------------------------------------------------------------------------------------
+
+    def _failure(self, error: BaseException) -> bytes:
+        if self._forked:
+            loading.report_in_child(error)
+        file, line = loading.place_of(error, self._file)
+        text, fix = loading.text_of(error)
+        if file == self._file and self._given:
+            file = loading.split_name(self._given)[0]
+        reply: Dict[str, Any] = {"error": text, "fix": fix, "traceback": loading.traceback_of(error)}
+        if file:
+            reply["file"] = file
+        if line:
+            reply["line"] = line
+        return _message(ERROR, _json(reply))
+
+    def interrupt(self, *_: Any) -> None:
+        """The handler of SIGUSR1: stops the user's code, so that the error reply names its line."""
+        if self._working:
+            self._working = False
+            raise loading.TimedOut()
+
+    def _leave_connection(self) -> None:
+        """In a forked child: the connection is the parent's."""
+        self._forked = True
+        os.close(self._control.detach())
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain).encode()
+
+
+def _plain(value: Any) -> Any:
+    """numpy's and PyTorch's scalars and arrays for JSON."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _message(kind: int, body: bytes) -> bytes:
+    return _HEAD.pack(4 + len(body), kind) + body
+
+
+def _end_with(control: socket.socket) -> None:
+    """Ends the process and its children soon after the connection has ended, whatever the user's code does."""
+    poll = select.poll()
+    poll.register(control.fileno(), 0)  # reports the end only
+    poll.poll()
+    time.sleep(_GRACE)
+    if os.getpgid(0) == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def main() -> None:
+    """Serves the connection at descriptor 3 until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides when a trainer ends
+    sys.stdin = open(os.devnull)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        control = socket.socket(fileno=CONTROL)
+        memory = Memory(MEMORY)
+    except OSError:
+        sys.exit("furlong.trainer is started by the furlong command, with a socket and a memory file; "
+                 "to test a problem: python -m furlong.check FILE.py:CLASS")
+    for descriptor in (CONTROL, MEMORY):
+        os.set_inheritable(descriptor, False)
+    threading.Thread(target=_end_with, args=(control,), daemon=True).start()
+    trainer = Trainer(control, memory)
+    signal.signal(signal.SIGUSR1, trainer.interrupt)
+    faulthandler.register(signal.SIGUSR1, chain=True)  # also shows where code in C is
+    try:
+        trainer.serve()
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the command has ended
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The host's side of the trainer protocol (docs/trainer-protocol.md), for tests and measurements."""
+
+import fcntl
+import json
+import math
+import mmap
+import os
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+
+PACKAGE = Path(__file__).resolve().parents[1]
+FROZEN = 2**64 - 1
+PARTS = {"train": 0, "validation": 1, "test": 2}
+
+
+class TrainerError(Exception):
+    """An error reply."""
+
+    def __init__(self, reply):
+        super().__init__(reply["error"])
+        self.reply = reply
+
+
+class Host:
+    """Starts a trainer and calls it. `values` and `gradients` are arrays by name over the memory file."""
+
+    def __init__(self, problem, seed=7, size=1 << 30, core=None):
+        self.problem, self.seed = str(problem), seed
+        self.socket, other = socket.socketpair()
+        memory = os.memfd_create("furlong")
+        os.ftruncate(memory, size)
+        self.map = mmap.mmap(memory, size)
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in (other.fileno(), memory)]
+
+        def place():
+            os.dup2(high[0], 3)
+            os.dup2(high[1], 4)
+            if core is not None:
+                os.sched_setaffinity(0, [core])
+
+        env = dict(os.environ, PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS="1")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "furlong.trainer"], env=env, preexec_fn=place, pass_fds=(3, 4),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        other.close()
+        os.close(memory)
+        for fd in high:
+            os.close(fd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Ends the connection; returns the exit code and what the trainer printed."""
+        self.socket.close()
+        output = self.process.communicate(timeout=10)[0].decode()
+        return self.process.returncode, output
+
+    def call(self, kind, body):
+        self.socket.sendall(struct.pack("<II", 4 + len(body), kind) + body)
+        length, answer = struct.unpack("<II", self._receive(8))
+        reply = self._receive(length - 4)
+        if answer == 255:
+            raise TrainerError(json.loads(reply))
+        assert answer == kind
+        return reply
+
+    def _receive(self, count):
+        data = b""
+        while len(data) < count:
+            more = self.socket.recv(count - len(data))
+            if not more:
+                raise EOFError(f"the trainer has ended: {self.close()}")
+            data += more
+        return data
+
+    def open(self, first=True):
+        file = self.problem.rpartition(":")[0]
+        request = {"protocol": 1, "problem": self.problem, "file": file, "seed": self.seed, "threads": 1,
+                   "deterministic": True, "first": first}
+        reply = json.loads(self.call(1, json.dumps(request).encode()))
+        self.shapes = {p["name"]: tuple(p["shape"]) for p in reply["parameters"]}
+        self.offsets, self.gradient_offsets = {}, {}
+        at = 4096
+        self.begin = at
+        for offsets in (self.offsets, self.gradient_offsets):
+            for name, shape in self.shapes.items():
+                offsets[name] = at
+                at += 4 * math.prod(shape)
+        view = lambda at, shape: numpy.frombuffer(self.map, numpy.float32, math.prod(shape), at).reshape(shape)
+        self.values = {name: view(at, self.shapes[name]) for name, at in self.offsets.items()}
+        self.gradients = {name: view(at, self.shapes[name]) for name, at in self.gradient_offsets.items()}
+        return reply
+
+    def initial(self):
+        assert self.call(2, struct.pack("<Q", self.begin)) == b""
+        return {name: value.copy() for name, value in self.values.items()}
+
+    def _step(self, groups, seed, frozen=None):
+        offsets = list(self.offsets.values())
+        if frozen is not None:
+            offsets += [FROZEN if name in frozen else at for name, at in self.gradient_offsets.items()]
+        body = struct.pack(f"<QII{len(offsets)}Q", seed, len(self.shapes), len(groups), *offsets)
+        for client, part, examples in groups:
+            body += struct.pack("<III", client, PARTS[part], len(examples))
+        return body + b"".join(numpy.asarray(examples, "<u4").tobytes() for _, _, examples in groups)
+
+    def gradient(self, groups, seed=1, frozen=()):
+        (loss,) = struct.unpack("<d", self.call(3, self._step(groups, seed, frozen)))
+        return loss, {name: g.copy() for name, g in self.gradients.items() if name not in frozen}
+
+    def evaluate(self, groups):
+        reply = self.call(4, self._step(groups, 0))
+        return struct.unpack(f"<{len(reply) // 8}d", reply)
+
+    def predict(self, groups):
+        return json.loads(self.call(5, self._step(groups, 0)))

@@ -1,0 +1,184 @@
+"""furlong.run, sweep and open: with a command that records its arguments, and with the real one where it is there."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy
+import pytest
+
+import furlong
+from furlong import command, runs, toml
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """A command that makes a run directory and writes its arguments and environment to called.json."""
+    file = tmp_path / "furlong"
+    file.write_text(f"#!{sys.executable}\n" + textwrap.dedent("""
+        import json, os, pathlib, signal, sys, time
+        here = pathlib.Path(__file__).parent
+        arguments = sys.argv[1:]
+        scenario = pathlib.Path(arguments[1]).read_text() if os.path.isfile(arguments[1]) else ""
+        (here / "called.json").write_text(json.dumps(
+            {"arguments": arguments, "scenario": scenario, "python": os.environ.get("FURLONG_PYTHON"),
+             "path": os.environ.get("PYTHONPATH")}))
+        print("round 1: 3 of 3", file=sys.stderr)
+        if "fail" in arguments[1]:
+            print("fail.toml:3: rounds: no number; write one", file=sys.stderr)
+            sys.exit(2)
+        if "slow" in arguments[1]:
+            signal.signal(signal.SIGINT, lambda *_: sys.exit(5))
+            print("ready", file=sys.stderr, flush=True)
+            time.sleep(60)
+        out = pathlib.Path(arguments[arguments.index("--out") + 1] if "--out" in arguments else "runs/quick-7")
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "scenario.toml").write_text("")
+        (out / "sweep.csv").write_text("rounds,name\\n3,a\\n4,b\\n")
+        print(json.dumps({"scenario": "quick", "seed": 7}))
+    """))
+    file.chmod(0o755)
+    monkeypatch.setenv("FURLONG", str(file))
+    monkeypatch.delenv("FURLONG_PYTHON", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return lambda: json.loads((tmp_path / "called.json").read_text())
+
+
+def test_arguments_of_a_run(fake, tmp_path):
+    run = furlong.run("quick.toml", set={"algorithm.kind": "furl", "data.split": [0.5, 0.5], "model.tied": True},
+                      out=tmp_path / "a", seed=7, threads=2, resume=True, problem="taste.py:Taste")
+    assert fake()["arguments"] == [
+        "run", "quick.toml", "--set", "algorithm.kind=furl", "--set", "data.split=[0.5, 0.5]", "--set", "model.tied=true",
+        "--set", f"python.problem={tmp_path}/taste.py:Taste", "--out", str(tmp_path / "a"), "--seed", "7", "--threads", "2",
+        "--resume", "--format", "json"]
+    assert fake()["python"] == sys.executable
+    assert fake()["path"].split(os.pathsep)[0] == str(ROOT / "python")
+    assert run.path == tmp_path / "a"
+
+
+def test_a_run_without_folder_is_found(fake):
+    assert furlong.run("quick.toml").path == Path("runs/quick-7")
+
+
+def test_a_scenario_can_be_a_dict(fake, tmp_path):
+    furlong.run({"scenario": {"rounds": 3}, "python": {"problem": "a.py:A"}}, progress=False)
+    assert fake()["scenario"] == f'[scenario]\nrounds = 3\n\n[python]\nproblem = "{tmp_path}/a.py:A"\n'
+
+
+def test_arguments_of_a_sweep(fake, tmp_path):
+    sweep = furlong.sweep("quick.toml", grid={"algorithm.kind": ["furl", "fedavg"], "scenario.rounds": [3, 4]},
+                          seeds=[1, 2], out=tmp_path / "s", jobs=1, smoke=True)
+    assert fake()["arguments"] == ["sweep", "quick.toml", "--out", str(tmp_path / "s"), "--grid",
+                                   "algorithm.kind=furl,fedavg", "--grid", "scenario.rounds=3,4", "--seeds", "1,2",
+                                   "--jobs", "1", "--smoke"]
+    rows = sweep.table.to_dict("records") if hasattr(sweep.table, "to_dict") else sweep.table
+    assert rows == [{"rounds": 3, "name": "a"}, {"rounds": 4, "name": "b"}]
+
+
+def test_progress_is_shown_unless_unwanted(fake, capsys):
+    furlong.run("quick.toml")
+    assert capsys.readouterr().err == "round 1: 3 of 3\n"
+    furlong.run("quick.toml", progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_failure_has_the_message_and_the_code(fake):
+    with pytest.raises(furlong.CommandError, match="rounds: no number; write one") as error:
+        furlong.run("fail.toml", progress=False)
+    assert error.value.code == 2
+
+
+def test_an_interrupt_stops_the_command_and_says_how_to_resume(fake, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import furlong\ntry:\n    furlong.run('slow.toml', out='o')\nexcept KeyboardInterrupt as error:\n"
+                      "    print(error)\n")
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    for line in process.stderr:
+        if "ready" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out = process.communicate(timeout=30)[0]
+    assert out == "the run was stopped (exit code 5); continue it with furlong.run(..., out='o', resume=True)\n"
+
+
+def test_the_command_is_found(monkeypatch, tmp_path):
+    monkeypatch.setenv("FURLONG", str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError, match="set it to the furlong command"):
+        command.find()
+
+
+def test_classes_have_a_file(tmp_path):
+    file = tmp_path / "module_of_a_problem.py"
+    file.write_text("import furlong\nclass Taste(furlong.Problem):\n    pass\n")
+    sys.path.insert(0, str(tmp_path))
+    import module_of_a_problem
+
+    assert runs.name_of(module_of_a_problem.Taste) == f"{file}:Taste"
+
+    class Local(furlong.Problem):
+        pass
+
+    with pytest.raises(ValueError, match="is defined in a function.*move it to a file"):
+        runs.name_of(Local)
+    notebook = type("Cell", (furlong.Problem,), {"__module__": "no_module"})
+    with pytest.raises(ValueError, match="in a notebook"):
+        runs.name_of(notebook)
+    with pytest.raises(TypeError, match="derived from furlong.Problem"):
+        runs.name_of(int)
+
+
+def test_the_class_of_a_script_is_named_by_its_file(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import furlong\nfrom furlong import runs\nclass Mine(furlong.Problem):\n    pass\n"
+                      "print(runs.name_of(Mine))\n")
+    out = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True,
+                         env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    assert out.stdout.strip() == f"{script}:Mine", out.stderr
+
+
+def test_scenarios_are_written_as_toml():
+    tomllib = pytest.importorskip("tomllib")
+    scenario = {"scenario": {"name": 'a "b" \\ \x07 é', "rounds": 3, "rate": 1e-8, "big": 1e22, "on": True},
+                "model": {"private": ["head.*"], "nested": {"lr": 0.1, "deep": {"x": [[1, 2], []]}}},
+                "event": [{"at": 1.0, "kind": "kill"}, {"at": 2.0}], "expect": {"eval.seen.rmse": {"at_most": 1.0}}}
+    assert tomllib.loads(toml.document(scenario)) == scenario
+    with pytest.raises(TypeError, match="no form in TOML"):
+        toml.literal(None)
+
+
+def test_files_of_a_run(tmp_path):
+    (tmp_path / "scenario.toml").write_text("")
+    (tmp_path / "metrics.jsonl").write_text(
+        '{"round":1,"ended":2.5,"loss":0.5}\n'
+        '{"round":2,"ended":4.5,"loss":0.4,"eval":{"seen":{"loss":0.3,"accuracy":0.9,"by_participation":[]}}}\n{"round":3,')
+    run = furlong.open(tmp_path)
+    records = lambda frame: frame.to_dict("records") if hasattr(frame, "to_dict") else frame
+    assert records(run.rounds) == [{"round": 1, "ended": 2.5, "loss": 0.5}, {"round": 2, "ended": 4.5, "loss": 0.4}]
+    assert records(run.evaluations) == [{"round": 2, "time": 4.5, "group": "seen", "loss": 0.3, "accuracy": 0.9}]
+    assert len(run.events) == 0
+    with pytest.raises(FileNotFoundError, match="resume=True"):
+        run.summary
+    with pytest.raises(FileNotFoundError, match="no run directory"):
+        furlong.open(tmp_path / "none")
+
+
+def test_a_run_of_the_command(tmp_path):
+    try:
+        command.find()
+    except FileNotFoundError:
+        pytest.skip("no furlong command")
+    if "export" not in command.output_of(["--help"]):
+        pytest.skip("the command has no export")
+    run = furlong.run(ROOT / "scenarios" / "quickstart.toml", set={"scenario.rounds": 3}, out=tmp_path / "run",
+                      progress=False)
+    assert len(run.rounds) == 3
+    assert set(run.model()) == {"item", "item_bias", "mean"}
+    assert run.predict(0, "--top", "3")["top"]

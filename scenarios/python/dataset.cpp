@@ -1,0 +1,163 @@
+// The clients and examples of a Python class (docs/python.md). Furlong knows their numbers only: what an example is,
+// the class alone knows.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "scenarios/data/entries.hpp"
+#include "scenarios/python/problem.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+problem_settings read_settings(const option_values& options) {
+  problem_settings settings;
+  settings.problem = options.text("problem");
+  settings.interpreter = options.has("interpreter") ? options.text("interpreter") : "";
+  settings.workers = static_cast<std::uint32_t>(options.integer("workers"));
+  settings.threads = static_cast<std::uint32_t>(options.integer("threads"));
+  settings.timeout = options.number("timeout");
+  settings.drops_client = options.text("on_error") == "drop";
+  settings.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  return settings;
+}
+
+class python_population final : public federated::population {
+ public:
+  explicit python_population(std::shared_ptr<const trainer_problem> problem) : problem_(std::move(problem)) {
+    const auto& clients = problem_->clients();
+    std::size_t longest = 0;
+    for (std::uint32_t client = 0; client < clients.size(); ++client) {
+      groups_[static_cast<std::size_t>(clients[client].group)].push_back(client);
+      longest = std::max<std::size_t>(longest, *std::ranges::max_element(clients[client].sizes));
+    }
+    labels_.resize(longest);
+  }
+
+  models::data_facts facts() const override {
+    return {.features = std::max(problem_->examples(), 1U),
+            .clients = static_cast<std::uint32_t>(problem_->clients().size()),
+            .labels = models::objective::custom};
+  }
+  std::span<const std::uint32_t> training() const override { return groups_[0]; }
+  std::span<const std::uint32_t> unseen_validation() const override { return groups_[1]; }
+  std::span<const std::uint32_t> unseen_test() const override { return groups_[2]; }
+  models::examples_view load(std::uint32_t client, federated::part which, models::examples& scratch) const override {
+    scratch.features.resize(count(client, which));
+    std::iota(scratch.features.begin(), scratch.features.end(),
+              problem_->first_example(client, static_cast<std::uint32_t>(which)));
+    return {.features = scratch.features,
+            .values = {},
+            .offsets = {},
+            .labels = std::span(labels_).first(scratch.features.size()),
+            .owners = {}};
+  }
+  std::uint32_t count(std::uint32_t client, federated::part which) const override {
+    return problem_->clients()[client].sizes[static_cast<std::size_t>(which)];
+  }
+  std::string client_name(std::uint32_t client) const override { return problem_->clients()[client].name; }
+  std::string feature_name(std::uint32_t feature) const override { return "example " + std::to_string(feature); }
+
+ private:
+  std::shared_ptr<const trainer_problem> problem_;
+  std::array<std::vector<std::uint32_t>, 3> groups_;  ///< clients that train; unseen ones for validation, for test
+  std::vector<float> labels_;                         ///< they mean nothing: one for each example of a part
+};
+
+std::vector<option_problem> check(const option_values& options) {
+  if (!options.has("problem")) return {};  // a node names its own
+  const auto& problem = options.text("problem");
+  const auto colon = problem.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == problem.size() ||
+      !problem.substr(0, colon).ends_with(".py"))
+    return {{"problem", "is " + problem + ", which does not name a file and a class", "write \"FILE.py:CLASS\""}};
+  if (std::error_code failed; !std::filesystem::exists(problem.substr(0, colon), failed))
+    return {{"problem", "names " + problem.substr(0, colon) + ", and there is no such file",
+             "name a file that exists; a relative path starts at the scenario's folder"}};
+  for (const char* name : {"interpreter", "workers", "threads", "timeout", "on_error", "seed"})
+    if (!options.has(name) && std::string_view(name) != "interpreter") return {};  // it has a problem of its own
+  if (auto opened = trainer_problem::open(read_settings(options)); !opened) {
+    const auto& why = opened.error();
+    const bool at_key = why.place.starts_with("python.");
+    return {{at_key ? why.place.substr(std::string_view("python.").size()) : "problem",
+             at_key ? why.reason : why.place + ": " + why.reason, why.fix}};
+  }
+  return {};
+}
+
+models::data_facts facts(const option_values&) { return {.labels = models::objective::custom}; }
+
+std::shared_ptr<const models::model> model(const option_values& options) {
+  if (!options.has("problem")) return nullptr;
+  auto opened = trainer_problem::open(read_settings(options));
+  return opened ? model_of(std::move(*opened)) : nullptr;
+}
+
+result<dataset> build(const option_values& options, const std::filesystem::path&) {
+  if (!options.has("problem"))
+    return fail(error::kind::usage, "python.problem", "is missing", "name the class: problem = \"FILE.py:CLASS\"");
+  auto opened = trainer_problem::open(read_settings(options));
+  if (!opened) return tl::unexpected(opened.error());
+  dataset data;
+  data.clients = std::make_shared<const python_population>(*opened);
+  data.model = model_of(std::move(*opened));
+  return data;
+}
+
+}  // namespace
+
+dataset_entry python_data_entry() {
+  dataset_entry entry;
+  entry.kind = "python";
+  entry.doc =
+      "The clients of a Python class, which has their examples (docs/python.md); for model.kind = \"python\". Its keys "
+      "are the table `[python]`.";
+  entry.table = "python";
+  entry.options = {
+      {.name = "problem",
+       .type = option_type::text,
+       .doc = "The class: \"FILE.py:CLASS\". A relative path starts at the scenario's folder.",
+       .beside_file = true},
+      {.name = "interpreter",
+       .type = option_type::text,
+       .doc = "The Python interpreter, such as that of a virtual environment; else the one that called `furlong.run`, "
+              "else python3."},
+      {.name = "workers",
+       .type = option_type::integer,
+       .fallback = std::int64_t{0},
+       .doc = "Most trainer processes at once; 0: one for each thread.",
+       .at_least = 0,
+       .at_most = 1024},
+      {.name = "threads",
+       .type = option_type::integer,
+       .fallback = std::int64_t{1},
+       .doc = "Threads that one trainer computes with. Above 1, results may depend on it.",
+       .at_least = 1,
+       .at_most = 1024},
+      {.name = "timeout",
+       .type = option_type::number,
+       .fallback = 600.0,
+       .doc = "Seconds that one step may take; then its trainer is ended.",
+       .at_least = 0.01,
+       .at_most = 1e6},
+      {.name = "on_error",
+       .type = option_type::choice,
+       .fallback = std::string("stop"),
+       .doc = "What an exception in the class does: end the run with exit code 4, or count the client as failed.",
+       .choices = {"stop", "drop"}},
+      {.name = "seed",
+       .type = option_type::integer,
+       .doc = "Seed that the class makes its initial parameters from.",
+       .at_least = 0,
+       .same_as = "scenario.seed"},
+  };
+  entry.check = check;
+  entry.facts = facts;
+  entry.model = model;
+  entry.has_own_parts = true;
+  entry.build = build;
+  return entry;
+}
+
+}  // namespace furlong::scenarios

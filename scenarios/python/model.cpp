@@ -1,0 +1,69 @@
+// A model whose parameters, losses and gradients are those of a Python class.
+#include <algorithm>
+
+#include "scenarios/python/problem.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// Matrices as layouts have them: a vector is one row, further dimensions are columns.
+models::layout_ptr layout_of(const trainer_problem& problem) {
+  std::vector<models::tensor_spec> specs;
+  for (const auto& one : problem.parameters()) {
+    models::tensor_spec spec{.name = one.name};
+    if (one.shape.size() > 1) spec.rows = one.shape.front();
+    for (std::size_t i = one.shape.size() > 1 ? 1 : 0; i < one.shape.size(); ++i) spec.cols *= one.shape[i];
+    specs.push_back(std::move(spec));
+  }
+  return std::make_shared<const models::layout>(std::move(specs));
+}
+
+class python_model final : public models::model {
+ public:
+  explicit python_model(std::shared_ptr<const trainer_problem> problem)
+      : problem_(std::move(problem)), tensors_(layout_of(*problem_)) {}
+
+  std::string_view kind() const override { return "python"; }
+  const models::layout_ptr& tensors() const override { return tensors_; }
+  models::objective objective() const override { return models::objective::custom; }
+  std::span<const models::model_metric> metrics() const override { return problem_->metrics(); }
+
+  void initialize(std::size_t tensor, random_stream, std::span<float> values) const override {
+    std::ranges::copy(problem_->initial().subspan(tensors_->offset(tensor), values.size()), values.begin());
+  }
+
+  double gradient(std::span<const models::tensor_view> weights, const models::examples_view& batch,
+                  models::gradient_views& out) const override {
+    std::uint64_t seed = 0;
+    if (out.noise != nullptr) {
+      seed = (*out.noise)();
+      seed = seed << 32U | (*out.noise)();
+      seed = std::max<std::uint64_t>(seed, 1);  // 0 stands for no draws
+    }
+    return problem_->gradient(weights, batch.features, seed, out.data);
+  }
+
+  /// The most that a number can say of an example; predictions in full are trainer_problem::predict's.
+  void predict(std::span<const models::tensor_view>, const models::examples_view&,
+               std::span<float> out) const override {
+    std::ranges::fill(out, 0.0F);
+  }
+
+  void score(std::span<const models::tensor_view> weights, const models::examples_view& batch,
+             models::class_scores& to) const override {
+    problem_->score(weights, batch.features, to);
+  }
+
+ private:
+  std::shared_ptr<const trainer_problem> problem_;
+  models::layout_ptr tensors_;
+};
+
+}  // namespace
+
+std::shared_ptr<const models::model> model_of(std::shared_ptr<const trainer_problem> problem) {
+  return std::make_shared<const python_model>(std::move(problem));
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,505 @@
+#include "scenarios/python/problem.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/large_memory.hpp"
+#include "base/shared_memory.hpp"
+#include "scenarios/python/trainer_process.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using json = nlohmann::json;
+
+constexpr std::size_t header_bytes = 8;
+constexpr std::uint64_t no_gradient = UINT64_MAX;
+constexpr int most_attempts = 3;
+constexpr std::uint64_t worth_a_warning = std::uint64_t{512} << 20U;
+
+/// Numbers of a request, one after the other.
+class request_buffer {
+ public:
+  void clear() { bytes_.resize(header_bytes); }
+  template <class T>
+  void put(T value) {
+    put(std::span<const T>(&value, 1));
+  }
+  template <class T>
+  void put(std::span<const T> values) {
+    const auto* from = reinterpret_cast<const std::byte*>(values.data());
+    bytes_.insert(bytes_.end(), from, from + values.size_bytes());
+  }
+  [[nodiscard]] std::span<std::byte> bytes() { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// A trainer with what a call needs; one call at a time.
+struct worker {
+  worker(std::uint32_t number, const trainer_command& how) : process(number, how) {}
+  trainer_process process;
+  request_buffer request;
+  large_floats copies;  ///< of values that are not in the memory file
+  std::uint64_t reported_memory = worth_a_warning;
+  std::chrono::steady_clock::time_point looked;
+};
+
+/// The folder of the package in a checkout; empty: the interpreter has it.
+std::string package_folder() {
+  std::error_code failed;
+  const auto command = std::filesystem::read_symlink("/proc/self/exe", failed);
+  for (auto at = command.parent_path(); !failed && at.has_relative_path(); at = at.parent_path())
+    if (std::filesystem::exists(at / "python" / "furlong" / "trainer.py")) return (at / "python").string();
+  return {};
+}
+
+trainer_command command_for(const problem_settings& settings, int memory) {
+  trainer_command how;
+  const char* caller = std::getenv("FURLONG_PYTHON");
+  how.arguments = {!settings.interpreter.empty() ? settings.interpreter
+                   : caller != nullptr           ? caller
+                                                 : "python3",
+                   "-m", "furlong.trainer"};
+  const auto threads = std::to_string(settings.threads);
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+    how.variables.emplace_back(name, threads);
+  how.variables.emplace_back("FURLONG_TRAINER", "1");
+  how.variables.emplace_back("PYTHONHASHSEED", "0");
+  how.variables.emplace_back("PYTHONUNBUFFERED", "1");
+  const char* path = std::getenv("PYTHONPATH");
+  if (const auto folder = package_folder(); !folder.empty())
+    how.variables.emplace_back("PYTHONPATH", path == nullptr ? folder : folder + ":" + path);
+  how.memory = memory;
+  return how;
+}
+
+/// What an answer of kind `failure` says.
+error failure_of(std::span<const std::byte> body) {
+  const auto said = json::parse(reinterpret_cast<const char*>(body.data()),
+                                reinterpret_cast<const char*>(body.data()) + body.size(), nullptr, false);
+  error why{error::kind::runtime, "python.problem", "the trainer's answer is not understood",
+            "use the package furlong of this version"};
+  if (!said.is_object()) return why;
+  why.place = said.value("file", "python.problem");
+  if (said.contains("line") && said["line"].is_number_integer())
+    why.place += ":" + std::to_string(said["line"].get<int>());
+  why.reason = said.value("error", "failed");
+  why.fix = said.value("fix", "");
+  if (const auto trace = said.value("traceback", ""); !trace.empty()) why.fix += (why.fix.empty() ? "" : "\n") + trace;
+  return why;
+}
+
+error not_understood(const std::string& what) {
+  return {error::kind::data, "python.problem", what, "python3 -m furlong.check FILE.py:CLASS says more"};
+}
+
+class problem final : public trainer_problem {
+ public:
+  explicit problem(problem_settings settings, int memory)
+      : settings_(std::move(settings)), command_(command_for(settings_, memory)) {}
+
+  [[nodiscard]] result<void> describe() {
+    worker& first = take();
+    auto done = describe(first);
+    give_back(first);
+    return done;
+  }
+
+  const std::vector<problem_parameter>& parameters() const override { return parameters_; }
+  const std::vector<problem_client>& clients() const override { return clients_; }
+  const std::vector<models::model_metric>& metrics() const override { return metrics_; }
+  std::uint32_t examples() const override { return starts_.back(); }
+  std::uint32_t first_example(std::uint32_t client, std::uint32_t part) const override {
+    return starts_[std::size_t{client} * 3 + part];
+  }
+  std::span<const float> initial() const override { return initial_; }
+
+  double gradient(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
+                  std::uint64_t seed, std::span<float* const> out) const override {
+    const borrowed with(*this);
+    write_batch(*with, weights, examples, seed, &out);
+    const auto answer = call(*with, message_kind::gradient, client_of(examples.front()));
+    if (answer.size() != sizeof(double)) throw models::model_failure(not_understood("a gradient has no loss"));
+    read_copies(*with, weights, out);
+    double loss = 0.0;
+    std::memcpy(&loss, answer.data(), sizeof loss);
+    return loss;
+  }
+
+  void score(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
+             models::class_scores& to) const override {
+    const borrowed with(*this);
+    write_batch(*with, weights, examples, 0, nullptr);
+    const auto answer = call(*with, message_kind::evaluate, client_of(examples.front()));
+    std::vector<double> figures(answer.size() / sizeof(double));
+    std::memcpy(figures.data(), answer.data(), figures.size() * sizeof(double));
+    if (figures.size() != 2 + 2 * metrics_.size() || figures[1] != static_cast<double>(examples.size()))
+      throw models::model_failure(not_understood("an evaluation has other figures than the problem's metrics"));
+    to.loss += figures[0];
+    to.predictions += examples.size();
+    to.metrics.resize(metrics_.size());
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
+      to.metrics[i].sum += figures[2 + 2 * i];
+      to.metrics[i].count += figures[3 + 2 * i];
+    }
+  }
+
+  std::string predict(std::span<const models::tensor_view> weights,
+                      std::span<const std::uint32_t> examples) const override {
+    const borrowed with(*this);
+    write_batch(*with, weights, examples, 0, nullptr);
+    const auto answer = call(*with, message_kind::predict, client_of(examples.front()));
+    return {reinterpret_cast<const char*>(answer.data()), answer.size()};
+  }
+
+  std::vector<int> processes() const override;
+
+ private:
+  /// A worker for one call.
+  class borrowed {
+   public:
+    explicit borrowed(const problem& from) : from_(from), one_(from.take()) {}
+    borrowed(const borrowed&) = delete;
+    borrowed& operator=(const borrowed&) = delete;
+    ~borrowed() { from_.give_back(one_); }
+    worker& operator*() const { return one_; }
+
+   private:
+    const problem& from_;
+    worker& one_;
+  };
+
+  worker& take() const;
+  void give_back(worker& one) const;
+  [[nodiscard]] result<void> describe(worker& with);
+  [[nodiscard]] result<void> read_description(const json& from);
+  [[nodiscard]] result<void> read_initial(worker& with);
+  [[nodiscard]] result<void> start(worker& one) const;
+  /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
+  [[nodiscard]] std::optional<error> ask(worker& of, message_kind kind) const;
+  std::span<const std::byte> call(worker& of, message_kind kind, std::uint32_t client) const;
+  void write_batch(worker& to, std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
+                   std::uint64_t seed, const std::span<float* const>* gradients) const;
+  void read_copies(worker& from, std::span<const models::tensor_view> weights, std::span<float* const> out) const;
+  void look_at_memory(worker& of) const;
+  /// Which part of which client, as an index of starts_.
+  [[nodiscard]] std::size_t part_of(std::uint32_t example) const {
+    return static_cast<std::size_t>(std::ranges::upper_bound(starts_, example) - starts_.begin()) - 1;
+  }
+  [[nodiscard]] std::uint32_t client_of(std::uint32_t example) const {
+    return static_cast<std::uint32_t>(part_of(example) / 3);
+  }
+  [[nodiscard]] std::chrono::milliseconds limit() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(settings_.timeout * 1000.0));
+  }
+  [[nodiscard]] std::string open_request(bool first) const {
+    const auto colon = settings_.problem.rfind(':');
+    return json{{"protocol", 1},          {"problem", settings_.problem}, {"file", settings_.problem.substr(0, colon)},
+                {"seed", settings_.seed}, {"threads", settings_.threads}, {"deterministic", true},
+                {"first", first}}
+        .dump();
+  }
+
+  problem_settings settings_;
+  trainer_command command_;
+  std::vector<problem_parameter> parameters_;
+  std::vector<problem_client> clients_;
+  std::vector<models::model_metric> metrics_;
+  std::vector<std::uint32_t> starts_{0};  ///< first example of each part of each client; then the number of all
+  std::vector<float> initial_;
+
+  mutable std::mutex lock_;
+  mutable std::condition_variable returned_;
+  mutable std::vector<std::unique_ptr<worker>> workers_;
+  mutable std::vector<worker*> idle_;  ///< the one returned last is the last
+};
+
+// ---- workers -------------------------------------------------------------------------------------------------------
+
+/// The worker that this thread had last, so that the two stay on one processor.
+thread_local const worker* had_last = nullptr;
+
+worker& problem::take() const {
+  std::unique_lock guard(lock_);
+  if (idle_.empty() && (settings_.workers == 0 || workers_.size() < settings_.workers)) {
+    workers_.push_back(std::make_unique<worker>(static_cast<std::uint32_t>(workers_.size()), command_));
+    idle_.push_back(workers_.back().get());
+  }
+  returned_.wait(guard, [&] { return !idle_.empty(); });
+  auto at = std::ranges::find(idle_, had_last);
+  if (at == idle_.end()) at = idle_.end() - 1;
+  worker& one = **at;
+  idle_.erase(at);
+  had_last = &one;
+  return one;
+}
+
+void problem::give_back(worker& one) const {
+  {
+    const std::lock_guard guard(lock_);
+    idle_.push_back(&one);
+  }
+  returned_.notify_one();
+}
+
+std::vector<int> problem::processes() const {
+  const std::lock_guard guard(lock_);
+  std::vector<int> all;
+  for (const auto& one : workers_)
+    if (one->process.running()) all.push_back(one->process.id());
+  return all;
+}
+
+// ---- requests ------------------------------------------------------------------------------------------------------
+
+std::optional<error> problem::ask(worker& of, message_kind kind) const {
+  switch (of.process.exchange(kind, of.request.bytes(), limit())) {
+    case trainer_process::outcome::answered: break;
+    case trainer_process::outcome::timed_out:
+      return error{error::kind::runtime, "python.timeout",
+                   "the trainer did not answer within " + std::to_string(static_cast<int>(settings_.timeout)) +
+                       " seconds, and was ended",
+                   "correct " + settings_.problem + ", or raise python.timeout"};
+    case trainer_process::outcome::died: return error{error::kind::runtime, "", of.process.last_end(), ""};
+  }
+  if (of.process.answer_kind() == message_kind::failure) return failure_of(of.process.answer());
+  if (of.process.answer_kind() != kind) {
+    of.process.end();
+    return not_understood("the trainer answers another question");
+  }
+  return std::nullopt;
+}
+
+/// Makes a trainer ready for calls: what it says of itself is known already.
+result<void> problem::start(worker& one) const {
+  if (auto started = one.process.start(); !started) return started;
+  one.request.clear();
+  one.request.put(std::span<const char>(open_request(false)));
+  if (const auto why = ask(one, message_kind::open)) {
+    one.process.end();
+    if (!why->place.empty()) return tl::unexpected(*why);
+    return fail(error::kind::runtime, "python.problem", "the trainer ended at its start: " + why->reason,
+                "its last lines in the log say why; python3 -m furlong.check " + settings_.problem + " tries it alone");
+  }
+  return {};
+}
+
+std::span<const std::byte> problem::call(worker& of, message_kind kind, std::uint32_t client) const {
+  request_buffer request = std::move(of.request);  // opening a new trainer writes one of its own
+  std::string end;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    if (!of.process.running())
+      if (auto started = start(of); !started) {
+        of.request = std::move(request);
+        throw models::model_failure(started.error());
+      }
+    if (settings_.threads == 1) of.process.follow_caller();
+    std::swap(of.request, request);
+    const auto why = ask(of, kind);
+    if (!why) {
+      look_at_memory(of);
+      return of.process.answer();
+    }
+    if (!why->place.empty()) {
+      auto said = *why;
+      said.what = settings_.drops_client ? error::kind::data : error::kind::runtime;
+      said.reason += " (client " + clients_[client].name + ")";
+      of.process.note(said.text());
+      throw models::model_failure(said);
+    }
+    end = why->reason;
+    std::swap(of.request, request);
+  }
+  of.request = std::move(request);
+  throw models::model_failure({error::kind::runtime, settings_.problem,
+                               "the trainer ended " + std::to_string(most_attempts) +
+                                   " times at the same work of client " + clients_[client].name + ", last with " + end,
+                               "look at its last lines in the log: it may run out of memory or call exit"});
+}
+
+/// Says when a trainer takes much memory, and again each time it has doubled.
+void problem::look_at_memory(worker& of) const {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - of.looked < std::chrono::seconds(1)) return;
+  of.looked = now;
+  const auto bytes = of.process.memory_bytes();
+  if (bytes < of.reported_memory) return;
+  of.process.note("takes " + std::to_string(bytes >> 20U) + " MiB of memory");
+  of.reported_memory = 2 * bytes;
+}
+
+void problem::write_batch(worker& to, std::span<const models::tensor_view> weights,
+                          std::span<const std::uint32_t> examples, std::uint64_t seed,
+                          const std::span<float* const>* gradients) const {
+  auto& request = to.request;
+  request.clear();
+  request.put(seed);
+  request.put(static_cast<std::uint32_t>(weights.size()));
+  const std::size_t groups_at = request.bytes().size();
+  request.put(std::uint32_t{0});
+
+  std::size_t outside = 0;  // floats that are not in the memory file
+  for (std::size_t t = 0; t < weights.size(); ++t) {
+    if (!shared_offset(weights[t].data)) outside += weights[t].size();
+    if (gradients != nullptr && (*gradients)[t] != nullptr && !shared_offset((*gradients)[t]))
+      outside += weights[t].size();
+  }
+  if (to.copies.size() < outside) to.copies.resize(outside);
+  float* free = to.copies.data();
+  for (const auto& view : weights) {
+    auto at = shared_offset(view.data);
+    if (!at) {
+      std::copy_n(view.data, view.size(), free);
+      at = shared_offset(free);
+      free += view.size();
+    }
+    request.put(at.value());
+  }
+  if (gradients != nullptr)
+    for (std::size_t t = 0; t < weights.size(); ++t) {
+      if ((*gradients)[t] == nullptr) {
+        request.put(no_gradient);
+        continue;
+      }
+      auto at = shared_offset((*gradients)[t]);
+      if (!at) {
+        at = shared_offset(free);
+        free += weights[t].size();
+      }
+      request.put(at.value());
+    }
+
+  std::uint32_t groups = 0;
+  for (std::size_t i = 0; i < examples.size(); ++groups) {
+    const auto part = part_of(examples[i]);
+    std::size_t end = i;
+    while (end < examples.size() && examples[end] >= starts_[part] && examples[end] < starts_[part + 1]) ++end;
+    request.put(static_cast<std::uint32_t>(part / 3));
+    request.put(static_cast<std::uint32_t>(part % 3));
+    request.put(static_cast<std::uint32_t>(end - i));
+    i = end;
+  }
+  for (std::size_t i = 0; i < examples.size();) {
+    const auto part = part_of(examples[i]);
+    for (; i < examples.size() && examples[i] >= starts_[part] && examples[i] < starts_[part + 1]; ++i)
+      request.put(examples[i] - starts_[part]);
+  }
+  std::memcpy(request.bytes().data() + groups_at, &groups, sizeof groups);
+}
+
+/// Gradients that the trainer wrote into copies, to where they are wanted.
+void problem::read_copies(worker& from, std::span<const models::tensor_view> weights,
+                          std::span<float* const> out) const {
+  const float* at = from.copies.data();
+  for (const auto& view : weights)
+    if (!shared_offset(view.data)) at += view.size();
+  for (std::size_t t = 0; t < weights.size(); ++t) {
+    if (out[t] == nullptr || shared_offset(out[t])) continue;
+    std::copy_n(at, weights[t].size(), out[t]);
+    at += weights[t].size();
+  }
+}
+
+// ---- opening -------------------------------------------------------------------------------------------------------
+
+result<void> problem::describe(worker& with) {
+  if (auto started = with.process.start(); !started) return started;
+  with.request.clear();
+  with.request.put(std::span<const char>(open_request(true)));
+  if (auto why = ask(with, message_kind::open)) {
+    with.process.end();
+    if (why->place.empty())
+      return fail(error::kind::data, "python.problem", "the trainer ended at its start: " + why->reason,
+                  "run " + command_.arguments.front() + " -m furlong.check " + settings_.problem);
+    why->what = error::kind::data;
+    return tl::unexpected(*why);
+  }
+  const auto body = with.process.answer();
+  const auto* text = reinterpret_cast<const char*>(body.data());
+  const auto said = json::parse(text, text + body.size(), nullptr, false);
+  try {
+    if (auto read = read_description(said); !read) return read;
+  } catch (const json::exception& wrong) {
+    return tl::unexpected(not_understood(std::string("its description is not understood: ") + wrong.what()));
+  }
+  return read_initial(with);
+}
+
+result<void> problem::read_description(const json& from) {
+  if (from.at("protocol").get<int>() != 1)
+    return fail(error::kind::usage, "python.interpreter", "the package furlong speaks another version of the protocol",
+                "install the package of this version");
+  for (const auto& one : from.at("parameters"))
+    parameters_.push_back({one.at("name").get<std::string>(), one.at("shape").get<std::vector<std::uint32_t>>()});
+  for (const auto& [name, direction] : from.at("metrics").items())
+    metrics_.push_back({name, direction.get<std::string>() == "min"});
+  if (metrics_.size() > models::most_metrics)
+    return tl::unexpected(not_understood("it has more than " + std::to_string(models::most_metrics) + " metrics"));
+  std::uint64_t total = 0;
+  for (const auto& one : from.at("clients")) {
+    const auto group = one.at("group").get<std::string>();
+    using kind = problem_client::group_kind;
+    problem_client client{one.at("name").get<std::string>(),
+                          group == "train"        ? kind::train
+                          : group == "validation" ? kind::validation
+                                                  : kind::test,
+                          {}};
+    std::size_t part = 0;
+    for (const char* name : {"train", "validation", "test"}) {
+      client.sizes[part] = one.at(name).get<std::uint32_t>();
+      total += client.sizes[part++];
+      if (total > UINT32_MAX)
+        return tl::unexpected(not_understood("the clients have more than 4,294,967,295 examples together"));
+      starts_.push_back(static_cast<std::uint32_t>(total));
+    }
+    clients_.push_back(std::move(client));
+  }
+  return {};
+}
+
+result<void> problem::read_initial(worker& with) {
+  std::size_t size = 0;
+  for (const auto& one : parameters_) {
+    std::size_t count = 1;
+    for (const auto extent : one.shape) count *= extent;
+    size += count;
+  }
+  large_floats values(size);
+  const auto at = shared_offset(values.data());
+  if (size == 0 || !at) return tl::unexpected(not_understood("the problem has no parameters"));
+  with.request.clear();
+  with.request.put(*at);
+  if (auto why = ask(with, message_kind::initial)) return tl::unexpected(*why);
+  initial_.assign(values.begin(), values.end());
+  return {};
+}
+
+}  // namespace
+
+result<std::shared_ptr<const trainer_problem>> trainer_problem::open(const problem_settings& settings) {
+  static std::mutex lock;
+  static problem_settings last;
+  static std::shared_ptr<const trainer_problem> opened;
+  const std::lock_guard guard(lock);
+  if (opened != nullptr && last == settings) return opened;
+  const int memory = share_large_memory();
+  if (memory < 0)
+    return fail(error::kind::runtime, "python.problem", "no memory can be shared with trainers",
+                "raise the limits of address space and of file size (ulimit -v, -f)");
+  auto made = std::make_shared<problem>(settings, memory);
+  if (auto described = made->describe(); !described) return tl::unexpected(described.error());
+  last = settings;
+  opened = std::move(made);
+  return opened;
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,81 @@
+// A problem of somebody else's program: a model and the clients' data behind trainers (trainer_process.hpp), which
+// compute its losses and gradients. docs/trainer-protocol.md.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "models/model.hpp"
+
+namespace furlong::scenarios {
+
+/// The table [python] of a scenario.
+struct problem_settings {
+  std::string problem;        ///< "FILE.py:CLASS", the file's path absolute
+  std::string interpreter;    ///< empty: $FURLONG_PYTHON, else python3
+  std::uint32_t workers = 0;  ///< most trainers at work; 0: one for each thread that needs one
+  std::uint32_t threads = 1;  ///< of one trainer
+  double timeout = 600.0;     ///< seconds for one request
+  bool drops_client = false;  ///< a failure is its client's alone (kind data); else of the run (kind runtime)
+  std::uint64_t seed = 0;     ///< of the initial values
+
+  friend bool operator==(const problem_settings&, const problem_settings&) = default;
+};
+
+/// One parameter: float32, C order, any number of dimensions.
+struct problem_parameter {
+  std::string name;
+  std::vector<std::uint32_t> shape;
+};
+
+/// One client: its name, and how many examples its train, validation and test parts have.
+struct problem_client {
+  enum class group_kind : std::uint8_t { train, validation, test };
+  std::string name;
+  group_kind group = group_kind::train;
+  std::array<std::uint32_t, 3> sizes{};
+};
+
+/// A problem, opened. Thread-safe: each call takes a trainer that is free, starts one, or waits. An example is a number
+/// below examples(): those of a client's parts follow each other. A trainer that ends during a call is started anew and
+/// the call repeated: its result does not depend on the trainer. A call that fails throws models::model_failure.
+class trainer_problem {
+ public:
+  /// Starts a trainer and asks what the problem is. The same object where the last one opened had these settings.
+  [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> open(const problem_settings& settings);
+  virtual ~trainer_problem() = default;
+
+  [[nodiscard]] virtual const std::vector<problem_parameter>& parameters() const = 0;
+  [[nodiscard]] virtual const std::vector<problem_client>& clients() const = 0;
+  [[nodiscard]] virtual const std::vector<models::model_metric>& metrics() const = 0;
+  [[nodiscard]] virtual std::uint32_t examples() const = 0;
+  /// The number of the first example of a client's part.
+  [[nodiscard]] virtual std::uint32_t first_example(std::uint32_t client, std::uint32_t part) const = 0;
+  /// Initial values of all parameters, one after the other.
+  [[nodiscard]] virtual std::span<const float> initial() const = 0;
+
+  /// Writes the gradient of the mean loss; null: not wanted. Returns the sum of the losses.
+  /// @param seed of what the step draws; 0: it draws nothing
+  virtual double gradient(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
+                          std::uint64_t seed, std::span<float* const> out) const = 0;
+  /// Adds losses and metrics.
+  virtual void score(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
+                     models::class_scores& to) const = 0;
+  /// What the model says of each example, as JSON: a list.
+  [[nodiscard]] virtual std::string predict(std::span<const models::tensor_view> weights,
+                                            std::span<const std::uint32_t> examples) const = 0;
+  /// Processes of the trainers at work or idle, for tests that end them.
+  [[nodiscard]] virtual std::vector<int> processes() const = 0;
+};
+
+/// The model of a problem: its tensors are the parameters, and its examples have one feature, their number.
+[[nodiscard]] std::shared_ptr<const models::model> model_of(std::shared_ptr<const trainer_problem> problem);
+
+}  // namespace furlong::scenarios

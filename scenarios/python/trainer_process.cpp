@@ -1,0 +1,254 @@
+#include "scenarios/python/trainer_process.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace furlong::scenarios {
+
+namespace {
+
+constexpr int control_descriptor = 3;
+constexpr int memory_descriptor = 4;
+constexpr std::size_t header_bytes = 8;
+constexpr std::uint32_t longest_answer = 1U << 30U;
+
+void write_to_standard_error(std::uint32_t trainer, std::string_view line) {
+  std::fprintf(stderr, "trainer %u: %.*s\n", trainer, static_cast<int>(line.size()), line.data());
+}
+void (*output_to)(std::uint32_t, std::string_view) = write_to_standard_error;
+
+/// Gives each line of a pipe away, until all that can write to it are gone.
+void pass_lines_on(int from, std::uint32_t trainer) {
+  constexpr std::size_t longest_line = 1U << 16U;
+  std::string line;
+  std::vector<char> block(4096);
+  for (;;) {
+    const auto count = read(from, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    for (const char c : std::string_view(block.data(), static_cast<std::size_t>(count))) {
+      if (c != '\n' && line.size() < longest_line) {
+        line += c;
+        continue;
+      }
+      output_to(trainer, line);
+      line.clear();
+      if (c != '\n') line += c;
+    }
+  }
+  if (!line.empty()) output_to(trainer, line);
+  close(from);
+}
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
+  std::vector<std::string> all;
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string_view one = *at;
+    const auto name = one.substr(0, one.find('='));
+    if (std::ranges::none_of(added, [&](const auto& own) { return own.first == name; })) all.emplace_back(one);
+  }
+  for (const auto& [name, value] : added) all.push_back(name + "=" + value);
+  return all;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (auto& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+std::string end_text(int status) {
+  if (WIFSIGNALED(status))
+    return "signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+  return "status " + std::to_string(WEXITSTATUS(status));
+}
+
+/// A copy whose number is none of the trainer's: those are made from it without overwriting each other.
+int above_standard(int descriptor) {
+  const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 10);
+  close(descriptor);
+  return copy;
+}
+
+}  // namespace
+
+void set_trainer_output(void (*to)(std::uint32_t, std::string_view)) { output_to = to; }
+
+result<void> trainer_process::start() {
+  const auto refuse = [&](const char* what, int code) {
+    return fail(error::kind::runtime, "trainer", std::string(what) + ": " + std::strerror(code));
+  };
+  int ends[2];
+  int pipe_ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return refuse("cannot open a socket", errno);
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
+    const int code = errno;
+    close(ends[0]);
+    close(ends[1]);
+    return refuse("cannot open a pipe", code);
+  }
+  const int control = above_standard(ends[1]);
+  const int memory = fcntl(how_.memory, F_DUPFD_CLOEXEC, 10);
+  const int output = above_standard(pipe_ends[1]);
+
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&files, control, control_descriptor);
+  posix_spawn_file_actions_adddup2(&files, memory, memory_descriptor);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t defaults;
+  sigfillset(&defaults);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setpgroup(&attributes, 0);  // a Ctrl-C of the terminal is for furlong, which ends its trainers
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  auto arguments = how_.arguments;
+  auto variables = environment_with(how_.variables);
+  const int code = posix_spawnp(&pid_, arguments.front().c_str(), &files, &attributes, pointers_to(arguments).data(),
+                                pointers_to(variables).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  for (const int descriptor : {control, memory, output}) close(descriptor);
+  if (code != 0) {
+    pid_ = 0;
+    close(ends[0]);
+    close(pipe_ends[0]);
+    return fail(error::kind::usage, "python.interpreter",
+                "cannot start " + arguments.front() + ": " + std::strerror(code),
+                "name an interpreter that exists, or remove the key");
+  }
+  socket_ = ends[0];
+  limit_ = {};
+  processor_ = -1;
+  output_ = std::thread(pass_lines_on, pipe_ends[0], number_);
+  return {};
+}
+
+void trainer_process::end() {
+  if (pid_ <= 0) return;
+  close(socket_);
+  socket_ = -1;
+  killpg(pid_, SIGKILL);
+  kill(pid_, SIGKILL);  // it may not have made its group yet
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  last_end_ = end_text(status);
+  pid_ = 0;
+  output_.join();
+}
+
+bool trainer_process::send(std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+trainer_process::outcome trainer_process::receive(std::span<std::byte> to, std::chrono::milliseconds limit) const {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (!to.empty()) {
+    const auto got = recv(socket_, to.data(), to.size(), 0);
+    if (got > 0) {
+      to = to.subspan(static_cast<std::size_t>(got));
+    } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
+      return outcome::died;
+    } else if (std::chrono::steady_clock::now() >= until) {
+      return outcome::timed_out;
+    }
+  }
+  return outcome::answered;
+}
+
+void trainer_process::set_limit(std::chrono::milliseconds limit) {
+  if (limit == limit_) return;
+  limit_ = limit;
+  const timeval time{limit.count() / 1000, (limit.count() % 1000) * 1000};
+  for (const int direction : {SO_RCVTIMEO, SO_SNDTIMEO}) setsockopt(socket_, SOL_SOCKET, direction, &time, sizeof time);
+}
+
+trainer_process::outcome trainer_process::exchange(message_kind kind, std::span<std::byte> request,
+                                                   std::chrono::milliseconds limit) {
+  const auto give_up = [&](outcome why) {
+    // A process that ended by itself says how; one that hangs would be waited for in vain.
+    if (why == outcome::died) {
+      for (int i = 0; i < 100; ++i) {
+        siginfo_t info{};
+        if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    }
+    end();
+    return why;
+  };
+  const std::uint32_t header[2] = {static_cast<std::uint32_t>(request.size() - 4), static_cast<std::uint32_t>(kind)};
+  std::memcpy(request.data(), header, header_bytes);
+  set_limit(limit);
+  if (!send(request)) return give_up(outcome::died);
+  // Most answers are short: one call gets them whole.
+  std::byte first[64];
+  std::size_t have = 0;
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (have < header_bytes) {
+    const auto got = recv(socket_, first + have, sizeof first - have, 0);
+    if (got > 0)
+      have += static_cast<std::size_t>(got);
+    else if (got == 0 || (errno != EINTR && errno != EAGAIN))
+      return give_up(outcome::died);
+    else if (std::chrono::steady_clock::now() >= until)
+      return give_up(outcome::timed_out);
+  }
+  std::uint32_t length = 0;
+  std::memcpy(&length, first, 4);
+  std::memcpy(&kind_, first + 4, 4);
+  if (length < 4 || length > longest_answer || have > length + 4) return give_up(outcome::died);
+  answer_.resize(length - 4);
+  std::copy_n(first + header_bytes, have - header_bytes, answer_.begin());
+  if (const auto rest = receive(std::span(answer_).subspan(have - header_bytes), limit); rest != outcome::answered)
+    return give_up(rest);
+  return outcome::answered;
+}
+
+void trainer_process::note(std::string_view text) const { output_to(number_, text); }
+
+void trainer_process::follow_caller() {
+  const int here = sched_getcpu();
+  if (here < 0 || here == processor_) return;
+  processor_ = here;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(here, &only);
+  static_cast<void>(sched_setaffinity(pid_, sizeof only, &only));  // best effort: elsewhere it is only slower
+}
+
+std::uint64_t trainer_process::memory_bytes() const {
+  std::ifstream statistics("/proc/" + std::to_string(pid_) + "/statm");
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;
+  statistics >> size >> resident >> shared;
+  return resident < shared ? 0 : (resident - shared) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace furlong::scenarios

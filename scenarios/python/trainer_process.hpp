@@ -1,0 +1,81 @@
+// A trainer: a process of another language that computes gradients, at the other end of a socket.
+// docs/trainer-protocol.md is its protocol; this is the process and its messages, problem.hpp is what they mean.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace furlong::scenarios {
+
+/// How a trainer is started.
+struct trainer_command {
+  std::vector<std::string> arguments;                          ///< the program first, looked up in PATH
+  std::vector<std::pair<std::string, std::string>> variables;  ///< of the environment, beside those of this process
+  int memory = -1;                                             ///< the memory file
+};
+
+/// Takes the lines that trainers write to standard output and standard error: which trainer, and the line. Called from
+/// threads of their own, one line at a time. Default: standard error. Set before a trainer is started.
+void set_trainer_output(void (*to)(std::uint32_t trainer, std::string_view line));
+
+enum class message_kind : std::uint32_t { open = 1, initial, gradient, evaluate, predict, failure = 255 };
+
+/// A process that was started and not yet ended. One thread at a time.
+class trainer_process {
+ public:
+  trainer_process(std::uint32_t number, trainer_command how) : number_(number), how_(std::move(how)) {}
+  trainer_process(const trainer_process&) = delete;
+  trainer_process& operator=(const trainer_process&) = delete;
+  ~trainer_process() { end(); }
+
+  [[nodiscard]] bool running() const { return pid_ > 0; }
+  [[nodiscard]] int id() const { return pid_; }
+  [[nodiscard]] result<void> start();
+  /// Kills the process and all that it started.
+  void end();
+
+  enum class outcome { answered, died, timed_out };
+  /// Sends a request, whose first 8 bytes are left for the header, and waits for the answer. After anything but an
+  /// answer the process is ended.
+  [[nodiscard]] outcome exchange(message_kind kind, std::span<std::byte> request, std::chrono::milliseconds limit);
+  /// Of the last answer; valid until the next exchange.
+  [[nodiscard]] message_kind answer_kind() const { return kind_; }
+  [[nodiscard]] std::span<const std::byte> answer() const { return answer_; }
+  /// How the last process ended: "signal 9 (Killed)", "status 3".
+  [[nodiscard]] const std::string& last_end() const { return last_end_; }
+
+  /// Lets the process run on the processor of the calling thread alone: the two take turns, and a switch within a
+  /// processor takes a fraction of the time of one between two.
+  void follow_caller();
+  /// A line of its own among the trainer's.
+  void note(std::string_view text) const;
+  /// Bytes of memory of its own, without what is shared; 0: not known.
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+ private:
+  bool send(std::span<const std::byte> bytes) const;
+  outcome receive(std::span<std::byte> to, std::chrono::milliseconds limit) const;
+  void set_limit(std::chrono::milliseconds limit);
+
+  std::uint32_t number_;
+  trainer_command how_;
+  pid_t pid_ = 0;
+  int socket_ = -1;
+  int processor_ = -1;
+  std::chrono::milliseconds limit_{0};
+  std::thread output_;
+  message_kind kind_ = message_kind::failure;
+  std::vector<std::byte> answer_;
+  std::string last_end_;
+};
+
+}  // namespace furlong::scenarios
