@@ -232,13 +232,6 @@ std::optional<named_figure> figure_of(const evaluation_report& report, std::stri
   return named_figure{std::string(what), *value, known->smaller_is_better};
 }
 
-/// Whether a model could define a metric of that name: the others are those of summaries.
-bool may_name_metric(std::string_view name) {
-  if (name == "examples" || name == "clients") return false;
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  return !name.empty() && name.front() >= 'a' && name.front() <= 'z' && std::ranges::all_of(name, fits);
-}
-
 }  // namespace
 
 std::optional<double> metric_of(const evaluation_report& report, std::string_view name) {
@@ -251,8 +244,7 @@ bool valid_metric(std::string_view name, const models::model* of) {
   if (in == nullptr) return false;
   const auto* known = std::ranges::find(known_figures, what, &known_figure::name);
   if (known != known_figures.end() && known->fits(of)) return true;
-  if (of == nullptr) return may_name_metric(what);
-  return std::ranges::find(of->metrics(), what, &models::model_metric::name) != of->metrics().end();
+  return of != nullptr && std::ranges::find(of->metrics(), what, &models::model_metric::name) != of->metrics().end();
 }
 
 bool smaller_is_better(const evaluation_report& report, std::string_view name) {

@@ -59,7 +59,7 @@ struct evaluation_report {
 /// A metric by its name: a group, a point and one of figure_names() ("unseen.rmse"). Nothing if the report has no such
 /// metric.
 [[nodiscard]] std::optional<double> metric_of(const evaluation_report& report, std::string_view name);
-/// Whether a figure of that name exists, though not every population has it: for a model, or for any that there may be.
+/// Whether a figure of that name exists, though not every population has it: for a model, or for any built-in one.
 [[nodiscard]] bool valid_metric(std::string_view name, const models::model* of = nullptr);
 /// Of two values of a metric of that report, which is the better one.
 [[nodiscard]] bool smaller_is_better(const evaluation_report& report, std::string_view name);

@@ -47,7 +47,8 @@ def main(folder, rounds):
     worst = 0.0
     for kind in ("fedavg", "furl", "fedrecon"):
         changes = {"algorithm.kind": kind, "scenario.rounds": rounds}
-        built_in = furlong.run(BUILT_IN, set={**changes, "model.start_from": str(start)}, out=folder / f"built-in-{kind}")
+        built_in = furlong.run(BUILT_IN, set={**changes, "model.start_from": str(start)},
+                               out=folder / f"built-in-{kind}")
         python = furlong.run(PYTHON, set=changes, problem=Factorization, out=folder / f"python-{kind}")
         (a, counted_a), (b, counted_b) = figures(built_in), figures(python)
         difference = float(numpy.max(numpy.abs(a - b) / a))

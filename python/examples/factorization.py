@@ -15,7 +15,8 @@ RANK, USERS, ITEMS, PER_USER, MEAN = 4, 200, 100, 40, 3.5
 
 class Factorization(furlong.Problem):
     def __init__(self):
-        self.names, self.ratings = read(os.environ["FURLONG_RATINGS"]) if "FURLONG_RATINGS" in os.environ else generate()
+        path = os.environ.get("FURLONG_RATINGS")
+        self.groups, self.ratings = read(path) if path else generate()
         self.items = 1 + max(int(item.max()) for item, _ in self.ratings.values() if len(item))
 
     def parameters(self, seed):
@@ -28,7 +29,7 @@ class Factorization(furlong.Problem):
     def clients(self):
         size = lambda client, part: len(self.ratings.get((client, part), ((),))[0])
         return [furlong.Client(f"user {c}", *(size(c, part) for part in furlong.PARTS), group=group)
-                for c, group in enumerate(self.names)]
+                for c, group in enumerate(self.groups)]
 
     def batch(self, step):
         item, label = (column[step.examples] for column in self.ratings[step.client, step.part])
@@ -65,7 +66,8 @@ def generate():
     for client in range(USERS):
         rated = random.choice(ITEMS, PER_USER, replace=False)
         label = (MEAN + item[rated] @ user[client] + random.normal(0, 0.4, PER_USER)).astype(numpy.float32)
-        for part, rows in zip(furlong.PARTS, numpy.split(numpy.arange(PER_USER), [PER_USER * 8 // 10, PER_USER * 9 // 10])):
+        split = numpy.split(numpy.arange(PER_USER), [PER_USER * 8 // 10, PER_USER * 9 // 10])
+        for part, rows in zip(furlong.PARTS, split):
             ratings[client, part] = rated[rows], label[rows]
     return groups, ratings
 
@@ -80,5 +82,6 @@ def read(path):
             items, labels = ratings.setdefault((client, row["part"]), ([], []))
             items.append(int(row["item"]))
             labels.append(float(row["label"]))
-    columns = {key: (numpy.array(items), numpy.array(labels, numpy.float32)) for key, (items, labels) in ratings.items()}
+    columns = {key: (numpy.array(items), numpy.array(labels, numpy.float32))
+               for key, (items, labels) in ratings.items()}
     return [groups.get(client, "train") for client in range(max(groups) + 1)], columns

@@ -1,4 +1,4 @@
-"""Logistic regression in plain Python: lists, loops and math. Arrays appear only where Furlong reads and writes them."""
+"""Logistic regression in plain Python: lists, loops and math. Arrays appear only where Furlong reads and writes."""
 
 import math
 import random

@@ -1,8 +1,8 @@
 """A small transformer that predicts the next character of commit subjects, with private low-rank adapters.
 
-All clients share the transformer. Each has its own correction of the output layer, of rank 2 (Hu et al.: "LoRA: low-rank
-adaptation of large language models", 2021). Texts: FURLONG_DATA/furl-openstack/data.tsv (user, class, text) if it is
-there, else generated ones.
+All clients share the transformer. Each has its own correction of the output layer, of rank 2 (Hu et al.: "LoRA:
+low-rank adaptation of large language models", 2021). Texts: FURLONG_DATA/furl-openstack/data.tsv (user, class, text) if it
+is there, else generated ones.
 """
 
 import os
@@ -95,7 +95,8 @@ def read():
 
 def generate(draw):
     """Sentences of a few words, of which each client prefers some."""
-    verbs, nouns = ["add", "fix", "remove", "test", "update"], ["driver", "volume", "network", "image", "router", "quota"]
+    verbs = ["add", "fix", "remove", "test", "update"]
+    nouns = ["driver", "volume", "network", "image", "router", "quota"]
     clients = []
     for _ in range(CLIENTS):
         verb, own = draw.choice(verbs), draw.sample(nouns, 2)

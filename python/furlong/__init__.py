@@ -10,4 +10,5 @@ from .problem import PARTS, Client, Problem, Score, Step
 from .runs import Run, Sweep, open, run, sweep
 
 __version__ = "0.1.0"
-__all__ = ["Client", "CommandError", "Interrupted", "PARTS", "Problem", "Run", "Score", "Step", "Sweep", "open", "run", "sweep"]
+__all__ = ["Client", "CommandError", "Interrupted", "PARTS", "Problem", "Run", "Score", "Step", "Sweep", "open", "run",
+           "sweep"]

@@ -16,14 +16,14 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy
 
 from . import loading
 from .loading import Place, ProblemError, place_of_method
 from .memory import Layout, first_unwritten, mark_unwritten
-from .problem import PARTS, Client, Problem, Step
+from .problem import PARTS, Client, Step
 
 
 class Check:
@@ -96,8 +96,8 @@ class Check:
         for name, value in self.gradients.items():
             if not numpy.array_equal(value, first[name]):
                 self._refuse("gradient", f'two calls with the same seed give different gradients of "{name}"',
-                             "draw from step.random, numpy.random, random or torch only, and keep no state between calls; "
-                             "overwrite gradients, do not add to their old values")
+                             "draw from step.random, numpy.random, random or torch only, and keep no state between "
+                             "calls; overwrite gradients, do not add to their old values")
         private = self.private_names()
         for wanted in ([*private], [n for n in self.values if n not in private] if private else []):
             if not wanted:
@@ -106,8 +106,8 @@ class Check:
             self._loss(part, 1)
             for name in wanted:
                 if not numpy.allclose(part.gradients[name], first[name], rtol=1e-3, atol=1e-6):
-                    self._refuse("gradient", f'the gradient of "{name}" is another one when only {", ".join(wanted)} are '
-                                 "in step.gradients", "compute each gradient by itself; the others are frozen")
+                    self._refuse("gradient", f'the gradient of "{name}" is another one when only {", ".join(wanted)} '
+                                 "are in step.gradients", "compute each gradient by itself; the others are frozen")
         self.first = first
 
     def differences(self) -> float:
@@ -128,7 +128,8 @@ class Check:
                 if error > 0.05 * abs(float(flat[i])) + 0.02 * scale + 2e-3:
                     at = tuple(int(x) for x in numpy.unravel_index(i, gradient.shape))
                     self._refuse("gradient", f'the gradient of "{name}" at {list(at)} is {flat[i]:.4g}, but the loss '
-                                 f"changes by {slope:.4g} per unit", "correct the derivative, or the mean over the batch")
+                                 f"changes by {slope:.4g} per unit",
+                                 "correct the derivative, or the mean over the batch")
                 worst = max(worst, error / max(scale, 1e-3))
         return worst
 
@@ -147,7 +148,8 @@ class Check:
         whole = scores(self.examples, self.client, "train")
         if not numpy.isfinite(whole).all():
             bad = names[int(numpy.flatnonzero(~numpy.isfinite(whole))[0]) // 2]
-            self._refuse(method, f'"{bad}" of the evaluation is not finite (NaN or infinity)', "correct its sum and count")
+            self._refuse(method, f'"{bad}" of the evaluation is not finite (NaN or infinity)',
+                         "correct its sum and count")
         if not numpy.array_equal(whole, scores(self.examples, self.client, "train"), equal_nan=True):
             self._refuse(method, "two evaluations of a batch give different figures", "draw nothing in evaluation")
         if len(self.examples) > 1:
@@ -174,6 +176,7 @@ class Check:
 
     def other_process(self) -> None:
         """Values, clients and gradient must be the same in another process."""
+        signal.alarm(0)  # the other process has limits of its own
         command = [sys.executable, "-m", "furlong.check", self.name, "--digest", "--seed", str(self.seed), "--batch",
                    str(self.batch)]
         environment = dict(os.environ, PYTHONHASHSEED="1" if os.environ.get("PYTHONHASHSEED") != "1" else "2")

@@ -13,7 +13,7 @@ import sys
 import termios
 import threading
 from pathlib import Path
-from typing import Deque, Optional, Sequence
+from typing import Deque, Dict, Optional, Sequence
 
 
 class CommandError(Exception):
@@ -49,7 +49,7 @@ def find() -> str:
 def output_of(arguments: Sequence[str]) -> str:
     """Runs the command and returns its standard output. Raises CommandError."""
     done = subprocess.run([find(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          errors="replace")
+                          errors="replace", env=_environment())
     if done.returncode != 0:
         raise CommandError(done.stderr.strip() or f"furlong ended with exit code {done.returncode}", done.returncode)
     return done.stdout
@@ -64,12 +64,9 @@ def run(arguments: Sequence[str], progress: bool, resume: str) -> str:
     ours, theirs = pty.openpty() if terminal else os.pipe()
     if terminal:
         _copy_size(show.fileno(), theirs)
-    environment = dict(os.environ, FURLONG_PYTHON=os.environ.get("FURLONG_PYTHON", sys.executable))
-    package = str(Path(__file__).resolve().parents[1])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH")]))
     # In a session of its own the command gets SIGINT once, from here, and not from the terminal as well.
     process = subprocess.Popen([find(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs,
-                               env=environment, start_new_session=True)
+                               env=_environment(), start_new_session=True)
     os.close(theirs)
     last: Deque[str] = collections.deque(maxlen=40)
     pump = threading.Thread(target=_pump, args=(ours, show, last), daemon=True)
@@ -94,6 +91,13 @@ def run(arguments: Sequence[str], progress: bool, resume: str) -> str:
         message = "\n".join(last).strip()
         raise CommandError(message or f"furlong ended with exit code {process.returncode}", process.returncode)
     return output.decode(errors="replace")
+
+
+def _environment() -> Dict[str, str]:
+    """Trainers use this interpreter, unless the scenario names another, and this package."""
+    package = str(Path(__file__).resolve().parents[1])
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    return {"FURLONG_PYTHON": sys.executable, **os.environ, "PYTHONPATH": path}
 
 
 def _pump(source: int, show: Optional[object], last: Deque[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import random
 import re
@@ -10,7 +11,7 @@ import sys
 import sysconfig
 import traceback
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Tuple
 
 import numpy
 
@@ -140,7 +141,8 @@ def load(problem: str, seed: int = 0) -> Problem:
     """Imports the file and constructs the class. Raises ProblemError, or whatever the user's code raises."""
     file, name = split_name(problem)
     if not os.path.isfile(file):
-        raise ProblemError(f"{file} does not exist", "correct the path; it is relative to the scenario file", (file, None))
+        raise ProblemError(f"{file} does not exist", "correct the path; it is relative to the scenario file",
+                           (file, None))
     seed_globals(seed)
     module = _import(file)
     kind = getattr(module, name, None)
@@ -172,8 +174,6 @@ def _is_missing(kind: type, method: str) -> bool:
 
 
 def _place_of_class(kind: type) -> Place:
-    import inspect
-
     try:
         return inspect.getsourcefile(kind), inspect.getsourcelines(kind)[1]
     except (OSError, TypeError):
@@ -190,8 +190,8 @@ def parameters_of(problem: Problem, seed: int) -> Dict[str, numpy.ndarray]:
     arrays: Dict[str, numpy.ndarray] = {}
     for name, value in given.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ProblemError(f"parameters() has the name {name!r}", "use letters, digits and the characters _ . : - [ ]",
-                               place)
+            raise ProblemError(f"parameters() has the name {name!r}",
+                               "use letters, digits and the characters _ . : - [ ]", place)
         try:
             array = value if isinstance(value, numpy.ndarray) else numpy.asarray(value, numpy.float32)
         except (TypeError, ValueError):
@@ -288,7 +288,8 @@ def check_scores(problem: Problem, names: List[str], scores: Any, examples: int)
                            "count examples; a mean over something else, such as tokens, is a metric of its own", place)
     if len(scores) > len(names):
         extra = sorted(set(scores) - set(names))[0]
-        raise ProblemError(f'{method}() returned "{extra}", which is not in metrics', f'add "{extra}" to metrics', place)
+        raise ProblemError(f'{method}() returned "{extra}", which is not in metrics',
+                           f'add "{extra}" to metrics', place)
     return flat
 
 
@@ -299,8 +300,8 @@ def check_predictions(problem: Problem, predictions: Any, examples: int) -> List
         predictions = predictions.tolist()
     if not isinstance(predictions, (list, tuple)) or len(predictions) != examples:
         count = f"{len(predictions)} entries" if hasattr(predictions, "__len__") else _short(predictions)
-        raise ProblemError(f"the predictions of {examples} examples are {count}", "return a list with one entry for each",
-                           place)
+        raise ProblemError(f"the predictions of {examples} examples are {count}",
+                           "return a list with one entry for each", place)
     return list(predictions)
 
 

@@ -52,7 +52,7 @@ def curves(runs: Union[Mapping[str, Runs], Runs], metric: str = "loss", *, group
 
 
 def participation(runs: Union[Mapping[str, Runs], Runs], *, size: Tuple[float, float] = (3.3, 2.2)) -> Figure:
-    """How unevenly clients take part: the quantiles of updates per client (10 %, median, 90 %, maximum) and the mean."""
+    """How unevenly clients take part: quantiles of updates per client (10 %, median, 90 %, maximum) and the mean."""
     figure, axes = _figure(size)
     places = ("p10", "p50", "mean", "p90", "max")
     _bars(axes, _named(runs), "participation", places)

@@ -109,8 +109,9 @@ class Sweep:
         return _frame([{k: _number(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))])
 
 
-def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None, out: Union[str, "os.PathLike[str]", None] = None,
-        problem: ProblemName = None, seed: Optional[int] = None, threads: Optional[int] = None, resume: bool = False,
+def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
+        out: Union[str, "os.PathLike[str]", None] = None, problem: ProblemName = None,
+        seed: Optional[int] = None, threads: Optional[int] = None, resume: bool = False,
         progress: bool = True) -> Run:
     """Runs a scenario and returns the run.
 
@@ -143,7 +144,8 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None, out: Uni
 
 def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optional[Sequence[int]] = None,
           set: Optional[Mapping[str, Any]] = None, out: Union[str, "os.PathLike[str]"], problem: ProblemName = None,
-          jobs: Optional[int] = None, threads: Optional[int] = None, smoke: bool = False, progress: bool = True) -> Sweep:
+          jobs: Optional[int] = None, threads: Optional[int] = None, smoke: bool = False,
+          progress: bool = True) -> Sweep:
     """Runs a scenario for every combination of the values in `grid`, with each seed; finished runs are kept.
 
     jobs      runs at once (default: one per core)
@@ -179,14 +181,15 @@ def name_of(problem: Union[str, type]) -> str:
             raise ValueError(f'problem={problem!r} names no class; write "file.py:Class"')
         return f"{os.path.abspath(file)}:{name}"
     if not (isinstance(problem, type) and issubclass(problem, Problem)):
-        raise TypeError(f"problem={problem!r} is no class derived from furlong.Problem; pass the class or \"file.py:Class\"")
+        raise TypeError(f"problem={problem!r} is no class derived from furlong.Problem; "
+                        'pass the class or "file.py:Class"')
     module = sys.modules.get(problem.__module__)
     file = getattr(module, "__file__", None)
     if file is None or not os.path.isfile(file) or "<locals>" in problem.__qualname__:
         where = "in a function" if "<locals>" in problem.__qualname__ else "in a notebook or at the prompt"
-        raise ValueError(f"class {problem.__name__} is defined {where}, and the trainer processes import it from a file; "
-                         f"move it to a file, such as problem.py (in a notebook: %%writefile problem.py), and pass "
-                         f'problem="problem.py:{problem.__name__}"')
+        raise ValueError(f"class {problem.__name__} is defined {where}, and the trainer processes import it from a "
+                         f"file; move it to a file, such as problem.py (in a notebook: %%writefile problem.py), and "
+                         f'pass problem="problem.py:{problem.__name__}"')
     return f"{os.path.abspath(file)}:{problem.__qualname__}"
 
 

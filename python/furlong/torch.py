@@ -111,7 +111,8 @@ class Problem(_Problem):
             loss = self.loss(outputs, targets)
             scores = self.score(outputs, targets)
         if not isinstance(scores, Mapping):
-            self._refuse(f"score() returned a {type(scores).__name__}", "return a dict of (sum, count) by name", "score")
+            self._refuse(f"score() returned a {type(scores).__name__}",
+                         "return a dict of (sum, count) by name", "score")
         examples = len(step.examples)
         return {"loss": (float(loss) * examples, examples), **scores}
 
@@ -134,7 +135,8 @@ class Problem(_Problem):
         assert self._module is not None
         if layout.tensors is None:
             layout.tensors = [
-                (torch.from_numpy(value), torch.from_numpy(layout.gradients[name]) if name in layout.gradients else None)
+                (torch.from_numpy(value),
+                 torch.from_numpy(layout.gradients[name]) if name in layout.gradients else None)
                 for name, value in layout.values.items()
             ]
         self._gradients = []

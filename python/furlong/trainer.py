@@ -238,7 +238,8 @@ class Trainer:
         at += 12 * groups
         made = []
         for client, part, size in heads:
-            made.append((client, PARTS[part], numpy.frombuffer(self._buffer, numpy.uint32, size, at).astype(numpy.int64)))
+            examples = numpy.frombuffer(self._buffer, numpy.uint32, size, at).astype(numpy.int64)
+            made.append((client, PARTS[part], examples))
             at += 4 * size
         return made
 

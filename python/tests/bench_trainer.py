@@ -88,4 +88,5 @@ if __name__ == "__main__":
             mlp.write_text(MLP.replace("HIDDEN", str(hidden)))
             count = 300
             ours, other = steps(f"{mlp}:Perceptron", count), bare(hidden, count)
-            print(f"perceptron of {name} parameters: {ours:.0f} us, bare PyTorch with SGD {other:.0f} us: {other / ours:.2f}")
+            print(f"perceptron of {name} parameters: {ours:.0f} us, bare PyTorch with SGD {other:.0f} us: "
+                  f"{other / ours:.2f}")

@@ -106,7 +106,7 @@ CHECKED = {
     "seedless": ("    def parameters(self, seed):\n        return {\"w\": numpy.full(3, 0.5, numpy.float32)",
                  "    def parameters(self, seed):  # here\n        import os\n        return {\"w\": numpy.full(3, os.urandom(1)[0], numpy.float32)",
                  "two calls of parameters(1) give different values", "from the seed"),
-    "other process": ("    def clients(self):", "    def clients(self):  # here\n        return [furlong.Client(n, 20) for n in {'a', 'b', 'c', 'd', 'e'}]\n    def others(self):",
+    "other process": ("    def clients(self):", "    def clients(self):  # here\n        return [furlong.Client(n, 20) for n in set('abcdefghijklmnopqrst')]\n    def others(self):",
                       "clients() gives different values in another process", "order of a set"),
     "no metric": ("    def evaluate(self, step):", "    def evaluate(self, step):  # here\n        return {'loss': (self.errors(step).sum(), len(step.examples))}\n    def other(self, step):",
                   'evaluate() returned no "mae"', "take it out of metrics"),

@@ -6,10 +6,8 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
-import numpy
 import pytest
 
 import furlong
@@ -55,12 +53,19 @@ def test_arguments_of_a_run(fake, tmp_path):
     run = furlong.run("quick.toml", set={"algorithm.kind": "furl", "data.split": [0.5, 0.5], "model.tied": True},
                       out=tmp_path / "a", seed=7, threads=2, resume=True, problem="taste.py:Taste")
     assert fake()["arguments"] == [
-        "run", "quick.toml", "--set", "algorithm.kind=furl", "--set", "data.split=[0.5, 0.5]", "--set", "model.tied=true",
-        "--set", f"python.problem={tmp_path}/taste.py:Taste", "--out", str(tmp_path / "a"), "--seed", "7", "--threads", "2",
-        "--resume", "--format", "json"]
+        "run", "quick.toml", "--set", "algorithm.kind=furl", "--set", "data.split=[0.5, 0.5]",
+        "--set", "model.tied=true",
+        "--set", f"python.problem={tmp_path}/taste.py:Taste", "--out", str(tmp_path / "a"), "--seed", "7",
+        "--threads", "2", "--resume", "--format", "json"]
     assert fake()["python"] == sys.executable
     assert fake()["path"].split(os.pathsep)[0] == str(ROOT / "python")
     assert run.path == tmp_path / "a"
+
+
+def test_predictions_use_this_interpreter(fake):
+    furlong.run("quick.toml").predict(3)
+    assert fake()["arguments"] == ["infer", "runs/quick-7", "--client", "3", "--format", "json"]
+    assert fake()["python"] == sys.executable
 
 
 def test_a_run_without_folder_is_found(fake):
@@ -97,7 +102,8 @@ def test_a_failure_has_the_message_and_the_code(fake):
 
 def test_an_interrupt_stops_the_command_and_says_how_to_resume(fake, tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("import furlong\ntry:\n    furlong.run('slow.toml', out='o')\nexcept KeyboardInterrupt as error:\n"
+    script.write_text("import furlong\ntry:\n    furlong.run('slow.toml', out='o')\n"
+                      "except KeyboardInterrupt as error:\n"
                       "    print(error)\n")
     process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
@@ -158,7 +164,8 @@ def test_files_of_a_run(tmp_path):
     (tmp_path / "scenario.toml").write_text("")
     (tmp_path / "metrics.jsonl").write_text(
         '{"round":1,"ended":2.5,"loss":0.5}\n'
-        '{"round":2,"ended":4.5,"loss":0.4,"eval":{"seen":{"loss":0.3,"accuracy":0.9,"by_participation":[]}}}\n{"round":3,')
+        '{"round":2,"ended":4.5,"loss":0.4,"eval":{"seen":{"loss":0.3,"accuracy":0.9,"by_participation":[]}}}\n'
+        '{"round":3,')
     run = furlong.open(tmp_path)
     records = lambda frame: frame.to_dict("records") if hasattr(frame, "to_dict") else frame
     assert records(run.rounds) == [{"round": 1, "ended": 2.5, "loss": 0.5}, {"round": 2, "ended": 4.5, "loss": 0.4}]

@@ -17,11 +17,11 @@ namespace furlong::scenarios {
 
 namespace {
 
-using json = nlohmann::json;
+using json = nlohmann::ordered_json;  // metrics keep their order
 
 constexpr std::size_t header_bytes = 8;
 constexpr std::uint64_t no_gradient = UINT64_MAX;
-constexpr int most_attempts = 3;
+constexpr int most_attempts = 5;
 constexpr std::uint64_t worth_a_warning = std::uint64_t{512} << 20U;
 
 /// Numbers of a request, one after the other.

@@ -115,7 +115,9 @@ void check_target(draft& of) {
     of.report(most, "is missing, and " + least + " too", "add at_most = ... or at_least = ...");
   if (!of.good({metric})) return;
   const auto& name = of.values.text(metric);
-  if (!federated::valid_metric(name))
+  // The figures of a model that comes with the data are its own: check_model() knows them.
+  const bool own_figures = of.source != nullptr && of.source->model;
+  if (!own_figures && !federated::valid_metric(name))
     return of.report(metric, "is " + toml_string(name) + ", which is no figure of an evaluation",
                      "write validation, seen or unseen, a point, and " + federated::figure_names());
   const auto group = name.substr(0, name.find('.'));

@@ -100,7 +100,10 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
     return refuse("has a table [smoke] or [expect], which are not for nodes", "trust another server");
   if (own.empty()) return std::move(*read);
   auto again = parse_scenario_text(text, sent, own);
-  if (!again) return first_of(again.error());
+  if (!again) {
+    const auto& one = again.error().front();
+    return fail(error::kind::usage, one.key.empty() ? sent : one.key, one.why, one.fix);
+  }
   return std::move(*again);
 }
 

@@ -112,7 +112,11 @@ std::string scenario_reference_markdown() {
         text += "### source = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
         if (entry.table == "data") add_rows(text, "", entry.options);
       }
-    if (table.name == "python") add_rows(text, table.name, find_dataset("python")->options);
+    if (table.name == "python") {
+      auto own = find_dataset("python")->options;
+      for (auto& option : own) option.name.insert(0, "python.");
+      add_rows(text, table.name, own);
+    }
     if (table.name == "model")
       for (const auto& entry : models::registered_models()) {
         text += "### kind = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";

@@ -102,7 +102,7 @@ inline void check_same(const std::optional<federated::group_metrics>& a,
   BOOST_REQUIRE(a.has_value() == b.has_value());
   if (!a) return;
   BOOST_TEST(a->loss == b->loss);
-  BOOST_TEST(a->accuracy == b->accuracy);
+  BOOST_TEST((a->accuracy == b->accuracy));
   BOOST_TEST(a->examples == b->examples);
   BOOST_TEST(a->clients == b->clients);
   BOOST_TEST(a->rmse.value_or(-1) == b->rmse.value_or(-1));

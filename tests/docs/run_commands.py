@@ -4,8 +4,8 @@
 usage: run_commands.py FURLONG ROOT
 
 Commands are the lines of fenced blocks marked `sh`; a block marked with a language and a file name is that file. `furlong`
-stands for the built command; scripts are those of
-tools/. Long scenarios run at smoke size (a few rounds, or a sweep's --smoke); those on real data run when it is there
+stands for the built command; scripts are those of tools/; `python3 -m furlong.check` runs the package in python/. Problems
+in Python run with the first python3 that has numpy, PyTorch and scikit-learn; without one their page is skipped. Long scenarios run at smoke size (a few rounds, or a sweep's --smoke); those on real data run when it is there
 and must otherwise say what is missing (of MovieLens: where to get it). `./dev ...` lines are only checked to be
 commands that ./dev knows: what they do is what runs this. A line that ends in `&` runs beside the others of its page;
 `wait` waits until all of these have ended, and each must have ended well. The ports 74NN of a page are replaced by free
@@ -40,6 +40,14 @@ def write_files(page: Path, folder: Path) -> None:
     for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", page.read_text(), re.M | re.S):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
+
+
+def interpreter() -> str:
+    """A Python with what the problems of the pages import; empty: none."""
+    for candidate in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([candidate, "-c", "import numpy, torch, sklearn"], capture_output=True).returncode == 0:
+            return candidate
+    return ""
 
 
 class Ports:
@@ -91,14 +99,15 @@ class Background:
         self.running = []
 
 
-def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
+def run(words: list[str], furlong: str, python: str, root: Path, folder: Path) -> str:
     """What went wrong, or nothing."""
     if words[0] == "./dev":
         known = subprocess.run([root / "dev", "help"], capture_output=True, text=True, check=True).stdout
         return "" if re.search(rf"^  {re.escape(words[1])}\b", known, re.M) else "./dev does not know it"
     script = words[0] == "python3" and words[1].startswith("tools/")
-    if words[0] != "furlong" and not script:
-        return "neither furlong, nor a script of tools/, nor ./dev"
+    check = words[:3] == ["python3", "-m", "furlong.check"]
+    if words[0] != "furlong" and not script and not check:
+        return "neither furlong, nor a script of tools/, nor furlong.check, nor ./dev"
     movielens = any("movielens" in word for word in words)
     on_texts = r"(scenarios|runs)/(furl-|nwp-|ptb-|wikitext-|quickstart-texts)"
     texts = script or any(re.match(on_texts, word) for word in words)
@@ -106,8 +115,10 @@ def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
     small = SMOKE if movielens else ["--smoke"] if sweep else []
     # What a page sets would undo the few rounds of --smoke.
     given = [re.sub(r"^scenario\.rounds=\d+$", SMOKE[1], word) if sweep else word for word in words[1:]]
-    line = [sys.executable if script else furlong, *given, *small]
-    environment = dict(os.environ)
+    line = [sys.executable if script else python if check else furlong, *given, *small]
+    environment = dict(os.environ, PYTHONPATH=str(root / "python"))
+    if python:
+        environment["FURLONG_PYTHON"] = python
     if (folder / "data").exists():  # the page shows its own
         environment.pop("FURLONG_DATA", None)
     elif "FURLONG_DATA" not in environment and (root / "../shared/data/ml-1m").exists():
@@ -125,11 +136,15 @@ def run(words: list[str], furlong: str, root: Path, folder: Path) -> str:
 
 def main() -> int:
     furlong, root = str(Path(sys.argv[1]).resolve()), Path(sys.argv[2]).resolve()
+    python = interpreter()
     failed = passed = 0
     for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+        if page.name == "python.md" and not python:
+            print("docs/python.md: skipped: no python3 has numpy, PyTorch and scikit-learn")
+            continue
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            for name in ("scenarios", "tools"):
+            for name in ("scenarios", "tools", "python"):
                 (folder / name).symlink_to(root / name)
             write_files(page, folder)
             ports, beside = Ports(page.read_text()), Background()
@@ -140,7 +155,7 @@ def main() -> int:
                 elif words == ["wait"]:
                     why = beside.wait()
                 else:
-                    why = run(words, furlong, root, folder)
+                    why = run(words, furlong, python, root, folder)
                 print(f"{page.relative_to(root)}:{number}: {command}: {why or 'ok'}")
                 failed += bool(why)
                 passed += not why

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_used_is_told) {
              "twice/ratings.csv:4: user 3 rated item 5 more than once, on lines 2 and 4; keep one of them");
   BOOST_TEST(message({{"data.path", "two"}}).starts_with("two/ratings-b.csv:3: user 3 has ratings in "));
   BOOST_TEST(message({{"data.path", "none"}}).starts_with("none: has no ratings at all"));
-  BOOST_TEST(message({{"data.path", "empty"}}).starts_with("empty: has neither ratings.csv nor files"));
+  BOOST_TEST(message({{"data.path", "empty"}}).starts_with("empty: has no ratings.csv, no ratings"));
   BOOST_TEST(message({{"data.path", "missing"}}).starts_with("missing: the folder does not exist"));
   BOOST_TEST(message({}).starts_with("data.path: is missing: this process has no ratings"));
 }

@@ -195,10 +195,9 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_layout_is_told) {
              "leaf/a.json: user \"u\": is twice in users, which would count its samples twice; name it once");
   BOOST_TEST(message(plays_with(R"("u")", "")) ==
              "leaf/a.json: user \"v\": is in user_data but not in users; name it there, or remove its samples");
-  BOOST_TEST(
-      message(plays_with(R"("u", "v")", R"(, "num_samples": [1, 2])")) ==
-      "leaf/a.json: user \"v\": has 1 samples, and \"2\" by num_samples; correct num_samples, or look for samples "
-      "that were lost");
+  BOOST_TEST(message(plays_with(R"("u", "v")", R"(, "num_samples": [1, 2])")) ==
+             "leaf/a.json: user \"v\": has 1 samples, and \"2\" by num_samples; correct num_samples, or check for "
+             "missing samples");
   BOOST_TEST(message(plays_with(R"("u", "v")", R"(, "num_samples": [1])")) ==
              "leaf/a.json: has 2 users, and num_samples has not as many numbers; give it one for each user, or remove "
              "it");

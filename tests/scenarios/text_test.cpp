@@ -225,15 +225,15 @@ BOOST_AUTO_TEST_CASE(parts_to_score_on_are_not_trained_on) {
     return why.substr(std::min(why.size(), root.path().string().size() + 1));
   };
   const std::string fix =
-      ", and no file to train on; put train between dots, dashes or underscores into the name of one, as in "
+      ", but no file for training; put train between dots, dashes or underscores into the name of one, as in "
       "ptb.train.txt, or name a single file in data.path";
   root.write("held/my.valid.txt", "v\n");
   root.write("held/my.test.txt", "t\n");
-  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt to score on" + fix);
+  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt for evaluation" + fix);
   root.write("held/mine.txt", "a b\n");
-  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt to score on" + fix);
+  BOOST_TEST(message("held") == "held: has my.valid.txt and my.test.txt for evaluation" + fix);
   root.write("tokens/wiki.Test.tokens", "t\n");
-  BOOST_TEST(message("tokens") == "tokens: has wiki.Test.tokens to score on" + fix);
+  BOOST_TEST(message("tokens") == "tokens: has wiki.Test.tokens for evaluation" + fix);
   BOOST_TEST(message("held/my.test.txt") == "");  // a file that is named is all there is
   root.write("both/train-test.txt", "a\n");
   BOOST_TEST(message("both").starts_with("both/train-test.txt: names two parts of the data; "));
@@ -246,10 +246,9 @@ BOOST_AUTO_TEST_CASE(dividing_data_that_have_parts_of_their_own_is_noted) {
     return load(options, root.path()).notes;
   };
   BOOST_TEST((notes({}) == names{}));
-  BOOST_TEST(
-      (notes({{"split", "0.5,0.5,0"}}) ==
-       names{"data.split takes a validation share of what is trained on, and nothing is scored on it: validation "
-             "is the data's own part"}));
+  BOOST_TEST((notes({{"split", "0.5,0.5,0"}}) ==
+              names{"data.split takes a validation share of what is trained on, which is not used for evaluation: "
+                    "validation is the data's own part"}));
   BOOST_TEST((notes({{"split", "0.5,0,0.5"}}) ==
               names{"data.split takes a test share of what is trained on: the group seen is scored on it, and unseen "
                     "on the data's own test part"}));

@@ -66,7 +66,7 @@ void check(const std::string& algorithm, const names& own, const names& shared) 
     const auto& now = plain->evaluation.*group;
     BOOST_REQUIRE(now.has_value());
     BOOST_TEST(now->loss < 0.95 * (untrained.*group)->loss);
-    BOOST_TEST(now->accuracy > (untrained.*group)->accuracy);
+    BOOST_TEST(now->accuracy.value() > (untrained.*group)->accuracy.value());
   }
 }
 

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(task) {
   decoder read(samples::small_layout());
   const auto found = read.decode(golden);
   BOOST_REQUIRE(found.has_value());
-  BOOST_TEST((*found == samples::small_task()));
+  BOOST_TEST((std::get<federated::task_id>(*found) == samples::small_task()));
 }
 
 BOOST_AUTO_TEST_CASE(update) {

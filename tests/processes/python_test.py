@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Models of Python classes: equal results for any number of trainers, after kills of trainers and of furlong, and in a
+federation; classes that fail.
+
+usage: python_test.py FURLONG [TEST...]
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from case import Case, main
+from federation import DONE, FAILURE, INTERRUPTED, USAGE, wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+try:
+    import numpy  # noqa: F401  (the classes need it)
+except ImportError:
+    numpy = None
+
+SCENARIO = f"""
+[scenario]
+name = "ratings"
+rounds = 12
+[data]
+source = "python"
+[python]
+problem = "{ROOT}/tests/processes/ratings.py:Ratings"
+interpreter = "{sys.executable}"
+[model]
+kind = "python"
+private = ["user.*"]
+[algorithm]
+kind = "furl"
+client = {{lr = 0.05, batch_size = 4}}
+reconstruction = {{lr = 0.1, epochs = 2}}
+[participation]
+per_round = 20
+retry = 0.2
+[evaluation]
+every = 6
+[checkpoint]
+every = 2
+"""
+KINDS = ("fedavg", "fedsgd", "furl", "fedrecon", "centralized")
+
+
+def children_of(process: int) -> list[int]:
+    """Trainers that this process started."""
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
+    return [int(word) for word in found.stdout.split()]
+
+
+@unittest.skipIf(numpy is None, "needs python3-numpy")
+class Python(Case):
+    def problem(self, trouble: str = "", **settings):
+        f = self.federation(scenario=SCENARIO, secure=settings.pop("secure", False), settings=settings)
+        f.environment |= {"PYTHONPATH": str(ROOT / "python"), "TROUBLE": trouble, "FURLONG_PYTHON": sys.executable}
+        return f
+
+    def result(self, f, name: str, *more: str, expect: int = DONE) -> dict:
+        f.run("run", f.scenario, "--out", f.folder / name, *f.sets(), *more, expect=expect)
+        return json.loads((f.folder / name / "summary.json").read_text())
+
+    def same(self, one: dict, other: dict) -> None:
+        for key in ("model_sha256", "private_sha256", "eval", "folded", "bytes_up", "bytes_down"):
+            self.assertEqual(one.get(key), other.get(key), key)
+
+    def test_algorithms(self):
+        """Each learns; threads, trainers and the reference loop change nothing; the metrics are the class's own."""
+        with self.problem() as f:
+            for kind in KINDS:
+                f.settings["algorithm.kind"] = kind
+                alone = self.result(f, f"{kind}-1", "--threads", "1")
+                self.same(alone, self.result(f, f"{kind}-2", "--threads", "2"))
+                self.same(alone, self.result(f, f"{kind}-3", "--threads", "3", "--set", "python.workers=1"))
+                seen = alone["eval"]["seen"]
+                self.assertAlmostEqual(seen["mse"], seen["loss"])
+                self.assertNotIn("accuracy", seen)
+                if kind != "fedsgd":
+                    self.assertLess(seen["loss"], 4.0)
+            reference = self.result(f, "reference", "--engine", "reference")
+            f.settings["algorithm.kind"] = "centralized"
+            self.assertEqual(reference["model_sha256"], self.result(f, "again")["model_sha256"])
+            self.assertIn("looks at", (f.folder / "again" / "log.txt").read_text())
+
+    def test_trainers_killed(self):
+        """Trainers that are killed at random moments are started anew, and nothing changes."""
+        with self.problem("slow") as f:
+            f.settings["scenario.rounds"] = 60
+            whole = self.result(f, "whole")
+            draw = random.Random(5)
+            run = f.process("run")
+            run.start([f.furlong, "run", str(f.scenario), "--out", str(f.folder / "killed"), "--threads", "2", *f.sets()],
+                      f.environment)
+            kills = 0
+            while run.running:
+                time.sleep(draw.uniform(0.2, 0.7))
+                trainers = children_of(run.process.pid)
+                if trainers:
+                    try:
+                        os.kill(draw.choice(trainers), signal.SIGKILL)
+                        kills += 1
+                    except ProcessLookupError:
+                        pass
+            self.assertEqual(run.wait(), DONE)
+            self.assertGreater(kills, 3)
+            self.same(whole, json.loads((f.folder / "killed" / "summary.json").read_text()))
+
+    def test_furlong_killed(self):
+        """No trainer outlives it, and the run goes on where it was."""
+        with self.problem("slow") as f:
+            f.settings["scenario.rounds"] = 30
+            whole = self.result(f, "whole")
+            out = f.folder / "killed"
+            for life in range(4):
+                run = f.process(f"life{life}")
+                run.start([f.furlong, "run", str(f.scenario), "--out", str(out), *f.sets(),
+                           *(["--resume"] if (out / "checkpoint").exists() else [])], f.environment)
+                metrics = out / "metrics.jsonl"
+                wait_until("a few rounds", lambda m=metrics, n=3 * (life + 1), r=run:
+                           not r.running or (m.exists() and m.read_text().count("\n") > n))
+                trainers = children_of(run.process.pid)
+                run.kill()
+                wait_until("the trainers end", lambda t=trainers: not any(Path(f"/proc/{one}/exe").exists() for one in t))
+            self.same(whole, self.result(f, "killed", "--resume"))
+
+    def test_federation(self):
+        """Server, aggregator and nodes with their own file over TLS: the model of the single process."""
+        with self.problem(secure=True) as f:
+            alone = f.alone()
+            mine = ("--python", f"{ROOT}/tests/processes/ratings.py:Ratings")
+            f.serve()
+            f.aggregate("aggregator0").wait_for("accepted this aggregator")
+            f.join(0, 0, 99, *mine)
+            f.join(1, 100, 199, *mine)
+            self.check_same(f, f.end(), alone)
+            self.assertNotIn("ratings.py", f.processes["aggregator0"].text())
+
+    def test_other_shapes(self):
+        """A node whose class has other parameters says so, and does not take part."""
+        with self.problem() as f:
+            f.serve(operators=False)
+            f.environment["TROUBLE"] = "shape"
+            node = f.join(0, 0, 199, "--python", f"{ROOT}/tests/processes/ratings.py:Ratings")
+            self.assertNotEqual(node.wait(), DONE)
+            self.assertRegex(node.text(), "model.parameters.*weights 1x4")
+
+    def test_exceptions(self):
+        """They end the run with file and line, or only their client's task."""
+        with self.problem("raise", **{"participation.per_round": 160}) as f:
+            done = f.run("run", f.scenario, "--out", f.folder / "stop", *f.sets(), expect=FAILURE)
+            self.assertRegex(done.stderr, r"ratings\.py:\d+.*no gradient for this user.*user 11")
+            f.settings["python.on_error"] = "drop"
+            dropped = self.result(f, "drop")
+            self.assertEqual(dropped["rejected"], {"client-failed": 12})
+            self.assertEqual(dropped["folded"], 12 * 159)
+
+    def test_no_answer(self):
+        """A step that hangs is ended by its timeout, and a trainer that ends itself is named."""
+        with self.problem("hang", **{"participation.per_round": 160, "python.timeout": 0.5}) as f:
+            done = f.run("run", f.scenario, "--out", f.folder / "hang", *f.sets(), expect=FAILURE)
+            self.assertRegex(done.stderr, r"python\.timeout.*did not answer.*user 11")
+            f.environment["TROUBLE"] = "exit"
+            done = f.run("run", f.scenario, "--out", f.folder / "exit", *f.sets(), expect=FAILURE)
+            self.assertRegex(done.stderr, r"ended 5 times.*user 11.*status 3")
+
+    def test_stopped(self):
+        """Ctrl-C of the terminal reaches furlong alone; it stops resumably."""
+        with self.problem("slow", **{"scenario.rounds": 400}) as f:
+            run = f.process("run")
+            run.start([f.furlong, "run", str(f.scenario), "--out", str(f.folder / "run"), *f.sets()], f.environment)
+            wait_until("a round", lambda: (f.folder / "run" / "metrics.jsonl").exists())
+            run.signal(signal.SIGINT)
+            self.assertEqual(run.wait(), INTERRUPTED)
+
+    def test_bad_scenarios(self):
+        """Each problem names key, reason and fix."""
+        for key, value, text in (
+                ("python.problem", "ratings.py", "does not name a file and a class"),
+                ("python.problem", "missing.py:Ratings", "no such file"),
+                ("python.problem", f"{ROOT}/tests/processes/ratings.py:Other", "Other"),
+                ("python.interpreter", "/no/python3", "cannot start /no/python3"),
+                ("model.private", "[\"head.*\"]", "matches no tensor"),
+                ("model.kind", "gru-lm", "comes with the data"),
+                ("evaluation.target", "{metric = \"seen.recall\", at_least = 1.0}", "close, mse or loss")):
+            with self.subTest(key=key, value=value), self.problem() as f:
+                done = f.run("validate", f.scenario, "--set", f"{key}={value}", expect=USAGE)
+                self.assertIn(text, done.stderr + done.stdout)
+
+
+if __name__ == "__main__":
+    main()
