@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/training.hpp"
 
 namespace furlong::federated {
 
@@ -35,7 +38,7 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
   client_kind who;
   who.known = client.has_value();
   who.trains = client && std::ranges::binary_search(e.clients->training(), *client);
-  if (client && store != nullptr && e.settings.algorithm.traits.keeps_state) {
+  if (client && store != nullptr && e.settings.algorithm->traits.keeps_state) {
     auto found = store->load(*client, use.own);
     if (!found) return tl::unexpected(found.error());
     who.has_state = *found;
@@ -49,13 +52,13 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
       if ((*e.parts.model)[t].index == models::row_index::by_client) use.weights.reinitialize(t, e.settings.seed, id);
   const auto& settings = e.settings;
-  const auto batch_size = settings.reconstruction.batch_size > 0              ? settings.reconstruction.batch_size
-                          : !who.trains && settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size
-                                                                              : settings.client.batch_size;
+  const auto batch_size = settings.reconstruction->batch_size > 0              ? settings.reconstruction->batch_size
+                          : !who.trains && settings.evaluation->batch_size > 0 ? settings.evaluation->batch_size
+                                                                               : settings.client->batch_size;
   cut_batches(0, asked, batch_size, use.support);
   personal_task task(e, model, id, use, who.has_state, asked);
   inference out;
-  out.source = settings.algorithm.does->personalize(task, who);
+  out.source = settings.algorithm->does->personalize(task, who);
   out.predictions.resize(questions.size());
   e.model->predict(use.weights.weights(), use.weights.data().slice(asked, asked + questions.size()), out.predictions);
   return out;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "federated/algorithm.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/private_store.hpp"
 
