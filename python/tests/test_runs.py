@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -192,6 +193,10 @@ def real(tmp_path_factory):
                        out=tmp_path_factory.mktemp("real") / "run", progress=False)
 
 
+def first_client(run):
+    return json.loads(command.output_of(["store", "ls", str(run.path), "--format", "json"]))["clients"][0]["client"]
+
+
 def test_a_run_of_the_command(real):
     assert len(real.rounds) == 3
     assert set(real.model()) == {"item", "item_bias", "mean"}
@@ -199,7 +204,7 @@ def test_a_run_of_the_command(real):
 
 
 def test_a_model_file_has_the_bits_of_the_store(real, tmp_path):
-    client = json.loads(command.output_of(["store", "ls", str(real.path), "--format", "json"]))["clients"][0]["client"]
+    client = first_client(real)
     stored = json.loads(command.output_of(["store", "show", str(real.path), "--client", str(client), "--format",
                                            "json"]))["tensors"]
     own = real.private(client)
@@ -313,6 +318,71 @@ def test_tensorboard_reads_the_event_file(real, tmp_path):
                 assert figures.pop(name.replace(".", "/")) == numpy.float32(float(value))
         assert not figures
     assert "eval.seen.rmse" in rows[-1] and rows[-1]["eval.seen.rmse"]
+
+
+def short(out, start, **changes):
+    return furlong.run(ROOT / "scenarios" / "quickstart.toml", out=out, progress=False,
+                       set={"scenario.rounds": 1, "data.users": 60, "participation.per_round": 10,
+                            "model.start_from": str(start), **changes})
+
+
+def test_a_run_starts_from_a_file(real, tmp_path):
+    # A run that hardly learns keeps what it started from.
+    slow = {"algorithm.client.lr": 1e-6, "private.cold_start": "default"}
+    real.export(model=tmp_path / "m.npz")
+    again = short(tmp_path / "a", tmp_path / "m.npz", **slow)
+    for name, value in again.model().items():
+        assert numpy.abs(value - real.model()[name]).max() < 1e-4
+    # A file of numpy's, with first values of private tensors.
+    arrays = {**real.model(), "user": numpy.full(4, 0.25, numpy.float32), "user_bias": numpy.float32(0.5)}
+    numpy.savez(tmp_path / "n.npz", **arrays)
+    run = short(tmp_path / "b", tmp_path / "n.npz", **slow)
+    own = run.private(first_client(run))
+    assert own["user"][0] == pytest.approx([0.25] * 4, abs=1e-3)
+    assert own["user_bias"][0] == pytest.approx([0.5], abs=1e-3)
+
+
+def test_all_that_does_not_match_is_in_one_error(real, tmp_path):
+    arrays = {"item": numpy.zeros((3, 4), numpy.float32), "items": numpy.zeros(3, numpy.float32),
+              "mean": numpy.float32(3)}
+    numpy.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(furlong.CommandError) as error:
+        short(tmp_path / "run", tmp_path / "bad.npz")
+    assert "bad.npz: does not fit the model: item is 3 x 4, not 400 x 4, items is no tensor of the model, " \
+           "item_bias is missing; name a file of such a model in model.start_from" in str(error.value)
+    assert error.value.code == 3
+
+
+@pytest.mark.parametrize("write, message", [
+    (lambda file: numpy.savez(file, mean=numpy.zeros((1, 1))), "has mean of the type '<f8'; convert it to float32"),
+    (lambda file: numpy.savez_compressed(file, mean=numpy.zeros(1)), "is compressed; write it with numpy.savez"),
+    (lambda file: numpy.savez(file, item=numpy.zeros((3, 4), numpy.float32).T), "has item in Fortran order"),
+    (lambda file: file.write_text("mean"), "is no whole npz file"),
+    (lambda file: None, "No such file or directory; name a file that exists in model.start_from"),
+])
+def test_files_that_no_run_starts_from(real, tmp_path, write, message):
+    write(tmp_path / "bad.npz")
+    with pytest.raises(furlong.CommandError, match=re.escape(message)):
+        short(tmp_path / "run", tmp_path / "bad.npz")
+
+
+def test_a_class_predicts_for_a_client(tmp_path):
+    try:
+        command.find()
+    except FileNotFoundError:
+        pytest.skip("no furlong command")
+    run = furlong.run(ROOT / "python" / "examples" / "factorization.toml", set={"scenario.rounds": 2},
+                      out=tmp_path / "run", progress=False)
+    trained = first_client(run)
+    seen, unseen = run.predict(trained), run.predict(199)
+    assert [(one["part"], one["example"]) for one in seen["predictions"]] == [("test", i) for i in range(4)]
+    assert [one["part"] for one in unseen["predictions"]] == ["train"] * 32 + ["validation"] * 4 + ["test"] * 4
+    assert (seen["personal"], unseen["personal"]) == ("stored", "reconstructed")
+    run.export(predictions=tmp_path / "p.csv")
+    with open(tmp_path / "p.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["client"] == str(trained)]
+    assert [float(row["prediction"]) for row in rows] == [one["prediction"] for one in seen["predictions"]]
+    assert all(one["prediction"] is not None and row["label"] == "" for one, row in zip(seen["predictions"], rows))
 
 
 @pytest.mark.parametrize("arguments, message", [
