@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -89,13 +90,16 @@ def test_a_model_of_torch_goes_out_and_back(real, tmp_path):
         assert numpy.abs(value - run.model()[name]).max() < 1e-4
 
 
-def test_predictions_have_the_error_of_the_evaluation(real, tmp_path):
+@pytest.mark.parametrize("kind", ["furl", "fedrecon", "fedavg", "centralized"])
+def test_predictions_have_the_error_of_the_evaluation(real, tmp_path, kind):
+    if kind != "furl":
+        real = furlong.run(real.path / "scenario.toml", out=tmp_path / "run", progress=False,
+                           set={"algorithm.kind": kind, "model.private": ["user"]})
     real.export(predictions=tmp_path / "p.csv")
     with open(tmp_path / "p.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    for group, figures in real.summary["eval"].items():
-        if group == "validation":
-            continue
+    for group in ("seen", "unseen"):
+        figures = real.summary["eval"][group]
         errors = [float(row["label"]) - float(row["prediction"]) for row in rows if row["group"] == group]
         assert len(errors) == figures["examples"]
         assert numpy.sqrt(numpy.mean(numpy.square(errors))) == pytest.approx(figures["rmse"], rel=1e-6)
@@ -220,6 +224,16 @@ def test_files_that_no_run_starts_from(real, tmp_path, write, message):
     write(tmp_path / "bad.npz")
     with pytest.raises(furlong.CommandError, match=re.escape(message)):
         short(tmp_path / "run", tmp_path / "bad.npz")
+
+
+def test_nodes_do_not_start_from_private_values(real, tmp_path):
+    command.output_of(["export", str(real.path), "--model", str(tmp_path / "m.npz"), "--client",
+                       str(first_client(real))])
+    done = subprocess.run([command.find(), "serve", str(real.path / "scenario.toml"), "--set",
+                           f"model.start_from={tmp_path}/m.npz", "--listen", "127.0.0.1:0", "--insecure", "--out",
+                           str(tmp_path / "run")], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "has first values of the private tensor user, and nodes do not get the file" in done.stderr
 
 
 def test_a_class_predicts_for_a_client(real, tmp_path):

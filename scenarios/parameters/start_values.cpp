@@ -63,6 +63,7 @@ result<std::shared_ptr<const models::model>> start_from(std::shared_ptr<const mo
                                                         const std::filesystem::path& file,
                                                         std::span<const std::string> private_names,
                                                         const dataset& data) {
+  if (auto known = check_array_file_name(file, "model.start_from"); !known) return tl::unexpected(known.error());
   auto arrays = read_array_file(file);
   if (!arrays) {
     if (arrays.error().fix.empty()) arrays.error().fix = "name a file that exists in model.start_from";

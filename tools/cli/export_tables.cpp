@@ -137,7 +137,7 @@ result<std::string> predict_scored(const trained_run& run) {
 
 result<std::vector<json>> read_rounds(const run_directory& folder) {
   const auto file = scenarios::mapped_file::open(folder.metrics());
-  if (!file) return tl::unexpected(file.error());
+  if (!file) return fail(error::kind::data, file.error().place, file.error().reason, "name the folder of a run");
   std::vector<json> rounds;
   auto rest = file->bytes();
   while (rest.find('\n') != std::string_view::npos) {
