@@ -138,7 +138,6 @@ class Trainer:
             "protocol": PROTOCOL,
             "parameters": [{"name": name, "shape": list(shape)} for name, shape in shapes],
             "metrics": metrics,
-            "predicts": problem._predicts(),
         }
         if request["first"]:
             reply["clients"] = [

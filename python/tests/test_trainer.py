@@ -71,7 +71,6 @@ def test_open_describes_the_problem(linear):
         "protocol": 1,
         "parameters": [{"name": "w", "shape": [5]}, {"name": "b", "shape": []}],
         "metrics": {"big": "max", "mae": "min"},
-        "predicts": True,
         "clients": [
             {"name": "anna", "group": "train", "train": 30, "validation": 5, "test": 5},
             {"name": "ben", "group": "train", "train": 40, "validation": 0, "test": 0},

@@ -4,12 +4,13 @@
 usage: run_commands.py FURLONG ROOT
 
 Commands are the lines of fenced blocks marked `sh`; a block marked with a language and a file name is that file. `furlong`
-stands for the built command; scripts are those of tools/; `python3 -m furlong.check` runs the package in python/. Problems
-in Python run with the first python3 that has numpy, PyTorch and scikit-learn; without one their page is skipped. Long scenarios run at smoke size (a few rounds, or a sweep's --smoke); those on real data run when it is there
-and must otherwise say what is missing (of MovieLens: where to get it). `./dev ...` lines are only checked to be
-commands that ./dev knows: what they do is what runs this. A line that ends in `&` runs beside the others of its page;
-`wait` waits until all of these have ended, and each must have ended well. The ports 74NN of a page are replaced by free
-ones.
+stands for the built command; scripts are those of tools/, of python/examples and those that the page shows;
+`python3 -m furlong.check` runs the package in python/. Problems in Python run with the first python3 that has numpy,
+PyTorch and scikit-learn; without one, docs/python.md and the scripts are skipped. Long scenarios run at smoke size (a
+few rounds, or a sweep's --smoke); those on real data run when it is there and must otherwise say what is missing (of
+MovieLens: where to get it). `./dev ...` lines are only checked to be commands that ./dev knows: what they do is what
+runs this. A line that ends in `&` runs beside the others of its page; `wait` waits until all of these have ended, and
+each must have ended well. The ports 74NN of a page are replaced by free ones.
 """
 import os
 import re
@@ -64,8 +65,8 @@ class Ports:
         return re.sub(r":(74[0-9]{2})\b", lambda found: ":" + self.by_shown[found[1]], command)
 
 
-def environment_for(root: Path, python: str) -> dict:
-    return dict(os.environ, PYTHONPATH=str(root / "python"), **({"FURLONG_PYTHON": python} if python else {}))
+def environment_for(root: Path, furlong: str, python: str) -> dict:
+    return dict(os.environ, PYTHONPATH=str(root / "python"), FURLONG=furlong, **({"FURLONG_PYTHON": python} if python else {}))
 
 
 class Background:
@@ -78,7 +79,7 @@ class Background:
         if words[0] != "furlong":
             return "not furlong"
         log = tempfile.TemporaryFile()
-        self.running.append((subprocess.Popen([furlong, *words[1:]], cwd=folder, env=environment_for(root, python),
+        self.running.append((subprocess.Popen([furlong, *words[1:]], cwd=folder, env=environment_for(root, furlong, python),
                                               stdout=log, stderr=log), words, log))
         return ""
 
@@ -104,15 +105,22 @@ class Background:
         self.running = []
 
 
+def runs_problem(words: list[str], folder: Path) -> bool:
+    """Whether a command is furlong.check or a script with problems."""
+    if words[0] != "python3" or words[1].startswith("tools/"):
+        return False
+    return words[1:3] == ["-m", "furlong.check"] or (folder / words[1]).is_file()
+
+
 def run(words: list[str], furlong: str, python: str, root: Path, folder: Path) -> str:
     """What went wrong, or nothing."""
     if words[0] == "./dev":
         known = subprocess.run([root / "dev", "help"], capture_output=True, text=True, check=True).stdout
         return "" if re.search(rf"^  {re.escape(words[1])}\b", known, re.M) else "./dev does not know it"
     script = words[0] == "python3" and words[1].startswith("tools/")
-    check = words[:3] == ["python3", "-m", "furlong.check"]
-    if words[0] != "furlong" and not script and not check:
-        return "neither furlong, nor a script of tools/, nor furlong.check, nor ./dev"
+    problem = runs_problem(words, folder)
+    if words[0] != "furlong" and not script and not problem:
+        return "neither furlong, nor a script of tools/ or of the page, nor furlong.check, nor ./dev"
     movielens = any("movielens" in word for word in words)
     on_texts = r"(scenarios|runs)/(furl-|nwp-|ptb-|wikitext-|quickstart-texts)"
     texts = script or any(re.match(on_texts, word) for word in words)
@@ -120,8 +128,8 @@ def run(words: list[str], furlong: str, python: str, root: Path, folder: Path) -
     small = SMOKE if movielens else ["--smoke"] if sweep else []
     # What a page sets would undo the few rounds of --smoke.
     given = [re.sub(r"^scenario\.rounds=\d+$", SMOKE[1], word) if sweep else word for word in words[1:]]
-    line = [sys.executable if script else python if check else furlong, *given, *small]
-    environment = environment_for(root, python)
+    line = [sys.executable if script else python if problem else furlong, *given, *small]
+    environment = environment_for(root, furlong, python)
     if (folder / "data").exists():  # the page shows its own
         environment.pop("FURLONG_DATA", None)
     elif "FURLONG_DATA" not in environment and (root / "../shared/data/ml-1m").exists():
@@ -157,6 +165,9 @@ def main() -> int:
                     why = beside.start(words[:-1], furlong, python, root, folder)
                 elif words == ["wait"]:
                     why = beside.wait()
+                elif runs_problem(words, folder) and not python:
+                    print(f"{page.relative_to(root)}:{number}: {command}: skipped: no python3 has numpy and PyTorch")
+                    continue
                 else:
                     why = run(words, furlong, python, root, folder)
                 print(f"{page.relative_to(root)}:{number}: {command}: {why or 'ok'}")

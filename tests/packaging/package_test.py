@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Makes the Debian package of a build, unpacks it beside the system, and uses what is in it.
+"""Makes the Debian packages of a build, unpacks them beside the system, and uses what is in them.
 
 usage: package_test.py BUILD
 
 Checked are: the files that belong there and no others, the dependencies (all are packages of this system, and cover
-every library), the maintainer scripts' syntax, what a purge leaves, the units (systemd-analyze, where it is there), and a scenario run by the
-unpacked command from the unpacked scenarios. Exit code 3 where there is no dpkg: that is no Debian system.
+every library), the maintainer scripts' syntax, what a purge leaves, the units (systemd-analyze, where it is there), and
+a scenario run by the unpacked command from the unpacked scenarios, another with the unpacked Python package; also that
+pip installs this from the sources without network (where Debian's pip is there). Exit code 3 where there is no dpkg:
+that is no Debian system.
 """
+import os
 import re
 import shutil
 import subprocess
@@ -20,8 +23,14 @@ EXPECTED = {"usr/bin/furlong", "usr/lib/systemd/system/furlong-serve@.service",
             "usr/share/doc/furlong/docs/privacy.md",
             "usr/share/doc/furlong/serve-NAME.conf.example", "usr/share/furlong/scenarios/federation.toml",
             "usr/share/furlong/scenarios/traces/office.csv", "usr/share/furlong/tools/split_ratings.py"}
+# Where Debian's interpreter looks.
+MODULES = "usr/lib/python3/dist-packages"
+EXPECTED_PYTHON = {f"{MODULES}/furlong/__init__.py", f"{MODULES}/furlong/trainer.py", f"{MODULES}/furlong/py.typed",
+                   "usr/share/doc/python3-furlong/copyright", "usr/share/furlong/python/examples/logistic.py",
+                   "usr/share/furlong/python/examples/logistic.toml"}
+PYTHON = "/usr/bin/python3"
 NEEDED = {"cpack": "cmake", "dpkg-shlibdeps": "dpkg-dev", "file": "file", "ldd": "libc-bin", "readelf": "binutils"}
-FORBIDDEN = re.compile(r"\.(hpp|h|a|cmake)$")
+FORBIDDEN = re.compile(r"\.(hpp|h|a|cmake|pyc)$")
 
 
 def run(*words, **more):
@@ -31,9 +40,9 @@ def run(*words, **more):
     return done.stdout
 
 
-def check_files(root):
+def check_files(root, expected):
     files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
-    missing, wrong = EXPECTED - files, sorted(name for name in files if FORBIDDEN.search(name))
+    missing, wrong = expected - files, sorted(name for name in files if FORBIDDEN.search(name))
     empty = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir() and not any(path.iterdir()))
     if missing or wrong or empty:
         sys.exit(f"missing: {sorted(missing)}; not the package's: {wrong}; empty folders: {empty}")
@@ -102,6 +111,47 @@ def check_units(root, scratch):
         run("systemd-analyze", "verify", "--man=no", copy)
 
 
+def check_python(scratch, command):
+    """python3-furlong, used by the command of the other package."""
+    (package,) = (scratch / "made").glob("python3-furlong_*_all.deb")
+    root = scratch / "python"
+    run("dpkg-deb", "-R", package, root)
+    check_files(root, EXPECTED_PYTHON)
+    if (found := sorted(path.name for path in (root / MODULES).iterdir())) != ["furlong"]:
+        sys.exit(f"python3-furlong has these modules: {found}")
+    for field in ("Depends", "Recommends"):
+        told = run("dpkg-deb", "-f", package, field)
+        names = {re.split(r"[ |(:]", one.strip())[0] for one in told.split(",")}
+        expected = {"Depends": {"python3", "python3-numpy"},
+                    "Recommends": {"furlong", "python3-torch", "python3-pandas", "python3-matplotlib"}}[field]
+        if names != expected:
+            sys.exit(f"python3-furlong {field.lower()}: {told}")
+    for script in ("postinst", "prerm"):
+        run("sh", "-n", root / "DEBIAN" / script)
+    # Installed, it is found without a variable; the command itself names no folder.
+    if f"/{MODULES}" not in run(PYTHON, "-c", "import sys; print(*sys.path, sep='\\n')", cwd=scratch).splitlines():
+        sys.exit(f"{PYTHON} does not look in /{MODULES}")
+    environment = {**os.environ, "PYTHONPATH": str(root / MODULES), "PYTHONDONTWRITEBYTECODE": "1",
+                   "FURLONG_PYTHON": PYTHON}
+    run(command, "run", root / "usr/share/furlong/python/examples/logistic.toml", "--set", "scenario.rounds=2",
+        "--out", scratch / "logistic", cwd=scratch, env=environment)
+
+
+def check_pip(scratch):
+    """Installs the Python package from the sources, as docs/python.md does, without network."""
+    if subprocess.run([PYTHON, "-c", "import pip, setuptools, wheel"], capture_output=True).returncode != 0:
+        return
+    sources = scratch / "sources"
+    shutil.copytree(Path(__file__).resolve().parents[2] / "python", sources,
+                    ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    run(PYTHON, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--target", scratch / "pip",
+        sources, env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+    told = run(PYTHON, "-c", "import furlong, furlong.trainer; print(furlong.__file__)", cwd=scratch,
+               env={**os.environ, "PYTHONPATH": str(scratch / "pip")})
+    if not told.startswith(str(scratch / "pip")) or not (scratch / "pip/furlong/py.typed").is_file():
+        sys.exit(f"pip installed something else: {told}")
+
+
 def main():
     check_tools()
     build = Path(sys.argv[1]).resolve()
@@ -111,7 +161,7 @@ def main():
         (package,) = (scratch / "made").glob("furlong_*.deb")
         root = scratch / "root"
         run("dpkg-deb", "-R", package, root)
-        check_files(root)
+        check_files(root, EXPECTED)
         check_dependencies(package, root / "usr/bin/furlong")
         for script in ("postinst", "prerm", "postrm"):
             run("sh", "-n", root / "DEBIAN" / script)
@@ -120,6 +170,8 @@ def main():
         command = root / "usr/bin/furlong"
         print(run(command, "--version").strip(), package.stat().st_size, "bytes")
         run(command, "test", "--smoke", root / "usr/share/furlong/scenarios/federation.toml", cwd=scratch)
+        check_python(scratch, command)
+        check_pip(scratch)
 
 
 if __name__ == "__main__":
