@@ -128,16 +128,20 @@ std::optional<rejection> validate(const client_update& update, const models::lay
   return std::nullopt;
 }
 
+constexpr double least_rounded = -1e-3;  ///< of a squared error or a loss of one example
+
 std::optional<std::string> implausible(const client_score& score) {
   if (score.examples > most_examples)
     return std::to_string(score.examples) + " examples, and no client has more than " + std::to_string(most_examples);
   const auto n = static_cast<double>(score.examples);
   // Predictions and labels are float32, so a squared error is below 2^258; sums of these over all that there can be are
-  // finite.
+  // finite. Rounded to float32, 0 can become a little less. A loss below 0 is possible where the model defines it.
   constexpr double most = 0x1p258;
-  for (const auto sum : {score.squared_error, score.loss})
-    if (std::isfinite(sum) && std::abs(sum) > most * n)
-      return "errors that " + std::to_string(score.examples) + " examples cannot add up to";
+  const auto is_possible = [&](double sum, double least) {
+    return !std::isfinite(sum) || (sum >= least * n && sum <= most * n);
+  };
+  if (!is_possible(score.squared_error, least_rounded) || !is_possible(score.loss, -most))
+    return "errors that " + std::to_string(score.examples) + " examples cannot add up to";
   if (score.odds.size() > score.examples)
     return std::to_string(score.odds.size()) + " predictions of " + std::to_string(score.examples) + " examples";
   return std::nullopt;
@@ -145,10 +149,8 @@ std::optional<std::string> implausible(const client_score& score) {
 
 std::optional<std::string> implausible(const client_score& score, const models::model& of) {
   if (auto why = implausible(score)) return why;
-  // What is rounded in float32 can be a little below 0.
-  const double least = -1e-3 * static_cast<double>(score.examples);
-  if (of.objective() != models::objective::custom && (score.squared_error < least || score.loss < least))
-    return "errors below 0";
+  if (of.objective() != models::objective::custom && score.loss < least_rounded * static_cast<double>(score.examples))
+    return "a loss below 0";
   if (!score.metrics.empty() && score.metrics.size() != of.metrics().size())
     return std::to_string(score.metrics.size()) + " metrics, expected " + std::to_string(of.metrics().size());
   const auto wanted = of.objective() == models::objective::logistic ? score.examples : std::uint64_t{0};

@@ -97,9 +97,11 @@ model_entry python_entry() {
   entry.options = {
       {.name = "parameters",
        .type = option_type::text_list,
+       .fallback = std::vector<std::string>(),
        .doc = "The class's parameters, \"NAME ROWSxCOLUMNS\" each. Written by furlong; the class must fit it."},
       {.name = "metrics",
        .type = option_type::text_list,
+       .fallback = std::vector<std::string>(),
        .doc = "The class's metrics, \"NAME max\" or \"NAME min\" by the better direction. Written by furlong."},
   };
   entry.build = build;

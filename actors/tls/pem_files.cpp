@@ -78,7 +78,7 @@ result<std::string> read_text_file(const fs::path& file, std::size_t most) {
   const descriptor open(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat facts {};
   if (open.number < 0 || ::fstat(open.number, &facts) != 0) return unreadable(file, "open the file");
-  if (!S_ISREG(facts.st_mode)) return fail(error::kind::data, file.string(), "is not a file", "check the path");
+  if (!S_ISREG(facts.st_mode)) return fail(error::kind::data, file.string(), "is not a regular file", "check the path");
   // One byte more than permitted, to detect a file that grows meanwhile.
   std::string content(std::min(most, static_cast<std::size_t>(facts.st_size)) + 1, '\0');
   std::size_t have = 0;

@@ -28,9 +28,10 @@ models::examples all_features(std::uint32_t features, const models::examples_vie
 
 }  // namespace
 
-result<inference> predict_examples(const experiment& e, const models::shared_parameters& model, private_store* store,
-                                   std::optional<std::uint32_t> client, const models::examples_view& known,
-                                   const models::examples_view& questions) {
+result<personal_source> with_personal_model(const experiment& e, const models::shared_parameters& model,
+                                            private_store* store, std::optional<std::uint32_t> client,
+                                            const models::examples_view& known, const models::examples_view& questions,
+                                            personal_model then) {
   const auto id = client.value_or(0);
   workspace use;
   use.own = models::private_parameters(e.parts.private_);
@@ -57,10 +58,40 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
                                                                                : settings.client->batch_size;
   cut_batches(0, asked, batch_size, use.support);
   personal_task task(e, model, id, use, who.has_state, asked);
+  const auto source = settings.algorithm->does->personalize(task, who);
+  then(use.weights.weights(), use.weights.data().slice(asked, asked + questions.size()), questions);
+  return source;
+}
+
+void with_unseen_model(const experiment& e, const models::shared_parameters& model, std::uint32_t client,
+                       personal_model then) {
+  workspace use;
+  const auto data = e.clients->load(client, part::train, use.data);
+  if (data.size() == 0) return;
+  use.own = models::private_parameters(e.parts.private_);
+  initial_private(e, 0, client, use.own);
+  use.weights.gather(*e.model, e.parts, model, use.own, data, client);
+  const auto& settings = e.settings;
+  if (!settings.evaluation->split) return then(use.weights.weights(), use.weights.data().slice(0, data.size()), data);
+  const auto scored = settings.evaluation->batch_size;
+  assign_batches(use, scored > 0 ? scored : settings.client->batch_size, true, *settings.reconstruction);
+  personal_task task(e, model, client, use, false, 0);
+  static_cast<void>(settings.algorithm->does->personalize(task, {.trains = false}));
+  for (const auto& batch : use.query)
+    then(use.weights.weights(), use.weights.data().slice(batch.first, batch.last), data.slice(batch.first, batch.last));
+}
+
+result<inference> predict_examples(const experiment& e, const models::shared_parameters& model, private_store* store,
+                                   std::optional<std::uint32_t> client, const models::examples_view& known,
+                                   const models::examples_view& questions) {
   inference out;
-  out.source = settings.algorithm->does->personalize(task, who);
   out.predictions.resize(questions.size());
-  e.model->predict(use.weights.weights(), use.weights.data().slice(asked, asked + questions.size()), out.predictions);
+  const auto predict = [&](auto weights, const models::examples_view& rows, const models::examples_view&) {
+    e.model->predict(weights, rows, out.predictions);
+  };
+  const auto source = with_personal_model(e, model, store, client, known, questions, predict);
+  if (!source) return tl::unexpected(source.error());
+  out.source = *source;
   return out;
 }
 

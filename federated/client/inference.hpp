@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/function_ref.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/private_store.hpp"
@@ -28,5 +29,18 @@ struct inference {
 [[nodiscard]] result<inference> predict_all_features(const experiment& e, const models::shared_parameters& model,
                                                      private_store* store, std::optional<std::uint32_t> client,
                                                      const models::examples_view& known);
+
+/// Takes a person's model: its tensors, questions as rows of these, and the same questions as the population has them.
+using personal_model = function_ref<void(std::span<const models::tensor_view> weights,
+                                         const models::examples_view& questions, const models::examples_view& asked)>;
+/// As predict_examples(), for whatever the model says of the questions.
+[[nodiscard]] result<personal_source> with_personal_model(const experiment& e, const models::shared_parameters& model,
+                                                          private_store* store, std::optional<std::uint32_t> client,
+                                                          const models::examples_view& known,
+                                                          const models::examples_view& questions, personal_model then);
+/// The same for the examples that evaluation scores a client on that is held out from training: those of its query
+/// batches, once for each batch.
+void with_unseen_model(const experiment& e, const models::shared_parameters& model, std::uint32_t client,
+                       personal_model then);
 
 }  // namespace furlong::federated

@@ -175,17 +175,3 @@ def test_files_of_a_run(tmp_path):
         run.summary
     with pytest.raises(FileNotFoundError, match="no run directory"):
         furlong.open(tmp_path / "none")
-
-
-def test_a_run_of_the_command(tmp_path):
-    try:
-        command.find()
-    except FileNotFoundError:
-        pytest.skip("no furlong command")
-    if "export" not in command.output_of(["--help"]):
-        pytest.skip("the command has no export")
-    run = furlong.run(ROOT / "scenarios" / "quickstart.toml", set={"scenario.rounds": 3}, out=tmp_path / "run",
-                      progress=False)
-    assert len(run.rounds) == 3
-    assert set(run.model()) == {"item", "item_bias", "mean"}
-    assert run.predict(0, "--top", "3")["top"]

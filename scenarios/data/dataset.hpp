@@ -18,12 +18,14 @@
 namespace furlong::scenarios {
 
 class text_reader;
+class trainer_problem;
 
 /// A loaded dataset.
 struct dataset {
   std::shared_ptr<const federated::population> clients;
-  std::shared_ptr<const models::model> model;  ///< that comes with the data; null: the scenario describes it
-  float label_low = 1.0F;                      ///< the range of the labels, for clipping predictions
+  std::shared_ptr<const models::model> model;      ///< that comes with the data; null: the scenario describes it
+  std::shared_ptr<const trainer_problem> problem;  ///< of another program, that `model` is of; null: none
+  float label_low = 1.0F;                          ///< the range of the labels, for clipping predictions
   float label_high = 5.0F;
   std::optional<double> binarize;            ///< labels became 1 at or above this rating, else 0
   std::vector<std::uint32_t> item_ids;       ///< rating data: the original id of each feature, ascending; else empty

@@ -101,11 +101,17 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   if (!opened) return tl::unexpected(opened.error());
   dataset data;
   data.clients = std::make_shared<const python_population>(*opened);
-  data.model = model_of(std::move(*opened));
+  data.model = model_of(*opened);
+  data.problem = std::move(*opened);
   return data;
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> shape_of(const dataset& data, const models::layout& tensors, std::size_t tensor) {
+  if (data.problem != nullptr) return data.problem->parameters()[tensor].shape;
+  return {tensors[tensor].rows, tensors[tensor].cols};
+}
 
 dataset_entry python_data_entry() {
   dataset_entry entry;

@@ -76,4 +76,9 @@ class trainer_problem {
 /// The model of a problem: its tensors are the parameters, and its examples have one feature, their number.
 [[nodiscard]] std::shared_ptr<const models::model> model_of(std::shared_ptr<const trainer_problem> problem);
 
+struct dataset;
+/// The shape of a tensor: that of the problem's parameter, else rows and columns.
+[[nodiscard]] std::vector<std::uint32_t> shape_of(const dataset& data, const models::layout& tensors,
+                                                  std::size_t tensor);
+
 }  // namespace furlong::scenarios

@@ -132,7 +132,8 @@ std::shared_ptr<const models::model> build_probe(draft& of) {
       check_described(of, "model.metrics", models::described_metrics(*own));
       return own;
     }
-    if (!of.values.has("model.parameters")) return nullptr;  // a node is to name the class
+    if (!of.good({"model.parameters"}) || of.values.list("model.parameters").empty())
+      return nullptr;  // a node is to name the class
   }
   auto built = of.kind->build(options_of(of, "model."), plausible_facts(of));
   if (built) return *built;

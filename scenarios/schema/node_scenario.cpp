@@ -15,7 +15,8 @@ namespace furlong::scenarios {
 namespace {
 
 /// Keys with files on the machine of the scenario.
-constexpr std::array<std::string_view, 5> paths = {"data.path", "python.problem", "python.interpreter",
+constexpr std::array<std::string_view, 6> paths = {"data.path",        "model.start_from",
+                                                   "python.problem",   "python.interpreter",
                                                    "private.key_file", "devices.availability.trace"};
 /// Keys that only a simulation, or only the server, uses.
 constexpr std::array<std::string_view, 10> elsewhere = {"scenario.diverged_at",

@@ -10,6 +10,7 @@
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "scenarios/data/mapped_file.hpp"
+#include "scenarios/parameters/start_values.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
 
@@ -83,6 +84,14 @@ void add_smoke_problems(const toml_document& document, const std::string& file, 
                            [&](const problem& p) { return std::tuple(p.origin != file, p.line, p.column); });
 }
 
+constexpr const char* start_key = "model.start_from";
+
+/// The file of initial values is one of those that a run depends on.
+result<dataset> with_start(result<dataset> data, const scenario& of) {
+  if (data && of.values.has(start_key)) data->files.emplace_back(of.values.text(start_key));
+  return data;
+}
+
 }  // namespace
 
 result<setting_override> parse_override(const std::string& text) {
@@ -128,7 +137,7 @@ tl::expected<scenario, std::vector<problem>> parse_scenario(const std::filesyste
 }
 
 result<dataset> load_data(const scenario& of, const std::filesystem::path& root) {
-  return find_dataset(of.data_source)->build(of.data, root);
+  return with_start(find_dataset(of.data_source)->build(of.data, root), of);
 }
 
 bool data_absent(const scenario& of, const std::filesystem::path& root) {
@@ -139,8 +148,7 @@ bool data_absent(const scenario& of, const std::filesystem::path& root) {
 
 result<dataset> load_outline(const scenario& of, const std::filesystem::path& root) {
   const auto& source = *find_dataset(of.data_source);
-  if (source.outline) return source.outline(of.data);
-  return source.build(of.data, root);
+  return with_start(source.outline ? source.outline(of.data) : source.build(of.data, root), of);
 }
 
 result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t last,
@@ -154,8 +162,10 @@ result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t
 }
 
 result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data) {
-  if (data.model != nullptr) return data.model;
-  return models::find_model(of.model_kind)->build(of.model, data.clients->facts());
+  auto model =
+      data.model != nullptr ? data.model : models::find_model(of.model_kind)->build(of.model, data.clients->facts());
+  if (!model || !of.values.has(start_key)) return model;
+  return start_from(std::move(*model), of.values.text(start_key), of.private_tensors, data);
 }
 
 }  // namespace furlong::scenarios

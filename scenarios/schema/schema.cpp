@@ -60,6 +60,13 @@ void add_data_and_model(std::vector<key_spec>& keys) {
              .fallback = std::vector<std::string>{},
              .doc = "Tensors that never leave the client, under algorithms that have private tensors; the others share "
                     "all and ignore it."}));
+  keys.push_back(
+      plain({.name = "model.start_from",
+             .type = option_type::text,
+             .doc = "File of the initial values, .npz or .safetensors, by names and shapes of the tensors (`furlong "
+                    "export --model` writes one). Private tensors in it are every client's first values; those that "
+                    "it lacks are drawn. A relative path starts at the scenario's folder.",
+             .beside_file = true}));
 }
 
 void add_algorithm(std::vector<key_spec>& keys) {

@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_value_fails_its_task_and_a_failing_store_the_node
     } else {
       const auto end = one.end();
       BOOST_REQUIRE(end);
-      BOOST_TEST(end->why == "its store failed");
+      BOOST_TEST(end->why == "its store or its model failed");
       BOOST_TEST(end->failure.value().reason == "cannot be written");
     }
     BOOST_TEST(!one.hears<wire::update_view>(1, std::chrono::milliseconds(0)));

@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(missing_files_are_named) {
     BOOST_TEST((why.what == error::kind::data));
     fs::create_directory(folder / name);
     fs::permissions(folder / name, fs::perms::owner_all);
-    must_fail(tls::load_node_credentials(folder, all.now), "is not a file");
+    must_fail(tls::load_node_credentials(folder, all.now), "is not a regular file");
   }
   const auto server = all.server();
   fs::remove(server / "deny.txt");

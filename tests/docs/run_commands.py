@@ -65,17 +65,22 @@ class Ports:
         return re.sub(r":(74[0-9]{2})\b", lambda found: ":" + self.by_shown[found[1]], command)
 
 
+def environment_for(root: Path, python: str) -> dict:
+    return dict(os.environ, PYTHONPATH=str(root / "python"), **({"FURLONG_PYTHON": python} if python else {}))
+
+
 class Background:
     """The commands of a page that run beside the others."""
 
     def __init__(self):
         self.running = []
 
-    def start(self, words: list[str], furlong: str, folder: Path) -> str:
+    def start(self, words: list[str], furlong: str, python: str, root: Path, folder: Path) -> str:
         if words[0] != "furlong":
             return "not furlong"
         log = tempfile.TemporaryFile()
-        self.running.append((subprocess.Popen([furlong, *words[1:]], cwd=folder, stdout=log, stderr=log), words, log))
+        self.running.append((subprocess.Popen([furlong, *words[1:]], cwd=folder, env=environment_for(root, python),
+                                              stdout=log, stderr=log), words, log))
         return ""
 
     def wait(self) -> str:
@@ -124,9 +129,8 @@ def run(words: list[str], furlong: str, python: str, root: Path, folder: Path) -
     # What a page sets would undo the few rounds of --smoke.
     given = [re.sub(r"^scenario\.rounds=\d+$", SMOKE[1], word) if sweep else word for word in words[1:]]
     line = [sys.executable if script else python if problem else furlong, *given, *small]
-    environment = dict(os.environ, PYTHONPATH=str(root / "python"), FURLONG=furlong)
-    if python:
-        environment["FURLONG_PYTHON"] = python
+    environment = environment_for(root, python)
+    environment["FURLONG"] = furlong
     if (folder / "data").exists():  # the page shows its own
         environment.pop("FURLONG_DATA", None)
     elif "FURLONG_DATA" not in environment and (root / "../shared/data/ml-1m").exists():
@@ -159,7 +163,7 @@ def main() -> int:
             for number, command in commands(page):
                 words = shlex.split(ports.replace(command))
                 if words[-1] == "&":
-                    why = beside.start(words[:-1], furlong, folder)
+                    why = beside.start(words[:-1], furlong, python, root, folder)
                 elif words == ["wait"]:
                     why = beside.wait()
                 elif runs_problem(words, folder) and not python:

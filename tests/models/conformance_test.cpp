@@ -101,6 +101,7 @@ BOOST_AUTO_TEST_SUITE(model_conformance)
 
 BOOST_AUTO_TEST_CASE(every_registered_model_has_cases) {
   for (const auto& entry : models::registered_models()) {
+    if (entry.kind == "python") continue;  // computed by a class: tests/processes/python_test.py
     bool found = false;
     for (const auto& one : tests::model_cases()) found = found || one.name.starts_with(entry.kind);
     BOOST_TEST(found, entry.kind);

@@ -178,7 +178,7 @@ BOOST_DATA_TEST_CASE(a_shard_that_is_gone_is_named_and_nothing_is_deleted, all_k
   fs::copy_file(original.path() / "shard-0000.g0" / "SEALED", folder.path() / "shard-0000.g0" / "SEALED");
   BOOST_TEST(look(kind, folder.path(), layout, true) == "");
   fs::remove_all(folder.path() / "shard-0000.g0");
-  BOOST_TEST(contains(must_fail(rocks_store::inspect(folder.path(), store_access::read, kind.key_file())), "gone"));
+  BOOST_TEST(contains(must_fail(rocks_store::inspect(folder.path(), store_access::read, kind.key_file())), "missing"));
   fs::remove(folder.path() / "root.furlong");
   BOOST_TEST(contains(must_fail(rocks_store::inspect(folder.path(), store_access::read, kind.key_file())), "root"));
 }

@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_after_a_kill_waits_for_what_the_first_one_left) {
   BOOST_REQUIRE(log >= 0);
   while (::flock(log, LOCK_EX) != 0) ::usleep(1000);  // as if that process took long
   furlong_process again(folder, sweep(scenario, out, grid));
-  const auto waits = [&] { return has(again.err(), "note: small-seed=1: waiting until the process"); };
+  const auto waits = [&] { return has(again.err(), "note: small-seed=1: waiting until a process"); };
   for (int i = 0; i < 60000 && !waits(); ++i) ::usleep(1000);
   BOOST_TEST(waits(), again.err());
   ::close(log);

@@ -7,6 +7,7 @@
 
 #include "federated/client/inference.hpp"
 #include "scenarios/data/own_ratings.hpp"
+#include "scenarios/python/problem.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
@@ -121,18 +122,66 @@ result<json> infer_items(const trained_run& run, const subject& who, std::size_t
   return out;
 }
 
+/// What a problem of another program predicts for a client's test examples, or for all of an unseen client.
+result<json> infer_problem(const trained_run& run, const subject& who) try {
+  using federated::part;
+  const auto& clients = *run.of.data.clients;
+  const bool seen = std::ranges::binary_search(clients.training(), *who.client);
+  models::examples questions;
+  json out = {{"predictions", json::array()}};
+  for (const auto which : {part::train, part::validation, part::test}) {
+    if (seen && which != part::test) continue;
+    models::examples scratch;
+    questions.append(clients.load(*who.client, which, scratch));
+    const auto* name = which == part::train ? "train" : which == part::test ? "test" : "validation";
+    for (std::uint32_t i = 0; i < clients.count(*who.client, which); ++i)
+      out["predictions"].push_back({{"part", name}, {"example", i}});
+  }
+  if (questions.labels.empty())
+    return fail(error::kind::usage, "client " + std::to_string(*who.client), "has no test examples to predict",
+                "name another");
+  const auto say = [&](auto weights, const models::examples_view& rows, const models::examples_view&) {
+    const auto said = json::parse(run.of.data.problem->predict(weights, rows.features));
+    for (std::size_t i = 0; i < said.size(); ++i) out["predictions"][i]["prediction"] = said[i];
+  };
+  auto source = federated::with_personal_model(run.of.experiment, run.model, run.store.get(), who.client,
+                                               who.known.view(), questions.view(), say);
+  if (!source) return tl::unexpected(source.error());
+  out["personal"] = federated::to_string(*source);
+  return out;
+} catch (const models::model_failure& failed) {
+  return tl::unexpected(failed.why);
+}
+
+void print_predictions(const json& out) {
+  fmt::print("{}: {} examples known, personal parameters: {}\n", for_terminal(out["who"].get<std::string>()),
+             out["known"].get<std::size_t>(), out["personal"].get<std::string>());
+  for (const auto& one : out["predictions"])
+    fmt::print("{:>10} {:>6}  {}\n", one["part"].get<std::string>(), one["example"].get<std::size_t>(),
+               for_terminal(one["prediction"].dump()));
+}
+
+result<json> infer_for(const trained_run& run, const subject& who, const infer_options& options) {
+  if (options.text) return infer_text(run, {*options.text, who.client, who.known, options.top});
+  return run.of.data.problem != nullptr ? infer_problem(run, who) : infer_items(run, who, options.top);
+}
+
 result<json> infer(const infer_options& options) {
   if (!options.client && options.ratings.empty() && !options.text)
     return fail(error::kind::usage, "furlong infer", "has no client, ratings or text to predict for",
                 "add --client ID, --ratings FILE or --text TEXT");
   auto run = open_trained_run(run_directory(options.run));
   if (!run) return tl::unexpected(run.error());
-  if (!options.text)
+  // A problem's examples are its own: nobody can give others.
+  const bool problem = run->of.data.problem != nullptr;
+  if (problem && (!options.client || options.text))
+    return fail(error::kind::usage, options.text ? "--text" : "--ratings",
+                "the run's examples are those of its Python class", "name a client: --client ID");
+  if (!options.text && !problem)
     if (auto fits = check_items(*run); !fits) return tl::unexpected(fits.error());
   auto who = find_subject(*run, options);
   if (!who) return tl::unexpected(who.error());
-  auto out = options.text ? infer_text(*run, {*options.text, who->client, who->known, options.top})
-                          : infer_items(*run, *who, options.top);
+  auto out = infer_for(*run, *who, options);
   if (!out) return out;
   (*out)["who"] = who->name;
   (*out)["known"] = who->known.labels.size();
@@ -148,6 +197,8 @@ int infer_command(const infer_options& options) {
     std::cout << json_text(*out) << '\n';
   else if (options.text)
     print_inferred_text(*out);
+  else if (out->contains("predictions"))
+    print_predictions(*out);
   else
     print_text(*out);
   return done;

@@ -95,6 +95,17 @@ struct infer_options {
 };
 int infer_command(const infer_options& options);
 
+struct export_options {
+  std::filesystem::path run;
+  std::filesystem::path model;          ///< .npz or .safetensors
+  std::optional<std::uint32_t> client;  ///< its private parameters too
+  std::filesystem::path curves;
+  std::filesystem::path predictions;
+  std::filesystem::path split;
+  std::filesystem::path tensorboard;  ///< a folder
+};
+int export_command(const export_options& options);
+
 enum class store_action : std::uint8_t { list, show, erase, verify };
 struct store_options {
   store_action action = store_action::list;

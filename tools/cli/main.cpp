@@ -93,6 +93,27 @@ void add_infer(CLI::App& app, command& chosen) {
   sub->callback([options, &chosen] { chosen = [options] { return infer_command(*options); }; });
 }
 
+void add_export(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<export_options>();
+  auto* sub = app.add_subcommand("export", "write a run's model, figures, predictions or split for other programs");
+  sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
+  auto* model = sub->add_option("--model", options->model, "shared parameters by name: .npz or .safetensors");
+  model->option_text("FILE");
+  sub->add_option("--client", options->client, "with --model: the private parameters of this client too")
+      ->transform(client_number())
+      ->option_text("ID")
+      ->needs(model);
+  sub->add_option("--curves", options->curves, "figures of all rounds, as CSV")->option_text("FILE");
+  sub->add_option("--predictions", options->predictions,
+                  "test examples of the clients seen and unseen in training, with prediction and label, as CSV")
+      ->option_text("FILE");
+  sub->add_option("--split", options->split, "all examples with client, group, part and label, as CSV")
+      ->option_text("FILE");
+  sub->add_option("--tensorboard", options->tensorboard, "figures of all rounds, as an event file in this folder")
+      ->option_text("DIR");
+  sub->callback([options, &chosen] { chosen = [options] { return export_command(*options); }; });
+}
+
 void add_store(CLI::App& app, command& chosen) {
   auto* sub = app.add_subcommand("store", "look into a run's private store, or erase a client from it");
   sub->require_subcommand(1);
@@ -323,6 +344,7 @@ int parse_and_run(int argc, char** argv) {
   add_run(app, chosen);
   add_validate(app, chosen);
   add_infer(app, chosen);
+  add_export(app, chosen);
   add_store(app, chosen);
   add_report(app, chosen);
   add_test(app, chosen);

@@ -76,8 +76,8 @@ void add_join(CLI::App& app, command& chosen) {
   sub->add_option("--clients", options->clients, "hosted by this node")->required()->option_text("FIRST-LAST");
   sub->add_option("--data", options->data, "their data, where the scenario's source reads files")->option_text("DIR");
   sub->add_option("--store", options->store, "their private values")->required()->option_text("DIR");
-  sub->add_option("--python", options->problem,
-                  "FILE.py:CLASS: this node's own data and model, where the run needs them");
+  sub->add_option("--python", options->problem, "this node's own data and model, where the run needs them")
+      ->option_text("FILE.py:CLASS");
   sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
       ->option_text("FILE");
   sub->add_flag("--accept-changed-data", options->accept_changed_data,

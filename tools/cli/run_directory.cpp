@@ -52,9 +52,14 @@ result<growing_file> growing_file::open(const std::filesystem::path& path, std::
 }
 
 result<void> growing_file::append(const std::string& line) {
-  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() || std::fputc('\n', file_.get()) == EOF)
+  if (auto written = append_bytes(line); !written) return written;
+  return append_bytes("\n");
+}
+
+result<void> growing_file::append_bytes(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
     return io_failure(path_, "cannot be written");
-  length_ += line.size() + 1;
+  length_ += bytes.size();
   return {};
 }
 
@@ -113,11 +118,15 @@ result<void> run_directory::lock() {
 }
 
 result<void> write_atomically(const std::filesystem::path& path, const std::string& text) {
+  return write_bytes_atomically(path, text + "\n");
+}
+
+result<void> write_bytes_atomically(const std::filesystem::path& path, std::string_view bytes) {
   auto temporary = path;
   temporary += ".new";
   auto file = growing_file::open(temporary, 0);
   if (!file) return tl::unexpected(file.error());
-  if (auto written = file->append(text); !written) return written;
+  if (auto written = file->append_bytes(bytes); !written) return written;
   if (auto synced = file->sync(); !synced) return tl::unexpected(synced.error());
   std::error_code why;
   std::filesystem::rename(temporary, path, why);

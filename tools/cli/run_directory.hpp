@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 
@@ -21,6 +22,7 @@ class growing_file {
   /// Opens for writing at `length`; truncates the rest.
   [[nodiscard]] static result<growing_file> open(const std::filesystem::path& path, std::uint64_t length);
   [[nodiscard]] result<void> append(const std::string& line);
+  [[nodiscard]] result<void> append_bytes(std::string_view bytes);
   /// Syncs all lines to disk and returns the file's length.
   [[nodiscard]] result<std::uint64_t> sync();
 
@@ -69,7 +71,9 @@ class run_directory {
   std::unique_ptr<int, unlocker> lock_;
 };
 
-/// Writes a file atomically: to a temporary one beside it, synced, renamed.
+/// Writes a file atomically, with a line end after the text: to a temporary one beside it, synced, renamed.
 [[nodiscard]] result<void> write_atomically(const std::filesystem::path& path, const std::string& text);
+/// The same for bytes as they are.
+[[nodiscard]] result<void> write_bytes_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace furlong::tools

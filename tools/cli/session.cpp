@@ -17,6 +17,7 @@
 #include "federated/settings/participation.hpp"
 #include "federated/simulation/world.hpp"
 #include "scenarios/data/mapped_file.hpp"
+#include "scenarios/parameters/start_values.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
@@ -154,6 +155,11 @@ result<session> open_session(scenarios::scenario from, clients_are where,
                                               : scenarios::load_outline(from);
   if (!data) return tl::unexpected(data.error());
   if (auto fitted = scenarios::fit(from, *data); !fitted) return tl::unexpected(fitted.error());
+
+  const std::string start = "model.start_from";
+  if (where == clients_are::on_nodes && from.values.has(start))
+    if (auto fits = scenarios::check_start_on_nodes(from.values.text(start), from.private_tensors); !fits)
+      return tl::unexpected(fits.error());
 
   session made{std::move(from), std::move(*data), {}};
   auto& e = made.experiment;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "federated/client/inference.hpp"
-#include "federated/quantized_traffic.hpp"
+#include "federated/round.hpp"
 #include "federated/settings/private_values.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/text_files.hpp"
@@ -87,7 +87,8 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   const auto& chosen = state->chosen();
   if (auto sound = check_sound(*state, folder.root()); !sound) return tl::unexpected(sound.error());
   auto sent = federated::sent_model(ready->experiment, chosen);
-  trained_run run{std::move(*ready), std::move(sent), nullptr};
+  trained_run run{std::move(*ready), std::move(sent), std::move(state->best ? state->best->model : state->model),
+                  nullptr};
   if (!std::filesystem::exists(folder.private_store())) return run;
   if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
     return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");

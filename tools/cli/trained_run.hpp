@@ -16,7 +16,8 @@ namespace furlong::tools {
 /// A finished (or stopped) run.
 struct trained_run {
   session of;
-  models::shared_parameters model;              ///< final model
+  models::shared_parameters model;              ///< final model, as clients get it
+  models::shared_parameters kept;               ///< the same as the server has it
   std::unique_ptr<storage::rocks_store> store;  ///< null if no private values are stored
 };
 

@@ -1,0 +1,64 @@
+// Files of named float32 arrays: .npz of numpy and .safetensors. Little-endian, C order, bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace furlong::scenarios {
+
+struct array_view {
+  std::string name;
+  std::vector<std::uint32_t> shape;  ///< empty: one number
+  std::span<const float> values;
+};
+
+/// An array of a file.
+struct named_array {
+  std::string name;
+  std::vector<std::uint32_t> shape;
+  std::vector<float> values;
+};
+
+/// Number of elements of a shape.
+[[nodiscard]] std::uint64_t count_of(std::span<const std::uint32_t> shape);
+/// "3 x 4"; "a number".
+[[nodiscard]] std::string shape_text(std::span<const std::uint32_t> shape);
+
+/// Fails (kind usage) if the ending is neither .npz nor .safetensors; `place` is that of the error.
+[[nodiscard]] result<void> check_array_file_name(const std::filesystem::path& path, const std::string& place);
+/// The content of a file with this ending. Fails (kind usage) if a zip file cannot hold it.
+[[nodiscard]] result<std::string> array_file(const std::filesystem::path& path, std::span<const array_view> arrays);
+/// Fails (kind data) if the file is missing, damaged, compressed, or has arrays of other types.
+[[nodiscard]] result<std::vector<named_array>> read_array_file(const std::filesystem::path& path);
+
+// The two formats. `place` is the file, for errors.
+[[nodiscard]] result<std::string> npz_of(std::span<const array_view> arrays);
+[[nodiscard]] result<std::vector<named_array>> read_npz(std::string_view bytes, const std::string& place);
+[[nodiscard]] std::string safetensors_of(std::span<const array_view> arrays);
+[[nodiscard]] result<std::vector<named_array>> read_safetensors(std::string_view bytes, const std::string& place);
+
+/// Appends a number's bytes.
+template <class T>
+void put(std::string& to, T value) {
+  to.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+/// Numbers from bytes that are there.
+template <class T>
+[[nodiscard]] T number_at(std::string_view bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+/// An array whose values are these bytes, 4 for each element of the shape.
+[[nodiscard]] named_array array_from(std::string name, std::vector<std::uint32_t> shape, std::string_view bytes);
+inline std::string_view bytes_of(std::span<const float> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+}  // namespace furlong::scenarios

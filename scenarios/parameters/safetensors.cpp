@@ -1,0 +1,58 @@
+// .safetensors: u64 length of a header, the header as JSON ({"name": {"dtype", "shape", "data_offsets"}}), the data.
+#include <nlohmann/json.hpp>
+
+#include "scenarios/parameters/array_file.hpp"
+
+namespace furlong::scenarios {
+
+using json = nlohmann::ordered_json;
+
+std::string safetensors_of(std::span<const array_view> arrays) {
+  json header = json::object();
+  std::uint64_t at = 0;
+  for (const auto& one : arrays) {
+    const auto end = at + one.values.size_bytes();
+    header[one.name] = {{"dtype", "F32"}, {"shape", one.shape}, {"data_offsets", {at, end}}};
+    at = end;
+  }
+  auto text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data are aligned
+  std::string file;
+  file.reserve(8 + text.size() + at);
+  put<std::uint64_t>(file, text.size());
+  file += text;
+  for (const auto& one : arrays) file += bytes_of(one.values);
+  return file;
+}
+
+result<std::vector<named_array>> read_safetensors(std::string_view bytes, const std::string& place) {
+  const auto damaged = [&](const std::string& why) {
+    return fail(error::kind::data, place, "is no whole safetensors file: " + why,
+                "write it again, with furlong export or safetensors.torch.save_file");
+  };
+  if (bytes.size() < 8) return damaged("it has " + std::to_string(bytes.size()) + " bytes");
+  const auto length = number_at<std::uint64_t>(bytes, 0);
+  if (length > bytes.size() - 8) return damaged("its header is longer than the file");
+  const auto data = bytes.substr(8 + length);
+  const auto header = json::parse(bytes.substr(8, length), nullptr, false);
+  if (!header.is_object()) return damaged("its header is not JSON");
+  std::vector<named_array> arrays;
+  for (const auto& [name, one] : header.items()) {
+    if (name == "__metadata__") continue;
+    try {
+      const auto type = one.at("dtype").get<std::string>();
+      if (type != "F32")
+        return fail(error::kind::data, place, "has " + name + " of the type " + type, "convert it to float32 (F32)");
+      auto shape = one.at("shape").get<std::vector<std::uint32_t>>();
+      const auto ends = one.at("data_offsets").get<std::array<std::uint64_t, 2>>();
+      if (ends[1] < ends[0] || ends[1] > data.size() || (ends[1] - ends[0]) != count_of(shape) * sizeof(float))
+        return damaged("the place of " + name + " does not fit its shape or the file");
+      arrays.push_back(array_from(name, std::move(shape), data.substr(ends[0], ends[1] - ends[0])));
+    } catch (const json::exception&) {
+      return damaged("the description of " + name + " is not understood");
+    }
+  }
+  return arrays;
+}
+
+}  // namespace furlong::scenarios

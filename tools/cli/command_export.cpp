@@ -1,0 +1,133 @@
+// furlong export
+#include <fmt/format.h>
+#include <iostream>
+
+#include "scenarios/parameters/array_file.hpp"
+#include "scenarios/python/problem.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/export_tables.hpp"
+#include "tools/cli/failure.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+/// A file to write.
+struct exported_file {
+  std::filesystem::path path;
+  std::string content;
+};
+
+/// The values of the model's tensors, private ones from `own`; null: shared ones only.
+result<std::string> model_file(const std::filesystem::path& path, const trained_run& run,
+                               const models::private_parameters* own) {
+  const auto& parts = run.of.experiment.parts;
+  std::vector<scenarios::array_view> arrays;
+  for (std::size_t t = 0; t < parts.slots.size(); ++t) {
+    const auto& [is_private, tensor] = parts.slots[t];
+    if (is_private && own == nullptr) continue;
+    arrays.push_back({(*parts.model)[t].name, scenarios::shape_of(run.of.data, *parts.model, t),
+                      is_private ? own->tensor(tensor) : run.kept.tensor(tensor)});
+  }
+  return scenarios::array_file(path, arrays);
+}
+
+result<models::private_parameters> private_values(const trained_run& run, std::uint32_t client) {
+  const auto& parts = run.of.experiment.parts;
+  const auto place = "client " + std::to_string(client);
+  if (parts.private_tensors.empty() || run.store == nullptr)
+    return fail(error::kind::usage, "--client", "the run keeps no private parameters",
+                "leave it out; algorithm.kind = \"furl\" keeps those that model.private names");
+  models::private_parameters own(parts.private_);
+  auto found = run.store->load(client, own);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found)
+    return fail(error::kind::data, place, "has no private values here", "furlong store ls shows the clients that have");
+  return own;
+}
+
+result<void> check_places(const export_options& options) {
+  if (!options.model.empty())
+    if (auto known = scenarios::check_array_file_name(options.model, "--model"); !known) return known;
+  bool any = !options.tensorboard.empty();
+  for (const auto* file : {&options.model, &options.curves, &options.predictions, &options.split}) {
+    any = any || !file->empty();
+    if (!file->empty() && std::filesystem::exists(*file) && !std::filesystem::is_regular_file(*file))
+      return fail(error::kind::usage, file->string(), "is no file", "name another");
+  }
+  if (any) return {};
+  return fail(error::kind::usage, "furlong export", "has nothing to write",
+              "add --model, --curves, --predictions, --split or --tensorboard");
+}
+
+result<void> add_model_files(const export_options& options, std::vector<exported_file>& to) {
+  const auto run = open_trained_run(run_directory(options.run));
+  if (!run) return tl::unexpected(run.error());
+  if (!options.model.empty()) {
+    std::optional<models::private_parameters> own;
+    if (options.client) {
+      auto values = private_values(*run, *options.client);
+      if (!values) return tl::unexpected(values.error());
+      own = std::move(*values);
+    }
+    auto content = model_file(options.model, *run, own ? &*own : nullptr);
+    if (!content) return tl::unexpected(content.error());
+    to.push_back({options.model, std::move(*content)});
+  }
+  if (options.predictions.empty()) return {};
+  auto content = predictions_csv(*run);
+  if (!content) return tl::unexpected(content.error());
+  to.push_back({options.predictions, std::move(*content)});
+  return {};
+}
+
+result<void> add_split(const export_options& options, std::vector<exported_file>& to) {
+  auto scenario = scenarios::parse_scenario(run_directory(options.run).scenario());
+  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
+  const auto ready = open_session(std::move(*scenario));
+  if (!ready) return tl::unexpected(ready.error());
+  to.push_back({options.split, split_csv(*ready)});
+  return {};
+}
+
+result<void> add_curves(const export_options& options, std::vector<exported_file>& to) {
+  const auto rounds = read_rounds(run_directory(options.run));
+  if (!rounds) return tl::unexpected(rounds.error());
+  if (!options.curves.empty()) to.push_back({options.curves, curves_csv(*rounds)});
+  if (options.tensorboard.empty()) return {};
+  std::error_code why;
+  std::filesystem::create_directories(options.tensorboard, why);
+  if (why) return fail(error::kind::runtime, options.tensorboard.string(), "cannot be created: " + why.message());
+  to.push_back({options.tensorboard / "events.out.tfevents.furlong", event_file(curve_steps(*rounds))});
+  return {};
+}
+
+result<std::vector<exported_file>> contents(const export_options& options) {
+  if (auto good = check_places(options); !good) return tl::unexpected(good.error());
+  std::vector<exported_file> files;
+  if (!options.model.empty() || !options.predictions.empty())
+    if (auto added = add_model_files(options, files); !added) return tl::unexpected(added.error());
+  if (!options.split.empty())
+    if (auto added = add_split(options, files); !added) return tl::unexpected(added.error());
+  if (!options.curves.empty() || !options.tensorboard.empty())
+    if (auto added = add_curves(options, files); !added) return tl::unexpected(added.error());
+  return files;
+}
+
+}  // namespace
+
+int export_command(const export_options& options) {
+  const auto files = contents(options);
+  if (!files) return report_failure(files.error());
+  for (const auto& file : *files) {
+    if (auto written = write_bytes_atomically(file.path, file.content); !written)
+      return report_failure(written.error());
+    fmt::print("{}: {} bytes\n", file.path.string(), file.content.size());
+  }
+  if (options.client)
+    std::cerr << fmt::format("warning: {} has private values of client {}: do not share it\n", options.model.string(),
+                             *options.client);
+  return done;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,220 @@
+#include "tools/cli/export_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+
+#include "federated/client/inference.hpp"
+#include "scenarios/data/mapped_file.hpp"
+#include "scenarios/python/problem.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using federated::part;
+using figure_visitor = std::function<void(const std::string& name, const json& value)>;
+
+/// Calls `to` for each figure of a round; those within objects have names of several parts. Lists are no figures.
+void each_figure(const json& of, const std::string& before, char separator, const figure_visitor& to) {
+  for (const auto& [name, value] : of.items()) {
+    if (value.is_object())
+      each_figure(value, before + name + separator, separator, to);
+    else if (!value.is_array())
+      to(before + name, value);
+  }
+}
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_field(const json& value) {
+  if (value.is_null()) return {};
+  return csv_text(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// How examples are written.
+class example_writer {
+ public:
+  explicit example_writer(const session& of) : problem_(of.data.problem.get()) {
+    models::examples scratch;
+    const auto& clients = *of.data.clients;
+    const auto any = clients.training().empty() ? 0U : clients.training().front();
+    single_ = clients.load(any, part::train, scratch).offsets.empty();
+  }
+
+  [[nodiscard]] std::string_view title() const {
+    if (problem_ != nullptr) return "example";
+    return single_ ? "item" : "features";
+  }
+
+  /// @param i number within the view
+  /// @param first number of the client's first example of this part, of a problem
+  [[nodiscard]] std::string features(const models::examples_view& from, std::size_t i, std::uint32_t first) const {
+    if (problem_ != nullptr) return std::to_string(from.features[i] - first);
+    if (single_) return std::to_string(from.features[i]);
+    std::string text;
+    for (auto at = from.offsets[i]; at < from.offsets[i + 1]; ++at) {
+      if (!text.empty()) text += ' ';
+      text += std::to_string(from.features[at]);
+      if (!from.values.empty()) text += fmt::format(":{}", from.values[at]);
+    }
+    return text;
+  }
+  /// A problem's examples have a label that the problem alone knows.
+  [[nodiscard]] std::string label(const models::examples_view& from, std::size_t i) const {
+    return problem_ != nullptr ? std::string() : fmt::format("{}", from.labels[i]);
+  }
+  [[nodiscard]] std::uint32_t first(std::uint32_t client, part which) const {
+    return problem_ == nullptr ? 0 : problem_->first_example(client, static_cast<std::uint32_t>(which));
+  }
+
+ private:
+  const scenarios::trainer_problem* problem_;
+  bool single_ = true;
+};
+
+/// What the model says of questions, as texts.
+std::vector<std::string> say(const trained_run& run, std::span<const models::tensor_view> weights,
+                             const models::examples_view& questions) {
+  std::vector<std::string> said;
+  if (const auto& problem = run.of.data.problem; problem != nullptr) {
+    for (const auto& one : json::parse(problem->predict(weights, questions.features))) said.push_back(csv_field(one));
+    return said;
+  }
+  const auto& e = run.of.experiment;
+  std::vector<float> numbers(questions.size());
+  e.model->predict(weights, questions, numbers);
+  const auto kind = e.model->objective();
+  for (auto number : numbers) {
+    if (kind == models::objective::logistic)
+      said.push_back(fmt::format("{}", 1.0 / (1.0 + std::exp(-static_cast<double>(number)))));
+    else if (const auto& how = e.settings.evaluation; kind == models::objective::squared_error && how.clip)
+      said.push_back(fmt::format("{}", std::clamp(number, how.clip_low, how.clip_high)));
+    else
+      said.push_back(fmt::format("{}", number));
+  }
+  return said;
+}
+
+result<std::string> predict_scored(const trained_run& run) {
+  const auto& e = run.of.experiment;
+  const example_writer examples(run.of);
+  std::string out = fmt::format("client,group,{},label,prediction\n", examples.title());
+  const auto write = [&](std::uint32_t client, part which, std::span<const models::tensor_view> weights,
+                         const models::examples_view& rows, const models::examples_view& asked) {
+    const auto said = say(run, weights, rows);
+    const auto* group = which == part::test ? "seen" : "unseen";
+    for (std::size_t i = 0; i < said.size(); ++i)
+      out += fmt::format("{},{},{},{},{}\n", client, group, examples.features(asked, i, examples.first(client, which)),
+                         examples.label(asked, i), said[i]);
+  };
+  for (const auto client : e.clients->training()) {
+    models::examples known_scratch;
+    models::examples test_scratch;
+    const auto test = e.clients->load(client, part::test, test_scratch);
+    if (test.size() == 0) continue;
+    const auto known = e.clients->load(client, part::train, known_scratch);
+    const auto to = [&](auto weights, const auto& rows, const auto& asked) {
+      write(client, part::test, weights, rows, asked);
+    };
+    auto asked = federated::with_personal_model(e, run.model, run.store.get(), client, known, test, to);
+    if (!asked) return tl::unexpected(asked.error());
+  }
+  for (const auto client : e.clients->unseen_test())
+    federated::with_unseen_model(e, run.model, client, [&](auto weights, const auto& rows, const auto& asked) {
+      write(client, part::train, weights, rows, asked);
+    });
+  return out;
+}
+
+}  // namespace
+
+result<std::vector<json>> read_rounds(const run_directory& folder) {
+  const auto file = scenarios::mapped_file::open(folder.metrics());
+  if (!file) return fail(error::kind::data, file.error().place, file.error().reason, "name the folder of a run");
+  std::vector<json> rounds;
+  auto rest = file->bytes();
+  while (rest.find('\n') != std::string_view::npos) {
+    auto one = json::parse(scenarios::next_line(rest), nullptr, false);
+    if (!one.is_object() || !one.contains("round"))
+      return fail(error::kind::data, folder.metrics().string() + ":" + std::to_string(rounds.size() + 1),
+                  "is no round of a run", "restore the file");
+    rounds.push_back(std::move(one));
+  }
+  if (rounds.empty())
+    return fail(error::kind::data, folder.metrics().string(), "has no round yet", "let the run go on");
+  return rounds;
+}
+
+std::string curves_csv(const std::vector<json>& rounds) {
+  std::vector<std::string> columns;
+  for (const auto& round : rounds)
+    each_figure(round, "", '.', [&](const std::string& name, const json&) {
+      if (std::ranges::find(columns, name) == columns.end()) columns.push_back(name);
+    });
+  std::string out;
+  for (const auto& name : columns) out += (out.empty() ? "" : ",") + csv_text(name);
+  out += '\n';
+  for (const auto& round : rounds) {
+    std::vector<std::string> row(columns.size());
+    each_figure(round, "", '.', [&](const std::string& name, const json& value) {
+      row[static_cast<std::size_t>(std::ranges::find(columns, name) - columns.begin())] = csv_field(value);
+    });
+    for (std::size_t i = 0; i < row.size(); ++i) out += (i == 0 ? "" : ",") + row[i];
+    out += '\n';
+  }
+  return out;
+}
+
+std::vector<event_step> curve_steps(const std::vector<json>& rounds) {
+  std::vector<event_step> steps;
+  for (const auto& round : rounds) {
+    auto& one = steps.emplace_back();
+    one.wall_time = round.value("ended", 0.0);
+    one.step = round["round"].get<std::int64_t>();
+    each_figure(round, "", '/', [&](const std::string& name, const json& value) {
+      if (value.is_number() && name != "round") one.figures.emplace_back(name, value.get<float>());
+    });
+  }
+  return steps;
+}
+
+std::string split_csv(const session& of) {
+  const auto& clients = *of.data.clients;
+  const example_writer examples(of);
+  std::string out = fmt::format("client,group,part,{},label\n", examples.title());
+  const auto write = [&](std::span<const std::uint32_t> group, const char* name) {
+    models::examples scratch;
+    for (const auto client : group)
+      for (const auto which : {part::train, part::validation, part::test}) {
+        const auto view = clients.load(client, which, scratch);
+        const auto* word = which == part::train ? "train" : which == part::test ? "test" : "validation";
+        for (std::size_t i = 0; i < view.size(); ++i)
+          out += fmt::format("{},{},{},{},{}\n", client, name, word,
+                             examples.features(view, i, examples.first(client, which)), examples.label(view, i));
+        scratch.clear();
+      }
+  };
+  write(clients.training(), "train");
+  write(clients.unseen_validation(), "validation");
+  write(clients.unseen_test(), "test");
+  return out;
+}
+
+result<std::string> predictions_csv(const trained_run& run) try {
+  const auto& e = run.of.experiment;
+  if (e.model->objective() == models::objective::next_token)
+    return fail(error::kind::usage, "--predictions", "the model predicts each token of a text from those before it",
+                "ask for single texts: furlong infer --text TEXT");
+  return predict_scored(run);
+} catch (const models::model_failure& failed) {
+  return tl::unexpected(failed.why);
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,28 @@
+// Tables of a run for other programs, as CSV.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/cli/event_file.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/run_directory.hpp"
+#include "tools/cli/trained_run.hpp"
+
+namespace furlong::tools {
+
+/// The rounds of metrics.jsonl; those of a run that is at work may end in the middle of a line. Fails (kind data) if
+/// there are none.
+[[nodiscard]] result<std::vector<json>> read_rounds(const run_directory& folder);
+/// A row for each round, a column for each figure that some round has: "loss", "eval.seen.rmse".
+[[nodiscard]] std::string curves_csv(const std::vector<json>& rounds);
+/// The same figures, tagged "loss", "eval/seen/rmse". The time is that of the run's clock.
+[[nodiscard]] std::vector<event_step> curve_steps(const std::vector<json>& rounds);
+/// Client, group, part, features and label of all examples. The features are one item, the number of an example of a
+/// Python class within its part, or a list of tokens or of feature:value.
+[[nodiscard]] std::string split_csv(const session& of);
+/// Client, group ("seen" or "unseen"), features, label and prediction of the examples that evaluation scores. Fails
+/// (kind usage) for models that predict tokens one by one; and as predictions do.
+[[nodiscard]] result<std::string> predictions_csv(const trained_run& run);
+
+}  // namespace furlong::tools
