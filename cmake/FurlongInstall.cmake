@@ -14,7 +14,7 @@ install(FILES "${PROJECT_BINARY_DIR}/FurlongConfig.cmake" "${PROJECT_BINARY_DIR}
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/scenarios/" DESTINATION "${CMAKE_INSTALL_DATADIR}/furlong/scenarios" COMPONENT runtime
         FILES_MATCHING PATTERN "*.toml" PATTERN "traces/*.csv" PATTERN "traces/*.jsonl" PATTERN "schema" EXCLUDE
-        PATTERN "data" EXCLUDE PATTERN "python" EXCLUDE)
+        PATTERN "data" EXCLUDE PATTERN "python" EXCLUDE PATTERN "parameters" EXCLUDE)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 if(TARGET furlong)
   install(TARGETS furlong RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)

@@ -59,4 +59,6 @@ def main(folder, rounds):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: compare_factorization.py FOLDER [ROUNDS]; FOLDER is made, and holds the runs")
     sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 50))

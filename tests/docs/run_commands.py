@@ -3,8 +3,8 @@
 
 usage: run_commands.py FURLONG ROOT
 
-Commands are the lines of fenced blocks marked `sh`; a block marked with a language and a file name is that file. `furlong`
-stands for the built command; scripts are those of tools/, of python/examples and those that the page shows;
+Commands are the lines of fenced blocks marked `sh`; a block marked with a language and a file name is that file.
+`furlong` stands for the built command; scripts are those of tools/, of python/examples and those that the page shows;
 `python3 -m furlong.check` runs the package in python/. Problems in Python run with the first python3 that has numpy,
 PyTorch and scikit-learn; without one, docs/python.md and the scripts are skipped. Long scenarios run at smoke size (a
 few rounds, or a sweep's --smoke); those on real data run when it is there and must otherwise say what is missing (of

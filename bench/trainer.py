@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""What it costs that a model is a Python class: `furlong run` with trainer processes. `./dev bench trainer` runs this;
+by hand: bench/trainer.py [BUILD_FOLDER]. JSON lines on stdout, tables on stderr.
+
+Every figure of furlong is the difference of a long run and a short one: starting, loading and initial values cancel.
+"""
+# packages: python3-numpy python3-torch libopenblas0-pthread
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from yardsticks.driver import fail, judged, median_ratio, results_of, tell
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+PYTHON = "/usr/bin/python3"
+REPETITIONS = 5
+EXAMPLES, BATCH, RATE = 1024, 32, 0.01  # of a client, see yardsticks/trainer_problem.py
+STEPS = EXAMPLES // BATCH  # of an epoch
+CLIENTS = 2
+
+# Floats, the bar in microseconds.
+CALLS = {"100-kB": (25_000, 40.0), "4-MB": (1_000_000, 60.0)}
+CALL_EPOCHS, CALL_ROUNDS = 64, (1, 11)
+# Layers, rounds of the short and of the long run, the bar.
+PERCEPTRONS = {"100-thousand": ("256 375 10", (2, 22), 0.85), "4-million": ("256 1875 1875 10", (1, 2), 0.95)}
+EPOCHS = 5
+WORKERS_BAR = 1.8
+
+# One thread for each trainer and yardstick; a processor that OpenBLAS is told to assume would not be this one.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "FURLONG_PYTHON": PYTHON,
+               "PYTHONPATH": str(ROOT / "python")}
+for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+    os.environ.pop(name, None)
+
+
+def scenario(problem, **settings):
+    lines = {"scenario.name": '"bench"', "scenario.rounds": 1, "participation.fraction": 1.0,
+             "data.source": '"python"', "model.kind": '"python"',
+             "python.problem": f'"{HERE}/yardsticks/trainer_problem.py:{problem}"', "algorithm.kind": '"fedavg"',
+             "algorithm.client": f"{{lr = {RATE}, epochs = {EPOCHS}, batch_size = {BATCH}}}", **settings}
+    return "".join(f"{key} = {value}\n" for key, value in lines.items())
+
+
+def run(furlong, sizes, threads, text):
+    """Seconds of the rounds, and CPU-seconds of the command with its trainers."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, out, log = (pathlib.Path(folder) / name for name in ("bench.toml", "run", "log"))
+        file.write_text(text)
+        with log.open("w") as to:
+            process = subprocess.Popen([furlong, "run", file, "--threads", str(threads), "--out", out], stdout=to,
+                                       stderr=to, env={**os.environ, **ENVIRONMENT, "BENCH_SIZES": sizes,
+                                                "PYTHONDONTWRITEBYTECODE": "1"})
+            _, status, usage = os.wait4(process.pid, 0)  # of children too that it has waited for
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            fail(f"furlong run ended with status {process.returncode}: {log.read_text()[-500:]}")
+        return json.loads((out / "summary.json").read_text())["train_seconds"], usage.ru_utime + usage.ru_stime
+
+
+def difference(furlong, sizes, threads, texts):
+    """Seconds and CPU-seconds of the second run beyond the first."""
+    short, long = (run(furlong, sizes, threads, text) for text in texts)
+    return tuple(b - a for a, b in zip(short, long))
+
+
+def calls(furlong, case, floats, bar):
+    """Of an empty gradient: alone, where all but 8 parameters are frozen (a reconstruction), and with what follows, the
+    local optimizer's step on all of them."""
+    steps = (CALL_ROUNDS[1] - CALL_ROUNDS[0]) * CALL_EPOCHS * STEPS
+    half = steps / 2  # a reconstruction has every other batch
+    options = f"lr = {RATE}, batch_size = {BATCH}"
+    alone = {"algorithm.kind": '"fedrecon"', "model.private": '["own"]',
+             "algorithm.client": f"{{{options}, epochs = 1}}",
+             "algorithm.reconstruction": f"{{{options}, epochs = {CALL_EPOCHS}}}"}
+    trained = {"algorithm.client": f"{{{options}, epochs = {CALL_EPOCHS}}}"}
+    alone, trained = ([scenario("Empty", **{**settings, "scenario.rounds": rounds}) for rounds in CALL_ROUNDS]
+                      for settings in (alone, trained))
+    taken = [[1e6 * difference(furlong, str(floats), 1, texts)[0] / count
+              for texts, count in ((alone, half), (trained, steps))] for _ in range(REPETITIONS)]
+    call, step = (statistics.median(column) for column in zip(*taken))
+    tell("trainer", f"empty-{case}", "call", call, "us", "bar", bar / call,
+         judged(1, call <= bar))
+    tell("trainer", f"empty-{case}", "call_and_optimizer", step, "us")
+
+
+def perceptron(furlong, case, layers, rounds, bar):
+    """Against the bare loop, runs alternating."""
+    texts = [scenario("Perceptron", **{"scenario.rounds": count}) for count in rounds]
+    steps = (rounds[1] - rounds[0]) * CLIENTS * EPOCHS * STEPS
+    yardstick = [PYTHON, HERE / "yardsticks" / "trainer_torch.py", steps, BATCH, RATE]
+    ours, theirs = [], []
+    for _ in range(REPETITIONS):
+        ours.append(steps * BATCH / difference(furlong, layers, 1, texts)[1])
+        ((one,),) = results_of(yardstick, **ENVIRONMENT, BENCH_SIZES=layers)
+        if not any("openblas" in name or "mkl" in name for name in one["blas"]):
+            fail(f"PyTorch computes products with {', '.join(one['blas'])}: install libopenblas0-pthread")
+        theirs.append(one["examples_per_cpu_second"])
+    ratio = median_ratio(ours, theirs)
+    tell("trainer", f"torch-{case}", "examples_per_cpu_second", statistics.median(theirs), "examples/s")
+    tell("trainer", f"perceptron-{case}", "examples_per_cpu_second", statistics.median(ours), "examples/s",
+         f"torch-{case}", ratio, judged(bar, ratio >= bar))
+
+
+def workers(furlong):
+    layers, rounds, _ = PERCEPTRONS["100-thousand"]
+    texts = [scenario("Perceptron", **{"scenario.rounds": count}) for count in rounds]
+    examples = (rounds[1] - rounds[0]) * CLIENTS * EPOCHS * EXAMPLES
+    taken = [[examples / difference(furlong, layers, threads, texts)[0] for threads in (1, 2)]
+             for _ in range(REPETITIONS)]
+    one, two = zip(*taken)
+    ratio = median_ratio(two, one)
+    tell("trainer", "1-worker", "examples_per_second", statistics.median(one), "examples/s")
+    tell("trainer", "2-workers", "examples_per_second", statistics.median(two), "examples/s", "1-worker", ratio,
+         judged(WORKERS_BAR, ratio >= WORKERS_BAR))
+
+
+def main():
+    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    furlong = build / "furlong"
+    if not furlong.exists():
+        fail(f"{furlong} is not built")
+    for case, (floats, bar) in CALLS.items():
+        calls(furlong, case, floats, bar)
+    for case, (layers, rounds, bar) in PERCEPTRONS.items():
+        perceptron(furlong, case, layers, rounds, bar)
+    workers(furlong)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The models of bench/trainer.py. BENCH_SIZES has the layers of Perceptron, or the floats of Empty."""
+import os
+
+import furlong.torch
+import numpy
+import torch
+
+SIZES = [int(size) for size in os.environ["BENCH_SIZES"].split()]
+EXAMPLES, CLIENTS = 1024, 2
+
+
+class Empty(furlong.Problem):
+    """A gradient that computes nothing: it writes values when the trainer first asks for a set of gradients, to pass
+    its check that all is written."""
+
+    written = ()
+
+    def parameters(self, seed):
+        floats = SIZES[0] // 4
+        return {"own": numpy.zeros(8, numpy.float32), **{f"p{i}": numpy.zeros(floats, numpy.float32) for i in range(4)}}
+
+    def clients(self):
+        return [furlong.Client("client", EXAMPLES)]
+
+    def gradient(self, step):
+        if step.gradients is not self.written:
+            self.written = step.gradients
+            for gradient in step.gradients.values():
+                gradient.fill(1e-6)
+        return 0.0
+
+
+class Perceptron(furlong.torch.Problem):
+    def __init__(self):
+        self.x = torch.randn(EXAMPLES, SIZES[0])
+        self.y = torch.randint(SIZES[-1], (EXAMPLES,))
+
+    def module(self):
+        layers = []
+        for inputs, outputs in zip(SIZES, SIZES[1:]):
+            layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
+        return torch.nn.Sequential(*layers[:-1])
+
+    def clients(self):
+        return [furlong.torch.Client(f"client {c}", EXAMPLES) for c in range(CLIENTS)]
+
+    def batch(self, client, part, examples):
+        return self.x[examples], self.y[examples]
+
+    def loss(self, outputs, targets):
+        return torch.nn.functional.cross_entropy(outputs, targets)

@@ -1,0 +1,74 @@
+#include "scenarios/python/trainer_setup.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// The folder of the package in a checkout; empty: the interpreter has it.
+std::string package_folder() {
+  std::error_code failed;
+  const auto command = std::filesystem::read_symlink("/proc/self/exe", failed);
+  for (auto at = command.parent_path(); !failed && at.has_relative_path(); at = at.parent_path())
+    if (std::filesystem::exists(at / "python" / "furlong" / "trainer.py")) return (at / "python").string();
+  return {};
+}
+
+/// The lines of a text, their indentation left out.
+std::string in_one_line(const std::string& text) {
+  std::string joined;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = line.find_first_not_of(" \t");
+    if (begin != std::string::npos) joined += (joined.empty() ? "" : " | ") + line.substr(begin);
+  }
+  return joined;
+}
+
+}  // namespace
+
+trainer_command command_for(const problem_settings& settings, int memory) {
+  trainer_command how;
+  const char* caller = std::getenv("FURLONG_PYTHON");
+  how.arguments = {!settings.interpreter.empty() ? settings.interpreter
+                   : caller != nullptr           ? caller
+                                                 : "python3",
+                   "-m", "furlong.trainer"};
+  const auto threads = std::to_string(settings.threads);
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+    how.variables.emplace_back(name, threads);
+  how.variables.emplace_back("FURLONG_TRAINER", "1");
+  how.variables.emplace_back("PYTHONHASHSEED", "0");
+  how.variables.emplace_back("PYTHONUNBUFFERED", "1");
+  const char* path = std::getenv("PYTHONPATH");
+  if (const auto folder = package_folder(); !folder.empty())
+    how.variables.emplace_back("PYTHONPATH", path == nullptr ? folder : folder + ":" + path);
+  how.memory = memory;
+  return how;
+}
+
+error failure_of(std::span<const std::byte> body) {
+  const auto said = nlohmann::json::parse(reinterpret_cast<const char*>(body.data()),
+                                          reinterpret_cast<const char*>(body.data()) + body.size(), nullptr, false);
+  error why{error::kind::runtime, "python.problem", "the trainer's answer is not understood",
+            "use the package furlong of this version"};
+  if (!said.is_object()) return why;
+  why.place = said.value("file", "python.problem");
+  if (said.contains("line") && said["line"].is_number_integer())
+    why.place += ":" + std::to_string(said["line"].get<int>());
+  why.reason = said.value("error", "failed");
+  why.fix = said.value("fix", "");
+  if (const auto trace = in_one_line(said.value("traceback", "")); !trace.empty())
+    why.fix += (why.fix.empty() ? "traceback: " : "; traceback: ") + trace;
+  return why;
+}
+
+error not_understood(const std::string& what) {
+  return {error::kind::data, "python.problem", what, "python3 -m furlong.check FILE.py:CLASS says more"};
+}
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,21 @@
+// How trainers are started, and what their failures say.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "scenarios/python/problem.hpp"
+#include "scenarios/python/trainer_process.hpp"
+
+namespace furlong::scenarios {
+
+/// @param memory descriptor of the memory file
+[[nodiscard]] trainer_command command_for(const problem_settings& settings, int memory);
+/// What an answer of kind `failure` says.
+[[nodiscard]] error failure_of(std::span<const std::byte> body);
+/// An answer that does not follow the protocol.
+[[nodiscard]] error not_understood(const std::string& what);
+
+}  // namespace furlong::scenarios
