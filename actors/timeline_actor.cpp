@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <spdlog/spdlog.h>
 
+#include "federated/settings/participation.hpp"
+
 namespace furlong::actors {
 
 namespace {
@@ -19,7 +21,7 @@ constexpr std::size_t trainers_per_thread = 2;
 constexpr std::size_t most_blocks_ahead = 8;
 
 std::size_t block_size_for(const run_context& run) {
-  const auto& how = run.e.settings.participation;
+  const auto& how = *run.e.settings.participation;
   const auto at_once = how.mode == federated::participation_mode::async ? how.concurrency : how.per_round;
   return std::clamp<std::size_t>(at_once / (blocks_per_thread * run.threads), 1, most_jobs_in_block);
 }

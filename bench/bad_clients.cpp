@@ -19,11 +19,16 @@
 
 #include "bench/common.hpp"
 #include "bench/run_timing.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_scorer.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/validation.hpp"
 #include "models/delta.hpp"
 #include "models/kernels/kernels.hpp"
@@ -82,7 +87,7 @@ class attacked_run {
         bad_(draw_bad(e, bad)),
         how_(how),
         state_(federated::initial_state(e)),
-        optimizer_(e.settings.server, e.parts.shared),
+        optimizer_(*e.settings.server, e.parts.shared),
         policy_(federated::make_policy(e, *state_.ledger)),
         store_(e.parts.private_) {}
 
@@ -99,14 +104,14 @@ class attacked_run {
  private:
   void round() {
     federated::selection wanted;
-    wanted.count = e_.settings.participation.per_round;
+    wanted.count = e_.settings.participation->per_round;
     wanted.round = state_.version;
     wanted.ordinal = state_.counts.selected;
     wanted.eligible = [](std::uint32_t) { return true; };
     const auto cohort = policy_->choose(wanted, *state_.ledger);
     state_.counts.selected += cohort.size();
     const auto from = federated::make_broadcast(e_, state_);
-    const auto sum = federated::make_accumulator(e_.settings.aggregation, e_.parts.shared, state_.reference);
+    const auto sum = federated::make_accumulator(*e_.settings.aggregation, e_.parts.shared, state_.reference);
     federated::round_facts facts(e_);
     federated::round_report report;
     for (const auto client : cohort) train(from, client, *sum, facts);
@@ -126,10 +131,10 @@ class attacked_run {
     if (federated::client_work(e_, from, {from.run, from.version, client, 0}, has_own, use_, update))
       if (auto kept = store_.commit(client, from.version, use_.own); !kept) std::exit(1);
     const auto most =
-        e_.settings.algorithm.does->most_weight(e_.settings, e_.participants->count(client, federated::part::train));
+        e_.settings.algorithm->does->most_weight(e_.settings, e_.participants->count(client, federated::part::train));
     if (bad_.contains(client) && how_ != attack::none) spoil(from, most, update);
     federated::update_size size;
-    auto refused = federated::validate(update, *e_.parts.shared, e_.settings.aggregation,
+    auto refused = federated::validate(update, *e_.parts.shared, *e_.settings.aggregation,
                                        {federated::longest_update(e_.settings), most, from.limits}, &size);
     if (!refused) refused = sum.fold(update);
     if (refused)
@@ -144,7 +149,7 @@ class attacked_run {
 
   /// The largest accepted update.
   void spoil(const federated::broadcast& from, std::uint64_t weight, client_update& update) {
-    const auto& rule = e_.settings.aggregation;
+    const auto& rule = *e_.settings.aggregation;
     const double bound = most(rule.max_norm, from.limits.norm);
     const double row = most(rule.max_norm, from.limits.row);
     const double honest = norm_of(update.change);

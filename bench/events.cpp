@@ -10,6 +10,9 @@
 
 #include "bench/common.hpp"
 #include "bench/run_timing.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
 #include "federated/simulation/world.hpp"
 #include "models/model.hpp"
 
@@ -49,9 +52,9 @@ federated::experiment nothing_to_learn(const std::shared_ptr<const federated::po
   e.run = 1;
   auto& settings = e.settings;
   settings.rounds = rounds;
-  settings.participation = how;
-  settings.algorithm = federated::chosen_algorithm("fedrecon");
-  settings.evaluation.clients = 1;
+  *settings.participation = how;
+  *settings.algorithm = federated::chosen_algorithm("fedrecon");
+  settings.evaluation->clients = 1;
   const auto& entry = *models::find_model("matrix-factorization");
   auto options = defaults(entry.options);
   options.set("rank", std::int64_t{1});

@@ -17,6 +17,8 @@
 
 #include "bench/common.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace {

@@ -10,6 +10,8 @@
 #include "bench/common.hpp"
 #include "bench/lm_work.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace {

@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "bench/stateless_store.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "scenarios/data/dataset.hpp"
 
 namespace furlong::bench {
@@ -81,7 +85,7 @@ void write_cohorts(const federated::experiment& e, const std::filesystem::path& 
   std::vector<std::uint32_t> cohorts;
   std::vector<float> users;
   for (std::uint32_t round = 0; round < e.settings.rounds; ++round)
-    for (const auto client : federated::uniform_cohort(e.participants->training(), e.settings.participation.per_round,
+    for (const auto client : federated::uniform_cohort(e.participants->training(), e.settings.participation->per_round,
                                                        e.settings.seed, round)) {
       cohorts.push_back(client);
       append_private(e, round, client, users);
@@ -117,12 +121,12 @@ result<federated::experiment> published_fedrecon(const ratings& from, std::uint6
   auto& settings = e.settings;
   settings.seed = seed;
   settings.rounds = rounds;
-  settings.participation.per_round = 100;
-  settings.algorithm = federated::chosen_algorithm("fedrecon");
-  settings.client = {.lr = 0.5F, .epochs = 1, .batch_size = 5, .max_steps = 50};
-  settings.reconstruction = {.lr = 0.1F, .epochs = 5, .max_steps = 50};
-  settings.server = {.optimizer = federated::optimizer_kind::sgd, .lr = 1.0};
-  settings.evaluation.reconstruct = {"user"};
+  settings.participation->per_round = 100;
+  *settings.algorithm = federated::chosen_algorithm("fedrecon");
+  *settings.client = {.lr = 0.5F, .epochs = 1, .batch_size = 5, .max_steps = 50};
+  *settings.reconstruction = {.lr = 0.1F, .epochs = 5, .max_steps = 50};
+  *settings.server = {.optimizer = federated::optimizer_kind::sgd, .lr = 1.0};
+  settings.evaluation->reconstruct = {"user"};
 
   const auto& entry = *models::find_model("matrix-factorization");
   auto model = entry.build(defaults(entry.options), from.clients->facts());
@@ -157,14 +161,14 @@ result<void> dump_work(const federated::experiment& e, const std::filesystem::pa
   const auto& settings = e.settings;
   nlohmann::ordered_json facts;
   facts["rank"] = (*e.parts.shared)[0].cols;
-  facts["per_round"] = settings.participation.per_round;
-  facts["batch_size"] = settings.client.batch_size;
-  facts["client_lr"] = settings.client.lr;
-  facts["client_steps"] = settings.client.max_steps;
-  facts["recon_lr"] = settings.reconstruction.lr;
-  facts["recon_epochs"] = settings.reconstruction.epochs;
-  facts["recon_steps"] = settings.reconstruction.max_steps;
-  facts["server_lr"] = settings.server.lr;
+  facts["per_round"] = settings.participation->per_round;
+  facts["batch_size"] = settings.client->batch_size;
+  facts["client_lr"] = settings.client->lr;
+  facts["client_steps"] = settings.client->max_steps;
+  facts["recon_lr"] = settings.reconstruction->lr;
+  facts["recon_epochs"] = settings.reconstruction->epochs;
+  facts["recon_steps"] = settings.reconstruction->max_steps;
+  facts["server_lr"] = settings.server->lr;
   facts["losses"] = losses;
   facts["test_rmse"] = done->evaluation.unseen->rmse.value_or(0.0);
   std::ofstream file(folder / "facts.json");

@@ -11,6 +11,7 @@
 
 #include "bench/common.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/validation.hpp"
 #include "models/kernels/kernels.hpp"
 #include "tests/net/test_pki.hpp"

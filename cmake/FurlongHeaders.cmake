@@ -1,16 +1,18 @@
 # The headers for a model, algorithm, aggregation rule, selection policy or dataset of another project, and the headers
 # that they include. No others are installed.
 set(FURLONG_PUBLIC_HEADERS
-  base/function_ref.hpp base/large_memory.hpp base/options.hpp base/random.hpp base/result.hpp
+  base/box.hpp base/function_ref.hpp base/large_memory.hpp base/options.hpp base/random.hpp base/result.hpp
   models/delta.hpp models/examples.hpp models/layout.hpp models/local_step.hpp models/model.hpp models/parameters.hpp
   models/working_set.hpp
   federated/aggregation/aggregate.hpp federated/aggregation/rule.hpp federated/aggregation/rule_traits.hpp
   federated/algorithm.hpp federated/algorithm_traits.hpp federated/client/local_task.hpp
   federated/client/local_training.hpp federated/client/local_values.hpp federated/client/personalization.hpp
   federated/client/workspace.hpp
-  federated/experiment.hpp federated/number_format.hpp federated/participation/ledger.hpp
-  federated/participation/policy.hpp federated/participation/policy_traits.hpp federated/population.hpp federated/settings.hpp
-  federated/server_view.hpp federated/tensor_groups.hpp federated/update.hpp federated/update_size.hpp
+  federated/experiment.hpp federated/participation/ledger.hpp federated/participation/policy.hpp
+  federated/participation/policy_traits.hpp federated/population.hpp federated/server_view.hpp federated/settings.hpp
+  federated/settings/aggregation.hpp federated/settings/evaluation.hpp federated/settings/participation.hpp
+  federated/settings/private_values.hpp federated/settings/training.hpp
+  federated/tensor_groups.hpp federated/update.hpp federated/update_size.hpp
   federated/virtual_time.hpp
   scenarios/data/dataset.hpp
   tools/cli/main.hpp)

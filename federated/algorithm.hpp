@@ -14,7 +14,6 @@
 #include "base/options.hpp"
 #include "base/result.hpp"
 #include "federated/algorithm_traits.hpp"
-#include "federated/settings.hpp"
 #include "federated/tensor_groups.hpp"
 #include "models/model.hpp"
 
@@ -22,6 +21,7 @@ namespace furlong::federated {
 
 struct aggregate;
 struct experiment;
+struct run_settings;
 struct server_view;
 class local_task;
 class personal_task;

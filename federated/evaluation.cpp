@@ -7,6 +7,7 @@
 #include "federated/participation/uniform.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/evaluation.hpp"
 
 namespace furlong::federated {
 
@@ -60,7 +61,7 @@ evaluation::evaluation(const experiment& e, const protocol::model_version& of, p
 }
 
 void evaluation::add_group(group in, std::span<const std::uint32_t> clients) {
-  const auto most = e_.settings.evaluation.clients;
+  const auto most = e_.settings.evaluation->clients;
   if (most == 0 || most >= clients.size()) {
     for (const auto client : clients) work_.push_back({in, client});
     return;

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "federated/algorithm.hpp"
+#include "base/result.hpp"
 #include "federated/population.hpp"
 #include "federated/settings.hpp"
 #include "federated/tensor_groups.hpp"

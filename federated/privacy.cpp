@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/settings/aggregation.hpp"
+
 namespace furlong::federated {
 
 void add_server_noise(const experiment& e, std::uint64_t version, aggregate& round) {
-  const auto& rule = e.settings.aggregation;
+  const auto& rule = *e.settings.aggregation;
   const double once = rule.noise_at == noise_place::server ? rule.noise : 0.0;
-  const double of_sum = round.count > 0 ? round.mixing * e.settings.privacy.noise * e.settings.privacy.clip : 0.0;
+  const double of_sum = round.count > 0 ? round.mixing * e.settings.privacy->noise * e.settings.privacy->clip : 0.0;
   if (once == 0.0 && of_sum == 0.0) return;
   random_stream stream(e.settings.seed, purpose::server_noise, static_cast<std::uint32_t>(version));
   const auto add = [&](std::span<float> values, double divisor) {

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/quantization.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/network.hpp"
 
 namespace furlong::federated {
 
@@ -62,11 +65,11 @@ void store_unsent(const models::partition& parts, const models::delta& carried, 
 }  // namespace
 
 bool rounds_numbers(const run_settings& settings) {
-  return settings.network.compression.numbers != number_format::float32;
+  return settings.network->compression.numbers != number_format::float32;
 }
 
 bool carries_errors(const run_settings& settings) {
-  return rounds_numbers(settings) && settings.algorithm.traits.keeps_state;
+  return rounds_numbers(settings) && settings.algorithm->traits.keeps_state;
 }
 
 void add_unsent(models::partition& parts) {
@@ -81,12 +84,12 @@ void add_unsent(models::partition& parts) {
 void round_broadcast(const experiment& e, std::uint64_t version, models::shared_parameters& model) {
   if (!rounds_numbers(e.settings)) return;
   random_stream rounding(e.settings.seed, purpose::round_model, static_cast<std::uint32_t>(version));
-  static_cast<void>(round_model(model, e.settings.network.compression.numbers, rounding));
+  static_cast<void>(round_model(model, e.settings.network->compression.numbers, rounding));
 }
 
 bool round_update(const experiment& e, const task_id& id, models::private_parameters& own, models::delta& change) {
   if (!rounds_numbers(e.settings)) return true;
-  const auto& network = e.settings.network;
+  const auto& network = *e.settings.network;
   // Numbers share scales in the order in which they are sent.
   if (network.compression.numbers == number_format::int8 && !network.sparse_upload) change = models::to_dense(change);
   const bool carries = carries_errors(e.settings);

@@ -1,8 +1,13 @@
 #include "federated/reference_loop.hpp"
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/stopwatch.hpp"
 #include "federated/validation.hpp"
 
@@ -20,11 +25,11 @@ class plain_run {
         stop_(stop),
         state_(initial_state(e)),
         watch_(state_),
-        optimizer_(e.settings.server, e.parts.shared),
+        optimizer_(*e.settings.server, e.parts.shared),
         policy_(make_policy(e, *state_.ledger)) {}
 
   result<run_outcome> run() {
-    const auto every = e_.settings.evaluation.every;
+    const auto every = e_.settings.evaluation->every;
     while (!over()) {
       watch_.train();
       auto report = run_round();
@@ -71,7 +76,7 @@ class plain_run {
     const auto version = static_cast<std::uint32_t>(state_.version);
     auto& ledger = *state_.ledger;
     selection wanted;
-    wanted.count = e_.settings.participation.per_round;
+    wanted.count = e_.settings.participation->per_round;
     wanted.round = state_.version;
     wanted.ordinal = state_.counts.selected;
     wanted.eligible = [&](std::uint32_t client) { return ledger[client].asked_version != version + 1; };
@@ -97,7 +102,7 @@ class plain_run {
     for (const auto client : cohort)
       if (auto done = train_client(from, client, *sum, report, facts); !done) return tl::unexpected(done.error());
     auto round = sum->report();
-    if (report.folded < e_.settings.participation.min_reports || facts.has_outlier(state_)) abandon(round, report);
+    if (report.folded < e_.settings.participation->min_reports || facts.has_outlier(state_)) abandon(round, report);
     report.attention = weigh_updates();
     count(report);
     close_round(e_, state_, optimizer_, round, report, facts);
@@ -108,7 +113,7 @@ class plain_run {
   result<void> train_client(const broadcast& from, std::uint32_t client, accumulator& sum, round_report& report,
                             round_facts& facts) {
     bool has_own = false;
-    if (e_.settings.algorithm.traits.keeps_state) {
+    if (e_.settings.algorithm->traits.keeps_state) {
       if (use_.own.shape() != e_.parts.private_) use_.own = models::private_parameters(e_.parts.private_);
       auto loaded = store_.load(client, use_.own);
       if (!loaded) return tl::unexpected(loaded.error());
@@ -123,7 +128,7 @@ class plain_run {
     const auto bounds =
         bounds_of(e_, longest_update(e_.settings), from.limits, e_.participants->count(client, part::train));
     update_size size;
-    auto refused = validate(update, *e_.parts.up, e_.settings.aggregation, bounds, &size);
+    auto refused = validate(update, *e_.parts.up, *e_.settings.aggregation, bounds, &size);
     if (!refused) refused = sum.fold(update);
     if (refused) {
       facts.add_size(size);
@@ -135,7 +140,7 @@ class plain_run {
     if (update.examples > 0) of.loss = static_cast<float>(loss);
     of.reported_version = static_cast<std::uint32_t>(from.version + 1);
     folded_.push_back(client);
-    if (e_.settings.evaluation.attention && update.weight > 0)
+    if (e_.settings.evaluation->attention && update.weight > 0)
       distances_.push_back({client, {sum.distances().begin(), sum.distances().end()}});
     ++report.folded;
     return {};

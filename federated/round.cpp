@@ -7,9 +7,15 @@
 #include <cstdio>
 
 #include "base/digest.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/privacy.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/server_view.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -19,8 +25,8 @@ protocol::server_state initial_state(const experiment& e) {
   state.run = e.run;
   state.model = initial_model(e);
   state.added = initial_added(e, state.model);
-  state.optimizer = server_optimizer(e.settings.server, e.parts.shared).state();
-  state.reference = first_reference(e.settings.aggregation, e.parts.shared);
+  state.optimizer = server_optimizer(*e.settings.server, e.parts.shared).state();
+  state.reference = first_reference(*e.settings.aggregation, e.parts.shared);
   const auto clients = e.participants->training();
   state.ledger = std::make_shared<participation_ledger>(clients.empty() ? 0 : std::size_t{clients.back()} + 1);
   return state;
@@ -45,7 +51,7 @@ models::shared_parameters sent_model(const experiment& e, const protocol::model_
 
 broadcast make_broadcast(const experiment& e, const protocol::server_state& state, const protocol::model_version& of) {
   broadcast made{state.run, of.version, sent_model(e, of), state.reference};
-  if (e.settings.aggregation.adaptive_bound) made.limits = state.sizes.limits();
+  if (e.settings.aggregation->adaptive_bound) made.limits = state.sizes.limits();
   return made;
 }
 
@@ -65,7 +71,7 @@ void round_facts::add_aggregated(const update_size& size, double loss) {
 }
 
 bool round_facts::has_outlier(const protocol::server_state& state) const {
-  return e_->settings.aggregation.adaptive_bound && federated::has_outlier(state.sizes, sizes_);
+  return e_->settings.aggregation->adaptive_bound && federated::has_outlier(state.sizes, sizes_);
 }
 
 std::optional<double> round_facts::median_loss() const {
@@ -151,7 +157,7 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
     const auto change = round.change.values();
     report.change_norm = std::sqrt(models::kernels().norm_squared(change.data(), change.size()));
     server_view server{e, state.model, state.added, optimizer, state.version};
-    e.settings.algorithm.does->step(server, round);
+    e.settings.algorithm->does->step(server, round);
   }
   if (!round.reference.empty()) state.reference = round.reference;
   state.sizes.close(facts.sizes());
@@ -191,7 +197,7 @@ std::string selection_metric(const evaluation_settings& settings) {
 }
 
 void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
-  const auto& settings = e.settings.evaluation;
+  const auto& settings = *e.settings.evaluation;
   const auto& target = settings.target;
   watch_evaluation(e, state, figures);
   const auto reached = target.metric.empty() ? std::nullopt : metric_of(figures, target.metric);

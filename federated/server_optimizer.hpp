@@ -3,11 +3,13 @@
 
 #include <memory>
 
+#include "base/box.hpp"
 #include "federated/protocol/server_state.hpp"
-#include "federated/settings.hpp"
 #include "models/parameters.hpp"
 
 namespace furlong::federated {
+
+struct server_settings;
 
 /// Applies one round's delta. With g = -delta, elementwise:
 ///   sgd      v = momentum v + g;                 w -= lr v
@@ -29,7 +31,7 @@ class server_optimizer {
   void apply_adagrad(std::span<const float> change, std::span<float> w);
   void apply_moments(std::span<const float> change, std::span<float> w);
 
-  server_settings settings_;
+  box<server_settings> settings_;
   protocol::optimizer_state state_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "federated/settings.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
 

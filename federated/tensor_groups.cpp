@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
 #include "federated/quantized_traffic.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
 
@@ -43,11 +47,11 @@ std::uint32_t rows_of(const models::layout& model, row_index index) {
 
 class layout_builder {
  public:
-  layout_builder(experiment& e) : e_(e), kind_(e.settings.algorithm.kind) {}
+  layout_builder(experiment& e) : e_(e), kind_(e.settings.algorithm->kind) {}
 
   result<void> build(const std::vector<tensor_group>& groups) {
     auto& parts = e_.parts;
-    parts.sends_model = e_.settings.algorithm.does->sends_model();
+    parts.sends_model = e_.settings.algorithm->does->sends_model();
     for (const auto& group : groups) {
       if (auto sound = check(group); !sound) return sound;
       e_.groups.push_back({group});
@@ -133,7 +137,7 @@ class layout_builder {
     }
     if (group.first == first_value::received && group.copies_of.empty())
       return bad("begins as the model, and copies none of its tensors");
-    if (group.where == place::kept && !e_.settings.algorithm.traits.keeps_state)
+    if (group.where == place::kept && !e_.settings.algorithm->traits.keeps_state)
       return bad("is kept, and the algorithm's traits say that clients keep nothing");
     return {};
   }
@@ -141,12 +145,12 @@ class layout_builder {
   /// Checks settings that these groups do not support.
   [[nodiscard]] result<void> check_settings() const {
     const auto& settings = e_.settings;
-    const auto& traits = settings.algorithm.traits;
+    const auto& traits = settings.algorithm->traits;
     const auto is_weighted = [](const auto& one) { return is_up(one.where) && one.rule == sum_rule::mean; };
-    if (settings.privacy.noise > 0 && std::ranges::any_of(e_.groups, is_weighted))
+    if (settings.privacy->noise > 0 && std::ranges::any_of(e_.groups, is_weighted))
       return refuse("privacy.noise", "cannot hide a client: " + kind_ + " weighs what clients report by their examples",
                     "set it to 0");
-    const auto& how = settings.participation;
+    const auto& how = *settings.participation;
     if (!e_.parts.sends_model && how.mode == participation_mode::async && how.async == async_kind::model)
       return refuse("participation.update", "is \"model\", and clients of " + kind_ + " send none",
                     "write update = \"change\"");
@@ -170,7 +174,7 @@ result<void> lay_out(experiment& e, std::span<const std::string> private_names) 
   e.groups.clear();
   if (auto sound = check_model_names(*e.parts.model); !sound) return sound;
   layout_builder made(e);
-  if (auto done = made.build(e.settings.algorithm.does->tensors(*e.model, e.parts)); !done) return done;
+  if (auto done = made.build(e.settings.algorithm->does->tensors(*e.model, e.parts)); !done) return done;
   if (carries_errors(e.settings)) add_unsent(e.parts);
   return made.add_kept();
 }

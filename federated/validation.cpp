@@ -5,6 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -78,18 +82,18 @@ double max_norm(std::size_t tensor, const aggregation_settings& settings, std::s
 }  // namespace
 
 double longest_update(const run_settings& settings) {
-  const auto& rule = settings.aggregation;
+  const auto& rule = *settings.aggregation;
   const bool noisy = rule.noise > 0 && rule.noise_at == noise_place::client;
-  if (settings.privacy.clip <= 0 || noisy) return std::numeric_limits<double>::infinity();
+  if (settings.privacy->clip <= 0 || noisy) return std::numeric_limits<double>::infinity();
   // The client rounds the factor and each product to float32, 2^-24 each, and the sums of squares to double.
   constexpr double slack = 0x1p-20;
-  return settings.privacy.clip * (1.0 + slack);
+  return settings.privacy->clip * (1.0 + slack);
 }
 
 update_bounds bounds_of(const experiment& e, double longest, const update_limits& limits,
                         std::optional<std::uint64_t> examples) {
   update_bounds bounds{.longest = longest, .limits = limits, .groups = e.groups};
-  if (examples) bounds.most_weight = e.settings.algorithm.does->most_weight(e.settings, *examples);
+  if (examples) bounds.most_weight = e.settings.algorithm->does->most_weight(e.settings, *examples);
   return bounds;
 }
 

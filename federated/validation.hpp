@@ -9,7 +9,6 @@
 
 #include "federated/client/client_score.hpp"
 #include "federated/experiment.hpp"
-#include "federated/settings.hpp"
 #include "federated/update.hpp"
 #include "models/model.hpp"
 

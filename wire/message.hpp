@@ -5,8 +5,11 @@
 #include <cstdint>
 
 #include "federated/quantization.hpp"
-#include "federated/settings.hpp"
 #include "federated/update.hpp"
+
+namespace furlong::federated {
+struct network_settings;
+}
 
 namespace furlong::wire {
 
@@ -27,12 +30,8 @@ struct packing {
 };
 
 /// What a run's settings ask for.
-[[nodiscard]] inline update_format format_of(const federated::network_settings& network) {
-  return network.sparse_upload ? update_format::sparse : update_format::dense;
-}
-[[nodiscard]] inline packing packing_of(const federated::network_settings& network) {
-  return {network.compression.numbers, network.compression.zstd};
-}
+[[nodiscard]] update_format format_of(const federated::network_settings& network);
+[[nodiscard]] packing packing_of(const federated::network_settings& network);
 
 /// Exact length in bytes of the frame that the encoder makes of a message, without making it. O(tensors). How long a
 /// frame gets with zstd is known only from the frame.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "federated/settings/network.hpp"
 #include "wire/detail/frame.hpp"
 #include "wire/message.hpp"
 
@@ -32,6 +33,14 @@ constexpr std::size_t partial_words(std::size_t folded, std::size_t refused, std
 }
 
 }  // namespace
+
+update_format format_of(const federated::network_settings& network) {
+  return network.sparse_upload ? update_format::sparse : update_format::dense;
+}
+
+packing packing_of(const federated::network_settings& network) {
+  return {network.compression.numbers, network.compression.zstd};
+}
 
 std::size_t encoded_size(const federated::task_id& /*task*/) {
   return (envelope_words + words_of<schema::Task>)*word_bytes;

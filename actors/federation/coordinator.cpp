@@ -7,6 +7,8 @@
 
 #include "actors/federation/coordinator_effects.hpp"
 #include "actors/federation/membership.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/running.hpp"
 
 namespace furlong::actors::federation {
 
@@ -56,7 +58,7 @@ void on_arrival(coordinator_pointer self, const protocol::branch_hello& hello) {
     spdlog::warn("aggregator {} is refused: {}", hello.name, *why);
     return self->send(actor, branch_sent_on{{}, *why, true, same_kernels_remedy});
   }
-  const auto place = state.who->place_aggregator(state.run->e.settings.fan_in, hello.operators);
+  const auto place = state.who->place_aggregator(state.run->e.settings.topology->fan_in, hello.operators);
   if (!place.here) {
     spdlog::info("aggregator {} is sent {}", hello.name, place.elsewhere.empty() ? "away" : "to " + place.elsewhere);
     return self->send(actor, branch_sent_on{place.elsewhere, no_room});
@@ -142,7 +144,7 @@ void start_when_enough_are_here(coordinator_pointer self) {
   auto& state = self->state;
   const auto all = state.run->e.participants->training().size();
   const auto wanted =
-      static_cast<std::size_t>(std::ceil(state.run->e.settings.network.start * static_cast<double>(all)));
+      static_cast<std::size_t>(std::ceil(state.run->e.settings.network->start * static_cast<double>(all)));
   if (state.who->reached() < wanted) return;
   state.started = true;
   const auto before = now(self);
@@ -188,7 +190,7 @@ coordinator_actor::behavior_type coordinator_behavior(
   state.observer = observer;
   state.watcher = watcher;
   state.stop = stop;
-  const auto& network = state.run->e.settings.network;
+  const auto& network = *state.run->e.settings.network;
   state.who.emplace(state.run->e.clients->facts().clients, state.run->e.participants->training(),
                     protocol::absence_limits{federated::from_seconds(network.heartbeat + network.timeout),
                                              federated::from_seconds(network.task_timeout)});

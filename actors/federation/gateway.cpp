@@ -5,6 +5,7 @@
 
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
+#include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
 
@@ -225,7 +226,7 @@ void on_frame(gateway_pointer self, const session_frame& got, protocol::gateway_
 /// Ends sessions of nodes that were denied after admission.
 void check_deny_list(gateway_pointer self, protocol::gateway_effects& out) {
   auto& state = self->state;
-  const auto pause = federated::from_seconds(state.run->e.settings.network.heartbeat);
+  const auto pause = federated::from_seconds(state.run->e.settings.network->heartbeat);
   state.deny_check_at = steady_now() + pause;
   self->delayed_send(self, std::chrono::microseconds(pause), tick{});
   state.options.admission->refresh();

@@ -2,7 +2,10 @@
 
 #include <spdlog/spdlog.h>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/private_values.hpp"
 
 namespace furlong::actors::federation {
 
@@ -11,14 +14,14 @@ namespace {
 /// Whether a store has the values of every update in the model. With commit = "after-ack" values are stored only after
 /// the acknowledgement: a node that is killed before does not have them.
 bool stores_are_complete(const federated::experiment& e) {
-  return e.settings.own.commit == federated::commit_kind::after_training;
+  return e.settings.own->commit == federated::commit_kind::after_training;
 }
 
 }  // namespace
 
 std::optional<std::string> unlike_kernels(const federation_context& run, const std::string& level) {
   const auto& wanted = run.welcome.kernel_level;
-  if (level == wanted || run.e.settings.network.any_kernel_level) return std::nullopt;
+  if (level == wanted || run.e.settings.network->any_kernel_level) return std::nullopt;
   return "its kernels are of level " + (level.empty() ? "unknown" : level) + ", the server's of level " + wanted +
          ": the last bits of the model would depend on which process trains";
 }
@@ -26,7 +29,7 @@ std::optional<std::string> unlike_kernels(const federation_context& run, const s
 std::optional<std::string> unlike_store(const federated::experiment& e, const protocol::server_state& state,
                                         const protocol::known_stores& stores, const protocol::client_range& clients,
                                         const protocol::store_claim& claim) {
-  if (claim.accepts_loss || !e.settings.algorithm.traits.keeps_state) return std::nullopt;
+  if (claim.accepts_loss || !e.settings.algorithm->traits.keeps_state) return std::nullopt;
   return stores.mismatch(clients, claim, *state.ledger, stores_are_complete(e));
 }
 
@@ -41,7 +44,7 @@ std::optional<protocol::displaced> refusal_of(const federated::experiment& e, co
 
 std::optional<federated::run_event> take_store(const federated::experiment& e, const protocol::server_state& state,
                                                protocol::known_stores& stores, const protocol::attached& node) {
-  if (!e.settings.algorithm.traits.keeps_state) return std::nullopt;
+  if (!e.settings.algorithm->traits.keeps_state) return std::nullopt;
   const auto lost =
       stores.take(node.clients, node.claim, *state.ledger, stores_are_complete(e), state.version, node.node);
   if (lost == 0) return std::nullopt;

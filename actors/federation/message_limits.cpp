@@ -8,7 +8,12 @@
 #include <vector>
 
 #include "actors/federation/score_messages.hpp"
+#include "federated/aggregation/rule.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
 #include "wire/control.hpp"
 #include "wire/message.hpp"
 
@@ -23,27 +28,27 @@ struct sized {
 
 std::uint64_t bytes_of_model(const federated::experiment& e) {
   const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.down),
-                                   federated::first_reference(e.settings.aggregation, e.parts.shared)};
-  return wire::encoded_size(model, e.settings.network.compression.numbers);
+                                   federated::first_reference(*e.settings.aggregation, e.parts.shared)};
+  return wire::encoded_size(model, e.settings.network->compression.numbers);
 }
 
 std::uint64_t bytes_of_update(const federated::experiment& e) {
-  if (e.settings.network.sparse_upload) return wire::largest_update(*e.parts.up);
+  if (e.settings.network->sparse_upload) return wire::largest_update(*e.parts.up);
   federated::client_update update;
   update.change = models::to_dense({e.parts.up, {e.parts.up->count(), {true, 0, 0, 0}}, {}, {}});
-  return wire::encoded_size(update, wire::update_format::dense, e.settings.network.compression.numbers);
+  return wire::encoded_size(update, wire::update_format::dense, e.settings.network->compression.numbers);
 }
 
 /// Maximum of tasks in one share.
 std::size_t largest_share(const federated::experiment& e) {
-  const auto& how = e.settings.participation;
+  const auto& how = *e.settings.participation;
   if (how.mode == federated::participation_mode::async) return how.concurrency;
   return static_cast<std::size_t>(std::ceil(how.per_round * how.over_selection));
 }
 
 /// Entries of the longest list: clients, distances of settled tasks, or clients with their metrics.
 std::size_t longest_list_of(const federated::experiment& e, std::size_t clients) {
-  const std::size_t distances = e.settings.evaluation.attention ? e.parts.shared->count() : 1;
+  const std::size_t distances = e.settings.evaluation->attention ? e.parts.shared->count() : 1;
   return std::max<std::size_t>(clients, 1) * std::max(distances, 1 + e.model->metrics().size());
 }
 
@@ -78,7 +83,7 @@ std::pair<std::uint32_t, std::size_t> most_scored(const federated::experiment& e
 
 std::size_t most_predictions(const federated::experiment& e) {
   const auto rest = bytes_of_scores(0);
-  const auto bound = e.settings.network.max_message;
+  const auto bound = e.settings.network->max_message;
   return bound <= rest ? 0 : std::min<std::size_t>((bound - rest) / bytes_of_prediction, wire::longest_list);
 }
 
@@ -87,7 +92,7 @@ std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t cli
   const auto longest =
       std::max<std::uint64_t>({wire::largest_update(*e.parts.up), wire::largest_broadcast(*e.parts.down), lists,
                                predicts_two_classes(e) ? bytes_of_scores(wire::longest_list) : 0});
-  return std::min(longest, e.settings.network.max_message);
+  return std::min(longest, e.settings.network->max_message);
 }
 
 std::uint64_t longest_hello(const federated::experiment& e, std::size_t clients) {
@@ -111,7 +116,7 @@ result<void> check_max_message(const federated::experiment& e, std::size_t clien
     all.push_back({"a partial aggregate", wire::largest_partial(words, largest_share(e))});
   }
   const auto longest = *std::ranges::max_element(all, {}, &sized::bytes);
-  const auto bound = e.settings.network.max_message;
+  const auto bound = e.settings.network->max_message;
   if (longest.bytes <= bound) return {};
   return fail(error::kind::usage, "network.max_message",
               "is " + std::to_string(bound) + " bytes, and " + longest.what + " of this run takes up to " +

@@ -10,6 +10,7 @@
 #include "actors/federation/run_log.hpp"
 #include "actors/federation/score_messages.hpp"
 #include "actors/federation/worker.hpp"
+#include "federated/settings/network.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::actors::federation {
@@ -65,7 +66,7 @@ void perform(node_pointer self, protocol::say_hello& effect) {
 /// Sets the limit of the run. Before a node knows the run it accepts more, because a model may follow the welcome.
 void limit_channel(node_pointer self) {
   const auto& state = self->state;
-  if (state.channel && state.run) state.channel->limit(state.run->e.settings.network.max_message);
+  if (state.channel && state.run) state.channel->limit(state.run->e.settings.network->max_message);
 }
 
 void open(node_pointer self, const protocol::welcome& content) {
@@ -139,7 +140,8 @@ void perform(node_pointer self, protocol::take_leave& effect) {
   if (!state.channel) return perform_all(self, state.machine->on_disconnected());
   send_control(*state.channel, protocol::farewell{effect.why, false});
   // After that the server does not wait for the updates either.
-  const auto wait = state.run ? state.run->e.settings.network.task_timeout : federated::network_settings{}.task_timeout;
+  const auto wait =
+      state.run ? state.run->e.settings.network->task_timeout : federated::network_settings{}.task_timeout;
   state.leave_until = steady_now() + federated::from_seconds(wait);
 }
 

@@ -5,6 +5,8 @@
 
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/worker.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/private_values.hpp"
 
 namespace furlong::actors::federation {
 
@@ -52,7 +54,7 @@ void end_wave(node_pointer self) {
   for (const auto& one : done)
     if (one.job->store_failed) return finish(self, "its store or its model failed", *one.job->failure);
   const auto served = served_by(done);
-  if (state.run->e.settings.algorithm.traits.keeps_state) save(self, served);
+  if (state.run->e.settings.algorithm->traits.keeps_state) save(self, served);
   note_served(self, served);
   if (state.over) return;
   protocol::node_effects effects;
@@ -67,7 +69,7 @@ void end_wave(node_pointer self) {
       continue;
     }
     state.updates[id] = std::move(one.frame);
-    if (one.job->keeps && state.run->e.settings.own.commit == federated::commit_kind::after_ack)
+    if (one.job->keeps && state.run->e.settings.own->commit == federated::commit_kind::after_ack)
       state.held[id] = {std::make_shared<const models::private_parameters>(std::move(one.job->own))};
     add(state.machine->on_trained(id));
   }
@@ -131,7 +133,7 @@ void finish(node_pointer self, const std::string& why, std::optional<error> fail
 
 bool workers_commit(node_pointer self) {
   const auto& run = self->state.run;
-  return run && run->e.settings.own.commit == federated::commit_kind::after_training;
+  return run && run->e.settings.own->commit == federated::commit_kind::after_training;
 }
 
 void sync_values(node_pointer self) {

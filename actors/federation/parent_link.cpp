@@ -6,6 +6,7 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/relay.hpp"
 #include "actors/federation/run_log.hpp"
+#include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
 
@@ -78,7 +79,7 @@ void on_welcome(parent_link_pointer self, protocol::welcome got) {
   if (!run) return leave_parent(self, run.error().text());
   state.pause->reset();
   state.run = std::move(*run);
-  state.channel->limit(state.run->e.settings.network.max_message);
+  state.channel->limit(state.run->e.settings.network->max_message);
   state.encoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   log_run(state.run->e.run);

@@ -7,6 +7,7 @@
 #include "actors/federation/branch_link.hpp"
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/operator_entrance.hpp"
+#include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
 
@@ -82,7 +83,7 @@ net::channel_events link_router::open(caf::actor_system& system, const net::chan
   // A branch whose parent ends meanwhile is notified.
   const auto link = system.spawn(branch_link_behavior, run_, to_);
   caf::anon_send(link, session_opened{0, channel});
-  const auto& network = run_->e.settings.network;
+  const auto& network = *run_->e.settings.network;
   channel->limit(network.max_message);
   return operator_link_events(link, channel, network.operator_trust ? &nodes_ : nullptr);
 }
@@ -133,7 +134,7 @@ net::listener_settings listener_settings_of(const net::channel_settings& channel
 }
 
 net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most) {
-  const auto& network = e.settings.network;
+  const auto& network = *e.settings.network;
   auto channel = channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e, clients));
   channel.max_first = longest_hello(e, clients);
   return listener_settings_of(channel, upload_room(e, most));

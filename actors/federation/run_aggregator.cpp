@@ -1,6 +1,7 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/parent_link.hpp"
 #include "actors/federation/processes_common.hpp"
+#include "federated/settings/network.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::actors::federation {
@@ -20,7 +21,7 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
   if (!e) return tl::unexpected(e.error());
   auto made = std::make_shared<own_context>(std::move(*e));
   made->context.welcome = got;
-  made->context.frames = std::make_shared<model_frames>(made->e.parts, wire::packing_of(made->e.settings.network));
+  made->context.frames = std::make_shared<model_frames>(made->e.parts, wire::packing_of(*made->e.settings.network));
   return std::shared_ptr<const federation_context>(made, &made->context);
 }
 

@@ -2,6 +2,7 @@
 #include "actors/federation/processes_common.hpp"
 #include "actors/net/connector.hpp"
 #include "actors/tls/deny_list.hpp"
+#include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
 
@@ -10,7 +11,7 @@ namespace {
 result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& got) {
   auto made = setup.prepare(got);
   if (!made) return tl::unexpected(made.error());
-  const auto& network = made->e.settings.network;
+  const auto& network = *made->e.settings.network;
   const auto format = wire::format_of(network);
   const auto packing = wire::packing_of(network);
   auto sizes = protocol::sizes_of(made->e, setup.clients);

@@ -3,6 +3,7 @@
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/processes_common.hpp"
+#include "federated/settings/network.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::actors::federation {
@@ -19,13 +20,13 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   made->welcome.kernel_level = models::kernels().level;
   made->welcome.history = start.history;
   made->welcome.covered = start.history.life() > 0 ? start.version : 0;
-  made->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(e.settings.network));
+  made->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(*e.settings.network));
   return made;
 }
 
 /// Checks that the run can be served with this setup.
 result<void> check_setup(const federated::experiment& e, const server_setup& setup) {
-  if (e.settings.network.operator_trust && !setup.operators)
+  if (e.settings.network->operator_trust && !setup.operators)
     return fail(error::kind::usage, "network.trust", "accepts nodes at the operator port, and there is none",
                 "add --operator HOST:PORT, or set it to \"certificates\"");
   return check_max_message(e, e.clients->facts().clients, setup.operators.has_value());
@@ -56,7 +57,7 @@ struct server::parts {
 };
 
 result<void> server::parts::open() {
-  const auto& network = e.settings.network;
+  const auto& network = *e.settings.network;
   if (auto done = configure_system(config, setup.threads, setup.tls, setup.operators.has_value(), network.heartbeat,
                                    network.timeout);
       !done)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -24,6 +26,12 @@ accumulator::accumulator(const aggregation_settings& settings, models::layout_pt
       max_total_weight_(settings.rule.traits.weighs_examples || groups_.weighs_examples()
                             ? std::uint64_t{settings.max_weight} * settings.max_updates
                             : UINT64_MAX >> 1) {}
+
+accumulator::~accumulator() = default;
+
+std::span<const double> accumulator::distances() const {
+  return rule_ ? rule_->distances() : std::span<const double>();
+}
 
 std::optional<rejection> accumulator::fold(const client_update& update, double freshness) {
   if (update.weight == 0) return std::nullopt;  // the client trained on no example
@@ -101,7 +109,7 @@ void accumulator::count_update(const client_update& update) {
 }
 
 std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::vector<double>& reference) {
-  const auto& settings = e.settings.aggregation;
+  const auto& settings = *e.settings.aggregation;
   return std::make_unique<accumulator>(settings, e.parts.shared,
                                        e.parts.sends_model ? make_rule(settings, e.parts.shared, reference) : nullptr,
                                        group_sums(e));
@@ -109,7 +117,7 @@ std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::ve
 
 std::size_t accumulated_words(const experiment& e) {
   const auto rule =
-      e.parts.sends_model ? make_rule(e.settings.aggregation, e.parts.shared, {})->words() : std::size_t{0};
+      e.parts.sends_model ? make_rule(*e.settings.aggregation, e.parts.shared, {})->words() : std::size_t{0};
   return accumulator::header_words + rule + group_sums(e).words();
 }
 

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "federated/aggregation/aggregate.hpp"
 #include "federated/aggregation/group_sums.hpp"
-#include "federated/aggregation/rule.hpp"
-#include "federated/settings.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::federated {
+
+class aggregation_rule;
+struct aggregation_settings;
 
 /// Aggregates the updates of one round. O(model) memory for any number of updates. Not thread-safe.
 class accumulator {
@@ -25,6 +27,7 @@ class accumulator {
   /// Empty. A null `rule` aggregates nothing of the model: its delta is zero.
   accumulator(const aggregation_settings& settings, models::layout_ptr shared, std::unique_ptr<aggregation_rule> rule,
               group_sums groups = {});
+  ~accumulator();
 
   /// Adds an update that validate() accepted, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
   /// it scales the step and leaves the update's share). Returns the reason if the rule cannot; the accumulator is then
@@ -32,9 +35,7 @@ class accumulator {
   [[nodiscard]] std::optional<rejection> fold(const client_update& update, double freshness = 1.0);
   /// After a successful fold of an update of weight > 0: how far it moved each tensor, if the rule weighs updates by
   /// distance; else empty.
-  [[nodiscard]] std::span<const double> distances() const {
-    return rule_ ? rule_->distances() : std::span<const double>();
-  }
+  [[nodiscard]] std::span<const double> distances() const;
   /// The result of the round; empties the accumulator.
   [[nodiscard]] aggregate report();
 

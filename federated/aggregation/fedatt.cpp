@@ -8,8 +8,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/aggregation/rule.hpp"
 #include "federated/aggregation/rules.hpp"
 #include "federated/aggregation/spectral_norm.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {

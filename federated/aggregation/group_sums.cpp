@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -28,7 +29,7 @@ group_sums::group_sums(const experiment& e) : up_(e.parts.up), reported_(e.parts
     std::size_t size = 0;
     for (std::size_t i = 0; i < group.count(); ++i) size += (*up_)[group.in_up + i].size();
     segments_.push_back(
-        {group.in_up, group.count(), begin, size, group.rule, units_in_one(group, e.settings.aggregation)});
+        {group.in_up, group.count(), begin, size, group.rule, units_in_one(group, *e.settings.aggregation)});
     begin += size;
   }
 }

@@ -2,7 +2,9 @@
 // = 1.
 #include <cmath>
 
+#include "federated/aggregation/rule.hpp"
 #include "federated/aggregation/rules.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {

@@ -1,8 +1,11 @@
 #include "federated/aggregation/rules.hpp"
 
+#include <set>
 #include <stdexcept>
 
 #include "base/registry.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
 
 namespace furlong::federated {
 
@@ -17,7 +20,15 @@ registry<rule_entry>& table() {
 
 const std::vector<rule_entry>& registered_rules() { return table().entries; }
 
-void register_rule(rule_entry entry) { table().add(std::move(entry)); }
+void register_rule(rule_entry entry) {
+  if (!entry.build) throw std::invalid_argument("aggregation rule \"" + entry.kind + "\" cannot be built");
+  std::set<std::string_view> taken = {"rule", "max_norm", "norm_bound", "max_weight", "noise", "noise_at"};
+  for (const auto& option : entry.options)
+    if (!taken.insert(option.name).second)
+      throw std::invalid_argument("algorithm.aggregation." + option.name + " of the rule \"" + entry.kind +
+                                  "\" is a key already: rename the option");
+  table().add(std::move(entry));
+}
 
 const rule_entry* find_rule(std::string_view kind) { return table().find(kind); }
 

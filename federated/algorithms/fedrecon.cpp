@@ -10,8 +10,11 @@
 //   client k sends g_k - g, weighted by its query examples; the server does as FedAvg
 //
 // Dropout applies in U only. A client under evaluation reconstructs in the same way.
+#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/training.hpp"
 
 namespace furlong::federated {
 
@@ -21,13 +24,13 @@ class fedrecon final : public algorithm {
  public:
   [[nodiscard]] std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
     const auto update = client_loop(settings);
-    if (!settings.reconstruction.split) return reconstruction_examples(count, settings) + examples_in(count, update);
-    const auto query = query_examples(count, settings.client.batch_size);
+    if (!settings.reconstruction->split) return reconstruction_examples(count, settings) + examples_in(count, update);
+    const auto query = query_examples(count, settings.client->batch_size);
     return reconstruction_examples(count - query, settings) + examples_in(query, update);
   }
   void train(local_task& task) const override {
-    const auto& how = task.settings().reconstruction;
-    if (task.settings().client.shuffle) task.shuffle();
+    const auto& how = *task.settings().reconstruction;
+    if (task.settings().client->shuffle) task.shuffle();
     task.split_support(how.split);
     task.count_unweighted(task.reconstruct(task.parts().private_tensors));
     task.count(task.sgd_on_query(how.joint ? task.parts().all_tensors : task.parts().shared_tensors));

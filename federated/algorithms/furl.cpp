@@ -8,8 +8,11 @@
 //
 // A client's first task starts from the initial values or, with private.cold_start = "reconstruct", from values that
 // are first reconstructed from its examples with the federated tensors frozen.
+#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/private_values.hpp"
 
 namespace furlong::federated {
 
@@ -22,7 +25,7 @@ class furl final : public algorithm {
     return examples_in(count, client_loop(settings));
   }
   void train(local_task& task) const override {
-    if (!task.has_state() && task.settings().own.cold_start == cold_start_kind::reconstruct) {
+    if (!task.has_state() && task.settings().own->cold_start == cold_start_kind::reconstruct) {
       task.split_support(false);
       task.count_unweighted(task.reconstruct(task.parts().private_tensors));
     }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/training.hpp"
 #include "models/logistic.hpp"
 
 namespace furlong::federated {
@@ -29,7 +32,7 @@ void client_scorer::exclude(std::vector<std::uint32_t> clients) {
 
 result<bool> client_scorer::load_private(std::uint32_t client, workspace& use) const {
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
-  const bool may_have = store_ != nullptr && e_.settings.algorithm.traits.keeps_state;
+  const bool may_have = store_ != nullptr && e_.settings.algorithm->traits.keeps_state;
   if (may_have && !std::ranges::binary_search(excluded_, client)) {
     auto found = store_->load(client, use.own);
     if (!found || *found) return found;
@@ -40,13 +43,13 @@ result<bool> client_scorer::load_private(std::uint32_t client, workspace& use) c
 
 std::uint32_t client_scorer::batch_size() const {
   const auto& settings = e_.settings;
-  return settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
+  return settings.evaluation->batch_size > 0 ? settings.evaluation->batch_size : settings.client->batch_size;
 }
 
 void client_scorer::add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const {
   use.predictions.resize(batch.size());
   e_.model->predict(use.weights.weights(), batch, use.predictions);
-  const auto& settings = e_.settings.evaluation;
+  const auto& settings = *e_.settings.evaluation;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     float guess = use.predictions[i];
     const float label = batch.labels[i];
@@ -100,7 +103,7 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   auto stored = load_private(client, use);
   if (!stored) return tl::unexpected(stored.error());
   const auto& settings = e_.settings;
-  const auto& algorithm = *settings.algorithm.does;
+  const auto& algorithm = *settings.algorithm->does;
   const client_kind who{.trains = true, .has_state = *stored};
   const auto tested = static_cast<std::uint32_t>(test.size());
   if (!algorithm.personalizes_from_examples(e_, who) && !(who.has_state && keeps_rows_of_examples(e_))) {
@@ -118,7 +121,7 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   both.append(test);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, both.view(), client);
   const auto own_batches =
-      settings.reconstruction.batch_size > 0 ? settings.reconstruction.batch_size : settings.client.batch_size;
+      settings.reconstruction->batch_size > 0 ? settings.reconstruction->batch_size : settings.client->batch_size;
   cut_batches(0, trained, own_batches, use.support);
   personal_task task(e_, model_, client, use, *stored, trained);
   static_cast<void>(algorithm.personalize(task, who));
@@ -132,10 +135,10 @@ void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_sc
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
   initial_private(e_, 0, client, use.own);
   use.weights.gather(*e_.model, e_.parts, model_, use.own, data, client);
-  if (!e_.settings.evaluation.split) return add_scores(0, static_cast<std::uint32_t>(data.size()), use, out);
-  assign_batches(use, batch_size(), true, e_.settings.reconstruction);
+  if (!e_.settings.evaluation->split) return add_scores(0, static_cast<std::uint32_t>(data.size()), use, out);
+  assign_batches(use, batch_size(), true, *e_.settings.reconstruction);
   personal_task task(e_, model_, client, use, false, 0);
-  static_cast<void>(e_.settings.algorithm.does->personalize(task, {.trains = false}));
+  static_cast<void>(e_.settings.algorithm->does->personalize(task, {.trains = false}));
   for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
 }
 

@@ -4,8 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/quantized_traffic.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/validation.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -25,7 +30,7 @@ void clip(models::delta& change, double bound) {
 void add_client_noise(const run_settings& settings, const task_id& id, models::delta& change) {
   change = models::to_dense(change);
   random_stream stream(settings.seed, purpose::client_noise, static_cast<std::uint32_t>(id.version), id.client);
-  const auto scale = static_cast<float>(settings.aggregation.noise);
+  const auto scale = static_cast<float>(settings.aggregation->noise);
   for (auto& value : change.values) value += scale * stream.normal();
 }
 
@@ -42,7 +47,7 @@ void no_change(const experiment& e, double loss, client_update& out) {
 
 bool is_beyond(const experiment& e, const client_update& update, const update_limits& limits) {
   const update_bounds bounds{.limits = limits, .groups = e.groups};
-  return validate(update, *e.parts.up, e.settings.aggregation, bounds).has_value();
+  return validate(update, *e.parts.up, *e.settings.aggregation, bounds).has_value();
 }
 
 }  // namespace
@@ -73,9 +78,13 @@ void assign_batches(workspace& use, std::uint32_t batch_size, bool split, const 
   cut_batches(0, supported, how.batch_size, use.support);
 }
 
+bool trains_if_discarded(const run_settings& settings) {
+  return settings.algorithm->traits.keeps_state && settings.own->commit == commit_kind::after_training;
+}
+
 bool client_work(const experiment& e, const broadcast& model, const task_id& id, bool has_own, workspace& use,
                  client_update& out) {
-  const auto& [kind, traits, algorithm] = e.settings.algorithm;
+  const auto& [kind, traits, algorithm] = *e.settings.algorithm;
   out.id = id;
   out.weight = 0;
   out.examples = 0;
@@ -96,8 +105,8 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   }
   use.weights.difference(model.model, out.change);
   task.append_reported(out.change);
-  if (e.settings.privacy.clip > 0) clip(out.change, e.settings.privacy.clip);
-  const auto& rule = e.settings.aggregation;
+  if (e.settings.privacy->clip > 0) clip(out.change, e.settings.privacy->clip);
+  const auto& rule = *e.settings.aggregation;
   if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(e.settings, id, out.change);
   if (!round_update(e, id, use.own, out.change)) {
     no_change(e, diverged, out);

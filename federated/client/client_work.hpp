@@ -9,9 +9,7 @@
 namespace furlong::federated {
 
 /// Whether training must run although the update is discarded: the private values that a client keeps depend on it.
-[[nodiscard]] inline bool trains_if_discarded(const run_settings& settings) {
-  return settings.algorithm.traits.keeps_state && settings.own.commit == commit_kind::after_training;
-}
+[[nodiscard]] bool trains_if_discarded(const run_settings& settings);
 
 /// Trains as the settings say, starting from the broadcast.
 /// In: `use.own`, for algorithms that keep state the client's stored values if `has_own`; else ignored.

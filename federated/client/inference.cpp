@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/training.hpp"
 
 namespace furlong::federated {
 
@@ -36,7 +39,7 @@ result<personal_source> with_personal_model(const experiment& e, const models::s
   client_kind who;
   who.known = client.has_value();
   who.trains = client && std::ranges::binary_search(e.clients->training(), *client);
-  if (client && store != nullptr && e.settings.algorithm.traits.keeps_state) {
+  if (client && store != nullptr && e.settings.algorithm->traits.keeps_state) {
     auto found = store->load(*client, use.own);
     if (!found) return tl::unexpected(found.error());
     who.has_state = *found;
@@ -50,12 +53,12 @@ result<personal_source> with_personal_model(const experiment& e, const models::s
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
       if ((*e.parts.model)[t].index == models::row_index::by_client) use.weights.reinitialize(t, e.settings.seed, id);
   const auto& settings = e.settings;
-  const auto batch_size = settings.reconstruction.batch_size > 0              ? settings.reconstruction.batch_size
-                          : !who.trains && settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size
-                                                                              : settings.client.batch_size;
+  const auto batch_size = settings.reconstruction->batch_size > 0              ? settings.reconstruction->batch_size
+                          : !who.trains && settings.evaluation->batch_size > 0 ? settings.evaluation->batch_size
+                                                                               : settings.client->batch_size;
   cut_batches(0, asked, batch_size, use.support);
   personal_task task(e, model, id, use, who.has_state, asked);
-  const auto source = settings.algorithm.does->personalize(task, who);
+  const auto source = settings.algorithm->does->personalize(task, who);
   then(use.weights.weights(), use.weights.data().slice(asked, asked + questions.size()), questions);
   return source;
 }
@@ -69,11 +72,11 @@ void with_unseen_model(const experiment& e, const models::shared_parameters& mod
   initial_private(e, 0, client, use.own);
   use.weights.gather(*e.model, e.parts, model, use.own, data, client);
   const auto& settings = e.settings;
-  if (!settings.evaluation.split) return then(use.weights.weights(), use.weights.data().slice(0, data.size()), data);
-  const auto scored = settings.evaluation.batch_size;
-  assign_batches(use, scored > 0 ? scored : settings.client.batch_size, true, settings.reconstruction);
+  if (!settings.evaluation->split) return then(use.weights.weights(), use.weights.data().slice(0, data.size()), data);
+  const auto scored = settings.evaluation->batch_size;
+  assign_batches(use, scored > 0 ? scored : settings.client->batch_size, true, *settings.reconstruction);
   personal_task task(e, model, client, use, false, 0);
-  static_cast<void>(settings.algorithm.does->personalize(task, {.trains = false}));
+  static_cast<void>(settings.algorithm->does->personalize(task, {.trains = false}));
   for (const auto& batch : use.query)
     then(use.weights.weights(), use.weights.data().slice(batch.first, batch.last), data.slice(batch.first, batch.last));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/function_ref.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/private_store.hpp"
 

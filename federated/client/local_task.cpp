@@ -4,13 +4,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
 
 local_loop local_task::client_loop() const {
   auto loop = federated::client_loop(settings());
-  if (settings().client.schedule == schedule_kind::linear)
+  if (settings().client->schedule == schedule_kind::linear)
     loop.step.rate *= 1.0F - static_cast<float>(out_.id.version) / static_cast<float>(settings().rounds);
   return loop;
 }
@@ -27,7 +28,7 @@ void local_task::shuffle() {
 }
 
 void local_task::split_support(bool split) {
-  assign_batches(use_, settings().client.batch_size, split, settings().reconstruction);
+  assign_batches(use_, settings().client->batch_size, split, *settings().reconstruction);
 }
 
 void local_task::begin_phase(std::span<const std::size_t> tensors) {

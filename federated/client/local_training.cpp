@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "federated/settings.hpp"
+#include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
 
 local_loop client_loop(const run_settings& settings) {
-  const auto& client = settings.client;
+  const auto& client = *settings.client;
   return {client.epochs,
           client.max_steps,
           client.batch_size,
@@ -32,9 +34,9 @@ std::uint64_t examples_in(std::uint64_t count, const local_loop& loop) {
 }
 
 std::uint64_t reconstruction_examples(std::uint64_t support, const run_settings& settings) {
-  const auto& how = settings.reconstruction;
+  const auto& how = *settings.reconstruction;
   if (how.solver == solver_kind::least_squares) return support;
-  const auto size = how.batch_size == 0 ? settings.client.batch_size : how.batch_size;
+  const auto size = how.batch_size == 0 ? settings.client->batch_size : how.batch_size;
   return examples_in(support, {how.epochs, how.max_steps, size});
 }
 

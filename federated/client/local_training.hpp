@@ -5,10 +5,12 @@
 #include <span>
 #include <vector>
 
-#include "federated/settings.hpp"
 #include "models/working_set.hpp"
 
 namespace furlong::federated {
+
+struct reconstruction_settings;
+struct run_settings;
 
 /// Examples first, ..., last - 1 of a working set.
 struct batch_range {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "federated/settings/training.hpp"
+
 namespace furlong::federated {
 
 namespace {
@@ -116,7 +118,8 @@ models::tensor_view local_values::tensor(std::size_t g, std::size_t i) {
 }
 
 phase_result local_values::reconstruct(std::span<const std::size_t> tensors) {
-  return federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, settings().reconstruction, use_.solver);
+  return federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, *settings().reconstruction,
+                                use_.solver);
 }
 
 }  // namespace furlong::federated

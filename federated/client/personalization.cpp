@@ -2,6 +2,12 @@
 
 #include <algorithm>
 
+#include "federated/algorithm.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/training.hpp"
+
 namespace furlong::federated {
 
 namespace {
@@ -14,12 +20,13 @@ struct steps {
 
 bool starts_cold(const experiment& e, bool has_state) {
   const auto& settings = e.settings;
-  return settings.algorithm.traits.keeps_state && !has_state && settings.own.cold_start == cold_start_kind::reconstruct;
+  return settings.algorithm->traits.keeps_state && !has_state &&
+         settings.own->cold_start == cold_start_kind::reconstruct;
 }
 
 /// A client that never trained has no values of its own; one that could have had them starts as in training.
 std::vector<std::size_t> reconstructed_unseen(const experiment& e) {
-  const bool as_it_is = e.settings.algorithm.traits.keeps_state && !starts_cold(e, false);
+  const bool as_it_is = e.settings.algorithm->traits.keeps_state && !starts_cold(e, false);
   return as_it_is ? std::vector<std::size_t>() : reconstructed_tensors(e);
 }
 
@@ -27,7 +34,7 @@ steps steps_for(const experiment& e, const client_kind& who) {
   // Somebody new is known by the examples given alone: they serve to find what only training could give.
   if (!who.known) return {reconstructed_tensors(e), {}};
   if (!who.trains) return {reconstructed_unseen(e), {}};
-  const auto& traits = e.settings.algorithm.traits;
+  const auto& traits = e.settings.algorithm->traits;
   steps made;
   if (traits.reconstructs || starts_cold(e, who.has_state)) made.reconstructed = e.parts.private_tensors;
   if (traits.reconstructs) return made;
@@ -54,7 +61,7 @@ bool is_personal(const experiment& e, std::size_t tensor) {
 
 std::vector<std::size_t> reconstructed_tensors(const experiment& e) {
   std::vector<std::size_t> tensors;
-  for (const auto& name : e.settings.evaluation.reconstruct)
+  for (const auto& name : e.settings.evaluation->reconstruct)
     if (const auto tensor = e.parts.model->find(name)) tensors.push_back(*tensor);
   std::ranges::sort(tensors);
   return tensors;
@@ -77,7 +84,7 @@ std::string_view to_string(personal_source source) {
 }
 
 std::uint64_t algorithm::most_weight(const run_settings& settings, std::uint64_t count) const {
-  const auto& client = settings.client;
+  const auto& client = *settings.client;
   const auto all = count * client.epochs;
   const std::uint64_t batch = client.batch_size == 0 ? count : client.batch_size;
   return client.max_steps == 0 ? all : std::min(all, batch * client.max_steps);

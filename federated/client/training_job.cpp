@@ -1,6 +1,8 @@
 #include "federated/client/training_job.hpp"
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/private_values.hpp"
 
 namespace furlong::federated {
 
@@ -8,7 +10,7 @@ namespace {
 
 /// Loads the client's private values into `use`. Whether there are any; fails as the store does.
 result<bool> load_private(const experiment& e, private_store& store, const training_job& job, workspace& use) {
-  if (!e.settings.algorithm.traits.keeps_state) return false;
+  if (!e.settings.algorithm->traits.keeps_state) return false;
   if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
   if (!job.loaded) return store.load(job.id.client, use.own);
   if (job.own.values().empty()) return false;
@@ -29,7 +31,7 @@ void perform(const experiment& e, private_store& store, training_job& job, works
   if (!has_own) return fail_job(has_own.error());
   job.keeps = client_work(e, *job.from, job.id, *has_own, use, job.update);
   if (!job.keeps) return;
-  if (!job.stores || e.settings.own.commit != commit_kind::after_training) {
+  if (!job.stores || e.settings.own->commit != commit_kind::after_training) {
     job.own = use.own;
   } else if (auto kept = store.commit(job.id.client, job.id.version, use.own); !kept) {
     fail_job(kept.error());

@@ -6,13 +6,14 @@
 
 #include "base/random.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
 
 /// What a selection draws from: keyed by (seed, round), and in asynchronous runs, which ask for clients many times in
 /// one round, by the ordinal too.
 [[nodiscard]] inline random_stream selection_stream(const experiment& e, const selection& of) {
-  const bool many = e.settings.participation.mode == participation_mode::async;
+  const bool many = e.settings.participation->mode == participation_mode::async;
   return {e.settings.seed, purpose::cohort, static_cast<std::uint32_t>(of.round),
           many ? static_cast<std::uint32_t>(of.ordinal) : 0};
 }

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "base/registry.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
 
@@ -31,7 +32,7 @@ chosen_policy::chosen_policy(std::string_view of) : kind(of) {
 }
 
 std::unique_ptr<selection_policy> make_policy(const experiment& e, const participation_ledger& ledger) {
-  return find_policy(e.settings.participation.policy.kind)->build(e, ledger);
+  return find_policy(e.settings.participation->policy.kind)->build(e, ledger);
 }
 
 }  // namespace furlong::federated

@@ -11,6 +11,7 @@
 
 #include "federated/experiment.hpp"
 #include "federated/participation/ledger.hpp"
+#include "federated/participation/policy_traits.hpp"
 
 namespace furlong::federated {
 

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "federated/participation/weighted_draw.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
 
@@ -21,7 +22,7 @@ class power_of_choice_policy final : public selection_policy {
   explicit power_of_choice_policy(const experiment& e) : e_(e), draw_(*e.participants) {}
 
   std::vector<std::uint32_t> choose(selection& of, const participation_ledger& ledger) override {
-    const auto asked_for = e_.settings.participation.candidates;
+    const auto asked_for = e_.settings.participation->candidates;
     const auto candidates = asked_for > 0 ? std::max(asked_for, of.count) : 2 * of.count;
     auto chosen = draw_.first_eligible(of, candidates, selection_stream(e_, of));
     const auto kept = std::min<std::size_t>(of.count, chosen.size());

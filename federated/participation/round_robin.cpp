@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "federated/participation/policy.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
 
@@ -17,7 +18,7 @@ namespace {
 class round_robin_policy final : public selection_policy {
  public:
   round_robin_policy(const experiment& e, const participation_ledger& ledger)
-      : clients_(e.participants->training()), rounds_(e.settings.participation.mode == participation_mode::sync) {
+      : clients_(e.participants->training()), rounds_(e.settings.participation->mode == participation_mode::sync) {
     restore(ledger);
   }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
 #include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
@@ -33,6 +36,8 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
   open_ += tasks.size();
   send_up_when_settled(out);
 }
+
+bool aggregator_machine::is_async() const { return e_.settings.participation->mode == participation_mode::async; }
 
 /// Forgets settled tasks; open tasks of closed shares stay.
 void aggregator_machine::forget_settled() {
@@ -68,12 +73,12 @@ aggregator_machine::known_task* aggregator_machine::find(const task_id& id, reje
 /// Validates and aggregates an update. Returns the reason if it is rejected.
 std::optional<rejection> aggregator_machine::try_fold(const client_update& update, const update_limits& limits,
                                                       update_size& size) {
-  const auto& how = e_.settings.participation;
+  const auto& how = *e_.settings.participation;
   const std::uint64_t staleness = from_->version - update.id.version;
   if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
   const auto examples = examples_of_ ? examples_of_(update.id.client) : std::nullopt;
   const auto bounds = bounds_of(e_, longest_, limits, examples);
-  if (auto refused = validate(update, *e_.parts.up, e_.settings.aggregation, bounds, &size)) return refused;
+  if (auto refused = validate(update, *e_.parts.up, *e_.settings.aggregation, bounds, &size)) return refused;
   return sum_->fold(update, is_async() ? staleness_weight(how, staleness) : 1.0);
 }
 
@@ -98,7 +103,7 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
     refused = try_fold(update, task->limits, what.size);
     what.what = refused ? outcome::rejected : outcome::folded;
     if (refused) what.why = *refused;
-    if (!refused && e_.settings.evaluation.attention && update.weight > 0)
+    if (!refused && e_.settings.evaluation->attention && update.weight > 0)
       what.distances.assign(sum_->distances().begin(), sum_->distances().end());
   }
   settle(*task, what, out);

@@ -71,7 +71,7 @@ class aggregator_machine {
     bool surplus = false;  // which had enough reports
     update_limits limits = {};
   };
-  [[nodiscard]] bool is_async() const { return e_.settings.participation.mode == participation_mode::async; }
+  [[nodiscard]] bool is_async() const;
   [[nodiscard]] known_task* find(const task_id& id, rejection& why);
   std::optional<rejection> try_fold(const client_update& update, const update_limits& limits, update_size& size);
   void settle(known_task& task, settlement what, aggregator_effects& out);

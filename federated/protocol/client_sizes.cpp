@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "federated/settings/aggregation.hpp"
+
 namespace furlong::federated::protocol {
 
 namespace {
@@ -55,7 +57,7 @@ std::vector<client_sizes> sizes_of(const experiment& e, const client_range& clie
 
 std::optional<std::string> size_mismatch(const experiment& e, const client_range& clients,
                                          std::span<const client_sizes> declared) {
-  const auto most = e.settings.aggregation.max_weight;
+  const auto most = e.settings.aggregation->max_weight;
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const auto client = clients.first + static_cast<std::uint32_t>(i);
     const auto& sizes = declared[i];

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "federated/settings/network.hpp"
 #include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 
 gateway_machine::gateway_machine(const experiment& e, std::uint32_t number)
-    : e_(e), longest_(from_seconds(e.settings.network.task_timeout)), inner_(e, number, closing::when_told) {
+    : e_(e), longest_(from_seconds(e.settings.network->task_timeout)), inner_(e, number, closing::when_told) {
   inner_.set_known_examples([this](std::uint32_t client) -> std::optional<std::uint64_t> {
     const auto session = session_of(client);
     const auto sizes = session ? sessions_.at(*session).size_of(client) : std::nullopt;

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "federated/protocol/partial_check.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/running.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -27,6 +29,8 @@ relay_machine::relay_machine(const experiment& e, std::uint32_t number, std::siz
   children_[routes_.add_aggregator("")] = {};
 }
 
+bool relay_machine::is_async() const { return e_.settings.participation->mode == participation_mode::async; }
+
 std::uint32_t relay_machine::add_child(const branch_hello& hello) {
   const auto child = routes_.add_aggregator(hello.gateway, hello.operators);
   children_[child] = {};
@@ -34,7 +38,7 @@ std::uint32_t relay_machine::add_child(const branch_hello& hello) {
 }
 
 aggregator_place relay_machine::place_aggregator(const branch_hello& hello) {
-  return routes_.place_aggregator(e_.settings.fan_in, hello.operators);
+  return routes_.place_aggregator(e_.settings.topology->fan_in, hello.operators);
 }
 
 bool relay_machine::at_work(std::uint32_t child) const {

@@ -72,7 +72,7 @@ class relay_machine {
     std::vector<task_id> reported;  ///< folded
   };
 
-  [[nodiscard]] bool is_async() const { return e_.settings.participation.mode == participation_mode::async; }
+  [[nodiscard]] bool is_async() const;
   [[nodiscard]] bool at_work(std::uint32_t child) const;
   [[nodiscard]] open_here* find(const task_id& id, std::uint32_t child);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "federated/round.hpp"
+#include "federated/settings/network.hpp"
 #include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
@@ -21,7 +22,7 @@ scoring_machine::scoring_machine(const experiment& e, const server_machine& of, 
       waits_(of.waits_for_every_task()),
       patience_(longest_silence),
       last_heard_(now),
-      latest_(now + from_seconds(e.settings.network.task_timeout)) {}
+      latest_(now + from_seconds(e.settings.network->task_timeout)) {}
 
 /// Asks for a client where it is reached.
 void scoring_machine::add_request(const std::pair<group, std::uint32_t>& one, requests& to) {
@@ -83,7 +84,7 @@ scoring_machine::requests scoring_machine::on_attached(const client_range& clien
 }
 
 void scoring_machine::on_stop(virtual_time now) {
-  const auto& network = e_.settings.network;
+  const auto& network = *e_.settings.network;
   stopping_ = true;
   patience_ = std::min(longest_silence, from_seconds(network.heartbeat + network.timeout));
   last_heard_ = now;

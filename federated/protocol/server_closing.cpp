@@ -1,8 +1,12 @@
 #include <algorithm>
 #include <set>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
 #include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
@@ -125,7 +129,7 @@ std::optional<attention_weights> server_machine::weigh_updates() const {
 
 /// Whether clients want to know at once that a model has their updates: they keep no private values before.
 bool server_machine::commits_after_ack() const {
-  return routed_ && e_.settings.algorithm.traits.keeps_state && e_.settings.own.commit == commit_kind::after_ack;
+  return routed_ && e_.settings.algorithm->traits.keeps_state && e_.settings.own->commit == commit_kind::after_ack;
 }
 
 /// Ends the round with what was merged.
@@ -183,7 +187,7 @@ void server_machine::close_version(server_effects& out) {
   reported_ = state_.counts;
   ended_since_.clear();
   out.emplace_back(round_closed{std::exchange(report_, {})});  // outcomes before the next round begins belong to it
-  const auto every = e_.settings.evaluation.every;
+  const auto every = e_.settings.evaluation->every;
   if (is_over() || (every != 0 && state_.version % every == 0)) {
     out.emplace_back(evaluate{});
     return;

@@ -4,8 +4,13 @@
 #include <cmath>
 
 #include "federated/client/client_work.hpp"
+#include "federated/participation/policy.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
@@ -23,11 +28,11 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
     : e_(e),
       state_(std::move(state)),
       roster_(who),
-      optimizer_(e.settings.server, e.parts.shared),
+      optimizer_(*e.settings.server, e.parts.shared),
       routed_(who != nullptr && who->routes()),
       reported_(state_.counts) {
   optimizer_.restore(state_.optimizer);
-  reset_for_evaluation(e.settings.evaluation, state_);
+  reset_for_evaluation(*e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
   for (auto& [version, from] : std::exchange(state_.started_from, {})) {
     broadcasts_[version].from =
@@ -39,11 +44,15 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
       orphaned_[task.id.client] = {state_.now, drop_stage::upload};
       assignee_[task.id.client] = 0;  // nobody remembers
     } else {
-      task.aggregator %= e.settings.aggregators;  // there may be fewer in this life
+      task.aggregator %= e.settings.topology->aggregators;  // there may be fewer in this life
     }
     open(task);
   }
 }
+
+server_machine::~server_machine() = default;
+
+bool server_machine::is_async() const { return how().mode == participation_mode::async; }
 
 std::vector<open_task> server_machine::open_tasks() const {
   std::vector<open_task> tasks;
@@ -130,7 +139,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
   if (routed_) begin_round_by_route(effects);
   if (is_async()) {
     goal_ = how().buffer;
-    if (!routed_) assigned_.assign(e_.settings.aggregators, {});
+    if (!routed_) assigned_.assign(e_.settings.topology->aggregators, {});
     if (!routed_) assign_tasks({}, true, effects);
     if (!refill(effects)) retry_selection(effects, never);
   } else {
@@ -212,7 +221,7 @@ void server_machine::select_clients(server_effects& out) {
   }
   goal_ = std::min<std::size_t>(goal, chosen.size());
   const auto tasks = create_tasks(chosen);
-  const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.aggregators);
+  const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.topology->aggregators);
   if (!routed_) assigned_.assign(aggregators, {});
   open_in_round_ = tasks.size();
   assign_tasks(tasks, true, out);

@@ -47,10 +47,13 @@
 #include <vector>
 
 #include "federated/experiment.hpp"
-#include "federated/participation/policy.hpp"
 #include "federated/protocol/branch_messages.hpp"
 #include "federated/round.hpp"
 #include "federated/run_observer.hpp"
+
+namespace furlong::federated {
+class selection_policy;
+}
 
 namespace furlong::federated::protocol {
 
@@ -122,7 +125,8 @@ class roster {
   /// True if other clients may become reachable in the same round.
   [[nodiscard]] virtual bool waiting_helps() const = 0;
 
-  /// True if each client is reached through one aggregator. If not, any of `settings.aggregators` may be used.
+  /// True if each client is reached through one aggregator. If not, any of `settings.topology->aggregators` may be
+  /// used.
   [[nodiscard]] virtual bool routes() const { return false; }
   /// The aggregator through which a client is reached now.
   [[nodiscard]] virtual std::optional<std::uint32_t> route(std::uint32_t client) const {
@@ -147,6 +151,7 @@ class server_machine {
  public:
   /// Starts or resumes from a state. `e` and `who` must outlive the machine; without `who` all clients are reachable.
   server_machine(const experiment& e, server_state state, roster* who = nullptr);
+  ~server_machine();
 
   [[nodiscard]] server_effects start();
   [[nodiscard]] server_effects on_settled(std::uint32_t aggregator, const std::vector<settlement>& settled,
@@ -199,8 +204,8 @@ class server_machine {
   [[nodiscard]] std::size_t folding() const { return folded_.size(); }
 
  private:
-  [[nodiscard]] const participation_settings& how() const { return e_.settings.participation; }
-  [[nodiscard]] bool is_async() const { return how().mode == participation_mode::async; }
+  [[nodiscard]] const participation_settings& how() const { return *e_.settings.participation; }
+  [[nodiscard]] bool is_async() const;
   [[nodiscard]] bool is_over() const;
 
   /// A round without clients is abandoned after this time.

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "federated/protocol/server_machine.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -75,7 +77,7 @@ void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_e
 void server_machine::assign_open_task(open_task& task, server_effects& out) {
   const auto to = roster_->route(task.id.client);
   if (!to) return orphan(task);
-  const auto longest = from_seconds(e_.settings.network.task_timeout);
+  const auto longest = from_seconds(e_.settings.network->task_timeout);
   if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now)
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
@@ -281,14 +283,14 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
 void server_machine::schedule_orphan_timeout(server_effects& out) {
   if (orphan_timer_set_ || orphaned_.size() == assigned_next_.size()) return;
   orphan_timer_set_ = true;
-  const auto longest = from_seconds(e_.settings.network.heartbeat + e_.settings.network.timeout);
+  const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   out.emplace_back(timer{timer_kind::orphaned, state_.version, state_.now + longest});
 }
 
 /// Clients that did not come back in time have dropped out.
 void server_machine::drop_expired_orphans(server_effects& out) {
   orphan_timer_set_ = false;
-  const auto longest = from_seconds(e_.settings.network.heartbeat + e_.settings.network.timeout);
+  const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   const bool every_task = waits_for_every_task() && !stopping_;
   for (const auto& [client, task] : std::map(orphaned_)) {
     if (assigned_next_.contains(client)) continue;

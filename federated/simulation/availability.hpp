@@ -8,10 +8,11 @@
 #include <functional>
 #include <memory>
 
-#include "federated/settings.hpp"
 #include "federated/virtual_time.hpp"
 
 namespace furlong::federated {
+
+struct availability_settings;
 
 /// Thread-safe and immutable.
 class availability {

@@ -1,3 +1,4 @@
+#include "federated/settings/devices.hpp"
 #include "federated/simulation/detail/draws.hpp"
 
 namespace furlong::federated {

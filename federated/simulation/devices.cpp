@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "base/random.hpp"
+#include "federated/settings/devices.hpp"
 
 namespace furlong::federated {
 
@@ -42,12 +43,12 @@ bool can_hold(double speed_availability, double speed_taste, double availability
 
 device_park::device_park(const device_settings& settings, std::uint64_t seed, const population& clients)
     : settings_(settings), seed_(seed), clients_(&clients) {
-  sort_by_speed(settings_.classes);
-  for (const auto& one : settings_.classes) total_share_ += one.share;
-  a_taste_ = settings_.availability_taste;
+  sort_by_speed(settings_->classes);
+  for (const auto& one : settings_->classes) total_share_ += one.share;
+  a_taste_ = settings_->availability_taste;
   a_residual_ = std::sqrt(std::max(0.0, 1.0 - a_taste_ * a_taste_));
-  s_taste_ = settings_.speed_taste;
-  if (a_residual_ > 0.0) s_availability_ = (settings_.speed_availability - s_taste_ * a_taste_) / a_residual_;
+  s_taste_ = settings_->speed_taste;
+  if (a_residual_ > 0.0) s_availability_ = (settings_->speed_availability - s_taste_ * a_taste_) / a_residual_;
   s_residual_ = std::sqrt(std::max(0.0, 1.0 - s_taste_ * s_taste_ - s_availability_ * s_availability_));
 }
 
@@ -65,14 +66,14 @@ device device_park::of(std::uint32_t client) const {
   double speed = s_residual_ * static_cast<double>(own.normal());
   if (s_taste_ != 0.0) speed += s_taste_ * clients_->taste(client);
   if (s_availability_ != 0.0) speed += s_availability_ * drawn_availability(seed_, client);
-  if (settings_.classes.empty())
-    return make_device(settings_.ms_per_example * std::exp(-settings_.speed_sigma * speed),
-                       settings_.mbit * std::exp(settings_.network_sigma * static_cast<double>(own.normal())));
+  if (settings_->classes.empty())
+    return make_device(settings_->ms_per_example * std::exp(-settings_->speed_sigma * speed),
+                       settings_->mbit * std::exp(settings_->network_sigma * static_cast<double>(own.normal())));
   double left = 0.5 * std::erfc(-speed / std::numbers::sqrt2) * total_share_;
   std::size_t chosen = 0;
-  while (chosen + 1 < settings_.classes.size() && left >= settings_.classes[chosen].share)
-    left -= settings_.classes[chosen++].share;
-  return make_device(settings_.classes[chosen].ms_per_example, settings_.classes[chosen].mbit);
+  while (chosen + 1 < settings_->classes.size() && left >= settings_->classes[chosen].share)
+    left -= settings_->classes[chosen++].share;
+  return make_device(settings_->classes[chosen].ms_per_example, settings_->classes[chosen].mbit);
 }
 
 }  // namespace furlong::federated

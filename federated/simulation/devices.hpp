@@ -5,10 +5,12 @@
 #include <functional>
 #include <memory>
 
+#include "base/box.hpp"
 #include "federated/population.hpp"
-#include "federated/settings.hpp"
 
 namespace furlong::federated {
+
+struct device_settings;
 
 /// One client's device, the same throughout a run.
 struct device {
@@ -31,7 +33,7 @@ class device_park {
   [[nodiscard]] scores scores_of(std::uint32_t client) const;
 
  private:
-  device_settings settings_;
+  box<device_settings> settings_;
   std::uint64_t seed_;
   const population* clients_;
   double total_share_ = 0.0;

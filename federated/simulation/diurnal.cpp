@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "federated/settings/devices.hpp"
 #include "federated/simulation/detail/draws.hpp"
 
 namespace furlong::federated {

@@ -4,7 +4,10 @@
 #include <cmath>
 
 #include "base/random.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
+#include "federated/settings/devices.hpp"
 #include "federated/simulation/world.hpp"
 
 namespace furlong::federated {
@@ -19,7 +22,7 @@ class task_progress {
  public:
   task_progress(const experiment& e, const task_id& task, virtual_time start)
       : presence_(*e.around->presence),
-        how_(e.settings.dropout),
+        how_(*e.settings.dropout),
         task_(task),
         stream_(e.settings.seed, purpose::fate, static_cast<std::uint32_t>(task.version), task.client, task.attempt),
         now_(start) {
@@ -87,10 +90,10 @@ virtual_time transfer(const device_settings& settings, const device& of, std::ui
 
 /// How long each stage takes without interruptions.
 std::array<virtual_time, drop_stage_count> stages_of(const experiment& e, const task_id& task, double factor) {
-  const auto& settings = e.settings.devices;
+  const auto& settings = *e.settings.devices;
   const auto own = e.around->devices.of(task.client);
   const auto count = e.participants->count(task.client, part::train);
-  const auto examples = e.settings.algorithm.does->plan(e.settings, count);
+  const auto examples = e.settings.algorithm->does->plan(e.settings, count);
   const auto upload = e.planned_upload_bytes ? e.planned_upload_bytes(task.client) : 0;
   return {transfer(settings, own, e.download_bytes),
           from_seconds(static_cast<double>(examples) * own.seconds_per_example * factor),
@@ -109,8 +112,8 @@ std::array<virtual_time, drop_stage_count> stages_of(const experiment& e, const 
 fate draw_fate(const experiment& e, const task_id& task, virtual_time start) {
   if (e.around == nullptr) return {start, start, {}};
   task_progress way(e, task, start);
-  const auto& devices = e.settings.devices;
-  const auto& dropout = e.settings.dropout;
+  const auto& devices = *e.settings.devices;
+  const auto& dropout = *e.settings.dropout;
   const bool straggles = uniform(way.stream()) < devices.straggler_share;
   std::array<double, drop_stage_count> broken_at{1.0, 1.0, 1.0};
   const std::array<double, drop_stage_count> rates{dropout.download, dropout.train, dropout.upload};

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 
+#include "federated/settings/devices.hpp"
 #include "federated/simulation/detail/draws.hpp"
 
 namespace furlong::federated {

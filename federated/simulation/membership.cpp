@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/events.hpp"
 
 namespace furlong::federated {
 
@@ -22,7 +24,7 @@ client_set clients_of(const event_settings& event, std::size_t index, std::uint6
 }
 
 first_events first_events_of(const run_settings& settings, bool at_rounds, std::uint32_t clients) {
-  const auto& events = settings.events;
+  const auto& events = *settings.events;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < events.size(); ++i)
     if (events[i].at_round == at_rounds && (events[i].what == event_kind::join || events[i].what == event_kind::leave))
@@ -41,14 +43,14 @@ first_events first_events_of(const run_settings& settings, bool at_rounds, std::
 }
 
 membership::membership(const run_settings& settings, std::uint32_t clients)
-    : settings_(settings), clients_(clients), any_(!settings.events.empty()) {
+    : settings_(settings), clients_(clients), any_(!settings.events->empty()) {
   if (!any_) return;
   outside_ = down_ = cut_ = client_set(clients);
   for (const bool at_rounds : {true, false}) outside_.insert(first_events_of(settings, at_rounds, clients).joining);
 }
 
 void membership::apply(std::size_t index) {
-  const auto& event = settings_.events[index];
+  const auto& event = (*settings_.events)[index];
   const auto whom = clients_of(event, index, settings_.seed, clients_);
   switch (event.what) {
     case event_kind::join: return outside_.remove(whom);

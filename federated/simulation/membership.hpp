@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "federated/settings.hpp"
 #include "federated/simulation/client_set.hpp"
 
 namespace furlong::federated {
+
+struct event_settings;
+struct run_settings;
 
 /// Clients that an event is about: none, when it is about processes.
 [[nodiscard]] client_set clients_of(const event_settings& event, std::size_t index, std::uint64_t seed,

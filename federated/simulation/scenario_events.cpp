@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "federated/settings/events.hpp"
+
 namespace furlong::federated {
 
 namespace {

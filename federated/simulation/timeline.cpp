@@ -3,6 +3,11 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/simulation/scenario_events.hpp"
 
 namespace furlong::federated {
@@ -35,14 +40,14 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
       members_(e.settings, client_count(e)),
       past_(std::move(start.simulation)),
       now_(start.now),
-      happened_(e.settings.events.size(), false) {
-  for (std::uint32_t a = 0; a < e.settings.aggregators; ++a) aggregators_.emplace_back(e, a);
+      happened_(e.settings.events->size(), false) {
+  for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a) aggregators_.emplace_back(e, a);
   for (const auto index : past_.events) {
     happened_[index] = true;
     members_.apply(index);
   }
-  for (std::uint32_t i = 0; i < e.settings.events.size(); ++i)
-    if (const auto& event = e.settings.events[i]; !event.at_round && !happened_[i])
+  for (std::uint32_t i = 0; i < e.settings.events->size(); ++i)
+    if (const auto& event = (*e.settings.events)[i]; !event.at_round && !happened_[i])
       entries_.push({from_seconds(event.seconds), entry_kind::event, 0, i, 0, 0});
   std::unordered_map<std::uint64_t, broadcast_ptr> models;
   for (auto& [version, from] : start.started_from)
@@ -203,7 +208,7 @@ void timeline::end_task(live_task& task) {
   // Whether it counts must not depend on how far ahead of time the work was done.
   const bool wanted = needs_training(task);
   bool done = wanted && !task.result.failure;
-  if (done && task.result.keeps && e_.settings.own.commit == commit_kind::after_training) done = keep(task);
+  if (done && task.result.keeps && e_.settings.own->commit == commit_kind::after_training) done = keep(task);
   auto& aggregator = aggregators_[task.aggregator];
   const auto number = task.aggregator;
   if (task.what.dropped)
@@ -226,7 +231,7 @@ void timeline::end_task(live_task& task) {
 void timeline::give_update(live_task& task) {
   auto& aggregator = aggregators_[task.aggregator];
   const auto refused = aggregator.on_update(task.result.update, share_effects_);
-  if (task.result.keeps && e_.settings.own.commit == commit_kind::after_ack && !refused && !task.closed)
+  if (task.result.keeps && e_.settings.own->commit == commit_kind::after_ack && !refused && !task.closed)
     held_.insert_or_assign(task.what.id.client,
                            held_values{task.what.id, std::move(task.result.own), task.what.trained_at});
 }
@@ -263,7 +268,7 @@ bool timeline::keep(const live_task& task) {
 void timeline::on_round(std::uint64_t version, virtual_time now) {
   now_ = std::max(now_, now);
   for (std::uint32_t i = 0; i < happened_.size(); ++i)
-    if (const auto& event = e_.settings.events[i]; event.at_round && !happened_[i] && event.round <= version + 1)
+    if (const auto& event = (*e_.settings.events)[i]; event.at_round && !happened_[i] && event.round <= version + 1)
       trigger_event(i);
 }
 
@@ -275,11 +280,11 @@ bool timeline::reachable(std::uint32_t client, virtual_time now, std::uint64_t v
 
 bool timeline::waiting_helps() const {
   // Availability that is drawn round by round stays as it is until the next round.
-  return e_.settings.devices.availability.kind != availability_kind::bernoulli;
+  return e_.settings.devices->availability.kind != availability_kind::bernoulli;
 }
 
 void timeline::trigger_event(std::uint32_t index) {
-  const auto& event = e_.settings.events[index];
+  const auto& event = (*e_.settings.events)[index];
   happened_[index] = true;
   past_.events.push_back(index);
   members_.apply(index);

@@ -1,6 +1,7 @@
 // What the timeline does with the effects of its machines.
 #include <algorithm>
 
+#include "federated/settings/participation.hpp"
 #include "federated/simulation/timeline.hpp"
 
 namespace furlong::federated {
@@ -39,7 +40,7 @@ void timeline::perform(protocol::assign& effect) {
 }
 
 void timeline::perform(protocol::close_share& effect) {
-  if (e_.settings.participation.mode == participation_mode::sync)
+  if (e_.settings.participation->mode == participation_mode::sync)
     for (auto& [client, task] : tasks_) {
       if (task.aggregator != effect.aggregator) continue;
       task.closed = true;

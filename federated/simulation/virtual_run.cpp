@@ -1,5 +1,6 @@
 #include "federated/simulation/virtual_run.hpp"
 
+#include "federated/settings/running.hpp"
 #include "federated/simulation/network/simulated_run.hpp"
 #include "federated/simulation/timeline.hpp"
 
@@ -7,7 +8,8 @@ namespace furlong::federated {
 
 std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, protocol::server_state start, private_store& store,
                                               const run_observer& observer) {
-  if (e.settings.nodes > 0) return std::make_unique<network::simulated_run>(e, std::move(start), store, observer);
+  if (e.settings.topology->nodes > 0)
+    return std::make_unique<network::simulated_run>(e, std::move(start), store, observer);
   return std::make_unique<timeline>(e, std::move(start), store, observer);
 }
 

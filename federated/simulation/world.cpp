@@ -1,12 +1,15 @@
 #include "federated/simulation/world.hpp"
 
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+
 namespace furlong::federated {
 
 namespace {
 
 std::unique_ptr<const availability> make_presence(const run_settings& settings, availability_score score,
                                                   std::shared_ptr<const availability_trace> trace) {
-  const auto& of = settings.devices.availability;
+  const auto& of = settings.devices->availability;
   switch (of.kind) {
     case availability_kind::always: break;
     case availability_kind::bernoulli: return make_bernoulli(of, settings.seed, std::move(score));
@@ -21,7 +24,7 @@ std::unique_ptr<const availability> make_presence(const run_settings& settings, 
 
 std::shared_ptr<const world> make_world(const run_settings& settings, const population& clients,
                                         std::shared_ptr<const availability_trace> trace) {
-  const auto& devices = settings.devices;
+  const auto& devices = *settings.devices;
   auto made = std::make_shared<world>(world{device_park(devices, settings.seed, clients), nullptr});
   availability_score score;
   // The park stays where it is as long as the world exists, and with it the presence that looks at it.

@@ -13,6 +13,7 @@
 namespace furlong::federated {
 
 struct experiment;
+struct run_settings;
 
 /// Immutable once built; shared by all threads of a run.
 struct world {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "base/large_memory.hpp"
 #include "base/shared_memory.hpp"
@@ -82,6 +83,17 @@ trainer_command command_for(const problem_settings& settings, int memory) {
   return how;
 }
 
+/// The lines of a text, their indentation left out.
+std::string in_one_line(const std::string& text) {
+  std::string joined;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = line.find_first_not_of(" \t");
+    if (begin != std::string::npos) joined += (joined.empty() ? "" : " | ") + line.substr(begin);
+  }
+  return joined;
+}
+
 /// What an answer of kind `failure` says.
 error failure_of(std::span<const std::byte> body) {
   const auto said = json::parse(reinterpret_cast<const char*>(body.data()),
@@ -94,7 +106,8 @@ error failure_of(std::span<const std::byte> body) {
     why.place += ":" + std::to_string(said["line"].get<int>());
   why.reason = said.value("error", "failed");
   why.fix = said.value("fix", "");
-  if (const auto trace = said.value("traceback", ""); !trace.empty()) why.fix += (why.fix.empty() ? "" : "\n") + trace;
+  if (const auto trace = in_one_line(said.value("traceback", "")); !trace.empty())
+    why.fix += (why.fix.empty() ? "traceback: " : "; traceback: ") + trace;
   return why;
 }
 
@@ -160,8 +173,6 @@ class problem final : public trainer_problem {
     const auto answer = call(*with, message_kind::predict, client_of(examples.front()));
     return {reinterpret_cast<const char*>(answer.data()), answer.size()};
   }
-
-  std::vector<int> processes() const override;
 
  private:
   /// A worker for one call.
@@ -251,14 +262,6 @@ void problem::give_back(worker& one) const {
   returned_.notify_one();
 }
 
-std::vector<int> problem::processes() const {
-  const std::lock_guard guard(lock_);
-  std::vector<int> all;
-  for (const auto& one : workers_)
-    if (one->process.running()) all.push_back(one->process.id());
-  return all;
-}
-
 // ---- requests ------------------------------------------------------------------------------------------------------
 
 std::optional<error> problem::ask(worker& of, message_kind kind) const {
@@ -286,9 +289,7 @@ result<void> problem::start(worker& one) const {
   one.request.put(std::span<const char>(open_request(false)));
   if (const auto why = ask(one, message_kind::open)) {
     one.process.end();
-    if (!why->place.empty()) return tl::unexpected(*why);
-    return fail(error::kind::runtime, "python.problem", "the trainer ended at its start: " + why->reason,
-                "its last lines in the log say why; python3 -m furlong.check " + settings_.problem + " tries it alone");
+    return tl::unexpected(*why);
   }
   return {};
 }
@@ -299,6 +300,8 @@ std::span<const std::byte> problem::call(worker& of, message_kind kind, std::uin
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     if (!of.process.running())
       if (auto started = start(of); !started) {
+        end = started.error().reason;
+        if (started.error().place.empty()) continue;  // it was ended while it started
         of.request = std::move(request);
         throw models::model_failure(started.error());
       }
@@ -415,7 +418,12 @@ result<void> problem::describe(worker& with) {
   if (auto started = with.process.start(); !started) return started;
   with.request.clear();
   with.request.put(std::span<const char>(open_request(true)));
-  if (auto why = ask(with, message_kind::open)) {
+  auto why = ask(with, message_kind::open);
+  if (why && why->reason.starts_with("signal")) {  // somebody ended it: once more
+    if (auto started = with.process.start(); !started) return started;
+    why = ask(with, message_kind::open);
+  }
+  if (why) {
     with.process.end();
     if (why->place.empty())
       return fail(error::kind::data, "python.problem", "the trainer ended at its start: " + why->reason,

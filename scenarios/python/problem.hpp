@@ -71,8 +71,6 @@ class trainer_problem {
   /// What the model says of each example, as JSON: a list.
   [[nodiscard]] virtual std::string predict(std::span<const models::tensor_view> weights,
                                             std::span<const std::uint32_t> examples) const = 0;
-  /// Processes of the trainers at work or idle, for tests that end them.
-  [[nodiscard]] virtual std::vector<int> processes() const = 0;
 };
 
 /// The model of a problem: its tensors are the parameters, and its examples have one feature, their number.

@@ -22,6 +22,7 @@ constexpr int control_descriptor = 3;
 constexpr int memory_descriptor = 4;
 constexpr std::size_t header_bytes = 8;
 constexpr std::uint32_t longest_answer = 1U << 30U;
+constexpr std::chrono::seconds time_to_explain{2};
 
 void write_to_standard_error(std::uint32_t trainer, std::string_view line) {
   std::fprintf(stderr, "trainer %u: %.*s\n", trainer, static_cast<int>(line.size()), line.data());
@@ -209,15 +210,21 @@ trainer_process::outcome trainer_process::exchange(message_kind kind, std::span<
   // Most answers are short: one call gets them whole.
   std::byte first[64];
   std::size_t have = 0;
-  const auto until = std::chrono::steady_clock::now() + limit;
+  auto until = std::chrono::steady_clock::now() + limit;
+  bool interrupted = false;
   while (have < header_bytes) {
     const auto got = recv(socket_, first + have, sizeof first - have, 0);
-    if (got > 0)
+    if (got > 0) {
       have += static_cast<std::size_t>(got);
-    else if (got == 0 || (errno != EINTR && errno != EAGAIN))
+    } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
       return give_up(outcome::died);
-    else if (std::chrono::steady_clock::now() >= until)
-      return give_up(outcome::timed_out);
+    } else if (std::chrono::steady_clock::now() >= until) {
+      if (interrupted) return give_up(outcome::timed_out);
+      interrupted = true;  // it answers with the line that it is at, unless it is in code that cannot be interrupted
+      kill(pid_, SIGUSR1);
+      set_limit(time_to_explain);
+      until = std::chrono::steady_clock::now() + time_to_explain;
+    }
   }
   std::uint32_t length = 0;
   std::memcpy(&length, first, 4);

@@ -38,7 +38,6 @@ class trainer_process {
   ~trainer_process() { end(); }
 
   [[nodiscard]] bool running() const { return pid_ > 0; }
-  [[nodiscard]] int id() const { return pid_; }
   [[nodiscard]] result<void> start();
   /// Kills the process and all that it started.
   void end();

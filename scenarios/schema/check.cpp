@@ -2,6 +2,8 @@
 #include <fnmatch.h>
 #include <set>
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/evaluation.hpp"
 #include "models/entries.hpp"
 #include "scenarios/schema/draft.hpp"

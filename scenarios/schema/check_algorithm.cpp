@@ -1,6 +1,7 @@
 // Checks of a scenario's algorithm and aggregation rule.
 #include <algorithm>
 
+#include "federated/algorithm.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "federated/aggregation/rule.hpp"
 #include "federated/participation/policy.hpp"
 #include "scenarios/schema/draft.hpp"
 

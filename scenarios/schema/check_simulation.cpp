@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "federated/evaluation.hpp"
+#include "federated/settings/events.hpp"
 #include "federated/simulation/devices.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "federated/algorithm_traits.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

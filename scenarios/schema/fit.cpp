@@ -4,6 +4,15 @@
 #include <span>
 #include <string_view>
 
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/simulation/membership.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
@@ -26,8 +35,8 @@ result<void> check_count(const scenario& of, const std::string& key, std::uint64
 }
 
 result<void> settle_cohort(scenario& to, std::size_t clients) {
-  auto& settings = to.settings.participation;
-  if (!to.settings.algorithm.traits.sends) {
+  auto& settings = *to.settings.participation;
+  if (!to.settings.algorithm->traits.sends) {
     settings.per_round = 1;  // all clients pooled into one
     return {};
   }
@@ -56,9 +65,9 @@ std::uint64_t asked_of(const federated::participation_settings& of) {
 
 /// The parts of [participation] that depend on the number of clients per round.
 result<void> check_cohort(const scenario& of) {
-  const auto& settings = of.settings.participation;
+  const auto& settings = *of.settings.participation;
   const bool async = settings.mode == federated::participation_mode::async;
-  const auto& rule = of.settings.aggregation.rule;
+  const auto& rule = of.settings.aggregation->rule;
   const auto most = rule.traits.most_updates;
   const auto asked = asked_of(settings);
   if (asked > most)
@@ -86,8 +95,8 @@ void settle_rounds(scenario& to, std::size_t clients) {
     settings.rounds = given("scenario.rounds");
   } else if (to.values.has("scenario.epochs")) {
     const auto epochs = given("scenario.epochs");
-    const std::uint64_t at_once = settings.participation.per_round;
-    const bool pooled = !settings.algorithm.traits.sends;
+    const std::uint64_t at_once = settings.participation->per_round;
+    const bool pooled = !settings.algorithm->traits.sends;
     settings.rounds = pooled ? epochs : (epochs * clients + at_once - 1) / at_once;
   } else {
     settings.rounds = to.values.has("scenario.until.rounds") ? given("scenario.until.rounds") : endless;
@@ -96,12 +105,12 @@ void settle_rounds(scenario& to, std::size_t clients) {
 
 /// Nodes without clients, and events about clients or rounds that do not exist.
 result<void> check_events(const scenario& of, std::size_t population) {
-  if (of.settings.nodes > population)
-    return refuse(
-        of, "topology.nodes",
-        "is " + std::to_string(of.settings.nodes) + ", and there are " + std::to_string(population) + " clients",
-        "choose fewer nodes");
-  const auto& events = of.settings.events;
+  if (of.settings.topology->nodes > population)
+    return refuse(of, "topology.nodes",
+                  "is " + std::to_string(of.settings.topology->nodes) + ", and there are " +
+                      std::to_string(population) + " clients",
+                  "choose fewer nodes");
+  const auto& events = *of.settings.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const auto name = record_name("event", i);
     const auto& event = events[i];
@@ -118,7 +127,7 @@ result<void> check_events(const scenario& of, std::size_t population) {
 
 /// A client that joins first is absent before; one that leaves first is present: the order must be known.
 result<void> check_first_events(const scenario& of, std::uint32_t population) {
-  const auto& events = of.settings.events;
+  const auto& events = *of.settings.events;
   if (events.empty()) return {};
   const auto timed = federated::first_events_of(of.settings, false, population);
   const auto rounds = federated::first_events_of(of.settings, true, population);
@@ -153,8 +162,8 @@ result<void> check_training(const scenario& of, const federated::population& cli
                   "leaves no client an example to train on: the first share of what each has comes to none",
                   "raise it, or give clients more examples");
   const auto& settings = of.settings;
-  const auto batch = settings.client.batch_size;
-  if (!settings.algorithm.traits.splits_support || !settings.reconstruction.split || batch == 0 || more_than(batch))
+  const auto batch = settings.client->batch_size;
+  if (!settings.algorithm->traits.splits_support || !settings.reconstruction->split || batch == 0 || more_than(batch))
     return {};
   const auto most = most_examples(clients, clients.training());
   return refuse(of, "algorithm.client.batch_size",
@@ -166,7 +175,7 @@ result<void> check_training(const scenario& of, const federated::population& cli
 
 /// A server without data cannot select clients by it.
 result<void> check_policy(const scenario& of, const dataset& data) {
-  const auto& policy = of.settings.participation.policy;
+  const auto& policy = of.settings.participation->policy;
   if (data.whole || !policy.traits.needs_examples) return {};
   return refuse(
       of, "participation.policy",
@@ -198,19 +207,19 @@ result<void> check_model(const scenario& of, const models::model& model) {
 void note_untuned(scenario& of, const models::model& model) {
   using federated::cold_start_kind;
   const std::string key = "evaluation.reconstruct";
-  const auto& rebuilt = of.settings.evaluation.reconstruct;
+  const auto& rebuilt = of.settings.evaluation->reconstruct;
   const bool as_they_are =
-      of.settings.algorithm.traits.keeps_state && of.settings.own.cold_start == cold_start_kind::initial;
+      of.settings.algorithm->traits.keeps_state && of.settings.own->cold_start == cold_start_kind::initial;
   if (rebuilt.empty() || !as_they_are) return;
   const auto at = of.places.find(key);
   if ((at != of.places.end() && at->second.starts_with("--set")) || rebuilt != personal_names(of, *model.tensors()))
-    of.notes.push_back(key + " has no effect on the run: under " + of.settings.algorithm.kind +
+    of.notes.push_back(key + " has no effect on the run: under " + of.settings.algorithm->kind +
                        " clients are scored as they are, unless private.cold_start is \"reconstruct\"");
 }
 
 /// Devices may correlate with the clients' labels; not all data determine these.
 void note_taste(scenario& of, const dataset& data) {
-  const auto& devices = of.settings.devices;
+  const auto& devices = *of.settings.devices;
   if (!data.whole || (devices.speed_taste == 0.0 && devices.availability_taste == 0.0)) return;
   if (std::ranges::any_of(data.clients->training(), [&](auto client) { return data.clients->taste(client) != 0.0; }))
     return;
@@ -241,11 +250,11 @@ result<void> fit(scenario& to, const dataset& data) {
   note_untuned(to, **model);
   to.notes.insert(to.notes.end(), data.notes.begin(), data.notes.end());
   auto& settings = to.settings;
-  settings.evaluation.clip_low = data.label_low;
-  settings.evaluation.clip_high = data.label_high;
+  settings.evaluation->clip_low = data.label_low;
+  settings.evaluation->clip_high = data.label_high;
   note_taste(to, data);
-  if (settings.algorithm.traits.keeps_state && clients >= many_families &&
-      settings.own.layout == federated::layout_kind::per_client)
+  if (settings.algorithm->traits.keeps_state && clients >= many_families &&
+      settings.own->layout == federated::layout_kind::per_client)
     to.notes.push_back("private.layout = \"bucketed\" is advised: " + std::to_string(clients) +
                        " clients with a column family each slow the run down (100,000 trained at 182 a second), and "
                        "take long to open");

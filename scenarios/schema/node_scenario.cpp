@@ -5,6 +5,9 @@
 #include <cmath>
 
 #include "federated/experiment.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
@@ -75,8 +78,8 @@ std::string node_toml(const scenario& of) {
   for (const auto& [name, value] : of.values.all())
     if (!stays_here(name)) values.set(name, value);
   values.set("scenario.rounds", static_cast<std::int64_t>(of.settings.rounds));
-  if (of.settings.participation.mode == federated::participation_mode::sync)
-    values.set("participation.per_round", static_cast<std::int64_t>(of.settings.participation.per_round));
+  if (of.settings.participation->mode == federated::participation_mode::sync)
+    values.set("participation.per_round", static_cast<std::int64_t>(of.settings.participation->per_round));
   copy.values = std::move(values);
   return resolved_toml(copy);
 }
@@ -124,9 +127,9 @@ result<void> check_size(const scenario& of, const models::data_facts& facts, con
                               4.0 * static_cast<double>(tensors.size() + added), limits.model);
       !fits)
     return fits;
-  if (of.settings.reconstruction.solver != federated::solver_kind::least_squares) return {};
+  if (of.settings.reconstruction->solver != federated::solver_kind::least_squares) return {};
   const double unknowns =
-      std::max(values_of(tensors, of.private_tensors), values_of(tensors, of.settings.evaluation.reconstruct));
+      std::max(values_of(tensors, of.private_tensors), values_of(tensors, of.settings.evaluation->reconstruct));
   return check_limit("least squares", 4.0 * unknowns * unknowns, limits.data);
 }
 

@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
 

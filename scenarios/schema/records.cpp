@@ -4,6 +4,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "federated/settings.hpp"
+#include "federated/settings/events.hpp"
+
 namespace furlong::scenarios {
 
 namespace {
@@ -88,7 +91,7 @@ void apply_events(federated::run_settings& to, const std::vector<option_values>&
       made.last = who.last;
     }
     made.erase = event.flag("erase");
-    to.events.push_back(made);
+    to.events->push_back(made);
   }
 }
 

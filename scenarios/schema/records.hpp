@@ -10,6 +10,7 @@
 
 #include "base/options.hpp"
 #include "federated/settings.hpp"
+#include "federated/settings/events.hpp"
 
 namespace furlong::scenarios {
 

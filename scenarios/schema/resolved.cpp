@@ -1,7 +1,11 @@
 #include <algorithm>
 
 #include "base/digest.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/quantization.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/network.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
 #include "scenarios/schema/scenario.hpp"
@@ -63,20 +67,20 @@ bool identifies(const scenario& of, const key_spec& key) {
   const bool scheduled = of.values.text("algorithm.client.schedule") != "constant";
   const bool counts = name == "scenario.rounds" || name == "scenario.epochs" || name == "scenario.until.rounds";
   // Quantization in transit affects results; zstd does not.
-  const bool rounded = of.settings.network.compression.numbers != federated::number_format::float32;
+  const bool rounded = of.settings.network->compression.numbers != federated::number_format::float32;
   const bool rounds = name == "network.compression" || name == "network.upload";
   return key.identity || (scheduled && counts) || (rounded && rounds);
 }
 
 std::string identifying_text(const scenario& of, const key_spec& key, const option_value& value) {
   if (key.option.name != "network.compression") return value_text(value);
-  return toml_string(federated::to_string(of.settings.network.compression.numbers));
+  return toml_string(federated::to_string(of.settings.network->compression.numbers));
 }
 
 std::vector<key_spec> keys_of(const scenario& of) {
   return schema_keys(find_dataset(of.data_source), models::find_model(of.model_kind),
-                     federated::find_algorithm(of.settings.algorithm.kind),
-                     federated::find_rule(of.settings.aggregation.rule.kind));
+                     federated::find_algorithm(of.settings.algorithm->kind),
+                     federated::find_rule(of.settings.aggregation->rule.kind));
 }
 
 std::string write(const scenario& of, bool identity_only) {

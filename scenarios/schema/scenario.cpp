@@ -4,6 +4,11 @@
 #include <tuple>
 
 #include "base/utf8.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
 #include "scenarios/schema/draft.hpp"
@@ -35,14 +40,14 @@ scenario finish(draft&& from, const std::string& file) {
   for (const auto& spec : schema_records())
     if (const auto at = from.records.find(spec.name); at != from.records.end()) spec.apply(made.settings, at->second);
   const auto& kind = from.algorithm->kind;
-  made.settings.algorithm =
+  *made.settings.algorithm =
       federated::chosen_algorithm(kind, under(values, "algorithm." + kind + ".", from.algorithm->options));
   const auto* rule = federated::find_rule(values.text("algorithm.aggregation.rule"));
-  made.settings.aggregation.rule =
+  made.settings.aggregation->rule =
       federated::chosen_rule(rule->kind, under(values, "algorithm.aggregation.", rule->options));
-  made.settings.participation.policy = federated::chosen_policy(values.text("participation.policy"));
+  made.settings.participation->policy = federated::chosen_policy(values.text("participation.policy"));
   made.private_tensors = private_tensors(from);
-  made.settings.evaluation.reconstruct = values.list("evaluation.reconstruct");
+  made.settings.evaluation->reconstruct = values.list("evaluation.reconstruct");
   made.places = from.places();
   made.notes = std::move(from.notes);
   made.expectations = std::move(from.expectations);

@@ -1,5 +1,11 @@
 #include "scenarios/schema/schema.hpp"
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"
 
@@ -29,10 +35,10 @@ void add_scenario(std::vector<key_spec>& keys) {
   length("scenario.epochs",
          "As many rounds as select every training client this often on average. Either this, rounds or until.");
   length("scenario.until.rounds", "After this many rounds.");
-  keys.push_back(may_change(optional(key("scenario.until.virtual_seconds", FURLONG_AT(until.virtual_seconds),
+  keys.push_back(may_change(optional(key("scenario.until.virtual_seconds", FURLONG_AT(until->virtual_seconds),
                                          "After this many seconds of virtual time.", above_zero))));
   keys.push_back(may_change(
-      optional(key("scenario.until.target", FURLONG_AT(until.target), "When evaluation.target is reached."))));
+      optional(key("scenario.until.target", FURLONG_AT(until->target), "When evaluation.target is reached."))));
 }
 
 void add_divergence(std::vector<key_spec>& keys) {
@@ -69,94 +75,94 @@ void add_algorithm(std::vector<key_spec>& keys) {
       plain({.name = "algorithm.kind", .type = option_type::choice, .doc = "The algorithm.", .required = true}));
   for (const auto& entry : registered_algorithms()) keys.back().option.choices.push_back(entry.kind);
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("algorithm.client.lr", FURLONG_AT(client.lr), "Learning rate of local training.", above_zero));
-  add(key("algorithm.client.schedule", FURLONG_AT(client.schedule),
+  add(key("algorithm.client.lr", FURLONG_AT(client->lr), "Learning rate of local training.", above_zero));
+  add(key("algorithm.client.schedule", FURLONG_AT(client->schedule),
           words<schedule_kind>{{"constant", schedule_kind::constant}, {"linear", schedule_kind::linear}},
           "Learning rate of local training over the rounds: constant, or decreasing linearly to zero."));
-  add(key("algorithm.client.momentum", FURLONG_AT(client.momentum),
+  add(key("algorithm.client.momentum", FURLONG_AT(client->momentum),
           "Momentum of local SGD, zero at the start of a task.", below_one));
-  add(key("algorithm.client.proximal", FURLONG_AT(client.proximal),
+  add(key("algorithm.client.proximal", FURLONG_AT(client->proximal),
           "FedProx: mu, where mu/2 ||w - w_0||^2 is added to the loss."));
-  add(key("algorithm.client.optimizer", FURLONG_AT(client.optimizer),
+  add(key("algorithm.client.optimizer", FURLONG_AT(client->optimizer),
           words<models::local_optimizer>{{"sgd", models::local_optimizer::sgd},
                                          {"adam", models::local_optimizer::adam},
                                          {"adamw", models::local_optimizer::adamw}},
           "The local optimizer; its moments are zero at the start of a task."));
-  add(key("algorithm.client.beta1", FURLONG_AT(client.beta1), "Decay of the first moment.", below_one));
-  add(key("algorithm.client.beta2", FURLONG_AT(client.beta2), "Decay of the second moment.", below_one));
-  add(key("algorithm.client.eps", FURLONG_AT(client.eps), "Added to the root of the second moment.", above_zero));
-  add(key("algorithm.client.weight_decay", FURLONG_AT(client.weight_decay),
+  add(key("algorithm.client.beta1", FURLONG_AT(client->beta1), "Decay of the first moment.", below_one));
+  add(key("algorithm.client.beta2", FURLONG_AT(client->beta2), "Decay of the second moment.", below_one));
+  add(key("algorithm.client.eps", FURLONG_AT(client->eps), "Added to the root of the second moment.", above_zero));
+  add(key("algorithm.client.weight_decay", FURLONG_AT(client->weight_decay),
           "adam: L2 regularization, added to the gradient; adamw: decoupled, applied to the weights as learning rate "
           "times weight_decay. In tables, only the rows of a client's examples decay."));
-  add(key("algorithm.client.epochs", FURLONG_AT(client.epochs), "Local passes over the client's examples.",
+  add(key("algorithm.client.epochs", FURLONG_AT(client->epochs), "Local passes over the client's examples.",
           at_least_one));
-  add(key("algorithm.client.batch_size", FURLONG_AT(client.batch_size), "Examples in a batch; 0: all."));
-  add(key("algorithm.client.max_steps", FURLONG_AT(client.max_steps),
+  add(key("algorithm.client.batch_size", FURLONG_AT(client->batch_size), "Examples in a batch; 0: all."));
+  add(key("algorithm.client.max_steps", FURLONG_AT(client->max_steps),
           "Maximum number of local steps of a task; 0: no limit."));
-  add(key("algorithm.client.shuffle", FURLONG_AT(client.shuffle),
+  add(key("algorithm.client.shuffle", FURLONG_AT(client->shuffle),
           "Shuffle the examples in every epoch; otherwise the order is fixed."));
 }
 
 void add_reconstruction(std::vector<key_spec>& keys) {
   using federated::solver_kind;
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("algorithm.reconstruction.solver", FURLONG_AT(reconstruction.solver),
+  add(key("algorithm.reconstruction.solver", FURLONG_AT(reconstruction->solver),
           words<solver_kind>{{"sgd", solver_kind::sgd}, {"least-squares", solver_kind::least_squares}},
           "How private tensors are reconstructed; least-squares is exact if the model is linear in them."));
-  add(key("algorithm.reconstruction.lr", FURLONG_AT(reconstruction.lr), "Learning rate of reconstruction by SGD.",
+  add(key("algorithm.reconstruction.lr", FURLONG_AT(reconstruction->lr), "Learning rate of reconstruction by SGD.",
           above_zero));
-  add(key("algorithm.reconstruction.epochs", FURLONG_AT(reconstruction.epochs), "Passes over the support examples.",
+  add(key("algorithm.reconstruction.epochs", FURLONG_AT(reconstruction->epochs), "Passes over the support examples.",
           at_least_one));
-  add(key("algorithm.reconstruction.max_steps", FURLONG_AT(reconstruction.max_steps),
+  add(key("algorithm.reconstruction.max_steps", FURLONG_AT(reconstruction->max_steps),
           "Maximum number of steps of a reconstruction; 0: no limit; 1: one-step reconstruction."));
-  add(key("algorithm.reconstruction.batch_size", FURLONG_AT(reconstruction.batch_size),
+  add(key("algorithm.reconstruction.batch_size", FURLONG_AT(reconstruction->batch_size),
           "Examples in a step of reconstruction by SGD; 0: the support's own batches."));
-  add(key("algorithm.reconstruction.ridge", FURLONG_AT(reconstruction.ridge),
+  add(key("algorithm.reconstruction.ridge", FURLONG_AT(reconstruction->ridge),
           "Least squares: weight of ||w||^2 against the summed squared errors.", above_zero));
-  add(key("algorithm.reconstruction.ridge_per_example", FURLONG_AT(reconstruction.ridge_per_example),
+  add(key("algorithm.reconstruction.ridge_per_example", FURLONG_AT(reconstruction->ridge_per_example),
           "Multiply ridge by the number of support examples."));
-  add(key("algorithm.reconstruction.split", FURLONG_AT(reconstruction.split),
+  add(key("algorithm.reconstruction.split", FURLONG_AT(reconstruction->split),
           "Algorithms that reconstruct in every task: even batches reconstruct and odd ones update; otherwise all "
           "batches do both. For evaluation see evaluation.split."));
-  add(key("algorithm.reconstruction.joint", FURLONG_AT(reconstruction.joint),
+  add(key("algorithm.reconstruction.joint", FURLONG_AT(reconstruction->joint),
           "The same: the update phase moves private tensors too."));
 }
 
 void add_server(std::vector<key_spec>& keys) {
   using namespace federated;
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("algorithm.server.optimizer", FURLONG_AT(server.optimizer),
+  add(key("algorithm.server.optimizer", FURLONG_AT(server->optimizer),
           words<optimizer_kind>{{"sgd", optimizer_kind::sgd},
                                 {"adagrad", optimizer_kind::adagrad},
                                 {"adam", optimizer_kind::adam},
                                 {"yogi", optimizer_kind::yogi}},
           "How the server applies the aggregated update."));
-  add(key("algorithm.server.lr", FURLONG_AT(server.lr), "Learning rate of the server.", above_zero));
-  add(key("algorithm.server.momentum", FURLONG_AT(server.momentum), "Momentum of the optimizer sgd.", below_one));
-  add(key("algorithm.server.beta1", FURLONG_AT(server.beta1), "Decay of the first moment.", below_one));
-  add(key("algorithm.server.beta2", FURLONG_AT(server.beta2), "Decay of the second moment.", below_one));
-  add(key("algorithm.server.eps", FURLONG_AT(server.eps), "Added to the root of the second moment.", above_zero));
-  add(key("algorithm.server.initial_accumulator", FURLONG_AT(server.initial_accumulator),
+  add(key("algorithm.server.lr", FURLONG_AT(server->lr), "Learning rate of the server.", above_zero));
+  add(key("algorithm.server.momentum", FURLONG_AT(server->momentum), "Momentum of the optimizer sgd.", below_one));
+  add(key("algorithm.server.beta1", FURLONG_AT(server->beta1), "Decay of the first moment.", below_one));
+  add(key("algorithm.server.beta2", FURLONG_AT(server->beta2), "Decay of the second moment.", below_one));
+  add(key("algorithm.server.eps", FURLONG_AT(server->eps), "Added to the root of the second moment.", above_zero));
+  add(key("algorithm.server.initial_accumulator", FURLONG_AT(server->initial_accumulator),
           "Initial value of the second moment."));
-  add(key("algorithm.server.bias_correction", FURLONG_AT(server.bias_correction),
+  add(key("algorithm.server.bias_correction", FURLONG_AT(server->bias_correction),
           "Correct the bias of the moments toward their initial value."));
   add(plain({.name = "algorithm.aggregation.rule",
              .type = option_type::choice,
              .fallback = registered_rules().front().kind,
              .doc = "How updates are aggregated."}));
   for (const auto& entry : registered_rules()) keys.back().option.choices.push_back(entry.kind);
-  add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation.max_norm),
+  add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation->max_norm),
           "Largest L2 norm of one tensor of an update; larger updates are rejected.", {0x1p-20, 0x1p20}));
   add(key(
-      "algorithm.aggregation.norm_bound", FURLONG_AT(aggregation.adaptive_bound),
+      "algorithm.aggregation.norm_bound", FURLONG_AT(aggregation->adaptive_bound),
       words<bool>{{"adaptive", true}, {"fixed", false}},
       "adaptive: updates far larger than those of recent versions are also rejected; if only nodes know the clients' "
       "numbers of examples, so are updates that declare far more examples. fixed: max_norm and max_weight only."));
-  add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation.max_weight),
+  add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation->max_weight),
           "Maximum number of examples of one update.", {1.0, 0x1p24}));
-  add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation.noise),
+  add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation->noise),
           "Standard deviation of normal noise on every element of an update."));
-  add(key("algorithm.aggregation.noise_at", FURLONG_AT(aggregation.noise_at),
+  add(key("algorithm.aggregation.noise_at", FURLONG_AT(aggregation->noise_at),
           words<noise_place>{{"client", noise_place::client}, {"server", noise_place::server}},
           "Noise per client inside the sum (FedAtt's paper) or once on the aggregate (its code)."));
 }

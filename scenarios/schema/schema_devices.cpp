@@ -1,4 +1,6 @@
 // The keys of [devices] and [dropout], and the repeated tables.
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
 #include "scenarios/schema/records.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"
@@ -15,36 +17,36 @@ constexpr limits correlation{-1.0, 1.0, false};
 void add_availability(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key(
-      "devices.availability.kind", FURLONG_AT(devices.availability.kind),
+      "devices.availability.kind", FURLONG_AT(devices->availability.kind),
       words<availability_kind>{{"always", availability_kind::always},
                                {"bernoulli", availability_kind::bernoulli},
                                {"markov", availability_kind::markov},
                                {"diurnal", availability_kind::diurnal},
                                {"trace", availability_kind::trace}},
       "Always; drawn independently in each round; a Markov chain of two states; by the local hour; or as recorded."));
-  add(key("devices.availability.rate", FURLONG_AT(devices.availability.rate),
+  add(key("devices.availability.rate", FURLONG_AT(devices->availability.rate),
           "bernoulli, markov, diurnal: share of the rounds or of the time that a client is available.",
           {0.0, 1.0, true}));
-  add(key("devices.availability.mean_online", FURLONG_AT(devices.availability.mean_online),
+  add(key("devices.availability.mean_online", FURLONG_AT(devices->availability.mean_online),
           "markov: mean seconds of an available spell; the others follow from rate.", above_zero));
-  add(key("devices.availability.step", FURLONG_AT(devices.availability.step), "markov: seconds of a slot.",
+  add(key("devices.availability.step", FURLONG_AT(devices->availability.step), "markov: seconds of a slot.",
           above_zero));
-  add(key("devices.availability.swing", FURLONG_AT(devices.availability.swing),
+  add(key("devices.availability.swing", FURLONG_AT(devices->availability.swing),
           "diurnal: ratio of available clients between the best and the worst hour.", at_least_one));
-  add(key("devices.availability.peak_hour", FURLONG_AT(devices.availability.peak_hour),
+  add(key("devices.availability.peak_hour", FURLONG_AT(devices->availability.peak_hour),
           "diurnal: local hour of the highest availability.", {0.0, 24.0}));
-  add(key("devices.availability.dwell", FURLONG_AT(devices.availability.dwell), "diurnal: minimum seconds of a state.",
+  add(key("devices.availability.dwell", FURLONG_AT(devices->availability.dwell), "diurnal: minimum seconds of a state.",
           above_zero));
-  add(key("devices.availability.zones", FURLONG_AT(devices.availability.zones),
+  add(key("devices.availability.zones", FURLONG_AT(devices->availability.zones),
           "diurnal: time zones, an hour apart, over which the clients are spread.", {1.0, 24.0}));
   add(optional(
-      key("devices.availability.trace", FURLONG_AT(devices.availability.trace),
+      key("devices.availability.trace", FURLONG_AT(devices->availability.trace),
           "trace: file of intervals, lines of client,start,end in seconds, relative to the working directory.")));
 }
 
 void apply_classes(run_settings& to, const std::vector<option_values>& classes) {
   for (const auto& one : classes)
-    to.devices.classes.push_back({one.number("share"), one.number("ms_per_example"), one.number("mbit")});
+    to.devices->classes.push_back({one.number("share"), one.number("ms_per_example"), one.number("mbit")});
 }
 
 record_spec class_record() {
@@ -114,38 +116,38 @@ record_spec event_record() {
 
 void add_device_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("devices.speed.ms_per_example", FURLONG_AT(devices.ms_per_example),
+  add(key("devices.speed.ms_per_example", FURLONG_AT(devices->ms_per_example),
           "Median milliseconds per example, forward; training takes three times as long.", above_zero));
-  add(key("devices.speed.sigma", FURLONG_AT(devices.speed_sigma),
+  add(key("devices.speed.sigma", FURLONG_AT(devices->speed_sigma),
           "Standard deviation of its logarithm over the clients; 0: all equal.", {0.0, 5.0}));
-  add(key("devices.network.mbit", FURLONG_AT(devices.mbit), "Median bandwidth, each way, in 10^6 bits a second.",
+  add(key("devices.network.mbit", FURLONG_AT(devices->mbit), "Median bandwidth, each way, in 10^6 bits a second.",
           above_zero));
-  add(key("devices.network.sigma", FURLONG_AT(devices.network_sigma),
+  add(key("devices.network.sigma", FURLONG_AT(devices->network_sigma),
           "Standard deviation of its logarithm over the clients; 0: all equal.", {0.0, 5.0}));
-  add(key("devices.network.latency", FURLONG_AT(devices.latency), "Seconds per message."));
-  add(key("devices.stragglers.share", FURLONG_AT(devices.straggler_share),
+  add(key("devices.network.latency", FURLONG_AT(devices->latency), "Seconds per message."));
+  add(key("devices.stragglers.share", FURLONG_AT(devices->straggler_share),
           "Share of tasks that take longer; drawn per task.", zero_to_one));
-  add(key("devices.stragglers.factor", FURLONG_AT(devices.straggler_factor), "Factor of their duration.",
+  add(key("devices.stragglers.factor", FURLONG_AT(devices->straggler_factor), "Factor of their duration.",
           at_least_one));
   add_availability(keys);
-  add(key("devices.correlation.speed_availability", FURLONG_AT(devices.speed_availability),
+  add(key("devices.correlation.speed_availability", FURLONG_AT(devices->speed_availability),
           "Fast devices are available more often.", correlation));
-  add(key("devices.correlation.speed_taste", FURLONG_AT(devices.speed_taste),
+  add(key("devices.correlation.speed_taste", FURLONG_AT(devices->speed_taste),
           "Clients whose labels are high have fast devices.", correlation));
-  add(key("devices.correlation.availability_taste", FURLONG_AT(devices.availability_taste),
+  add(key("devices.correlation.availability_taste", FURLONG_AT(devices->availability_taste),
           "Clients whose labels are high are available more often.", correlation));
 }
 
 void add_dropout_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("dropout.download", FURLONG_AT(dropout.download),
+  add(key("dropout.download", FURLONG_AT(dropout->download),
           "Probability that a client is interrupted while it receives its task.", zero_to_one));
-  add(key("dropout.train", FURLONG_AT(dropout.train), "The same while it trains.", zero_to_one));
-  add(key("dropout.upload", FURLONG_AT(dropout.upload), "The same while it sends its update.", zero_to_one));
-  add(key("dropout.policy", FURLONG_AT(dropout.policy),
+  add(key("dropout.train", FURLONG_AT(dropout->train), "The same while it trains.", zero_to_one));
+  add(key("dropout.upload", FURLONG_AT(dropout->upload), "The same while it sends its update.", zero_to_one));
+  add(key("dropout.policy", FURLONG_AT(dropout->policy),
           words<dropout_policy>{{"abort", dropout_policy::abort}, {"pause", dropout_policy::pause}},
           "What a client does when it is interrupted or becomes unavailable: abandon the task, or continue later."));
-  add(key("dropout.mean_pause", FURLONG_AT(dropout.mean_pause),
+  add(key("dropout.mean_pause", FURLONG_AT(dropout->mean_pause),
           "pause: mean seconds until an interrupted client continues (exponential).", above_zero));
 }
 

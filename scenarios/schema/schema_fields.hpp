@@ -33,13 +33,18 @@ inline double widen(float value) {
   return std::strtod(text.data(), nullptr);
 }
 
+inline const run_settings& default_settings() {
+  static const run_settings settings;
+  return settings;
+}
+
 /// A key bound to a field of the settings; `at` returns a reference to it. Type, default and the bounds of the type
 /// follow from the field.
 /// own type follow from the field.
 template <class At>
 key_spec key(std::string name, At at, std::string doc, limits range = {}) {
   using field = std::remove_reference_t<decltype(at(std::declval<run_settings&>()))>;
-  run_settings settings;
+  const auto& settings = default_settings();
   key_spec spec;
   spec.option.name = std::move(name);
   spec.option.doc = std::move(doc);
@@ -81,7 +86,7 @@ template <class Enum>
 using words = std::vector<std::pair<std::string, Enum>>;
 template <class At, class Enum>
 key_spec key(std::string name, At at, words<Enum> choices, std::string doc) {
-  run_settings settings;
+  const auto& settings = default_settings();
   key_spec spec;
   spec.option.name = std::move(name);
   spec.option.type = option_type::choice;
@@ -112,6 +117,6 @@ inline key_spec optional(key_spec spec) {
 
 // Accessors of fields, so that each key is one line.
 #define FURLONG_AT(field) \
-  [](run_settings & s) -> auto& { return s.field; }
+  [](auto& s) -> auto& { return s.field; }
 
 }  // namespace furlong::scenarios::fields

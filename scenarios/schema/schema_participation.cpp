@@ -1,5 +1,8 @@
 // The keys of [private] and [participation].
 #include "federated/participation/policy.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"
 
@@ -12,16 +15,16 @@ using namespace federated;
 
 void add_synchronous(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("participation.over_selection", FURLONG_AT(participation.over_selection),
+  add(key("participation.over_selection", FURLONG_AT(participation->over_selection),
           "sync: clients selected per required report; reports beyond the round's number are discarded.",
           {1.0, 1000.0}));
-  add(key("participation.selection_timeout", FURLONG_AT(participation.selection_timeout),
+  add(key("participation.selection_timeout", FURLONG_AT(participation->selection_timeout),
           "sync: seconds to wait for available clients before a round continues with fewer."));
-  add(key("participation.retry", FURLONG_AT(participation.retry),
+  add(key("participation.retry", FURLONG_AT(participation->retry),
           "Seconds between selections while too few clients are available.", above_zero));
-  add(key("participation.deadline", FURLONG_AT(participation.deadline),
+  add(key("participation.deadline", FURLONG_AT(participation->deadline),
           "sync: seconds after which a round ends; later reports are discarded. 0: no deadline."));
-  add(key("participation.min_reports", FURLONG_AT(participation.min_reports),
+  add(key("participation.min_reports", FURLONG_AT(participation->min_reports),
           "sync: a round that ends with fewer reports is abandoned.", at_least_one));
   key_spec reconnect =
       plain({.name = "participation.reconnect",
@@ -31,37 +34,37 @@ void add_synchronous(std::vector<key_spec>& keys) {
              .at_least = 0.0});
   reconnect.apply = [](run_settings& to, const option_value& value) {
     const auto& window = std::get<std::vector<double>>(value);
-    to.participation.reconnect_least = window[0];
-    to.participation.reconnect_most = window[1];
+    to.participation->reconnect_least = window[0];
+    to.participation->reconnect_most = window[1];
   };
   add(std::move(reconnect));
 }
 
 void add_asynchronous(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key("participation.buffer", FURLONG_AT(participation.buffer),
+  add(key("participation.buffer", FURLONG_AT(participation->buffer),
           "async: updates that make a new version (FedBuff: K); with update = \"model\" it is 1. In a federation of "
           "processes, updates that arrive while a version is being completed are included.",
           at_least_one));
-  add(key("participation.concurrency", FURLONG_AT(participation.concurrency), "async: clients in training at once.",
+  add(key("participation.concurrency", FURLONG_AT(participation->concurrency), "async: clients in training at once.",
           at_least_one));
-  add(key("participation.max_staleness", FURLONG_AT(participation.max_staleness),
+  add(key("participation.max_staleness", FURLONG_AT(participation->max_staleness),
           "async: updates that started more versions ago are rejected; 0: none is."));
-  add(key("participation.weighting", FURLONG_AT(participation.weighting),
+  add(key("participation.weighting", FURLONG_AT(participation->weighting),
           words<staleness_kind>{{"constant", staleness_kind::constant},
                                 {"polynomial", staleness_kind::polynomial},
                                 {"hinge", staleness_kind::hinge}},
           "async: weight of an update that started t versions ago: 1; (1 + t)^-staleness_exponent; or 1 up to "
           "hinge_from and 1 / (hinge_slope (t - hinge_from) + 1) after it."));
-  add(key("participation.staleness_exponent", FURLONG_AT(participation.staleness_exponent),
+  add(key("participation.staleness_exponent", FURLONG_AT(participation->staleness_exponent),
           "polynomial: the exponent."));
-  add(key("participation.hinge_slope", FURLONG_AT(participation.hinge_slope), "hinge: the slope.", above_zero));
-  add(key("participation.hinge_from", FURLONG_AT(participation.hinge_from),
+  add(key("participation.hinge_slope", FURLONG_AT(participation->hinge_slope), "hinge: the slope.", above_zero));
+  add(key("participation.hinge_from", FURLONG_AT(participation->hinge_from),
           "hinge: staleness up to which an update counts in full."));
-  add(key("participation.update", FURLONG_AT(participation.async),
+  add(key("participation.update", FURLONG_AT(participation->async),
           words<async_kind>{{"change", async_kind::change}, {"model", async_kind::model}},
           "async: the server adds the clients' changes (FedBuff), or moves toward the client's model (FedAsync)."));
-  add(key("participation.mixing", FURLONG_AT(participation.mixing),
+  add(key("participation.mixing", FURLONG_AT(participation->mixing),
           "update = \"model\": fraction of the step to the client's model (FedAsync: alpha).", {0.0, 1.0, true}));
 }
 
@@ -70,20 +73,20 @@ void add_asynchronous(std::vector<key_spec>& keys) {
 void add_private_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key(
-      "private.cold_start", FURLONG_AT(own.cold_start),
+      "private.cold_start", FURLONG_AT(own->cold_start),
       words<cold_start_kind>{{"default", cold_start_kind::initial}, {"reconstruct", cold_start_kind::reconstruct}},
       "Where private values are kept, a client that has none yet: start from the initial ones, or reconstruct them."));
-  add(key("private.commit", FURLONG_AT(own.commit),
+  add(key("private.commit", FURLONG_AT(own->commit),
           words<commit_kind>{{"after-training", commit_kind::after_training}, {"after-ack", commit_kind::after_ack}},
           "When a client commits its trained private values: at the end of training, or once the server has aggregated "
           "its update into a new model."));
-  add(may_change(key("private.layout", FURLONG_AT(own.layout),
+  add(may_change(key("private.layout", FURLONG_AT(own->layout),
                      words<layout_kind>{{"per-client", layout_kind::per_client}, {"bucketed", layout_kind::bucketed}},
                      "Column family of the store per client, or per bucket of clients: better beyond some 10,000 "
                      "clients. A store keeps the layout that it was created with.")));
-  add(may_change(key("private.open_shards", FURLONG_AT(own.open_shards),
+  add(may_change(key("private.open_shards", FURLONG_AT(own->open_shards),
                      "Databases of the store that are held open at once.", {1.0, 4096.0})));
-  add(may_change(key("private.key_file", FURLONG_AT(own.key_file),
+  add(may_change(key("private.key_file", FURLONG_AT(own->key_file),
                      "File of the key that encrypts the store, relative to the working directory; the run creates it "
                      "if it is missing. Empty: the store is not encrypted.")));
 }
@@ -106,9 +109,9 @@ void add_participation_keys(std::vector<key_spec>& keys) {
              .fallback = registered_policies().front().kind,
              .doc = "Which clients are selected."}));
   for (const auto& entry : registered_policies()) keys.back().option.choices.push_back(entry.kind);
-  add(key("participation.candidates", FURLONG_AT(participation.candidates),
+  add(key("participation.candidates", FURLONG_AT(participation->candidates),
           "Policies that choose among candidates: the number of candidates; 0: twice the number of selected clients."));
-  add(key("participation.mode", FURLONG_AT(participation.mode),
+  add(key("participation.mode", FURLONG_AT(participation->mode),
           words<participation_mode>{{"sync", participation_mode::sync}, {"async", participation_mode::async}},
           "Rounds with a cohort each, or a new version whenever buffer updates have arrived."));
   add_synchronous(keys);

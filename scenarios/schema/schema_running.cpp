@@ -1,5 +1,10 @@
 // The keys of topology, network, privacy, evaluation and checkpoints.
 #include "federated/evaluation.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/running.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"
 
@@ -16,14 +21,14 @@ void add_target(std::vector<key_spec>& keys) {
              .type = option_type::text,
              .doc = "The figure: validation, seen or unseen, and " + federated::figure_names() + ": \"unseen.rmse\"."});
   metric.apply = [](run_settings& to, const option_value& value) {
-    to.evaluation.target.metric = std::get<std::string>(value);
+    to.evaluation->target.metric = std::get<std::string>(value);
   };
   add(std::move(metric));
   const auto bound = [&](const char* name, bool at_most, const char* doc) {
     key_spec spec = plain({.name = name, .type = option_type::number, .doc = doc});
     spec.apply = [at_most](run_settings& to, const option_value& value) {
-      to.evaluation.target.value = std::get<double>(value);
-      to.evaluation.target.at_most = at_most;
+      to.evaluation->target.value = std::get<double>(value);
+      to.evaluation->target.at_most = at_most;
     };
     add(std::move(spec));
   };
@@ -34,24 +39,24 @@ void add_target(std::vector<key_spec>& keys) {
 void add_topology_and_network(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(may_change(
-      key("topology.aggregators", FURLONG_AT(aggregators),
+      key("topology.aggregators", FURLONG_AT(topology->aggregators),
           "Aggregators between clients and server; results do not depend on it. With topology.nodes: 2 and more "
           "are processes of their own, 1 is the server's own gateway.",
           {1.0, 4096.0})));
-  add(key("topology.nodes", FURLONG_AT(nodes),
+  add(key("topology.nodes", FURLONG_AT(topology->nodes),
           "Simulated node processes that host the clients, in ranges of equal size. With them furlong run simulates a "
           "federation's processes, links and faults; events may name nodes and aggregators. 0: clients are simulated "
           "without nodes.",
           {0.0, 65536.0}));
-  add(may_change(key("topology.fan_in", FURLONG_AT(fan_in),
+  add(may_change(key("topology.fan_in", FURLONG_AT(topology->fan_in),
                      "Between processes: how many aggregators attach directly to the server, or to an aggregator with "
                      "--operator; further ones are redirected to those. 0: no limit.",
                      {0.0, 4096.0})));
   add(may_change(
-      key("network.upload", FURLONG_AT(network.sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
+      key("network.upload", FURLONG_AT(network->sparse_upload), words<bool>{{"dense", false}, {"sparse", true}},
           "Send whole tensors, or only touched rows: less traffic, and the server learns which items a client has.")));
   using federated::number_format;
-  add(may_change(key("network.compression", FURLONG_AT(network.compression),
+  add(may_change(key("network.compression", FURLONG_AT(network->compression),
                      words<federated::compression_settings>{{"none", {}},
                                                             {"zstd", {number_format::float32, true}},
                                                             {"float16", {number_format::float16, false}},
@@ -61,29 +66,29 @@ void add_topology_and_network(std::vector<key_spec>& keys) {
                      "Encoding of numbers. zstd compresses without loss. float16 and int8 quantize the broadcast model "
                      "and every update, updates without bias; clients that keep private values add the quantization "
                      "error to their next update.")));
-  add(may_change(key("network.trust", FURLONG_AT(network.operator_trust),
+  add(may_change(key("network.trust", FURLONG_AT(network->operator_trust),
                      words<bool>{{"certificates", false}, {"operator", true}},
                      "Nodes that may take part: those with a node certificate, for the clients that it names; or also "
                      "the operator's own, which join at the operator port and host any clients.")));
-  add(may_change(key("network.kernel_levels", FURLONG_AT(network.any_kernel_level),
+  add(may_change(key("network.kernel_levels", FURLONG_AT(network->any_kernel_level),
                      words<bool>{{"same", false}, {"any", true}},
                      "Whether nodes and aggregators may compute with kernels of another level than the server's, which "
                      "changes the last bits of the model: \"same\" rejects them. summary.json names all levels.")));
-  add(may_change(key("network.heartbeat", FURLONG_AT(network.heartbeat),
+  add(may_change(key("network.heartbeat", FURLONG_AT(network->heartbeat),
                      "Between processes: maximum seconds between heartbeats of the server.", {0.1, 3.0})));
-  add(may_change(key("network.timeout", FURLONG_AT(network.timeout),
+  add(may_change(key("network.timeout", FURLONG_AT(network->timeout),
                      "Between processes: a peer that is silent for this many seconds beyond network.heartbeat is "
                      "disconnected; its tasks wait for its return for the sum of both.",
                      {1.5, 86400.0})));
-  add(may_change(key("network.task_timeout", FURLONG_AT(network.task_timeout),
+  add(may_change(key("network.task_timeout", FURLONG_AT(network->task_timeout),
                      "Between processes: seconds that a client of a connected node has for a task before it is "
                      "dropped, and that an evaluation waits for scores.",
                      {1.0, 31536000.0})));
-  add(may_change(key("network.max_message", FURLONG_AT(network.max_message),
+  add(may_change(key("network.max_message", FURLONG_AT(network->max_message),
                      "Between processes: maximum bytes of a message in either direction; a peer that sends a longer "
                      "one is disconnected. The model and a list of all clients must fit.",
                      {2097152.0, 1073741824.0})));
-  add(may_change(key("network.start", FURLONG_AT(network.start),
+  add(may_change(key("network.start", FURLONG_AT(network->start),
                      "Between processes: the share of the training clients that must have joined before a run begins "
                      "or is resumed.",
                      zero_to_one)));
@@ -92,28 +97,28 @@ void add_topology_and_network(std::vector<key_spec>& keys) {
 void add_evaluation(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(may_change(
-      key("evaluation.every", FURLONG_AT(evaluation.every), "Rounds between evaluations; 0: only at the end.")));
-  add(may_change(key("evaluation.batch_size", FURLONG_AT(evaluation.batch_size),
+      key("evaluation.every", FURLONG_AT(evaluation->every), "Rounds between evaluations; 0: only at the end.")));
+  add(may_change(key("evaluation.batch_size", FURLONG_AT(evaluation->batch_size),
                      "Examples in the batches that are split into support and query; 0: the client's batch size.")));
-  add(may_change(key("evaluation.clients", FURLONG_AT(evaluation.clients),
+  add(may_change(key("evaluation.clients", FURLONG_AT(evaluation->clients),
                      "Maximum number of clients scored per group, drawn once; 0: all.")));
   add(may_change(
-      key("evaluation.clip", FURLONG_AT(evaluation.clip), "Clip predicted ratings to the dataset's range.")));
+      key("evaluation.clip", FURLONG_AT(evaluation->clip), "Clip predicted ratings to the dataset's range.")));
   add(may_change(
       plain({.name = "evaluation.reconstruct",
              .type = option_type::text_list,
              .doc = "Tensors reconstructed from the support examples of unseen clients; default: the private "
                     "ones, and those with a row per client. Shared ones are fine-tuned on the support, and "
                     "for clients that train on their train part; \"*\" stands for all tensors."})));
-  add(may_change(key("evaluation.split", FURLONG_AT(evaluation.split),
+  add(may_change(key("evaluation.split", FURLONG_AT(evaluation->split),
                      "Unseen clients: their even batches are support, the odd ones are scored. Otherwise all their "
                      "examples are scored and nothing can be reconstructed: for data with a test part of its own.")));
-  add(may_change(key("evaluation.select", FURLONG_AT(evaluation.keep_best),
+  add(may_change(key("evaluation.select", FURLONG_AT(evaluation->keep_best),
                      words<bool>{{"last", false}, {"best", true}},
                      "Which model a run ends with: the last, or that of the best validation figure among its "
                      "evaluations. The figure is that of evaluation.target.metric, of the validation group, or else "
                      "the loss.")));
-  add(may_change(key("evaluation.attention", FURLONG_AT(evaluation.attention),
+  add(may_change(key("evaluation.attention", FURLONG_AT(evaluation->attention),
                      "Rules that weight updates by distance: record the weight of each client's update with every "
                      "round, per tensor.")));
   add_target(keys);
@@ -124,8 +129,8 @@ void add_evaluation(std::vector<key_spec>& keys) {
 void add_running_keys(std::vector<key_spec>& keys) {
   add_topology_and_network(keys);
   keys.push_back(
-      key("privacy.clip", FURLONG_AT(privacy.clip), "L2 bound to which a client scales its whole update; 0: none."));
-  keys.push_back(key("privacy.noise", FURLONG_AT(privacy.noise),
+      key("privacy.clip", FURLONG_AT(privacy->clip), "L2 bound to which a client scales its whole update; 0: none."));
+  keys.push_back(key("privacy.noise", FURLONG_AT(privacy->noise),
                      "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
   add_evaluation(keys);
   keys.push_back(

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/training.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
@@ -27,8 +29,9 @@ bool can_score(const scenario& of, const federated::population& clients, std::st
   const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
   if (group == "validation" && unseen.empty()) return any(clients.training(), part::validation, 0);
   const auto& settings = of.settings;
-  const auto batch = settings.evaluation.batch_size > 0 ? settings.evaluation.batch_size : settings.client.batch_size;
-  const auto support = !settings.evaluation.split ? 0U : batch > 0 ? batch : UINT32_MAX;
+  const auto batch =
+      settings.evaluation->batch_size > 0 ? settings.evaluation->batch_size : settings.client->batch_size;
+  const auto support = !settings.evaluation->split ? 0U : batch > 0 ? batch : UINT32_MAX;
   return any(unseen, part::train, support);
 }
 
@@ -60,7 +63,7 @@ void note_one_batch(scenario& of, const federated::population& clients, const st
   const auto most = most_examples(clients, unseen);
   std::vector<std::string> ways;
   if (most > 1) ways.push_back("set evaluation.batch_size below " + std::to_string(most));
-  if (of.settings.evaluation.reconstruct.empty()) ways.emplace_back("set evaluation.split = false");
+  if (of.settings.evaluation->reconstruct.empty()) ways.emplace_back("set evaluation.split = false");
   if (ways.empty()) ways.emplace_back("give clients more examples");
   of.notes.push_back("the group " + group +
                      " is not scored: no client of it has more than one batch of examples, which is its support; " +
@@ -104,7 +107,7 @@ result<void> check_groups(const scenario& of, const dataset& data) {
         of, key, "looks at the group " + group + ", and the data has nobody in it to score",
         "set data.unseen_users or data.split, lower evaluation.batch_size, or choose " + std::string(otherwise));
   };
-  const auto& settings = of.settings.evaluation;
+  const auto& settings = *of.settings.evaluation;
   const auto& metric = settings.target.metric;
   if (!metric.empty())
     if (auto scored = check("evaluation.target.metric", metric.substr(0, metric.find('.')), "another group"); !scored)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "federated/settings/devices.hpp"
 #include "federated/simulation/availability.hpp"
 #include "scenarios/traces/trace_file.hpp"
 

@@ -4,8 +4,11 @@
 #include <cstdint>
 
 #include "base/result.hpp"
-#include "federated/settings.hpp"
 #include "federated/simulation/availability_trace.hpp"
+
+namespace furlong::federated {
+struct availability_settings;
+}
 
 namespace furlong::scenarios {
 

@@ -7,6 +7,7 @@
 #include "actors/federation/processes_common.hpp"
 #include "actors/federation/relay.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/network.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -49,7 +50,7 @@ struct stage {
     run = std::make_shared<federation_context>(federation_context{e, {}, nullptr});
     run->welcome.run = e.run;
     run->welcome.facts = e.clients->facts();
-    run->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(e.settings.network));
+    run->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(*e.settings.network));
   }
 
   gateway_actor gateway(const parent_actor& parent, clients_of_certificate clients_of = {}) {

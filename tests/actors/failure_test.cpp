@@ -3,6 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
 #include "models/digest.hpp"
 #include "tests/actors/runs.hpp"
 
@@ -51,8 +53,8 @@ class failing_store final : public federated::private_store {
 /// A FURL run that asks every training client in every round.
 federated::experiment everybody() {
   auto s = tests::scenarios()[2];
-  s.settings.participation.per_round = 17;
-  s.settings.evaluation.every = 0;
+  s.settings.participation->per_round = 17;
+  s.settings.evaluation->every = 0;
   return s.assemble(2);
 }
 
@@ -97,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_failed_client_has_moved_nothing) {
   std::erase(fewer->seen, unlucky);
   without.clients = fewer;
   without.participants = fewer;
-  without.settings.participation.per_round = 16;
+  without.settings.participation->per_round = 16;
   storage::memory_store store(e.parts.private_);
   const auto others =
       actors::run_actors(without, federated::initial_state(without), store, tests::quiet(), stop, {2}).value();
@@ -161,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_cannot_sync_ends_the_run_before_a_checkpoint_i
 
 BOOST_AUTO_TEST_CASE(an_observer_that_fails_ends_the_run_with_its_error) {
   auto e = everybody();
-  e.settings.evaluation.every = 1;
+  e.settings.evaluation->every = 1;
   e.settings.checkpoint_every = 1;
   const std::atomic<bool> stop = false;
   for (int which = 0; which < 3; ++which) {

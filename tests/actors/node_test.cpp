@@ -7,7 +7,11 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/processes.hpp"
 #include "actors/federation/processes_common.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/support/experiments.hpp"
@@ -79,10 +83,10 @@ class watched_store final : public storage::memory_store {
 federated::experiment make(std::string_view kind, federated::commit_kind commit = federated::commit_kind::after_ack) {
   federated::run_settings settings;
   settings.rounds = 5;
-  settings.algorithm = federated::chosen_algorithm(kind);
-  settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
-  settings.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
-  settings.own.commit = commit;
+  *settings.algorithm = federated::chosen_algorithm(kind);
+  *settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
+  *settings.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
+  settings.own->commit = commit;
   return tests::make_experiment(settings, tests::make_ratings(12), {}, {"user"});
 }
 

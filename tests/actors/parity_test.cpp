@@ -2,6 +2,7 @@
 // not.
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/evaluation.hpp"
 #include "tests/actors/runs.hpp"
 
 using namespace furlong;
@@ -112,8 +113,8 @@ BOOST_AUTO_TEST_CASE(actors_compute_what_the_reference_loop_computes) {
       const auto expected = by_reference(s);
       BOOST_TEST(expected.outcome.state.version == s.settings.rounds);
       std::vector<std::uint64_t> evaluated{2, 4, 6};
-      if (s.settings.evaluation.keep_best) evaluated.push_back(expected.outcome.state.best->version);
-      BOOST_TEST(evaluated.back() < (s.settings.evaluation.keep_best ? 6U : 7U));
+      if (s.settings.evaluation->keep_best) evaluated.push_back(expected.outcome.state.best->version);
+      BOOST_TEST(evaluated.back() < (s.settings.evaluation->keep_best ? 6U : 7U));
       BOOST_TEST(expected.evaluated == evaluated, boost::test_tools::per_element());
       for (const std::size_t threads : {1, 2, 4})
         for (const std::uint32_t aggregators : {1U, 3U}) {

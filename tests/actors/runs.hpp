@@ -8,8 +8,15 @@
 
 #include "actors/actor_engine.hpp"
 #include "base/digest.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
@@ -26,7 +33,7 @@ struct scenario {
 
   [[nodiscard]] federated::experiment assemble(std::uint32_t aggregators) const {
     auto with = settings;
-    with.aggregators = aggregators;
+    with.topology->aggregators = aggregators;
     return make_experiment(with, ratings ? make_ratings(41) : make_classes(41), options, private_names);
   }
 };
@@ -37,11 +44,11 @@ struct scenario {
     federated::run_settings settings;
     settings.seed = 6;
     settings.rounds = 6;
-    settings.participation.per_round = 7;
-    settings.algorithm = federated::chosen_algorithm(kind);
-    settings.client = {.lr = 0.1F, .momentum = 0.5F, .epochs = 2, .batch_size = 3, .shuffle = true};
-    settings.reconstruction = {.lr = 0.2F, .epochs = 2, .max_steps = 5};
-    settings.evaluation = {.every = 2, .reconstruct = {"user"}};
+    settings.participation->per_round = 7;
+    *settings.algorithm = federated::chosen_algorithm(kind);
+    *settings.client = {.lr = 0.1F, .momentum = 0.5F, .epochs = 2, .batch_size = 3, .shuffle = true};
+    *settings.reconstruction = {.lr = 0.2F, .epochs = 2, .max_steps = 5};
+    *settings.evaluation = {.every = 2, .reconstruct = {"user"}};
     return settings;
   };
   std::vector<scenario> all = {
@@ -56,21 +63,21 @@ struct scenario {
       {"best", base("fedavg"), {}, {}},
       {"centralized", base("centralized"), {{"user_table", true}}, {}},
   };
-  all[0].settings.evaluation.reconstruct.clear();
-  all[1].settings.server.optimizer = federated::optimizer_kind::adam;
-  all[1].settings.server.lr = 0.05;
-  all[1].settings.privacy = {.clip = 0.5, .noise = 0.1};
-  all[3].settings.own.cold_start = federated::cold_start_kind::reconstruct;
-  all[4].settings.server.momentum = 0.9;
-  all[5].settings.reconstruction.solver = federated::solver_kind::least_squares;
-  all[6].settings.aggregation.rule = federated::chosen_rule("fedatt");
-  all[6].settings.aggregation.noise = 0.001;
-  all[7].settings.aggregation.rule = federated::chosen_rule("fedatt");
-  all[7].settings.aggregation.rule.options.set("norm", std::string("spectral"));
-  all[7].settings.evaluation.attention = true;
-  all[8].settings.client.lr = 0.6F;  // too long steps: the last model is not the best
-  all[8].settings.evaluation.keep_best = true;
-  all[9].settings.participation.per_round = 1;
+  all[0].settings.evaluation->reconstruct.clear();
+  all[1].settings.server->optimizer = federated::optimizer_kind::adam;
+  all[1].settings.server->lr = 0.05;
+  *all[1].settings.privacy = {.clip = 0.5, .noise = 0.1};
+  all[3].settings.own->cold_start = federated::cold_start_kind::reconstruct;
+  all[4].settings.server->momentum = 0.9;
+  all[5].settings.reconstruction->solver = federated::solver_kind::least_squares;
+  all[6].settings.aggregation->rule = federated::chosen_rule("fedatt");
+  all[6].settings.aggregation->noise = 0.001;
+  all[7].settings.aggregation->rule = federated::chosen_rule("fedatt");
+  all[7].settings.aggregation->rule.options.set("norm", std::string("spectral"));
+  all[7].settings.evaluation->attention = true;
+  all[8].settings.client->lr = 0.6F;  // too long steps: the last model is not the best
+  all[8].settings.evaluation->keep_best = true;
+  all[9].settings.participation->per_round = 1;
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "actors/federation/message_limits.hpp"
+#include "federated/settings/network.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "wire/control.hpp"
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_node_may_send_the_scores_of_any_client) {
   BOOST_TEST(most_predictions(e) == wire::longest_list);
   BOOST_TEST(wire::encoded_size(longest) <= longest_node_frame(e, 24));
   // A tighter bound leaves room for fewer; and the server says so where it has the data.
-  e.settings.network.max_message = std::uint64_t{1} << 21U;
+  e.settings.network->max_message = std::uint64_t{1} << 21U;
   const auto most = most_predictions(e);
   BOOST_TEST((most > 0 && most < 300'000));
   BOOST_TEST(wire::encoded_size(evaluation_scores{1, {scored(2, most)}}) <= longest_node_frame(e, 24));

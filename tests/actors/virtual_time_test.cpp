@@ -2,6 +2,16 @@
 #include <boost/test/unit_test.hpp>
 
 #include "actors/actor_engine.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/actors/runs.hpp"
 #include "tests/support/worlds.hpp"
 
@@ -59,27 +69,27 @@ std::vector<std::pair<std::string, run_settings>> stormy() {
   run_settings s;
   s.seed = 12;
   s.rounds = 12;
-  s.algorithm = federated::chosen_algorithm("furl");
-  s.client = {.lr = 0.1F, .epochs = 2, .batch_size = 4, .shuffle = true};
-  s.evaluation = {.every = 4, .reconstruct = {"user"}};
-  s.participation.per_round = 6;
-  s.participation.over_selection = 1.5;
-  s.participation.deadline = 0.8;
-  s.participation.retry = 1;
-  s.devices.speed_sigma = 1.0;
-  s.dropout = {.download = 0.1, .train = 0.2, .upload = 0.2};
+  *s.algorithm = federated::chosen_algorithm("furl");
+  *s.client = {.lr = 0.1F, .epochs = 2, .batch_size = 4, .shuffle = true};
+  *s.evaluation = {.every = 4, .reconstruct = {"user"}};
+  s.participation->per_round = 6;
+  s.participation->over_selection = 1.5;
+  s.participation->deadline = 0.8;
+  s.participation->retry = 1;
+  s.devices->speed_sigma = 1.0;
+  *s.dropout = {.download = 0.1, .train = 0.2, .upload = 0.2};
   std::vector<std::pair<std::string, run_settings>> all = {{"synchronous", s}};
-  s.participation = {};
-  s.participation.mode = participation_mode::async;
-  s.participation.buffer = 3;
-  s.participation.concurrency = 8;
-  s.participation.retry = 1;
-  s.aggregation.rule = federated::chosen_rule("fedatt");
+  *s.participation = {};
+  s.participation->mode = participation_mode::async;
+  s.participation->buffer = 3;
+  s.participation->concurrency = 8;
+  s.participation->retry = 1;
+  s.aggregation->rule = federated::chosen_rule("fedatt");
   all.emplace_back("fedbuff with fedatt", s);
-  s.algorithm = federated::chosen_algorithm("fedrecon");
-  s.aggregation.rule = federated::chosen_rule("mean");
-  s.participation.buffer = 1;
-  s.participation.async = async_kind::model;
+  *s.algorithm = federated::chosen_algorithm("fedrecon");
+  s.aggregation->rule = federated::chosen_rule("mean");
+  s.participation->buffer = 1;
+  s.participation->async = async_kind::model;
   all.emplace_back("fedasync with fedrecon", s);
   return all;
 }
@@ -99,9 +109,9 @@ BOOST_AUTO_TEST_CASE(threads_change_nothing) {
 
 BOOST_AUTO_TEST_CASE(threads_change_nothing_in_a_federation_of_processes) {
   for (auto [name, settings] : stormy()) BOOST_TEST_CONTEXT(name) {
-      settings.nodes = 3;
-      settings.aggregators = 2;
-      settings.events = {
+      settings.topology->nodes = 3;
+      settings.topology->aggregators = 2;
+      *settings.events = {
           {.seconds = 0.5, .what = event_kind::kill, .target = event_target::nodes, .first = 1, .last = 1},
           {.seconds = 1.2, .what = event_kind::restart, .target = event_target::nodes, .first = 1, .last = 1}};
       const auto e = tests::simulated(settings);
@@ -130,7 +140,7 @@ BOOST_AUTO_TEST_CASE(both_clocks_give_the_same_run) {
   auto all = tests::scenarios();
   all.push_back(all[2]);
   all.back().name = "furl, after-ack";
-  all.back().settings.own.commit = federated::commit_kind::after_ack;
+  all.back().settings.own->commit = federated::commit_kind::after_ack;
   for (const auto& s : all) {
     BOOST_TEST_CONTEXT(s.name) {
       const auto real = s.assemble(2);
@@ -162,10 +172,10 @@ BOOST_AUTO_TEST_CASE(a_damaged_value_fails_its_client_and_a_failing_store_the_ru
     error::kind what_;
   };
   auto settings = stormy().front().second;
-  settings.participation.per_round = 17;
-  settings.participation.over_selection = 1.0;
-  settings.participation.deadline = 0;
-  settings.dropout = {};
+  settings.participation->per_round = 17;
+  settings.participation->over_selection = 1.0;
+  settings.participation->deadline = 0;
+  *settings.dropout = {};
   const auto e = tests::simulated(settings);
   const std::atomic<bool> stop = false;
   std::uint64_t noted = 0;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "federated/settings/events.hpp"
 #include "tests/explore/run_plan.hpp"
 #include "tests/support/network.hpp"
 
@@ -77,7 +78,7 @@ ending play(const plan& what) {
 
 /// What goes wrong in a plan, one after the other.
 auto& faults_of(plan& of) { return of.faults; }
-auto& faults_of(furlong::tests::run_plan& of) { return of.settings.events; }
+auto& faults_of(furlong::tests::run_plan& of) { return *of.settings.events; }
 
 template <class Plan>
 bool fails(const Plan& what) {

@@ -5,8 +5,17 @@
 #include <numeric>
 
 #include "base/digest.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/simulation/virtual_run.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
@@ -26,7 +35,7 @@ event_settings draw_event(random_stream& draw, const run_settings& of, bool of_a
   event_settings event;
   event.target = of_aggregators ? event_target::aggregators : event_target::nodes;
   constexpr event_kind kinds[] = {kill, kill, restart, restart, partition, heal, leave, join};
-  event.first = draw.below(of_aggregators ? of.aggregators : of.nodes);
+  event.first = draw.below(of_aggregators ? of.topology->aggregators : of.topology->nodes);
   // Node 0 is there from the beginning: without anybody a run does not begin.
   event.what = kinds[draw.below(of_aggregators || event.first == 0 ? 6 : 8)];
   event.last = event.first;
@@ -43,18 +52,18 @@ event_settings draw_event(random_stream& draw, const run_settings& of, bool of_a
 void promise(run_plan& what) {
   what.promised = true;
   auto& s = what.settings;
-  s.participation = {};
-  s.participation.per_round = 2 + static_cast<std::uint32_t>(what.seed % 11);
-  s.participation.retry = 1;
-  s.dropout = {};
-  s.devices.availability = {};
-  s.network.start = 1.0;
-  s.network.task_timeout = 600;
-  std::erase_if(s.events, [](const auto& one) { return one.target != event_target::aggregators; });
+  *s.participation = {};
+  s.participation->per_round = 2 + static_cast<std::uint32_t>(what.seed % 11);
+  s.participation->retry = 1;
+  *s.dropout = {};
+  s.devices->availability = {};
+  s.network->start = 1.0;
+  s.network->task_timeout = 600;
+  std::erase_if(*s.events, [](const auto& one) { return one.target != event_target::aggregators; });
 }
 
 experiment experiment_of(const run_settings& settings) {
-  const bool own = settings.algorithm.traits.private_tensors == private_use::required;
+  const bool own = settings.algorithm->traits.private_tensors == private_use::required;
   auto made = make_experiment(settings, make_ratings(41), {},
                               own ? std::vector<std::string>{"user"} : std::vector<std::string>{});
   if (carries_errors(made.settings)) add_unsent(made.parts);
@@ -195,21 +204,21 @@ run_plan random_run(std::uint64_t seed) {
   run_plan made{seed, random_settings(seed), 0, false};
   random_stream draw(seed, purpose::test, 33);
   auto& s = made.settings;
-  s.nodes = 1 + draw.below(6);
-  s.aggregators = 1 + draw.below(4);
-  s.fan_in = draw.below(3);
+  s.topology->nodes = 1 + draw.below(6);
+  s.topology->aggregators = 1 + draw.below(4);
+  s.topology->fan_in = draw.below(3);
   s.checkpoint_every = 1 + draw.below(3);
-  s.evaluation.every = draw.below(3);
-  s.network.start = 0.1;
-  s.network.task_timeout = 60;
-  s.network.heartbeat = 0.5;
-  s.network.timeout = 1.5;
-  if (!s.algorithm.traits.keeps_state) s.own.commit = commit_kind::after_training;
+  s.evaluation->every = draw.below(3);
+  s.network->start = 0.1;
+  s.network->task_timeout = 60;
+  s.network->heartbeat = 0.5;
+  s.network->timeout = 1.5;
+  if (!s.algorithm->traits.keeps_state) s.own->commit = commit_kind::after_training;
   constexpr number_format formats[] = {number_format::float32, number_format::float32, number_format::float16,
                                        number_format::int8};
-  s.network.compression.numbers = formats[draw.below(4)];
+  s.network->compression.numbers = formats[draw.below(4)];
   for (auto count = draw.below(7); count > 0; --count)
-    s.events.push_back(draw_event(draw, s, s.aggregators > 1 && draw.below(2) == 0));
+    s.events->push_back(draw_event(draw, s, s.topology->aggregators > 1 && draw.below(2) == 0));
   if (draw.below(3) == 0) made.losses = 1 + draw.below(3);
   if (draw.below(3) == 0) promise(made);
   return made;
@@ -223,9 +232,9 @@ run_findings play(const run_plan& what) {
     found.failures.emplace_back("training further ahead of time changes the run");
   if (!what.promised) return found;
   auto alone = what.settings;
-  alone.nodes = 0;
-  alone.aggregators = 1;
-  alone.events.clear();
+  alone.topology->nodes = 0;
+  alone.topology->aggregators = 1;
+  alone.events->clear();
   if (const auto plain = watched_run(experiment_of(alone), 0, 1).play(); results(plain) != results(found))
     found.failures.emplace_back("differs from the run without nodes");
   return found;
@@ -244,13 +253,13 @@ std::string text_of(const event_settings& what) {
 
 std::string text_of(const run_plan& what) {
   const auto& s = what.settings;
-  std::string text = "seed " + std::to_string(what.seed) + ": a run of " + s.algorithm.kind + ", " +
-                     (s.participation.mode == participation_mode::async ? "asynchronous" : "synchronous") + ", " +
-                     std::to_string(s.rounds) + " rounds, " + std::to_string(s.aggregators) + " aggregators (fan_in " +
-                     std::to_string(s.fan_in) + "), " + std::to_string(s.nodes) + " nodes, " +
-                     std::to_string(what.losses) + " losses of power" +
+  std::string text = "seed " + std::to_string(what.seed) + ": a run of " + s.algorithm->kind + ", " +
+                     (s.participation->mode == participation_mode::async ? "asynchronous" : "synchronous") + ", " +
+                     std::to_string(s.rounds) + " rounds, " + std::to_string(s.topology->aggregators) +
+                     " aggregators (fan_in " + std::to_string(s.topology->fan_in) + "), " +
+                     std::to_string(s.topology->nodes) + " nodes, " + std::to_string(what.losses) + " losses of power" +
                      (what.promised ? ", promised to end as if undisturbed" : "");
-  for (const auto& one : s.events) text += "\n  " + text_of(one);
+  for (const auto& one : *s.events) text += "\n  " + text_of(one);
   return text;
 }
 

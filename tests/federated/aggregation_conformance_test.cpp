@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/updates.hpp"
 

@@ -8,6 +8,10 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/simulation/network/event_queue.hpp"
 #include "tests/support/network.hpp"
 
@@ -30,17 +34,17 @@ plan world(std::uint64_t seed) {
   what.faults.clear();
   auto& settings = what.settings;
   settings.rounds = 2 + seed % 3;
-  settings.network.start = 1.0;
-  auto& how = settings.participation;
+  settings.network->start = 1.0;
+  auto& how = *settings.participation;
   how.mode = federated::participation_mode::sync;
   how.per_round = 2 + static_cast<std::uint32_t>(seed % 11);
   how.over_selection = 1.0;
   how.deadline = how.selection_timeout = 0.0;
   how.min_reports = 1;
-  settings.evaluation.every = 1 + static_cast<std::uint32_t>(seed % 2);
-  settings.evaluation.keep_best = seed % 3 == 0;
+  settings.evaluation->every = 1 + static_cast<std::uint32_t>(seed % 2);
+  settings.evaluation->keep_best = seed % 3 == 0;
   what.aggregators = 1 + static_cast<std::uint32_t>(seed % 6);
-  settings.fan_in = seed % 2 == 0 ? 0 : 1 + static_cast<std::uint32_t>(seed / 2 % 2);
+  settings.topology->fan_in = seed % 2 == 0 ? 0 : 1 + static_cast<std::uint32_t>(seed / 2 % 2);
   return what;
 }
 

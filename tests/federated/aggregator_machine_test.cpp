@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
 #include "federated/validation.hpp"
 #include "tests/federated/open_round.hpp"
 
@@ -16,13 +18,13 @@ BOOST_AUTO_TEST_SUITE(aggregator_machines)
 
 BOOST_AUTO_TEST_CASE(an_update_is_judged_by_the_limit_of_the_version_that_it_started_from) {
   auto e = two_aggregators();
-  e.settings.participation.mode = federated::participation_mode::async;
+  e.settings.participation->mode = federated::participation_mode::async;
   aggregator_machine machine(e, 0);
   machine.set_known_examples({});
   random_stream stream(5, purpose::test);
   auto update = tests::random_update(stream, e.parts.shared);
   federated::update_size size;
-  BOOST_REQUIRE(!federated::validate(update, *e.parts.shared, e.settings.aggregation, {}, &size));
+  BOOST_REQUIRE(!federated::validate(update, *e.parts.shared, *e.settings.aggregation, {}, &size));
   const auto shown = [&](std::uint64_t version, federated::size_level limit) {
     return std::make_shared<federated::broadcast>(
         federated::broadcast{e.run, version, federated::initial_model(e), {}, {.norm = limit}});
@@ -74,7 +76,7 @@ BOOST_AUTO_TEST_CASE(an_update_that_claims_too_many_examples_is_refused_and_coun
 
 BOOST_AUTO_TEST_CASE(an_update_that_is_longer_than_clipping_leaves_it_is_refused) {
   open_round round;
-  round.e.settings.privacy.clip = 1.0;
+  round.e.settings.privacy->clip = 1.0;
   for (const auto& [norm, fits] : {std::pair(3.0F, false), std::pair(1.001F, false), std::pair(1.0F, true)}) {
     aggregator_machine machine(round.e, 0);
     machine.set_known_examples({});  // random updates weigh more than their clients have examples

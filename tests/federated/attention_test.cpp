@@ -7,6 +7,11 @@
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/spectral_norm.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/class_table.hpp"
 #include "tests/support/updates.hpp"
@@ -171,11 +176,11 @@ BOOST_AUTO_TEST_CASE(of_a_large_round_the_first_hundred_are_listed_and_all_count
 BOOST_AUTO_TEST_CASE(rounds_report_it_when_asked) {
   federated::run_settings settings;
   settings.rounds = 2;
-  settings.client = {.lr = 0.5F, .batch_size = 3};
-  settings.participation.per_round = 4;
-  settings.aggregation.rule = federated::chosen_rule("fedatt");
+  *settings.client = {.lr = 0.5F, .batch_size = 3};
+  settings.participation->per_round = 4;
+  settings.aggregation->rule = federated::chosen_rule("fedatt");
   for (const bool asked : {false, true}) {
-    settings.evaluation.attention = asked;
+    settings.evaluation->attention = asked;
     const auto e = tests::class_experiment(settings, tests::make_sentences(9));
     storage::memory_store store(e.parts.private_);
     std::size_t rounds = 0;

@@ -4,6 +4,10 @@
 
 #include "federated/reference_loop.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/class_table.hpp"
 
@@ -15,10 +19,10 @@ namespace {
 federated::run_settings settings_of(std::uint64_t rounds, bool keep_best) {
   federated::run_settings settings;
   settings.rounds = rounds;
-  settings.client = {.lr = 1.5F, .epochs = 2, .batch_size = 3};
-  settings.participation.per_round = 2;
-  settings.evaluation.every = 1;
-  settings.evaluation.keep_best = keep_best;
+  *settings.client = {.lr = 1.5F, .epochs = 2, .batch_size = 3};
+  settings.participation->per_round = 2;
+  settings.evaluation->every = 1;
+  settings.evaluation->keep_best = keep_best;
   return settings;
 }
 
@@ -77,9 +81,9 @@ BOOST_AUTO_TEST_CASE(a_run_ends_with_the_model_of_the_least_validation_loss) {
 
 BOOST_AUTO_TEST_CASE(the_targets_figure_is_the_one_that_counts) {
   auto settings = settings_of(12, true);
-  BOOST_TEST(federated::selection_metric(settings.evaluation) == "validation.loss");
-  settings.evaluation.target.metric = "unseen.accuracy";
-  BOOST_TEST(federated::selection_metric(settings.evaluation) == "validation.accuracy");
+  BOOST_TEST(federated::selection_metric(*settings.evaluation) == "validation.loss");
+  settings.evaluation->target.metric = "unseen.accuracy";
+  BOOST_TEST(federated::selection_metric(*settings.evaluation) == "validation.accuracy");
   const auto e = tests::class_experiment(settings, tests::make_sentences(9));
   auto state = federated::initial_state(e);
   const auto told = [&](std::uint64_t version, double loss, double accuracy) {
@@ -95,13 +99,13 @@ BOOST_AUTO_TEST_CASE(the_targets_figure_is_the_one_that_counts) {
   BOOST_TEST(told(6, 0.1, INFINITY) == 4U);
   // Another figure is asked for when the run is resumed: the old one says nothing about it.
   auto other = e;
-  other.settings.evaluation.target.metric.clear();
+  other.settings.evaluation->target.metric.clear();
   state.version = 6;
   federated::note_evaluation(other, state, report_of(5.0, 0.1));
   BOOST_TEST(state.best->version == 6U);
   BOOST_TEST(state.best->metric == "validation.loss");
   // So it does of the same figure of other clients.
-  other.settings.evaluation.clients = 2;
+  other.settings.evaluation->clients = 2;
   state.version = 7;
   federated::note_evaluation(other, state, report_of(6.0, 0.1));
   BOOST_TEST(state.best->version == 7U);

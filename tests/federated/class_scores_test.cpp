@@ -2,7 +2,11 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/evaluation.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/class_table.hpp"
 
 using namespace furlong;
@@ -20,7 +24,7 @@ federated::evaluation_report report_of(const federated::experiment& e, const mod
 
 federated::run_settings settings_of(std::uint32_t batch_size) {
   federated::run_settings settings;
-  settings.client.batch_size = batch_size;
+  settings.client->batch_size = batch_size;
   return settings;
 }
 
@@ -122,7 +126,7 @@ BOOST_AUTO_TEST_CASE(without_a_split_all_examples_of_unseen_clients_are_scored) 
   const auto halved = tests::class_experiment(settings, clients);
   BOOST_TEST(report_of(halved, federated::initial_model(halved)).unseen->examples ==
              predictions(2, 4) + predictions(6, 7));
-  settings.evaluation.split = false;
+  settings.evaluation->split = false;
   const auto whole = tests::class_experiment(settings, clients);
   const auto report = report_of(whole, federated::initial_model(whole));
   BOOST_TEST(report.unseen->examples == predictions(0, 7));
@@ -148,8 +152,8 @@ federated::client_update update_of(const federated::experiment& e, std::uint64_t
 
 BOOST_AUTO_TEST_CASE(what_is_dropped_follows_from_seed_version_and_client) {
   auto settings = settings_of(3);
-  settings.algorithm = federated::chosen_algorithm("fedavg");
-  settings.client.epochs = 2;
+  *settings.algorithm = federated::chosen_algorithm("fedavg");
+  settings.client->epochs = 2;
   auto clients = tests::make_sentences(5);
   clients->tables[1].train = clients->tables[0].train;  // so that only the client's number differs
   const auto e = tests::class_experiment(settings, clients, {}, true);
@@ -169,8 +173,8 @@ BOOST_AUTO_TEST_CASE(what_is_dropped_follows_from_seed_version_and_client) {
 
 BOOST_AUTO_TEST_CASE(nothing_is_dropped_in_reconstruction_and_evaluation) {
   auto settings = settings_of(1);  // 7 sentences: 4 batches of support, 3 of query
-  settings.algorithm = federated::chosen_algorithm("fedrecon");
-  settings.evaluation.reconstruct = {"bias"};
+  *settings.algorithm = federated::chosen_algorithm("fedrecon");
+  settings.evaluation->reconstruct = {"bias"};
   const auto e = tests::class_experiment(settings, tests::make_sentences(5), {"bias"}, true);
   const auto& model = dynamic_cast<const tests::class_table&>(*e.model);
   static_cast<void>(update_of(e, 0, 0));

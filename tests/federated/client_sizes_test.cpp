@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/aggregation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -57,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_node_with_other_data_than_the_servers_is_refused) {
 BOOST_AUTO_TEST_CASE(where_only_nodes_have_data_a_bound_of_the_scenario_holds) {
   auto e = some_ratings();
   e.sizes_declared = true;
-  e.settings.aggregation.max_weight = 50;
+  e.settings.aggregation->max_weight = 50;
   std::vector<client_sizes> sizes(3, {50, 50, 50, 50});
   BOOST_TEST(!size_mismatch(e, {0, 2}, sizes));
   sizes[1].seen = 51;

@@ -4,7 +4,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/validation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -32,8 +37,8 @@ struct outcome {
 
 federated::run_settings plain(std::string_view kind) {
   federated::run_settings settings;
-  settings.algorithm = federated::chosen_algorithm(kind);
-  settings.client = {.lr = 0.2F, .epochs = 2, .batch_size = 3};
+  *settings.algorithm = federated::chosen_algorithm(kind);
+  *settings.client = {.lr = 0.2F, .epochs = 2, .batch_size = 3};
   return settings;
 }
 
@@ -53,7 +58,7 @@ BOOST_AUTO_TEST_SUITE(client_works)
 
 BOOST_AUTO_TEST_CASE(one_client_one_full_batch_and_one_epoch_is_a_centralised_step) {
   auto settings = plain("fedavg");
-  settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 0};
+  *settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 0};
   const auto e = tests::make_experiment(settings, clients, {}, {});
   const auto model = federated::initial_model(e);
   const outcome fedavg(e, 9);
@@ -73,7 +78,7 @@ BOOST_AUTO_TEST_CASE(one_client_one_full_batch_and_one_epoch_is_a_centralised_st
 BOOST_AUTO_TEST_CASE(fedsgd_is_fedavg_of_one_full_batch_whatever_else_is_set) {
   const outcome fedsgd(tests::make_experiment(plain("fedsgd"), clients, {}, {}), 9);
   auto settings = plain("fedavg");
-  settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 0};
+  *settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 0};
   const outcome fedavg(tests::make_experiment(settings, clients, {}, {}), 9);
   BOOST_TEST(same_bits(fedsgd.update.change.values, fedavg.update.change.values));
   BOOST_TEST(fedsgd.update.weight == fedavg.update.weight);
@@ -82,12 +87,12 @@ BOOST_AUTO_TEST_CASE(fedsgd_is_fedavg_of_one_full_batch_whatever_else_is_set) {
 BOOST_AUTO_TEST_CASE(epochs_and_the_step_cap_count_the_examples_processed) {
   for (const bool shuffle : {false, true}) {
     auto settings = plain("fedavg");
-    settings.client.shuffle = shuffle;
-    settings.client.epochs = 3;
+    settings.client->shuffle = shuffle;
+    settings.client->epochs = 3;
     BOOST_TEST(outcome(tests::make_experiment(settings, clients, {}, {}), 9).update.weight == 3 * examples_of(9));
-    settings.client.batch_size = 1;
+    settings.client->batch_size = 1;
     for (const std::uint32_t cap : {1U, examples_of(9), examples_of(9) + 1, 3 * examples_of(9) - 1}) {
-      settings.client.max_steps = cap;
+      settings.client->max_steps = cap;
       const outcome capped(tests::make_experiment(settings, clients, {}, {}), 9);
       BOOST_TEST(capped.update.weight == cap);
       BOOST_TEST(capped.update.examples == cap);
@@ -99,12 +104,12 @@ BOOST_AUTO_TEST_CASE(a_linear_schedule_shrinks_the_step_with_the_rounds) {
   for (const std::string_view kind : {"fedsgd", "fedavg", "furl"}) {
     auto settings = plain(kind);
     settings.rounds = 8;
-    settings.client.lr = 0.25F;
-    settings.client.schedule = federated::schedule_kind::linear;
+    settings.client->lr = 0.25F;
+    settings.client->schedule = federated::schedule_kind::linear;
     auto fixed = settings;
-    fixed.client.schedule = federated::schedule_kind::constant;
+    fixed.client->schedule = federated::schedule_kind::constant;
     for (const std::uint64_t version : {0U, 2U, 7U}) {
-      fixed.client.lr = 0.25F * (1.0F - static_cast<float>(version) / 8.0F);
+      fixed.client->lr = 0.25F * (1.0F - static_cast<float>(version) / 8.0F);
       const outcome linear(tests::make_experiment(settings, clients, {}, {"user"}), 9, version);
       const outcome constant(tests::make_experiment(fixed, clients, {}, {"user"}), 9, version);
       BOOST_TEST(same_bits(linear.update.change.values, constant.update.change.values));
@@ -116,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_client_without_examples_reports_nothing_and_stores_nothin
   for (const std::string_view kind : {"fedavg", "fedsgd", "furl", "fedrecon"})
     for (const auto solver : {federated::solver_kind::sgd, federated::solver_kind::least_squares}) {
       auto settings = plain(kind);
-      settings.reconstruction.solver = solver;
+      settings.reconstruction->solver = solver;
       const auto e = tests::make_experiment(settings, clients, {{"mean", true}}, {"user"});
       const outcome empty(e, 0);
       BOOST_TEST(!empty.to_store);
@@ -128,16 +133,16 @@ BOOST_AUTO_TEST_CASE(a_client_without_examples_reports_nothing_and_stores_nothin
 BOOST_AUTO_TEST_CASE(weights_that_cease_to_be_finite_leave_no_trace) {
   for (const std::string_view kind : {"fedavg", "furl", "fedrecon"}) {
     auto settings = plain(kind);
-    settings.client.lr = 1e30F;
-    settings.client.epochs = 30;
+    settings.client->lr = 1e30F;
+    settings.client->epochs = 30;
     const auto e = tests::make_experiment(settings, clients, {{"mean", true}}, {"user"});
     models::private_parameters before(e.parts.private_);
     for (auto& value : before.values()) value = 0.125F;
-    const bool stateful = settings.algorithm.traits.keeps_state;
+    const bool stateful = settings.algorithm->traits.keeps_state;
     const outcome diverged(e, 9, 0, stateful ? &before : nullptr);
     BOOST_TEST(!diverged.to_store);
     BOOST_TEST(diverged.update.weight == 0U);
-    BOOST_TEST((federated::validate(diverged.update, *e.parts.shared, settings.aggregation) ==
+    BOOST_TEST((federated::validate(diverged.update, *e.parts.shared, *settings.aggregation) ==
                 federated::rejection::not_finite));
     for (const auto value : models::to_dense(diverged.update.change).values) BOOST_TEST(value == 0.0F);
     if (stateful) BOOST_TEST(same_bits(diverged.use.own.values(), before.values()));
@@ -161,8 +166,8 @@ BOOST_AUTO_TEST_CASE(furl_starts_from_what_is_stored_or_from_the_clients_own_dra
 
 BOOST_AUTO_TEST_CASE(furl_can_reconstruct_a_cold_client_first) {
   auto settings = plain("furl");
-  settings.own.cold_start = federated::cold_start_kind::reconstruct;
-  settings.reconstruction = {.lr = 0.3F, .epochs = 4};
+  settings.own->cold_start = federated::cold_start_kind::reconstruct;
+  *settings.reconstruction = {.lr = 0.3F, .epochs = 4};
   const auto e = tests::make_experiment(settings, clients, {}, {"user"});
   // By hand: reconstruct from the own draw on all examples, then train from there.
   const auto model = federated::initial_model(e);
@@ -171,7 +176,7 @@ BOOST_AUTO_TEST_CASE(furl_can_reconstruct_a_cold_client_first) {
   federated::initial_private(e, 0, 9, use.own);
   use.weights.gather(*e.model, e.parts, model, use.own, clients->tables[9].train.view(), 9);
   federated::cut_batches(0, examples_of(9), 3, use.batches);
-  federated::reconstruct(*e.model, use.weights, e.parts.private_tensors, use.batches, settings.reconstruction,
+  federated::reconstruct(*e.model, use.weights, e.parts.private_tensors, use.batches, *settings.reconstruction,
                          use.solver);
   use.weights.copy_private(use.own);
   auto warm = e;
@@ -203,8 +208,8 @@ BOOST_AUTO_TEST_CASE(a_proximal_term_pulls_towards_the_start) {
   double last = 1e300;
   for (const float mu : {0.0F, 0.5F, 2.0F, 4.0F}) {
     auto settings = plain("fedavg");
-    settings.client.epochs = 10;
-    settings.client.proximal = mu;
+    settings.client->epochs = 10;
+    settings.client->proximal = mu;
     const double moved = norm(outcome(tests::make_experiment(settings, clients, {}, {}), 9).update.change);
     BOOST_TEST(moved < last);
     last = moved;
@@ -215,12 +220,12 @@ BOOST_AUTO_TEST_CASE(clipping_scales_the_whole_update_to_its_bound_and_leaves_sm
   auto settings = plain("fedavg");
   const outcome free(tests::make_experiment(settings, clients, {}, {}), 9);
   const double size = norm(free.update.change);
-  settings.privacy.clip = size / 3;
+  settings.privacy->clip = size / 3;
   const outcome clipped(tests::make_experiment(settings, clients, {}, {}), 9);
   BOOST_TEST(std::abs(norm(clipped.update.change) - size / 3) < 1e-6 * size);
   for (std::size_t i = 0; i < free.update.change.values.size(); ++i)
     BOOST_TEST(std::abs(clipped.update.change.values[i] - free.update.change.values[i] / 3) < 1e-6 * size);
-  settings.privacy.clip = size * 1.001;
+  settings.privacy->clip = size * 1.001;
   const outcome wide(tests::make_experiment(settings, clients, {}, {}), 9);
   BOOST_TEST(same_bits(wide.update.change.values, free.update.change.values));
 }
@@ -231,13 +236,13 @@ BOOST_AUTO_TEST_CASE(a_clipped_update_is_within_the_servers_bound_and_a_longer_o
   for (std::uint32_t trial = 0; trial < 60; ++trial) {
     auto settings = plain(trial % 2 == 0 ? "fedavg" : "fedsgd");
     settings.seed = trial;
-    settings.privacy.clip = std::pow(10.0, static_cast<double>(stream.uniform(-9.0F, -2.0F)));
+    settings.privacy->clip = std::pow(10.0, static_cast<double>(stream.uniform(-9.0F, -2.0F)));
     const auto e = tests::make_experiment(settings, clients, {}, {});
     const auto verdict = [&](const federated::client_update& update) {
-      return federated::validate(update, *e.parts.shared, settings.aggregation, {federated::longest_update(settings)});
+      return federated::validate(update, *e.parts.shared, *settings.aggregation, {federated::longest_update(settings)});
     };
     outcome clipped(e, 9, trial);
-    BOOST_TEST(norm(clipped.update.change) > settings.privacy.clip * 0.999);
+    BOOST_TEST(norm(clipped.update.change) > settings.privacy->clip * 0.999);
     BOOST_TEST(!verdict(clipped.update));
     for (auto& value : clipped.update.change.values) value *= 1.00001F;
     BOOST_TEST((verdict(clipped.update) == federated::rejection::norm_bound));
@@ -246,15 +251,15 @@ BOOST_AUTO_TEST_CASE(a_clipped_update_is_within_the_servers_bound_and_a_longer_o
 
 BOOST_AUTO_TEST_CASE(what_clients_add_after_clipping_is_not_bounded_by_it) {
   auto settings = plain("fedavg");
-  settings.privacy.clip = 0.01;
-  settings.aggregation.noise = 1.0;
+  settings.privacy->clip = 0.01;
+  settings.aggregation->noise = 1.0;
   const auto verdict = [&] {
     const auto e = tests::make_experiment(settings, clients, {}, {});
-    return federated::validate(outcome(e, 9).update, *e.parts.shared, settings.aggregation,
+    return federated::validate(outcome(e, 9).update, *e.parts.shared, *settings.aggregation,
                                {federated::longest_update(settings)});
   };
   BOOST_TEST(!verdict());
-  settings.aggregation.noise_at = federated::noise_place::server;
+  settings.aggregation->noise_at = federated::noise_place::server;
   BOOST_TEST(!verdict());
   BOOST_TEST(std::isfinite(federated::longest_update(settings)));
 }
@@ -264,9 +269,9 @@ void check_noise(std::string_view rule) {
   shape.items = 4000;
   const auto many = tests::make_ratings(9, shape);
   auto settings = plain("fedavg");
-  settings.aggregation.rule = federated::chosen_rule(rule);
+  settings.aggregation->rule = federated::chosen_rule(rule);
   const outcome quiet(tests::make_experiment(settings, many, {}, {}), 9, 2);
-  settings.aggregation.noise = 0.01;
+  settings.aggregation->noise = 0.01;
   const auto e = tests::make_experiment(settings, many, {}, {});
   const outcome noisy(e, 9, 2);
   const auto before = models::to_dense(quiet.update.change);
@@ -283,7 +288,7 @@ void check_noise(std::string_view rule) {
   BOOST_TEST(std::abs(squares / n / 1e-4 - 1) < 5 * std::sqrt(2 / n));
   BOOST_TEST(same_bits(noisy.update.change.values, outcome(e, 9, 2).update.change.values));
   BOOST_TEST(!same_bits(noisy.update.change.values, outcome(e, 9, 3).update.change.values));
-  settings.aggregation.noise_at = federated::noise_place::server;
+  settings.aggregation->noise_at = federated::noise_place::server;
   const outcome at_server(tests::make_experiment(settings, many, {}, {}), 9, 2);
   BOOST_TEST(same_bits(at_server.update.change.values, quiet.update.change.values));
 }
@@ -296,8 +301,8 @@ BOOST_AUTO_TEST_CASE(noise_is_normal_on_every_element_and_keyed) {
 // Equal noise would not average out, and a client that knows its own would know everybody's.
 BOOST_AUTO_TEST_CASE(every_client_draws_its_own_noise) {
   auto settings = plain("fedavg");
-  settings.client.lr = 0.0F;  // nothing but noise
-  settings.aggregation.noise = 0.5;
+  settings.client->lr = 0.0F;  // nothing but noise
+  settings.aggregation->noise = 0.5;
   const auto e = tests::make_experiment(settings, clients, {}, {});
   const auto values = [](const outcome& of) {
     return std::vector<double>(of.update.change.values.begin(), of.update.change.values.end());
@@ -315,11 +320,11 @@ BOOST_AUTO_TEST_CASE(noise_is_added_after_clipping) {
   auto settings = plain("fedavg");
   const outcome as_trained(tests::make_experiment(settings, clients, {}, {}), 9);
   const double size = norm(as_trained.update.change);
-  settings.aggregation.noise = size;
+  settings.aggregation->noise = size;
   const outcome noisy(tests::make_experiment(settings, clients, {}, {}), 9);
-  settings.privacy.clip = size / 10;
+  settings.privacy->clip = size / 10;
   const outcome both(tests::make_experiment(settings, clients, {}, {}), 9);
-  settings.aggregation.noise = 0.0;
+  settings.aggregation->noise = 0.0;
   const outcome clipped(tests::make_experiment(settings, clients, {}, {}), 9);
   const auto before = models::to_dense(as_trained.update.change).values;
   const auto after = models::to_dense(clipped.update.change).values;
@@ -339,7 +344,7 @@ void check_server_noise(const federated::run_settings& settings, double deviatio
     auto state = federated::initial_state(e);
     for (auto& value : state.model.values()) value = 0.0F;
     state.version = version;
-    federated::server_optimizer optimizer(settings.server, e.parts.shared);
+    federated::server_optimizer optimizer(*settings.server, e.parts.shared);
     federated::aggregate round;
     round.change = models::shared_parameters(e.parts.shared);
     round.count = count;
@@ -356,19 +361,19 @@ void check_server_noise(const federated::run_settings& settings, double deviatio
   const auto other = draw(4, 8);
   BOOST_TEST(same_bits(model.values(), again.values()));
   BOOST_TEST(!same_bits(model.values(), other.values()));
-  if (settings.aggregation.noise > 0) return;
+  if (settings.aggregation->noise > 0) return;
   const auto nobody = draw(3, 0);
   for (const double value : nobody.values()) BOOST_TEST(value == 0.0);
 }
 
 BOOST_AUTO_TEST_CASE(server_noise_has_the_deviation_that_the_settings_state) {
   auto settings = plain("fedavg");
-  settings.privacy = {.clip = 0.5, .noise = 1.2};
+  *settings.privacy = {.clip = 0.5, .noise = 1.2};
   check_server_noise(settings, 1.2 * 0.5 / 8);
-  settings.aggregation.noise = 0.1;
-  settings.aggregation.noise_at = federated::noise_place::server;
+  settings.aggregation->noise = 0.1;
+  settings.aggregation->noise_at = federated::noise_place::server;
   check_server_noise(settings, std::hypot(0.1, 1.2 * 0.5 / 8));
-  settings.privacy = {};
+  *settings.privacy = {};
   check_server_noise(settings, 0.1);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "federated/settings/evaluation.hpp"
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_bin_has_the_figures_of_its_clients) {
     const auto clients = trial % 2 == 0 ? tests::make_ratings(trial, crowd) : tests::make_classes(trial, crowd);
     clients->tables[3].test = {};  // nothing to score
     auto e = experiment_of("fedavg", {}, clients);
-    e.settings.evaluation.clients = trial < 3 ? 0 : 90;
+    e.settings.evaluation->clients = trial < 3 ? 0 : 90;
     random_stream stream(trial, purpose::test, 3);
     std::vector<std::uint32_t> folded(crowd.clients);
     for (auto& count : folded) count = stream.below(1 + stream.below(12));
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_bin_has_the_figures_of_its_clients) {
       BOOST_TEST((i == 0 || bin.least > report.by_participation[i - 1].most));
       BOOST_TEST(bin.clients == bin.metrics.clients);
       scored += bin.clients;
-      if (e.settings.evaluation.clients > 0) continue;
+      if (e.settings.evaluation->clients > 0) continue;
       auto some = std::make_shared<tests::table_population>(*clients);
       std::erase_if(some->seen, [&](auto c) { return folded[c] < bin.least || folded[c] > bin.most; });
       auto alone = e;

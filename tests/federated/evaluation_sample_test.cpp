@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "federated/settings/evaluation.hpp"
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
@@ -52,7 +53,7 @@ BOOST_AUTO_TEST_SUITE(evaluation_samples)
 BOOST_AUTO_TEST_CASE(a_sample_of_each_group_is_scored_the_same_in_every_evaluation) {
   const auto clients = std::make_shared<watched>(tests::make_ratings(5, crowd));
   auto e = experiment_of("fedavg", {}, clients);
-  e.settings.evaluation.clients = 25;
+  e.settings.evaluation->clients = 25;
   const auto model = federated::initial_model(e);
   (void)clients->take_loaded();
   const auto first = report_of(e, model);
@@ -80,7 +81,7 @@ BOOST_AUTO_TEST_CASE(seen_clients_validation_parts_have_a_sample_of_their_own) {
   table->held_out_validation.clear();
   const auto clients = std::make_shared<watched>(table);
   auto e = experiment_of("fedavg", {}, clients);
-  e.settings.evaluation.clients = 25;
+  e.settings.evaluation->clients = 25;
   const auto model = federated::initial_model(e);
   (void)clients->take_loaded();
   (void)report_of(e, model);
@@ -94,11 +95,11 @@ BOOST_AUTO_TEST_CASE(a_sample_as_large_as_the_group_is_the_group) {
   auto e = experiment_of("fedavg", {}, tests::make_ratings(5, crowd));
   const auto model = federated::initial_model(e);
   const auto all = report_of(e, model);
-  e.settings.evaluation.clients = 60;
+  e.settings.evaluation->clients = 60;
   const auto most = report_of(e, model);
   BOOST_TEST(most.validation->loss == all.validation->loss);
   BOOST_TEST(most.unseen->clients == 60U);
-  e.settings.evaluation.clients = 5000;
+  e.settings.evaluation->clients = 5000;
   const auto larger = report_of(e, model);
   BOOST_TEST(larger.seen->loss == all.seen->loss);
   BOOST_TEST(larger.unseen->loss == all.unseen->loss);

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/federated/evaluations.hpp"
 #include "tests/support/custom_model.hpp"
@@ -110,9 +113,9 @@ BOOST_AUTO_TEST_CASE(shared_tensors_are_fine_tuned_from_the_models_values) {
                                        {{"item"}, 0.5 * (2 - step * 0.5)},
                                        {{"user", "item"}, (0.5 - step * 2) * (2 - step * 0.5)}}) {
     auto e = experiment_of("fedavg", tensors, clients);
-    e.settings.reconstruction = {.lr = 0.1F, .epochs = 0};
+    *e.settings.reconstruction = {.lr = 0.1F, .epochs = 0};
     check(report_of(e, model_of(e)).unseen, 1, {{1.0, 4}});  // as it is
-    e.settings.reconstruction.epochs = 1;
+    e.settings.reconstruction->epochs = 1;
     check(report_of(e, model_of(e)).unseen, 1, {{guess, 4}});
   }
 }
@@ -121,15 +124,15 @@ BOOST_AUTO_TEST_CASE(shared_tensors_are_fine_tuned_from_the_models_values) {
 // 0 with 3 (user 0.5 -> 1), then item 1 with 4 (user -> 1.8, item 2 -> 2.4); client 1 item 2 with 5 (user -> 2.6).
 BOOST_AUTO_TEST_CASE(seen_clients_are_fine_tuned_on_their_train_part) {
   auto e = experiment_of("fedavg", {"user", "item"}, tiny());
-  e.settings.reconstruction = {.lr = 0.1F, .epochs = 1};
+  *e.settings.reconstruction = {.lr = 0.1F, .epochs = 1};
   check(report_of(e, model_of(e)).seen, 2, {{1.8 * 2.4, 4}, {1.8 * 4, 1}, {2.6, 2}});
 }
 
 // What is the client's own is tuned, too, from the stored values; alone it is left as it is.
 BOOST_AUTO_TEST_CASE(stored_values_are_where_fine_tuning_starts) {
   auto e = experiment_of("furl", {"user", "item"}, tiny());
-  e.settings.own.cold_start = federated::cold_start_kind::reconstruct;
-  e.settings.reconstruction = {.lr = 0.1F, .epochs = 1};
+  e.settings.own->cold_start = federated::cold_start_kind::reconstruct;
+  *e.settings.reconstruction = {.lr = 0.1F, .epochs = 1};
   storage::memory_store store(e.parts.private_);
   models::private_parameters own(e.parts.private_);
   own.values()[0] = 0.5F;
@@ -138,14 +141,14 @@ BOOST_AUTO_TEST_CASE(stored_values_are_where_fine_tuning_starts) {
   // Who has stored nothing is rebuilt as at any cold start, and then tuned.
   storage::memory_store empty(e.parts.private_);
   const double tuned = report_of(e, model_of(e), &empty).seen->loss;
-  e.settings.evaluation.reconstruct = {"user"};
+  e.settings.evaluation->reconstruct = {"user"};
   BOOST_TEST(tuned != report_of(e, model_of(e), &empty).seen->loss);
   check(report_of(e, model_of(e), &store).seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
 }
 
 BOOST_AUTO_TEST_CASE(batches_of_evaluation_can_have_a_size_of_their_own) {
   auto e = experiment_of("fedrecon", {"user"}, tiny());
-  e.settings.evaluation.batch_size = 2;  // of five: 0, 1 and 4 support, 2 and 3 query
+  e.settings.evaluation->batch_size = 2;  // of five: 0, 1 and 4 support, 2 and 3 query
   const double user = ridge({{3, 5}, {2, 4}, {1, 1}});
   check(report_of(e, model_of(e)).unseen, 1, {{2 * user, 3}, {user, 2}});
 }
@@ -169,7 +172,7 @@ BOOST_AUTO_TEST_CASE(furl_scores_seen_clients_with_what_they_stored) {
   federated::initial_private(e, 0, 3, own);
   const double unseen = own.values()[0];
   check(report_of(e, model_of(e), &store).unseen, 1, {{3 * unseen, 4}, {unseen, 2}});
-  e.settings.own.cold_start = federated::cold_start_kind::reconstruct;
+  e.settings.own->cold_start = federated::cold_start_kind::reconstruct;
   const auto cold = report_of(e, model_of(e), &store);
   check(cold.seen, 2, {{3.0, 4}, {6.0, 1}, {ridge({{2, 5}}), 2}});
   const double user = ridge({{3, 5}, {1, 3}, {1, 1}});
@@ -188,7 +191,7 @@ BOOST_AUTO_TEST_CASE(predictions_are_clipped_only_when_asked) {
   auto model = model_of(e);
   for (auto& value : model.tensor(e.parts.shared->find("user").value())) value = 2.0F;
   check(report_of(e, model).seen, 2, {{4.0, 4}, {8.0, 1}, {2.0, 2}});
-  e.settings.evaluation.clip = true;
+  e.settings.evaluation->clip = true;
   check(report_of(e, model).seen, 2, {{4.0, 4}, {5.0, 1}, {2.0, 2}});
   for (auto& value : model.tensor(e.parts.shared->find("user").value())) value = -2.0F;
   check(report_of(e, model).seen, 2, {{1.0, 4}, {1.0, 1}, {1.0, 2}});
@@ -197,7 +200,7 @@ BOOST_AUTO_TEST_CASE(predictions_are_clipped_only_when_asked) {
 BOOST_AUTO_TEST_CASE(the_order_of_scoring_does_not_matter) {
   for (const std::string_view kind : {"fedavg", "fedrecon"}) {
     auto e = experiment_of(kind, {"user"}, tests::make_ratings(3));
-    e.settings.reconstruction.solver = federated::solver_kind::sgd;
+    e.settings.reconstruction->solver = federated::solver_kind::sgd;
     const auto model = federated::initial_model(e);
     const auto one = report_of(e, model);
     const auto other = report_of(e, model, nullptr, true);

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/evaluation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -17,10 +20,10 @@ namespace furlong::tests {
                                                          const std::vector<std::string>& reconstruct,
                                                          const std::shared_ptr<const federated::population>& clients) {
   federated::run_settings settings;
-  settings.algorithm = federated::chosen_algorithm(kind);
-  settings.client.batch_size = 1;
-  settings.reconstruction = {.solver = federated::solver_kind::least_squares, .ridge = 0.5F};
-  settings.evaluation.reconstruct = reconstruct;
+  *settings.algorithm = federated::chosen_algorithm(kind);
+  settings.client->batch_size = 1;
+  *settings.reconstruction = {.solver = federated::solver_kind::least_squares, .ridge = 0.5F};
+  settings.evaluation->reconstruct = reconstruct;
   const std::vector<std::string> own = kind == "fedavg" ? std::vector<std::string>{} : std::vector<std::string>{"user"};
   return make_experiment(settings, clients, {{"rank", std::int64_t{1}}}, own);
 }

@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/updates.hpp"
 

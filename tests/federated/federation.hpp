@@ -12,6 +12,7 @@
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/running.hpp"
 #include "tests/support/experiments.hpp"
 
 namespace furlong::tests {
@@ -26,7 +27,7 @@ class federation {
   federation(const federated::experiment& e, federated::protocol::server_state start, std::uint64_t seed,
              faults what = {})
       : e_(e), server_(e, std::move(start)), stream_(seed, purpose::test), faults_(what) {
-    for (std::uint32_t a = 0; a < e.settings.aggregators; ++a) aggregators_.emplace_back(e, a);
+    for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a) aggregators_.emplace_back(e, a);
   }
 
   /// Runs until the server has finished; stops it during round `stop_at` if given.

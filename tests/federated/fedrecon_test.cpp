@@ -3,7 +3,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -31,9 +34,9 @@ std::shared_ptr<tests::table_population> one_item_each(std::uint32_t count) {
 
 federated::run_settings recon(const federated::reconstruction_settings& how = {}) {
   federated::run_settings settings;
-  settings.algorithm = federated::chosen_algorithm("fedrecon");
-  settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 2};
-  settings.reconstruction = how;
+  *settings.algorithm = federated::chosen_algorithm("fedrecon");
+  *settings.client = {.lr = 0.2F, .epochs = 1, .batch_size = 2};
+  *settings.reconstruction = how;
   return settings;
 }
 
@@ -136,8 +139,8 @@ BOOST_AUTO_TEST_CASE(split_comes_before_repeat_and_repeat_before_take) {
   BOOST_TEST(same_bits(capped.user(), reconstructed(capped, twice, 0.3F)));
   BOOST_TEST(capped.update.examples == 4 * 2 + 5U);
   auto settings = recon();
-  settings.client.epochs = 3;
-  settings.client.max_steps = 4;  // three query batches (2 + 2 + 1), then the first again
+  settings.client->epochs = 3;
+  settings.client->max_steps = 4;  // three query batches (2 + 2 + 1), then the first again
   const outcome updated(settings);
   BOOST_TEST(updated.update.weight == 7U);
 }
@@ -213,7 +216,7 @@ BOOST_AUTO_TEST_CASE(least_squares_gives_the_exact_ridge_solution_on_the_support
 
 BOOST_AUTO_TEST_CASE(shuffled_examples_are_split_in_the_order_of_the_clients_stream) {
   auto settings = recon({.lr = 0.3F});
-  settings.client.shuffle = true;
+  settings.client->shuffle = true;
   for (const std::uint64_t version : {0U, 6U}) {
     items order(11);
     std::iota(order.begin(), order.end(), 0U);

@@ -4,9 +4,14 @@
 #include <cmath>
 #include <map>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -24,11 +29,11 @@ struct setting {
 federated::run_settings settings_of(const setting& s, std::string_view algorithm) {
   federated::run_settings out;
   out.seed = 5;
-  out.participation.per_round = 6;
-  out.algorithm = federated::chosen_algorithm(algorithm);
-  out.client = {.lr = 0.1F, .momentum = s.momentum, .epochs = 2, .batch_size = 4, .shuffle = s.shuffle};
-  out.server.optimizer = s.optimizer;
-  out.server.lr = s.optimizer == federated::optimizer_kind::sgd ? 1.0 : 0.1;
+  out.participation->per_round = 6;
+  *out.algorithm = federated::chosen_algorithm(algorithm);
+  *out.client = {.lr = 0.1F, .momentum = s.momentum, .epochs = 2, .batch_size = 4, .shuffle = s.shuffle};
+  out.server->optimizer = s.optimizer;
+  out.server->lr = s.optimizer == federated::optimizer_kind::sgd ? 1.0 : 0.1;
   return out;
 }
 
@@ -49,11 +54,11 @@ struct on_clients {
   on_clients(const setting& s, const std::shared_ptr<const federated::population>& clients)
       : e(tests::make_experiment(settings_of(s, "furl"), clients, options(false), {"user", "user_bias"})),
         state(federated::initial_state(e)),
-        optimizer(e.settings.server, e.parts.shared) {}
+        optimizer(*e.settings.server, e.parts.shared) {}
 
   void round(const std::vector<std::uint32_t>& cohort) {
     const federated::broadcast from{e.run, state.version, state.model, {}};
-    const auto sum = federated::make_accumulator(e.settings.aggregation, e.parts.shared, {});
+    const auto sum = federated::make_accumulator(*e.settings.aggregation, e.parts.shared, {});
     for (const auto client : cohort) {
       const auto device = devices.find(client);
       if (device != devices.end()) use.own = device->second;
@@ -79,7 +84,7 @@ struct on_server {
   on_server(const setting& s, const std::shared_ptr<const federated::population>& clients)
       : e(tests::make_experiment(settings_of(s, "fedavg"), clients, options(true), {})),
         state(federated::initial_state(e)),
-        optimizer(e.settings.server, e.parts.shared) {}
+        optimizer(*e.settings.server, e.parts.shared) {}
 
   [[nodiscard]] std::span<float> row(const char* table, std::uint32_t client) {
     const auto t = e.parts.shared->find(table).value();
@@ -89,7 +94,7 @@ struct on_server {
 
   void round(const std::vector<std::uint32_t>& cohort) {
     const federated::broadcast from{e.run, state.version, state.model, {}};
-    const auto sum = federated::make_accumulator(e.settings.aggregation, e.parts.shared, {});
+    const auto sum = federated::make_accumulator(*e.settings.aggregation, e.parts.shared, {});
     std::map<std::pair<std::uint32_t, const char*>, std::vector<float>> kept;
     std::map<std::pair<std::uint32_t, const char*>, std::vector<double>> delta;
     std::map<std::uint32_t, double> weights;
@@ -182,8 +187,8 @@ BOOST_AUTO_TEST_CASE(a_value_kept_on_the_client_is_the_servers_row_bit_for_bit) 
 BOOST_AUTO_TEST_CASE(one_round_is_the_centralised_step_that_eqs_5_and_7_predict) {
   const auto clients = tests::make_ratings(7);
   federated::run_settings settings;
-  settings.algorithm = federated::chosen_algorithm("furl");
-  settings.client = {.lr = 0.25F, .epochs = 1, .batch_size = 0};
+  *settings.algorithm = federated::chosen_algorithm("furl");
+  *settings.client = {.lr = 0.25F, .epochs = 1, .batch_size = 0};
   const auto e = tests::make_experiment(settings, clients, {{"item_bias", true}}, {"user"});
   const auto start = federated::initial_state(e);
   const std::vector<std::uint32_t> cohort = {2, 3, 8, 11};
@@ -216,7 +221,7 @@ BOOST_AUTO_TEST_CASE(one_round_is_the_centralised_step_that_eqs_5_and_7_predict)
   }
 
   const federated::broadcast from{e.run, 0, start.model, {}};
-  const auto sum = federated::make_accumulator(e.settings.aggregation, e.parts.shared, {});
+  const auto sum = federated::make_accumulator(*e.settings.aggregation, e.parts.shared, {});
   federated::workspace use;
   for (const auto client : cohort) {
     federated::client_update update;

@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings.hpp"
+#include "federated/settings/participation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
@@ -17,7 +19,7 @@ namespace {
 federated::run_settings settings_of(bool async) {
   federated::run_settings settings;
   settings.rounds = 9;
-  if (async) settings.participation.mode = federated::participation_mode::async;
+  if (async) settings.participation->mode = federated::participation_mode::async;
   return settings;
 }
 

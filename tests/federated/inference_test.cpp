@@ -2,7 +2,12 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/algorithm.hpp"
 #include "federated/evaluation.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -16,10 +21,10 @@ const auto ratings = tests::make_ratings(17);
 
 federated::experiment experiment_of(std::string_view kind, std::vector<std::string> reconstruct) {
   federated::run_settings settings;
-  settings.algorithm = federated::chosen_algorithm(kind);
-  settings.client.batch_size = 3;
-  settings.reconstruction = {.lr = 0.3F, .epochs = 2};
-  settings.evaluation.reconstruct = std::move(reconstruct);
+  *settings.algorithm = federated::chosen_algorithm(kind);
+  settings.client->batch_size = 3;
+  *settings.reconstruction = {.lr = 0.3F, .epochs = 2};
+  settings.evaluation->reconstruct = std::move(reconstruct);
   return tests::make_experiment(settings, ratings, {{"item_bias", true}, {"init", 0.5}}, {"user"});
 }
 
@@ -77,10 +82,10 @@ BOOST_AUTO_TEST_CASE(a_client_without_stored_values_is_served_as_it_is_scored) {
   check(predict_all_features(e, model, &store, unseen, known).value(), personal_source::initial,
         scores(e, model, own.values()));
   BOOST_TEST(source_of(seen) == "initial");
-  e.settings.own.cold_start = federated::cold_start_kind::reconstruct;
+  e.settings.own->cold_start = federated::cold_start_kind::reconstruct;
   BOOST_TEST(source_of(seen) == "reconstructed");
   BOOST_TEST(source_of(unseen) == "reconstructed");
-  e.settings.evaluation.reconstruct = {"user", "item"};
+  e.settings.evaluation->reconstruct = {"user", "item"};
   BOOST_TEST(source_of(seen) == "fine-tuned");
   BOOST_TEST(source_of(unseen) == "reconstructed");
 }
@@ -95,7 +100,7 @@ BOOST_AUTO_TEST_CASE(somebody_new_is_reconstructed_from_all_their_examples) {
     federated::initial_private(e, 0, 0, use.own);
     use.weights.gather(*e.model, e.parts, model, use.own, data.view(), 0);
     federated::cut_batches(0, static_cast<std::uint32_t>(data.labels.size()), 3, use.batches);
-    federated::reconstruct(*e.model, use.weights, e.parts.private_tensors, use.batches, e.settings.reconstruction,
+    federated::reconstruct(*e.model, use.weights, e.parts.private_tensors, use.batches, *e.settings.reconstruction,
                            use.solver);
     use.weights.copy_private(use.own);
     check(predict_all_features(e, model, nullptr, std::nullopt, data.view()).value(), personal_source::reconstructed,
@@ -112,11 +117,11 @@ BOOST_AUTO_TEST_CASE(a_client_that_never_trains_is_rebuilt_in_the_batches_of_the
   };
   const auto unseen = e.clients->unseen_test().front();
   const auto before = std::pair(predicted(7), predicted(unseen));
-  e.settings.evaluation.batch_size = 1;
+  e.settings.evaluation->batch_size = 1;
   BOOST_TEST((predicted(7) == before.first));
   BOOST_TEST((predicted(unseen) != before.second));
-  e.settings.client.batch_size = 1;
-  e.settings.evaluation.batch_size = 3;
+  e.settings.client->batch_size = 1;
+  e.settings.evaluation->batch_size = 3;
   BOOST_TEST((predicted(unseen) == before.second));
 }
 

@@ -4,6 +4,13 @@
 
 #include "base/digest.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/federated/federation.hpp"
@@ -19,12 +26,12 @@ federated::run_settings settings_of(std::uint32_t aggregators, std::string_view 
   federated::run_settings settings;
   settings.seed = 3;
   settings.rounds = 7;
-  settings.participation.per_round = 9;
-  settings.aggregators = aggregators;
-  settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
-  settings.aggregation.rule = federated::chosen_rule(rule);
-  settings.server.optimizer = federated::optimizer_kind::yogi;
-  settings.server.lr = 0.1;
+  settings.participation->per_round = 9;
+  settings.topology->aggregators = aggregators;
+  *settings.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
+  settings.aggregation->rule = federated::chosen_rule(rule);
+  settings.server->optimizer = federated::optimizer_kind::yogi;
+  settings.server->lr = 0.1;
   return settings;
 }
 
@@ -107,8 +114,8 @@ BOOST_AUTO_TEST_CASE(a_finished_run_only_evaluates) {
 
 BOOST_AUTO_TEST_CASE(evaluations_and_checkpoints_come_when_due) {
   auto settings = settings_of(2, "mean");
-  settings.evaluation.every = 2;  // after 2, 4, 6, and 7 as the last
-  settings.checkpoint_every = 3;  // after 3, 6 and 7
+  settings.evaluation->every = 2;  // after 2, 4, 6, and 7 as the last
+  settings.checkpoint_every = 3;   // after 3, 6 and 7
   const auto e = experiment_of(settings);
   federation all(e, federated::initial_state(e), 1);
   all.run();
@@ -123,14 +130,14 @@ BOOST_AUTO_TEST_CASE(the_accounts_balance_under_faults) {
   for (std::uint64_t trial = 0; trial < 60; ++trial) {
     random_stream stream(trial, purpose::test, 1);
     auto settings = settings_of(1 + stream.below(4), rules[stream.below(3)]);
-    settings.participation.per_round = 1 + stream.below(17);
+    settings.participation->per_round = 1 + stream.below(17);
     settings.rounds = 1 + stream.below(4);
-    settings.aggregation.max_weight = 12;  // some have more examples
+    settings.aggregation->max_weight = 12;  // some have more examples
     const auto e = experiment_of(settings);
     federation all(e, federated::initial_state(e), trial, {2 + stream.below(6)});
     all.run();
     const auto& counts = all.server().state().counts;
-    BOOST_TEST(counts.selected == settings.rounds * settings.participation.per_round);
+    BOOST_TEST(counts.selected == settings.rounds * settings.participation->per_round);
     BOOST_TEST(counts.selected == counts.folded + rejected(counts) + counts.abandoned);
     BOOST_TEST(counts.in_flight() == 0U);
     for (const auto& round : all.rounds()) {
@@ -151,7 +158,7 @@ BOOST_AUTO_TEST_CASE(the_accounts_balance_under_faults) {
 // A client that is refused counts for nothing: the round is that of the others.
 BOOST_AUTO_TEST_CASE(a_round_in_which_all_fail_leaves_the_model) {
   auto settings = settings_of(2, "mean");
-  settings.aggregation.max_norm = 1e-12;
+  settings.aggregation->max_norm = 1e-12;
   const auto e = experiment_of(settings);
   federation all(e, federated::initial_state(e), 1);
   all.run();

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "tests/support/updates.hpp"
 
 using namespace furlong;

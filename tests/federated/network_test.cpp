@@ -7,6 +7,7 @@
 
 #include "base/digest.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/settings/participation.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 
@@ -25,7 +26,7 @@ void check(std::uint64_t seed, const ending& seen) {
 /// Synchronous, and every report is waited for: then nothing but the cohorts decides about the model.
 plan patient(std::uint64_t seed) {
   auto what = without_faults(random_plan(seed));
-  auto& how = what.settings.participation;
+  auto& how = *what.settings.participation;
   how.mode = federated::participation_mode::sync;
   how.per_round = 2 + static_cast<std::uint32_t>(seed % 11);
   how.over_selection = 1.0;

@@ -6,6 +6,9 @@
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/running.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
@@ -16,10 +19,10 @@ using namespace federated::protocol;
 
 inline federated::experiment two_aggregators(federated::aggregation_settings rule = {}) {
   federated::run_settings settings;
-  settings.aggregation = rule;
+  *settings.aggregation = rule;
   settings.rounds = 3;
-  settings.participation.per_round = 8;
-  settings.aggregators = 2;
+  settings.participation->per_round = 8;
+  settings.topology->aggregators = 2;
   return make_experiment(settings, make_ratings(12), {}, {});
 }
 

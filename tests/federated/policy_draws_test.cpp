@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "federated/participation/uniform.hpp"
+#include "federated/settings/participation.hpp"
 #include "tests/federated/selections.hpp"
 
 using namespace furlong;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "federated/settings/participation.hpp"
 #include "tests/federated/selections.hpp"
 
 using namespace furlong;
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(power_of_choice_takes_the_highest_losses_of_the_candidates)
   // As many candidates as are asked for, at least; twice as many by default.
   BOOST_TEST(run.choose(20, 0).size() == 20U);
   BOOST_TEST(run.looked_at.size() == 20U);
-  run.e.settings.participation.candidates = 0;
+  run.e.settings.participation->candidates = 0;
   BOOST_TEST(run.choose(4, 0).size() == 4U);
   BOOST_TEST(run.looked_at.size() == 8U);
 }

@@ -1,6 +1,7 @@
 // What every selection policy promises.
 #include <algorithm>
 
+#include "federated/settings/participation.hpp"
 #include "tests/federated/selections.hpp"
 
 using namespace furlong;

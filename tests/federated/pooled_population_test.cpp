@@ -2,7 +2,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -41,8 +44,8 @@ BOOST_AUTO_TEST_CASE(the_one_client_holds_every_training_example_with_its_owner)
 BOOST_AUTO_TEST_CASE(a_user_table_learns_every_row_from_its_owner) {
   const auto clients = tests::make_ratings(2);
   federated::run_settings settings;
-  settings.algorithm = federated::chosen_algorithm("centralized");
-  settings.client = {.lr = 0.5F, .epochs = 1, .batch_size = 0};
+  *settings.algorithm = federated::chosen_algorithm("centralized");
+  *settings.client = {.lr = 0.5F, .epochs = 1, .batch_size = 0};
   const auto e = tests::make_experiment(settings, clients, {{"user_table", true}}, {});
   const auto model = federated::initial_model(e);
   const federated::broadcast from{e.run, 0, model, {}};

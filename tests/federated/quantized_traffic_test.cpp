@@ -4,9 +4,13 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/quantization.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -21,15 +25,15 @@ constexpr std::uint32_t client = 9;
 
 federated::run_settings settings_of(std::string_view kind, number_format numbers, bool sparse = false) {
   federated::run_settings settings;
-  settings.algorithm = federated::chosen_algorithm(kind);
-  settings.client = {.lr = 0.2F, .epochs = 2, .batch_size = 3};
-  settings.network.compression.numbers = numbers;
-  settings.network.sparse_upload = sparse;
+  *settings.algorithm = federated::chosen_algorithm(kind);
+  *settings.client = {.lr = 0.2F, .epochs = 2, .batch_size = 3};
+  settings.network->compression.numbers = numbers;
+  settings.network->sparse_upload = sparse;
   return settings;
 }
 
 federated::experiment experiment_of(const federated::run_settings& settings) {
-  const bool keeps = settings.algorithm.traits.keeps_state;
+  const bool keeps = settings.algorithm->traits.keeps_state;
   auto e = tests::make_experiment(settings, clients, {},
                                   keeps ? std::vector<std::string>{"user"} : std::vector<std::string>{});
   if (federated::carries_errors(settings)) federated::add_unsent(e.parts);

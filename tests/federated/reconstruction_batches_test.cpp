@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "federated/client/inference.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
@@ -27,8 +28,8 @@ federated::experiment one_of_each() {
   clients->tables[0] = {{{0, 1, 3}, {}, {}, {3, 4, 1}, {}}, {}, {{2}, {}, {}, {2}, {}}};
   clients->tables[1] = {{{3, 2, 1, 0, 1}, {}, {}, {5, 4, 3, 2, 1}, {}}, {}, {}};
   auto e = tests::experiment_of("fedavg", {"user"}, clients);
-  e.settings.client.batch_size = 1;
-  e.settings.reconstruction = {.lr = rate, .epochs = 1, .batch_size = 2};
+  e.settings.client->batch_size = 1;
+  *e.settings.reconstruction = {.lr = rate, .epochs = 1, .batch_size = 2};
   return e;
 }
 
@@ -79,7 +80,7 @@ BOOST_AUTO_TEST_CASE(reconstruction_steps_are_as_wide_as_their_own_batch_size) {
 // Without a size of its own: one by one, as the client's.
 BOOST_AUTO_TEST_CASE(without_one_they_are_as_wide_as_the_clients_batches) {
   auto e = one_of_each();
-  e.settings.reconstruction.batch_size = 0;
+  e.settings.reconstruction->batch_size = 0;
   const auto model = model_of(e);
   const auto got = tests::report_of(e, model);
   const batches own = {{{0, 3}}, {{1, 4}}, {{3, 1}}};

@@ -5,6 +5,8 @@
 
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/relay_machine.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/running.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
@@ -16,8 +18,8 @@ inline constexpr std::uint32_t relay_number = 7;
 inline federated::run_settings settings_of(bool async) {
   federated::run_settings settings;
   settings.rounds = 9;
-  settings.fan_in = 2;
-  if (async) settings.participation.mode = federated::participation_mode::async;
+  settings.topology->fan_in = 2;
+  if (async) settings.participation->mode = federated::participation_mode::async;
   return settings;
 }
 

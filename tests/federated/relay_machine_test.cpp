@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/aggregation.hpp"
 #include "tests/federated/relay_at_work.hpp"
 
 using namespace furlong;
@@ -37,7 +38,7 @@ BOOST_AUTO_TEST_CASE(tasks_go_to_where_their_clients_are) {
 BOOST_AUTO_TEST_CASE(the_partial_of_a_tree_is_that_of_one_aggregator_that_folded_all) {
   relay one;
   one.share(0, {1, 6, 11});
-  auto sum = federated::make_accumulator(one.e.settings.aggregation, one.e.parts.shared, {});
+  auto sum = federated::make_accumulator(*one.e.settings.aggregation, one.e.parts.shared, {});
   std::uint64_t examples = 0;
   for (const std::uint32_t client : {11U, 1U, 6U}) {
     const auto update = one.update(one.task(client));

@@ -1,9 +1,14 @@
 // The server where clients are reached through aggregators that come and go, one event at a time.
 #include <boost/test/unit_test.hpp>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
@@ -21,7 +26,7 @@ constexpr federated::virtual_time patience = 5 * second;
 federated::run_settings settings_of_two() {
   federated::run_settings settings;
   settings.rounds = 5;
-  settings.participation.per_round = 17;  // all
+  settings.participation->per_round = 17;  // all
   settings.checkpoint_every = 2;
   return settings;
 }
@@ -190,7 +195,7 @@ BOOST_AUTO_TEST_CASE(what_is_lost_while_the_share_closes_is_given_out_again) {
 // A deadline stands, whatever is lost after it.
 BOOST_AUTO_TEST_CASE(what_is_lost_while_a_round_with_a_deadline_closes_is_late) {
   auto settings = settings_of_two();
-  settings.participation.deadline = 10;
+  settings.participation->deadline = 10;
   routed world(settings);
   server_effects last;
   for (std::uint32_t client = 0; client < 17; ++client) last = world.report(client < 10 ? 0 : 1, client);
@@ -312,9 +317,9 @@ BOOST_AUTO_TEST_CASE(a_run_without_checkpoints_makes_one_before_nodes_hold_too_m
 
 BOOST_AUTO_TEST_CASE(clients_that_wait_for_it_hear_at_once_that_a_model_has_their_updates) {
   auto settings = settings_of_two();
-  settings.algorithm = federated::chosen_algorithm("furl");
+  *settings.algorithm = federated::chosen_algorithm("furl");
   BOOST_TEST(all<taken>(routed(settings).finish_round()).empty());
-  settings.own.commit = federated::commit_kind::after_ack;
+  settings.own->commit = federated::commit_kind::after_ack;
   routed world(settings);
   const auto first = world.task(3);
   const auto told = all<taken>(world.finish_round());
@@ -378,8 +383,8 @@ BOOST_AUTO_TEST_CASE(what_a_node_claims_to_hold_does_not_pile_up) {
 // No round has reported such an end, and a resumed run begins its books where the last report left them.
 BOOST_AUTO_TEST_CASE(what_ended_since_the_last_round_is_open_in_a_checkpoint) {
   auto settings = settings_of_two();
-  settings.evaluation.every = 1;
-  settings.participation.deadline = 10;
+  settings.evaluation->every = 1;
+  settings.participation->deadline = 10;
   routed world(settings);
   const auto task = world.task(9);
   for (std::uint32_t client = 0; client < 17; ++client)
@@ -431,8 +436,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_waits_for_clients_stops_when_it_is_asked_to) 
 
 BOOST_AUTO_TEST_CASE(an_asynchronous_server_stops_when_everybody_at_work_is_gone) {
   auto settings = settings_of_two();
-  settings.participation.mode = federated::participation_mode::async;
-  settings.participation.buffer = settings.participation.concurrency = 4;
+  settings.participation->mode = federated::participation_mode::async;
+  settings.participation->buffer = settings.participation->concurrency = 4;
   for (const bool asked_first : {true, false}) {
     routed world(settings);
     if (asked_first) BOOST_TEST(world.server.on_stop(0).empty());  // the round goes on
@@ -450,7 +455,7 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_server_stops_when_everybody_at_work_is_gone
 
 BOOST_AUTO_TEST_CASE(the_time_that_a_checkpoint_takes_is_not_taken_from_the_next_rounds_deadline) {
   auto settings = settings_of_two();
-  settings.participation.deadline = 10;
+  settings.participation->deadline = 10;
   const auto e = tests::make_experiment(settings, tests::make_ratings(12), {}, {});
   client_routes who(24, e.participants->training());
   server_machine server(e, federated::initial_state(e), &who);

@@ -5,6 +5,9 @@
 
 #include "federated/protocol/client_routes.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -19,7 +22,7 @@ constexpr virtual_time second = federated::microseconds_per_second;
 federated::run_settings settings_of() {
   federated::run_settings settings;
   settings.rounds = 3;
-  settings.network.task_timeout = 200;
+  settings.network->task_timeout = 200;
   return settings;
 }
 
@@ -206,7 +209,7 @@ BOOST_AUTO_TEST_CASE(clients_that_an_aggregator_does_not_reach_are_asked_where_t
 
 BOOST_AUTO_TEST_CASE(a_run_that_does_not_wait_for_every_task_does_not_wait_for_scores_that_were_lost) {
   auto settings = settings_of();
-  settings.participation.deadline = 30;
+  settings.participation->deadline = 30;
   scoring one(settings);
   one.hears(0, one.answer(0), 0);
   BOOST_TEST(one.lose(1, second).empty());

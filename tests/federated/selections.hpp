@@ -11,6 +11,7 @@
 
 #include "base/random.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::tests {
 
@@ -60,9 +61,9 @@ class asking {
          federated::participation_mode mode = federated::participation_mode::sync, std::uint32_t candidates = 0)
       : ledger(clients->facts().clients) {
     e.settings.seed = seed;
-    e.settings.participation.policy = federated::chosen_policy(kind);
-    e.settings.participation.mode = mode;
-    e.settings.participation.candidates = candidates;
+    e.settings.participation->policy = federated::chosen_policy(kind);
+    e.settings.participation->mode = mode;
+    e.settings.participation->candidates = candidates;
     e.participants = std::move(clients);
     resume();
   }

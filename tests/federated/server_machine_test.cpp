@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "federated/protocol/is_over.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/validation.hpp"
 #include "tests/federated/open_round.hpp"
 

@@ -38,7 +38,7 @@ struct bench {
   static federated::experiment experiment_of(federated::participation_settings how) {
     federated::run_settings settings;
     settings.rounds = 9;
-    settings.participation = how;
+    *settings.participation = how;
     return tests::make_experiment(settings, ratings, {}, {});
   }
   server_effects proceed(double now) { return server.on_proceed(from_seconds(now)); }

@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "federated/client/client_work.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -29,7 +31,7 @@ struct key {
 federated::experiment shuffled(const key& of, std::uint32_t epochs) {
   federated::run_settings settings;
   settings.seed = of.seed;
-  settings.client = {.lr = 0.2F, .epochs = epochs, .batch_size = 1, .shuffle = true};
+  *settings.client = {.lr = 0.2F, .epochs = epochs, .batch_size = 1, .shuffle = true};
   return tests::make_experiment(settings, clients, {}, {});
 }
 

@@ -2,6 +2,13 @@
 // come back in time.
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
 
 using namespace furlong;
@@ -14,12 +21,12 @@ namespace {
 run_settings with_nodes() {
   auto s = plain_settings();
   s.rounds = 12;
-  s.nodes = 4;
-  s.aggregators = 2;
+  s.topology->nodes = 4;
+  s.topology->aggregators = 2;
   s.checkpoint_every = 3;
-  s.network.heartbeat = 2.0;
-  s.network.timeout = 3.0;
-  s.devices.mbit = 0.05;
+  s.network->heartbeat = 2.0;
+  s.network->timeout = 3.0;
+  s.devices->mbit = 0.05;
   return s;
 }
 
@@ -35,9 +42,9 @@ event_settings at(double seconds, event_kind what, event_target target, std::uin
 
 /// As without nodes.
 recorder expected(run_settings s) {
-  s.nodes = 0;
-  s.aggregators = 1;
-  s.events.clear();
+  s.topology->nodes = 0;
+  s.topology->aggregators = 1;
+  s.events->clear();
   return run_serially(simulated(s));
 }
 
@@ -81,9 +88,9 @@ BOOST_AUTO_TEST_CASE(processes_change_no_model_and_no_private_value) {
     for (const std::uint32_t aggregators : {1U, 2U, 5U})
       for (const std::uint32_t fan_in : {0U, 1U}) {
         auto s = with_nodes();
-        s.own.commit = commit;
-        s.aggregators = aggregators;
-        s.fan_in = fan_in;
+        s.own->commit = commit;
+        s.topology->aggregators = aggregators;
+        s.topology->fan_in = fan_in;
         const auto plain = expected(s);
         const auto seen = run_serially(simulated(s));
         BOOST_TEST(seen.trace.model == plain.trace.model);
@@ -100,14 +107,14 @@ BOOST_AUTO_TEST_CASE(aggregators_that_are_killed_change_nothing) {
   const auto plain = expected(with_nodes());
   for (const double when : {0.3, 0.5, 0.7, 1.1, 2.3}) {
     auto s = with_nodes();
-    s.events = {at(when, kill, aggregators, 0, 0),
-                at(when + 0.4, restart, aggregators, 0, 0),
-                at(when + 0.7, kill, aggregators, 0, 1),
-                at(when + 1.4, restart, aggregators, 0, 1),
-                at(when + 1.5, partition, nodes, 2, 2),
-                at(when + 4.0, heal, nodes, 2, 2),
-                at(when + 4.5, partition, aggregators, 1, 1),
-                at(when + 20.0, heal, aggregators, 1, 1)};
+    *s.events = {at(when, kill, aggregators, 0, 0),
+                 at(when + 0.4, restart, aggregators, 0, 0),
+                 at(when + 0.7, kill, aggregators, 0, 1),
+                 at(when + 1.4, restart, aggregators, 0, 1),
+                 at(when + 1.5, partition, nodes, 2, 2),
+                 at(when + 4.0, heal, nodes, 2, 2),
+                 at(when + 4.5, partition, aggregators, 1, 1),
+                 at(when + 20.0, heal, aggregators, 1, 1)};
     const auto seen = run_serially(simulated(s));
     BOOST_TEST(seen.trace.model == plain.trace.model, "from " << when);
     BOOST_TEST(seen.trace.own == plain.trace.own, "from " << when);
@@ -120,9 +127,9 @@ BOOST_AUTO_TEST_CASE(aggregators_that_are_killed_change_nothing) {
 BOOST_AUTO_TEST_CASE(idle_nodes_that_are_killed_change_nothing) {
   using enum event_kind;
   auto s = with_nodes();
-  s.participation.policy = chosen_policy("round-robin");
-  s.participation.per_round = 2;  // node 0 has clients 0 to 5, node 1 the next six, node 2 the other training clients
-  s.own.commit = commit_kind::after_training;
+  s.participation->policy = chosen_policy("round-robin");
+  s.participation->per_round = 2;  // node 0 has clients 0 to 5, node 1 the next six, node 2 the other training clients
+  s.own->commit = commit_kind::after_training;
   const auto plain = expected(s);
   const auto round = [](std::uint64_t number, event_kind what, std::uint32_t node) {
     auto event = at(0.0, what, event_target::nodes, node, node);
@@ -130,20 +137,20 @@ BOOST_AUTO_TEST_CASE(idle_nodes_that_are_killed_change_nothing) {
     event.round = number;
     return event;
   };
-  s.events = {round(2, kill, 2), round(3, restart, 2), round(2, kill, 1),   round(3, restart, 1),
-              round(5, kill, 0), round(6, leave, 3),   round(7, restart, 0)};
+  *s.events = {round(2, kill, 2), round(3, restart, 2), round(2, kill, 1),   round(3, restart, 1),
+               round(5, kill, 0), round(6, leave, 3),   round(7, restart, 0)};
   const auto seen = run_serially(simulated(s));
   BOOST_TEST(seen.trace.model == plain.trace.model);
   BOOST_TEST(seen.trace.own == plain.trace.own);
-  BOOST_TEST(seen.trace.events.size() == s.events.size());
+  BOOST_TEST(seen.trace.events.size() == s.events->size());
 }
 
 // What a node that is gone for long had to do is dropped, and the run goes on without it.
 BOOST_AUTO_TEST_CASE(a_node_that_does_not_come_back_is_not_waited_for) {
   for (const auto what : {event_kind::kill, event_kind::partition}) {
     auto s = with_nodes();
-    s.participation.retry = 1;
-    s.events = {at(0.5, what, event_target::nodes, 1, 1)};
+    s.participation->retry = 1;
+    *s.events = {at(0.5, what, event_target::nodes, 1, 1)};
     const auto seen = run_serially(simulated(s));
     BOOST_TEST(seen.reports.size() == s.rounds);
     BOOST_TEST(total(seen.trace.counts.dropped) > 0U);
@@ -154,9 +161,9 @@ BOOST_AUTO_TEST_CASE(a_node_that_does_not_come_back_is_not_waited_for) {
 
 BOOST_AUTO_TEST_CASE(a_node_that_joins_late_is_not_there_before) {
   auto s = with_nodes();
-  s.network.start = 0.5;
-  s.participation.per_round = 17;
-  s.events = {at(1.0, event_kind::join, event_target::nodes, 0, 0)};
+  s.network->start = 0.5;
+  s.participation->per_round = 17;
+  *s.events = {at(1.0, event_kind::join, event_target::nodes, 0, 0)};
   const auto seen = run_serially(simulated(s));
   BOOST_TEST(seen.reports.front().selected == 11U);
   BOOST_TEST(seen.reports.back().selected == 17U);
@@ -164,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_joins_late_is_not_there_before) {
 
 BOOST_AUTO_TEST_CASE(a_run_that_cannot_begin_says_so) {
   auto s = with_nodes();
-  s.events = {at(1.0, event_kind::join, event_target::nodes, 0, 0)};
+  *s.events = {at(1.0, event_kind::join, event_target::nodes, 0, 0)};
   const auto e = simulated(s);
   storage::memory_store store(e.parts.private_);
   const run_observer quiet{};
@@ -179,12 +186,12 @@ BOOST_AUTO_TEST_CASE(everything_adds_up_in_rough_worlds) {
   protocol::accounting sum;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     auto s = random_settings(seed);
-    s.nodes = 1 + static_cast<std::uint32_t>(seed % 5);
-    s.network.start = 0.1;
-    s.network.task_timeout = 60;
+    s.topology->nodes = 1 + static_cast<std::uint32_t>(seed % 5);
+    s.network->start = 0.1;
+    s.network->task_timeout = 60;
     if (seed % 3 == 0) {
-      s.events.push_back(at(0.8, event_kind::kill, event_target::nodes, 0, 0));
-      s.events.push_back(at(2.8, event_kind::restart, event_target::nodes, 0, 0));
+      s.events->push_back(at(0.8, event_kind::kill, event_target::nodes, 0, 0));
+      s.events->push_back(at(2.8, event_kind::restart, event_target::nodes, 0, 0));
     }
     const auto e = simulated(s);
     const auto seen = run_serially(e);
@@ -208,9 +215,9 @@ BOOST_AUTO_TEST_CASE(everything_adds_up_in_rough_worlds) {
 BOOST_AUTO_TEST_CASE(a_run_goes_on_from_its_checkpoints) {
   for (const auto commit : {commit_kind::after_training, commit_kind::after_ack}) {
     auto s = with_nodes();
-    s.own.commit = commit;
-    s.events = {at(0.4, event_kind::kill, event_target::aggregators, 1, 1),
-                at(0.8, event_kind::restart, event_target::aggregators, 1, 1)};
+    s.own->commit = commit;
+    *s.events = {at(0.4, event_kind::kill, event_target::aggregators, 1, 1),
+                 at(0.8, event_kind::restart, event_target::aggregators, 1, 1)};
     const auto plain = expected(s);
     const auto seen = with_power_losses(simulated(s));
     BOOST_TEST(seen.trace.model == plain.trace.model);
@@ -221,8 +228,8 @@ BOOST_AUTO_TEST_CASE(a_run_goes_on_from_its_checkpoints) {
 
 BOOST_AUTO_TEST_CASE(clients_that_leave_are_erased) {
   auto s = with_nodes();
-  s.events = {at(1.5, event_kind::leave, event_target::clients, 0, 5)};
-  s.events[0].erase = true;
+  *s.events = {at(1.5, event_kind::leave, event_target::clients, 0, 5)};
+  (*s.events)[0].erase = true;
   const auto e = simulated(s);
   storage::memory_store store(e.parts.private_);
   recorder made;

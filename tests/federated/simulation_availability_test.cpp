@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
+#include "federated/settings/devices.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
 using namespace furlong;

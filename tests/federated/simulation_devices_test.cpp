@@ -2,6 +2,7 @@
 #include <limits>
 #include <map>
 
+#include "federated/settings/devices.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
 using namespace furlong;

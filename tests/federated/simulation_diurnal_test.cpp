@@ -2,6 +2,7 @@
 #include <numbers>
 #include <set>
 
+#include "federated/settings/devices.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
 using namespace furlong;

@@ -1,5 +1,8 @@
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
 using namespace furlong;
@@ -14,10 +17,10 @@ const auto clients = std::make_shared<tests::counted_population>();  // 20 examp
 /// Download 2 s, training 20 x 3 x 50 ms = 3 s, upload 1 s; all devices alike and always there.
 run_settings plain() {
   run_settings settings;
-  settings.devices.ms_per_example = 50.0;
-  settings.devices.mbit = 8.0;
-  settings.devices.speed_sigma = 0.0;
-  settings.devices.network_sigma = 0.0;
+  settings.devices->ms_per_example = 50.0;
+  settings.devices->mbit = 8.0;
+  settings.devices->speed_sigma = 0.0;
+  settings.devices->network_sigma = 0.0;
   return settings;
 }
 
@@ -52,7 +55,7 @@ fate of_script(const run_settings& settings, std::vector<virtual_time> seconds) 
   for (auto& at : seconds) at *= second;
   auto e = assemble(settings);
   e.around = std::make_shared<world>(
-      world{device_park(settings.devices, settings.seed, *clients), std::make_unique<scripted>(std::move(seconds))});
+      world{device_park(*settings.devices, settings.seed, *clients), std::make_unique<scripted>(std::move(seconds))});
   return draw_fate(e, {0, 0, 0, 0}, 10 * second);
 }
 
@@ -84,12 +87,12 @@ BOOST_AUTO_TEST_SUITE(fates)
 BOOST_AUTO_TEST_CASE(without_interruptions_a_task_takes_its_three_stages) {
   auto settings = plain();
   check(draw_fate(assemble(settings), {0, 0, 5, 0}, 10 * second), 15, 16, {});
-  settings.devices.latency = 0.5;  // once a message
+  settings.devices->latency = 0.5;  // once a message
   const auto late = draw_fate(assemble(settings), {0, 0, 5, 0}, 10 * second);
   BOOST_TEST(late.trained_at == 15 * second + second / 2);
   BOOST_TEST(late.ends_at == 17 * second);
-  settings.devices.latency = 0.0;
-  settings.client.epochs = 4;
+  settings.devices->latency = 0.0;
+  settings.client->epochs = 4;
   check(draw_fate(assemble(settings), {0, 0, 5, 0}, 10 * second), 24, 25, {});
   auto silent = assemble(plain());
   silent.planned_upload_bytes = {};
@@ -98,8 +101,8 @@ BOOST_AUTO_TEST_CASE(without_interruptions_a_task_takes_its_three_stages) {
 
 BOOST_AUTO_TEST_CASE(stages_go_at_the_speed_of_the_clients_device) {
   auto settings = plain();
-  settings.devices.speed_sigma = 0.7;
-  settings.devices.network_sigma = 0.9;
+  settings.devices->speed_sigma = 0.7;
+  settings.devices->network_sigma = 0.9;
   const auto e = assemble(settings);
   for (std::uint32_t client = 0; client < 200; ++client) {
     const auto own = e.around->devices.of(client);
@@ -112,8 +115,8 @@ BOOST_AUTO_TEST_CASE(stages_go_at_the_speed_of_the_clients_device) {
 
 BOOST_AUTO_TEST_CASE(stragglers_are_a_share_of_tasks_not_of_clients) {
   auto settings = plain();
-  settings.devices.straggler_share = 0.2;
-  settings.devices.straggler_factor = 10.0;
+  settings.devices->straggler_share = 0.2;
+  settings.devices->straggler_factor = 10.0;
   const auto e = assemble(settings);
   double slow = 0;
   double again = 0;
@@ -132,7 +135,7 @@ BOOST_AUTO_TEST_CASE(stragglers_are_a_share_of_tasks_not_of_clients) {
 
 BOOST_AUTO_TEST_CASE(clients_drop_out_at_the_rate_of_each_stage_and_anywhere_in_it) {
   auto settings = plain();
-  settings.dropout = {.download = 0.1, .train = 0.3, .upload = 0.2};
+  *settings.dropout = {.download = 0.1, .train = 0.3, .upload = 0.2};
   const auto e = assemble(settings);
   constexpr std::uint32_t tasks = 40'000;
   const std::array<double, 4> begins{0, 2, 5, 6};
@@ -163,7 +166,7 @@ BOOST_AUTO_TEST_CASE(clients_drop_out_at_the_rate_of_each_stage_and_anywhere_in_
 
 BOOST_AUTO_TEST_CASE(a_client_that_pauses_goes_on_after_an_exponential_time) {
   auto settings = plain();
-  settings.dropout = {.train = 0.4, .policy = dropout_policy::pause, .mean_pause = 50.0};
+  *settings.dropout = {.train = 0.4, .policy = dropout_policy::pause, .mean_pause = 50.0};
   const auto e = assemble(settings);
   constexpr std::uint32_t tasks = 40'000;
   tests::moments pauses;
@@ -180,9 +183,9 @@ BOOST_AUTO_TEST_CASE(a_client_that_pauses_goes_on_after_an_exponential_time) {
 
 BOOST_AUTO_TEST_CASE(a_pause_of_no_length_changes_nothing) {
   auto settings = plain();
-  settings.devices.network_sigma = 0.5;
+  settings.devices->network_sigma = 0.5;
   const auto calm = assemble(settings);
-  settings.dropout = {.download = 1, .train = 1, .upload = 1, .policy = dropout_policy::pause, .mean_pause = 0.0};
+  *settings.dropout = {.download = 1, .train = 1, .upload = 1, .policy = dropout_policy::pause, .mean_pause = 0.0};
   const auto e = assemble(settings);
   for (std::uint32_t client = 0; client < 200; ++client)
     BOOST_TEST(same(draw_fate(e, {0, 1, client, 0}, 7), draw_fate(calm, {0, 1, client, 0}, 7)));
@@ -190,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_pause_of_no_length_changes_nothing) {
 
 BOOST_AUTO_TEST_CASE(every_stage_may_pause) {
   auto settings = plain();
-  settings.dropout = {.download = 1, .train = 1, .upload = 1, .policy = dropout_policy::pause, .mean_pause = 50.0};
+  *settings.dropout = {.download = 1, .train = 1, .upload = 1, .policy = dropout_policy::pause, .mean_pause = 50.0};
   const auto e = assemble(settings);
   tests::moments both;
   constexpr std::uint32_t tasks = 20'000;
@@ -205,8 +208,8 @@ BOOST_AUTO_TEST_CASE(every_stage_may_pause) {
 
 BOOST_AUTO_TEST_CASE(fates_are_keyed_by_seed_version_client_and_attempt) {
   auto settings = plain();
-  settings.devices.speed_sigma = 0.5;
-  settings.dropout = {.download = 0.3, .train = 0.3, .upload = 0.3, .policy = dropout_policy::pause};
+  settings.devices->speed_sigma = 0.5;
+  *settings.dropout = {.download = 0.3, .train = 0.3, .upload = 0.3, .policy = dropout_policy::pause};
   const auto e = assemble(settings);
   const auto twin = assemble(settings);
   settings.seed = 2;
@@ -229,9 +232,9 @@ BOOST_AUTO_TEST_CASE(fates_are_keyed_by_seed_version_client_and_attempt) {
 
 BOOST_AUTO_TEST_CASE(a_higher_rate_concerns_more_clients_and_the_same_ones) {
   auto settings = plain();
-  settings.dropout = {.download = 0.05, .train = 0.1, .upload = 0.05};
+  *settings.dropout = {.download = 0.05, .train = 0.1, .upload = 0.05};
   const auto mild = assemble(settings);
-  settings.dropout = {.download = 0.05, .train = 0.3, .upload = 0.05};
+  *settings.dropout = {.download = 0.05, .train = 0.3, .upload = 0.05};
   const auto harsh = assemble(settings);
   std::size_t more = 0;
   for (std::uint32_t client = 0; client < 3000; ++client) {
@@ -257,7 +260,7 @@ BOOST_AUTO_TEST_CASE(with_abort_a_client_that_ceases_to_be_available_drops_out_t
 
 BOOST_AUTO_TEST_CASE(with_pause_a_client_rests_until_it_is_available_again) {
   auto settings = plain();
-  settings.dropout.policy = dropout_policy::pause;
+  settings.dropout->policy = dropout_policy::pause;
   check(of_script(settings, {0, 11, 21}), 25, 26, {});
   check(of_script(settings, {0, 11, 21, 22, 30, 31, 40}), 42, 43, {});
   check(of_script(settings, {0, 15, 50}), 15, 51, {});
@@ -270,7 +273,7 @@ BOOST_AUTO_TEST_CASE(with_pause_a_client_rests_until_it_is_available_again) {
 
 BOOST_AUTO_TEST_CASE(a_pause_that_ends_while_the_client_is_away_lasts_until_it_is_back) {
   auto settings = plain();
-  settings.dropout = {.download = 1, .policy = dropout_policy::pause, .mean_pause = 1.0};
+  *settings.dropout = {.download = 1, .policy = dropout_policy::pause, .mean_pause = 1.0};
   const auto free = of_script(settings, {0});
   const auto paused = free.ends_at - 16 * second;  // begins before 12 s
   BOOST_TEST_REQUIRE(paused > 0);
@@ -279,7 +282,7 @@ BOOST_AUTO_TEST_CASE(a_pause_that_ends_while_the_client_is_away_lasts_until_it_i
   const bool over_in_time = free.trained_at - 3 * second <= 12 * second;
   BOOST_TEST(held.ends_at > 1000 * second);
   BOOST_TEST((held.trained_at == 1003 * second) == over_in_time);
-  settings.dropout.mean_pause = 1e5;  // as good as surely past the absence
+  settings.dropout->mean_pause = 1e5;  // as good as surely past the absence
   const auto slept = of_script(settings, {0, 12, 13});
   const auto slept_freely = of_script(settings, {0});
   BOOST_TEST(same(slept, slept_freely));
@@ -289,9 +292,9 @@ BOOST_AUTO_TEST_CASE(what_is_out_of_reach_never_ends) {
   for (const auto kind : {availability_kind::always, availability_kind::markov, availability_kind::diurnal})
     for (const auto policy : {dropout_policy::abort, dropout_policy::pause}) {
       auto settings = plain();
-      settings.devices.mbit = 0.0;
-      settings.devices.availability.kind = kind;
-      settings.dropout.policy = policy;
+      settings.devices->mbit = 0.0;
+      settings.devices->availability.kind = kind;
+      settings.dropout->policy = policy;
       const auto is = draw_fate(assemble(settings), {0, 0, 3, 0}, hour);
       const bool stays = kind == availability_kind::always || policy == dropout_policy::pause;
       BOOST_TEST((is.ends_at == never) == stays);
@@ -305,16 +308,16 @@ BOOST_AUTO_TEST_CASE(work_is_done_only_while_the_client_is_available) {
                           availability_kind::diurnal, availability_kind::trace})
     for (const auto policy : {dropout_policy::abort, dropout_policy::pause}) {
       auto settings = plain();
-      settings.devices.ms_per_example = 10'000.0;  // ten minutes of training
-      settings.devices.mbit = 0.05;
-      settings.devices.speed_sigma = 0.8;
-      settings.devices.availability.kind = kind;
-      settings.devices.availability.mean_online = 900;
-      settings.devices.availability.dwell = 300;
-      settings.dropout.policy = policy;
+      settings.devices->ms_per_example = 10'000.0;  // ten minutes of training
+      settings.devices->mbit = 0.05;
+      settings.devices->speed_sigma = 0.8;
+      settings.devices->availability.kind = kind;
+      settings.devices->availability.mean_online = 900;
+      settings.devices->availability.dwell = 300;
+      settings.dropout->policy = policy;
       const auto undisturbed = assemble(plain());
       const auto e = assemble(settings);
-      settings.devices.availability.kind = availability_kind::always;
+      settings.devices->availability.kind = availability_kind::always;
       const auto calm = assemble(settings);
       std::size_t dropped = 0;
       for (std::uint32_t client = 0; client < 400; ++client) {
@@ -352,15 +355,15 @@ BOOST_AUTO_TEST_CASE(times_are_in_order_whatever_happens) {
   for (int run = 0; run < 60; ++run) {
     auto settings = plain();
     settings.seed = stream();
-    settings.devices.speed_sigma = 2.0;
-    settings.devices.network_sigma = 2.0;
-    settings.devices.latency = rate();
-    settings.devices.straggler_share = rate();
-    settings.devices.ms_per_example = 3000.0;
-    settings.devices.availability.kind = static_cast<availability_kind>(stream.below(5));
-    settings.devices.availability.mean_online = 300.0;
-    settings.devices.speed_availability = rate();
-    settings.dropout = {rate(), rate(), rate(), static_cast<dropout_policy>(stream.below(2)), 300.0};
+    settings.devices->speed_sigma = 2.0;
+    settings.devices->network_sigma = 2.0;
+    settings.devices->latency = rate();
+    settings.devices->straggler_share = rate();
+    settings.devices->ms_per_example = 3000.0;
+    settings.devices->availability.kind = static_cast<availability_kind>(stream.below(5));
+    settings.devices->availability.mean_online = 300.0;
+    settings.devices->speed_availability = rate();
+    *settings.dropout = {rate(), rate(), rate(), static_cast<dropout_policy>(stream.below(2)), 300.0};
     const auto e = assemble(settings);
     for (std::uint32_t client = 0; client < 100; ++client) {
       const auto start = static_cast<virtual_time>(stream()) * 100;

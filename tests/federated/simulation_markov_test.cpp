@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/devices.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
 using namespace furlong;

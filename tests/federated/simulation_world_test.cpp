@@ -3,7 +3,13 @@
 #include <map>
 #include <sstream>
 
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
@@ -17,15 +23,15 @@ namespace {
 run_settings draw_settings(random_stream& stream) {
   run_settings settings;
   constexpr std::string_view kinds[] = {"fedsgd", "fedavg", "furl", "fedrecon", "centralized"};
-  settings.algorithm = chosen_algorithm(kinds[stream.below(5)]);
+  *settings.algorithm = chosen_algorithm(kinds[stream.below(5)]);
   settings.rounds = 10;
-  settings.client.lr = 0.01F;
-  settings.client.epochs = stream.below(4);
-  settings.client.batch_size = stream.below(9);
-  settings.client.max_steps = stream.below(2) == 0 ? 0 : stream.below(20);
-  settings.client.shuffle = stream.below(2) == 0;
-  settings.own.cold_start = static_cast<cold_start_kind>(stream.below(2));
-  auto& how = settings.reconstruction;
+  settings.client->lr = 0.01F;
+  settings.client->epochs = stream.below(4);
+  settings.client->batch_size = stream.below(9);
+  settings.client->max_steps = stream.below(2) == 0 ? 0 : stream.below(20);
+  settings.client->shuffle = stream.below(2) == 0;
+  settings.own->cold_start = static_cast<cold_start_kind>(stream.below(2));
+  auto& how = *settings.reconstruction;
   how.solver = static_cast<solver_kind>(stream.below(2));
   how.lr = 0.01F;
   how.epochs = stream.below(4);
@@ -37,12 +43,12 @@ run_settings draw_settings(random_stream& stream) {
 }
 
 std::string describe(const run_settings& of, std::size_t count, bool stored) {
-  const auto& how = of.reconstruction;
+  const auto& how = *of.reconstruction;
   std::ostringstream text;
-  text << of.algorithm.kind << ", epochs " << of.client.epochs << ", batches of " << of.client.batch_size << ", steps "
-       << of.client.max_steps << ", shuffle " << of.client.shuffle << "; solver " << static_cast<int>(how.solver)
-       << ", epochs " << how.epochs << ", steps " << how.max_steps << ", batches of " << how.batch_size << ", split "
-       << how.split << "; stored " << stored << ", " << count << " examples";
+  text << of.algorithm->kind << ", epochs " << of.client->epochs << ", batches of " << of.client->batch_size
+       << ", steps " << of.client->max_steps << ", shuffle " << of.client->shuffle << "; solver "
+       << static_cast<int>(how.solver) << ", epochs " << how.epochs << ", steps " << how.max_steps << ", batches of "
+       << how.batch_size << ", split " << how.split << "; stored " << stored << ", " << count << " examples";
   return text.str();
 }
 
@@ -63,17 +69,17 @@ BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
     const broadcast from{e.run, 3, initial_model(e), {}};
     workspace use;
     client_update update;
-    const bool pooled = !settings.algorithm.traits.sends;
+    const bool pooled = !settings.algorithm->traits.sends;
     for (const std::uint32_t client : {0U, 1 + stream.below(16)}) {  // client 0 has no examples
       const std::uint32_t who = pooled ? 0 : client;
       // A cold start is planned as if it cost nothing.
-      const bool cold = settings.own.cold_start == cold_start_kind::reconstruct;
-      const bool stored = settings.algorithm.traits.keeps_state && (cold || stream.below(2) == 0);
+      const bool cold = settings.own->cold_start == cold_start_kind::reconstruct;
+      const bool stored = settings.algorithm->traits.keeps_state && (cold || stream.below(2) == 0);
       use.own = models::private_parameters(e.parts.private_);
       client_work(e, from, {e.run, 3, who, 0}, stored, use, update);
       const auto count = e.participants->count(who, part::train);
-      BOOST_TEST(settings.algorithm.does->plan(settings, count) == update.examples, describe(settings, count, stored));
-      if (update.examples > 0) ++worked[settings.algorithm.kind];
+      BOOST_TEST(settings.algorithm->does->plan(settings, count) == update.examples, describe(settings, count, stored));
+      if (update.examples > 0) ++worked[settings.algorithm->kind];
     }
   }
   BOOST_TEST(worked.size() == 5U);
@@ -82,19 +88,19 @@ BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
 
 BOOST_AUTO_TEST_CASE(planned_examples_of_known_cases) {
   run_settings settings;
-  settings.client = {.epochs = 3, .batch_size = 4};
-  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 30U);
-  settings.client.max_steps = 5;  // 4 4 2, 4 4
-  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 18U);
-  settings.algorithm = federated::chosen_algorithm("fedsgd");
-  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 10U);
-  settings.algorithm = federated::chosen_algorithm("fedrecon");
-  settings.client.max_steps = 0;
-  settings.reconstruction = {.epochs = 2};  // support 4 2, query 4
-  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 12U + 12U);
-  settings.algorithm = federated::chosen_algorithm("furl");
-  settings.own.cold_start = cold_start_kind::reconstruct;
-  BOOST_TEST(settings.algorithm.does->plan(settings, 10) == 30U);
+  *settings.client = {.epochs = 3, .batch_size = 4};
+  BOOST_TEST(settings.algorithm->does->plan(settings, 10) == 30U);
+  settings.client->max_steps = 5;  // 4 4 2, 4 4
+  BOOST_TEST(settings.algorithm->does->plan(settings, 10) == 18U);
+  *settings.algorithm = federated::chosen_algorithm("fedsgd");
+  BOOST_TEST(settings.algorithm->does->plan(settings, 10) == 10U);
+  *settings.algorithm = federated::chosen_algorithm("fedrecon");
+  settings.client->max_steps = 0;
+  *settings.reconstruction = {.epochs = 2};  // support 4 2, query 4
+  BOOST_TEST(settings.algorithm->does->plan(settings, 10) == 12U + 12U);
+  *settings.algorithm = federated::chosen_algorithm("furl");
+  settings.own->cold_start = cold_start_kind::reconstruct;
+  BOOST_TEST(settings.algorithm->does->plan(settings, 10) == 30U);
 }
 
 BOOST_AUTO_TEST_CASE(a_world_has_the_availability_of_its_settings) {
@@ -102,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_world_has_the_availability_of_its_settings) {
   const auto trace = tests::draw_trace(5);
   run_settings settings;
   settings.seed = 9;
-  const auto& of = settings.devices.availability;
+  const auto& of = settings.devices->availability;
   const auto expected = [&]() -> std::unique_ptr<availability> {
     switch (of.kind) {
       case availability_kind::always: return make_always();
@@ -115,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_world_has_the_availability_of_its_settings) {
   };
   for (const auto kind : {availability_kind::always, availability_kind::bernoulli, availability_kind::markov,
                           availability_kind::diurnal, availability_kind::trace}) {
-    settings.devices.availability.kind = kind;
+    settings.devices->availability.kind = kind;
     const auto made = make_world(settings, clients, trace);
     const auto same = expected();
     for (std::uint32_t client = 0; client < 500; ++client) {
@@ -129,10 +135,10 @@ BOOST_AUTO_TEST_CASE(a_world_has_the_availability_of_its_settings) {
 BOOST_AUTO_TEST_CASE(correlations_reach_who_is_available) {
   const tests::counted_population clients;
   run_settings settings;
-  settings.devices.speed_availability = 0.8;
-  settings.devices.availability_taste = -0.4;
+  settings.devices->speed_availability = 0.8;
+  settings.devices->availability_taste = -0.4;
   for (const auto kind : {availability_kind::bernoulli, availability_kind::markov, availability_kind::diurnal}) {
-    settings.devices.availability.kind = kind;
+    settings.devices->availability.kind = kind;
     const auto made = make_world(settings, clients, nullptr);
     tests::moments speed;
     tests::moments taste;

@@ -6,6 +6,8 @@
 
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/participation.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
@@ -21,8 +23,8 @@ namespace {
 /// What an aggregator says to an update that started `staleness` versions before the newest model.
 std::optional<rejection> verdict_on(std::uint64_t staleness, std::uint32_t most) {
   federated::run_settings settings;
-  settings.participation.mode = federated::participation_mode::async;
-  settings.participation.max_staleness = most;
+  settings.participation->mode = federated::participation_mode::async;
+  settings.participation->max_staleness = most;
   const auto e = tests::make_experiment(settings, tests::make_ratings(12), {}, {});
   aggregator_machine machine(e, 0);
   machine.set_known_examples({});

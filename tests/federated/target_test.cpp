@@ -1,7 +1,12 @@
 // evaluation.target: when it is first reached, and a run that ends there.
 #include <cmath>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/worlds.hpp"
 
 using namespace furlong;
@@ -12,7 +17,7 @@ namespace {
 /// Tells accuracies of versions 1, 2, ..., ten microseconds apart.
 protocol::server_state told(const target_settings& target, const std::vector<double>& accuracies) {
   run_settings settings;
-  settings.evaluation.target = target;
+  settings.evaluation->target = target;
   const auto e = tests::make_experiment(settings, tests::make_ratings(41), {}, {});
   auto state = initial_state(e);
   for (const double accuracy : accuracies) {
@@ -29,9 +34,9 @@ protocol::server_state told(const target_settings& target, const std::vector<dou
 run_settings evaluated_often() {
   auto settings = tests::plain_settings();
   settings.rounds = 8;
-  settings.evaluation.every = 1;
-  settings.algorithm = federated::chosen_algorithm("fedavg");
-  settings.client = {.lr = 0.1F, .epochs = 4, .batch_size = 4};
+  settings.evaluation->every = 1;
+  *settings.algorithm = federated::chosen_algorithm("fedavg");
+  *settings.client = {.lr = 0.1F, .epochs = 4, .batch_size = 4};
   return settings;
 }
 
@@ -90,10 +95,10 @@ BOOST_AUTO_TEST_CASE(a_run_until_a_target_ends_there) {
   BOOST_REQUIRE(seen.size() == 8U);
   constexpr std::uint64_t end = 4;
   for (std::uint64_t version = 1; version < end; ++version) BOOST_REQUIRE(seen[version - 1] > seen[end - 1]);
-  settings.evaluation.target = {"seen.loss", seen[end - 1], true};
+  settings.evaluation->target = {"seen.loss", seen[end - 1], true};
   for (const bool until : {true, false})
     for (const bool in_virtual_time : {true, false}) {
-      settings.until.target = until;
+      settings.until->target = until;
       const auto state = end_of(tests::simulated(settings), in_virtual_time);
       BOOST_TEST(state.version == (until ? end : 8U));
       BOOST_TEST(state.target_version == end);
@@ -105,8 +110,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_resumed_with_another_target_goes_on_to_that) 
   auto settings = evaluated_often();
   const auto seen = losses(tests::simulated(settings));
   BOOST_REQUIRE(seen[3] < seen[2]);
-  settings.until.target = true;
-  settings.evaluation.target = {"seen.loss", seen[0], true};
+  settings.until->target = true;
+  settings.evaluation->target = {"seen.loss", seen[0], true};
   const auto reached = end_of(tests::simulated(settings), true);
   BOOST_REQUIRE(reached.version == 1U);
   const auto resumed = [&](const run_settings& other) {
@@ -118,16 +123,16 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_resumed_with_another_target_goes_on_to_that) 
   BOOST_TEST((resumed(settings).target_reached == reached.target_reached));
 
   auto tighter = settings;
-  tighter.evaluation.target.value = seen[3];
+  tighter.evaluation->target.value = seen[3];
   const auto more = resumed(tighter);
   BOOST_TEST(more.version == 4U);
   BOOST_TEST(more.target_version == 4U);
   BOOST_TEST(more.target_reached.value() > reached.target_reached.value());
 
   auto elsewhere = settings;
-  elsewhere.evaluation.target = {"seen.loss", 1e9, false};
+  elsewhere.evaluation->target = {"seen.loss", 1e9, false};
   auto unlike = settings;
-  unlike.evaluation.target = {"seen.rmse", -1.0, true};
+  unlike.evaluation->target = {"seen.rmse", -1.0, true};
   for (const auto& other : {elsewhere, unlike}) {
     const auto state = resumed(other);
     BOOST_TEST(state.version == 8U);
@@ -135,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_resumed_with_another_target_goes_on_to_that) 
   }
   // The same figure of other clients says nothing of it either.
   auto fewer = settings;
-  fewer.evaluation.clients = 3;
+  fewer.evaluation->clients = 3;
   BOOST_TEST(resumed(fewer).version > 1U);
 }
 

@@ -2,6 +2,11 @@
 #include <cmath>
 #include <map>
 
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/simulation/timeline.hpp"
 #include "federated/staleness.hpp"
 #include "tests/support/worlds.hpp"
@@ -19,9 +24,9 @@ BOOST_AUTO_TEST_SUITE(asynchronous_runs)
 BOOST_AUTO_TEST_CASE(a_version_takes_a_buffer_of_updates_from_clients_that_are_always_busy) {
   auto settings = plain_settings();
   settings.rounds = 12;
-  settings.participation.mode = participation_mode::async;
-  settings.participation.buffer = 3;
-  settings.participation.concurrency = 9;
+  settings.participation->mode = participation_mode::async;
+  settings.participation->buffer = 3;
+  settings.participation->concurrency = 9;
   const auto made = run_serially(simulated(settings));
   for (const auto& r : made.reports) {
     BOOST_TEST(r.folded == 3U);
@@ -35,12 +40,12 @@ BOOST_AUTO_TEST_CASE(a_version_takes_a_buffer_of_updates_from_clients_that_are_a
 BOOST_AUTO_TEST_CASE(one_client_at_a_time_is_never_stale) {
   auto settings = plain_settings();
   settings.rounds = 10;
-  settings.participation.mode = participation_mode::async;
-  settings.participation.buffer = 1;
-  settings.participation.concurrency = 1;
+  settings.participation->mode = participation_mode::async;
+  settings.participation->buffer = 1;
+  settings.participation->concurrency = 1;
   const auto buffered = run_serially(simulated(settings));
-  settings.participation.async = async_kind::model;
-  settings.participation.mixing = 1.0;
+  settings.participation->async = async_kind::model;
+  settings.participation->mixing = 1.0;
   const auto mixed = run_serially(simulated(settings));
   BOOST_TEST(buffered.trace.counts.staleness_max == 0U);
   BOOST_TEST(buffered.trace.model == mixed.trace.model);
@@ -49,15 +54,15 @@ BOOST_AUTO_TEST_CASE(one_client_at_a_time_is_never_stale) {
 // FedAsync by its definition: w <- (1 - a) w + a w_i with a = alpha s(tau).
 BOOST_AUTO_TEST_CASE(fedasync_is_its_definition) {
   auto settings = plain_settings();
-  settings.algorithm = federated::chosen_algorithm("fedavg");
+  *settings.algorithm = federated::chosen_algorithm("fedavg");
   settings.rounds = 25;
-  settings.participation.mode = participation_mode::async;
-  settings.participation.async = async_kind::model;
-  settings.participation.buffer = 1;
-  settings.participation.concurrency = 4;
-  settings.participation.weighting = staleness_kind::hinge;
-  settings.participation.hinge_from = 1;
-  settings.participation.hinge_slope = 2;
+  settings.participation->mode = participation_mode::async;
+  settings.participation->async = async_kind::model;
+  settings.participation->buffer = 1;
+  settings.participation->concurrency = 4;
+  settings.participation->weighting = staleness_kind::hinge;
+  settings.participation->hinge_from = 1;
+  settings.participation->hinge_slope = 2;
   const auto e = simulated(settings);
   storage::memory_store store(e.parts.private_);
   recorder made;
@@ -81,7 +86,7 @@ BOOST_AUTO_TEST_CASE(fedasync_is_its_definition) {
       for (std::uint32_t client = 0; client < before.size(); ++client) {
         if ((*line.state().ledger)[client].folded == before[client].folded) continue;
         const auto& [base, own] = sent.at(client);
-        const double a = settings.participation.mixing * staleness_weight(settings.participation, version - base);
+        const double a = settings.participation->mixing * staleness_weight(*settings.participation, version - base);
         for (std::size_t i = 0; i < w.size(); ++i) w[i] = (1.0 - a) * w[i] + a * own[i];
         for (std::size_t i = 0; i < w.size(); ++i)
           BOOST_REQUIRE_SMALL(w[i] - static_cast<double>(line.state().model.values()[i]), 1e-5);
@@ -115,16 +120,16 @@ BOOST_AUTO_TEST_CASE(fedasync_is_its_definition) {
 // A client's change enters by alpha s(tau), and the noise that hides it with it.
 BOOST_AUTO_TEST_CASE(fedasync_mixes_the_noise_in_with_the_change) {
   auto settings = plain_settings();
-  settings.algorithm = federated::chosen_algorithm("fedavg");
-  settings.client.lr = 0.0F;  // nothing but noise
-  settings.privacy = {.clip = 0.5, .noise = 1.2};
+  *settings.algorithm = federated::chosen_algorithm("fedavg");
+  settings.client->lr = 0.0F;  // nothing but noise
+  *settings.privacy = {.clip = 0.5, .noise = 1.2};
   settings.rounds = 1;
-  settings.participation.mode = participation_mode::async;
-  settings.participation.async = async_kind::model;
-  settings.participation.buffer = 1;
-  settings.participation.concurrency = 1;
+  settings.participation->mode = participation_mode::async;
+  settings.participation->async = async_kind::model;
+  settings.participation->buffer = 1;
+  settings.participation->concurrency = 1;
   const auto change_with = [&](double mixing) {
-    settings.participation.mixing = mixing;
+    settings.participation->mixing = mixing;
     const auto e = simulated(settings);
     storage::memory_store store(e.parts.private_);
     const std::atomic<bool> stop = false;
@@ -148,11 +153,11 @@ BOOST_AUTO_TEST_CASE(fedasync_mixes_the_noise_in_with_the_change) {
 BOOST_AUTO_TEST_CASE(too_stale_updates_are_rejected) {
   auto settings = plain_settings();
   settings.rounds = 20;
-  settings.devices.speed_sigma = 1.5;
-  settings.participation.mode = participation_mode::async;
-  settings.participation.buffer = 1;
-  settings.participation.concurrency = 10;
-  settings.participation.max_staleness = 2;
+  settings.devices->speed_sigma = 1.5;
+  settings.participation->mode = participation_mode::async;
+  settings.participation->buffer = 1;
+  settings.participation->concurrency = 10;
+  settings.participation->max_staleness = 2;
   const auto made = run_serially(simulated(settings));
   BOOST_TEST(made.trace.counts.rejected[static_cast<std::size_t>(rejection::stale_version)] > 0U);
   BOOST_TEST(made.trace.counts.staleness_max == 2U);

@@ -2,6 +2,12 @@
 #include <cmath>
 #include <set>
 
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
 #include "federated/simulation/membership.hpp"
 #include "models/digest.hpp"
 #include "tests/support/worlds.hpp"
@@ -17,8 +23,8 @@ BOOST_AUTO_TEST_SUITE(rounds_in_virtual_time)
 
 BOOST_AUTO_TEST_CASE(a_deadline_ends_a_round_and_what_comes_after_it_is_late) {
   auto settings = plain_settings();
-  settings.devices.speed_sigma = 1.5;
-  settings.participation.deadline = 0.3;
+  settings.devices->speed_sigma = 1.5;
+  settings.participation->deadline = 0.3;
   const auto made = run_serially(simulated(settings));
   BOOST_TEST(made.trace.counts.late > 0U);
   BOOST_TEST(made.trace.counts.surplus == 0U);
@@ -35,8 +41,8 @@ BOOST_AUTO_TEST_CASE(a_deadline_ends_a_round_and_what_comes_after_it_is_late) {
 
 BOOST_AUTO_TEST_CASE(over_selection_takes_the_fastest_and_the_rest_is_surplus) {
   auto settings = plain_settings();
-  settings.participation.per_round = 5;
-  settings.participation.over_selection = 2.0;
+  settings.participation->per_round = 5;
+  settings.participation->over_selection = 2.0;
   const auto made = run_serially(simulated(settings));
   for (const auto& r : made.reports) BOOST_TEST(r.folded == 5U);
   BOOST_TEST(made.trace.counts.surplus > 0U);
@@ -51,8 +57,8 @@ BOOST_AUTO_TEST_CASE(over_selection_is_rounded_up) {
   for (const auto& [per_round, factor, asked] : cases) {
     auto settings = plain_settings();
     settings.rounds = 1;
-    settings.participation.per_round = per_round;
-    settings.participation.over_selection = factor;
+    settings.participation->per_round = per_round;
+    settings.participation->over_selection = factor;
     BOOST_TEST(run_serially(simulated(settings)).reports.at(0).selected == asked, per_round << " times " << factor);
   }
 }
@@ -60,9 +66,9 @@ BOOST_AUTO_TEST_CASE(over_selection_is_rounded_up) {
 BOOST_AUTO_TEST_CASE(too_few_reports_abandon_a_round_and_the_model_stays) {
   auto settings = plain_settings();
   settings.rounds = 1;
-  settings.devices.speed_sigma = 1.5;
-  settings.participation.deadline = 0.3;
-  settings.participation.min_reports = 8;
+  settings.devices->speed_sigma = 1.5;
+  settings.participation->deadline = 0.3;
+  settings.participation->min_reports = 8;
   const auto e = simulated(settings);
   const auto made = run_serially(e);
   BOOST_TEST(made.reports[0].gave_up);
@@ -77,8 +83,8 @@ BOOST_AUTO_TEST_CASE(too_few_reports_abandon_a_round_and_the_model_stays) {
 BOOST_AUTO_TEST_CASE(private_values_follow_commit) {
   for (const auto commit : {commit_kind::after_training, commit_kind::after_ack}) {
     auto settings = plain_settings();
-    settings.own.commit = commit;
-    settings.dropout = {.upload = 1.0};  // all train, nobody reports
+    settings.own->commit = commit;
+    *settings.dropout = {.upload = 1.0};  // all train, nobody reports
     settings.rounds = 2;
     const auto lost_upload = run_serially(simulated(settings));
     std::uint64_t kept = 0;
@@ -86,21 +92,21 @@ BOOST_AUTO_TEST_CASE(private_values_follow_commit) {
     BOOST_TEST((kept > 0) == (commit == commit_kind::after_training));
     BOOST_TEST(lost_upload.trace.counts.dropped[2] == 16U);
 
-    settings.dropout = {.train = 1.0};  // nobody gets through training
+    *settings.dropout = {.train = 1.0};  // nobody gets through training
     const auto lost_training = run_serially(simulated(settings));
     for (const auto& r : lost_training.trace.ledger) BOOST_TEST(r.trained_version == 0U);
 
-    settings.dropout = {};
-    settings.participation.deadline = 1e-6;  // everybody is late
+    *settings.dropout = {};
+    settings.participation->deadline = 1e-6;  // everybody is late
     const auto late = run_serially(simulated(settings));
     kept = 0;
     for (const auto& r : late.trace.ledger) kept += r.trained_version > 0 ? 1 : 0;
     BOOST_TEST((kept > 0) == (commit == commit_kind::after_training && late.trace.counts.late > 0));
 
     settings.rounds = 1;
-    settings.devices.speed_sigma = 1.5;
-    settings.participation.deadline = 0.3;
-    settings.participation.min_reports = 8;  // some report, and not enough
+    settings.devices->speed_sigma = 1.5;
+    settings.participation->deadline = 0.3;
+    settings.participation->min_reports = 8;  // some report, and not enough
     const auto abandoned = run_serially(simulated(settings));
     kept = 0;
     for (const auto& r : abandoned.trace.ledger) kept += r.trained_version > 0 ? 1 : 0;
@@ -112,11 +118,11 @@ BOOST_AUTO_TEST_CASE(private_values_follow_commit) {
 BOOST_AUTO_TEST_CASE(clients_join_leave_and_return) {
   auto settings = plain_settings();
   settings.rounds = 6;
-  settings.participation.per_round = 3;
-  settings.events = {{.at_round = true, .round = 3, .what = event_kind::join, .first = 10, .last = 16},
-                     {.at_round = true, .round = 4, .what = event_kind::leave, .first = 0, .last = 9},
-                     {.at_round = true, .round = 6, .what = event_kind::join, .first = 0, .last = 9},
-                     {.at_round = true, .round = 6, .what = event_kind::leave, .first = 10, .last = 16}};
+  settings.participation->per_round = 3;
+  *settings.events = {{.at_round = true, .round = 3, .what = event_kind::join, .first = 10, .last = 16},
+                      {.at_round = true, .round = 4, .what = event_kind::leave, .first = 0, .last = 9},
+                      {.at_round = true, .round = 6, .what = event_kind::join, .first = 0, .last = 9},
+                      {.at_round = true, .round = 6, .what = event_kind::leave, .first = 10, .last = 16}};
   const auto made = run_serially(simulated(settings));
   for (std::uint32_t client = 0; client < made.trace.ledger.size(); ++client) {
     const auto& of = made.trace.ledger[client];
@@ -130,10 +136,10 @@ BOOST_AUTO_TEST_CASE(clients_join_leave_and_return) {
 
 BOOST_AUTO_TEST_CASE(who_leaves_with_erase_leaves_nothing) {
   auto settings = plain_settings();
-  settings.participation.per_round = 17;
+  settings.participation->per_round = 17;
   settings.rounds = 4;
-  settings.events = {{.at_round = true, .round = 4, .what = event_kind::leave, .first = 2, .last = 5, .erase = true}};
-  settings.participation.min_reports = 1;
+  *settings.events = {{.at_round = true, .round = 4, .what = event_kind::leave, .first = 2, .last = 5, .erase = true}};
+  settings.participation->min_reports = 1;
   const auto e = simulated(settings);
   storage::memory_store store(e.parts.private_);
   recorder made;
@@ -151,11 +157,11 @@ BOOST_AUTO_TEST_CASE(who_leaves_with_erase_leaves_nothing) {
 BOOST_AUTO_TEST_CASE(an_event_by_share_lists_its_clients) {
   auto settings = plain_settings();
   settings.rounds = 4;
-  settings.events = {{.at_round = true, .round = 2, .what = event_kind::leave, .share = 0.4, .erase = true}};
+  *settings.events = {{.at_round = true, .round = 2, .what = event_kind::leave, .share = 0.4, .erase = true}};
   const auto e = simulated(settings);
   const auto made = run_serially(e);
   std::string listed;
-  clients_of(settings.events[0], 0, settings.seed, e.participants->training().back() + 1)
+  clients_of((*settings.events)[0], 0, settings.seed, e.participants->training().back() + 1)
       .visit([&](std::uint32_t client) { listed += " m" + std::to_string(client); });
   BOOST_REQUIRE(!listed.empty());
   std::size_t left = 0;
@@ -171,14 +177,14 @@ BOOST_AUTO_TEST_CASE(an_event_by_share_lists_its_clients) {
 BOOST_AUTO_TEST_CASE(a_partition_delays_reports_and_training_goes_on) {
   auto settings = plain_settings();
   settings.rounds = 1;
-  settings.participation.per_round = 17;
+  settings.participation->per_round = 17;
   for (const double mbit : {10.0, 1e9}) {  // of the second transfer nothing is left, not even a microsecond
-    settings.devices.mbit = mbit;
-    settings.events.clear();
+    settings.devices->mbit = mbit;
+    settings.events->clear();
     const auto usual = run_serially(simulated(settings));
-    settings.events = {{.seconds = 0.0, .what = event_kind::heal, .first = 0, .last = 0},
-                       {.seconds = 0.001, .what = event_kind::partition, .first = 0, .last = 16},
-                       {.seconds = 1000, .what = event_kind::heal, .first = 0, .last = 16}};
+    *settings.events = {{.seconds = 0.0, .what = event_kind::heal, .first = 0, .last = 0},
+                        {.seconds = 0.001, .what = event_kind::partition, .first = 0, .last = 16},
+                        {.seconds = 1000, .what = event_kind::heal, .first = 0, .last = 16}};
     const auto cut = run_serially(simulated(settings));
     BOOST_TEST(cut.trace.model == usual.trace.model);
     BOOST_TEST(cut.trace.ended >= from_seconds(1000));
@@ -193,11 +199,11 @@ BOOST_AUTO_TEST_CASE(ties_favour_nobody) {
   shape.clients = 107;
   shape.empty = 0;
   auto settings = plain_settings();
-  settings.algorithm = federated::chosen_algorithm("fedavg");
+  *settings.algorithm = federated::chosen_algorithm("fedavg");
   settings.rounds = 300;
-  settings.participation.per_round = 10;
-  settings.participation.over_selection = 1.3;
-  settings.devices.speed_sigma = settings.devices.network_sigma = 0.0;
+  settings.participation->per_round = 10;
+  settings.participation->over_selection = 1.3;
+  settings.devices->speed_sigma = settings.devices->network_sigma = 0.0;
   const auto made =
       run_serially(tests::in_a_world(tests::make_experiment(settings, tests::make_ratings(41, shape), {}, {})));
   BOOST_REQUIRE(made.trace.ledger.size() == 100U);
@@ -213,7 +219,7 @@ BOOST_AUTO_TEST_CASE(ties_favour_nobody) {
 
 BOOST_AUTO_TEST_CASE(a_partition_for_ever_without_a_deadline_is_an_error_that_says_so) {
   auto settings = plain_settings();
-  settings.events = {{.seconds = 0.001, .what = event_kind::partition, .first = 0, .last = 16}};
+  *settings.events = {{.seconds = 0.001, .what = event_kind::partition, .first = 0, .last = 16}};
   const auto e = simulated(settings);
   storage::memory_store store(e.parts.private_);
   recorder made;
@@ -227,13 +233,13 @@ BOOST_AUTO_TEST_CASE(a_partition_for_ever_without_a_deadline_is_an_error_that_sa
 BOOST_AUTO_TEST_CASE(nobody_is_waited_for_for_ever) {
   auto settings = plain_settings();
   settings.rounds = 3;
-  settings.events = {{.seconds = 0.0, .what = event_kind::leave, .share = 1.0},
-                     {.at_round = true, .round = 1, .what = event_kind::leave, .share = 1.0}};
+  *settings.events = {{.seconds = 0.0, .what = event_kind::leave, .share = 1.0},
+                      {.at_round = true, .round = 1, .what = event_kind::leave, .share = 1.0}};
   for (int events = 2; events > 0; --events) {  // what happens at 0 s does so before the first round
     const auto made = run_serially(simulated(settings));
     BOOST_TEST(made.trace.counts.rounds_abandoned == 3U);
     BOOST_TEST(made.trace.counts.selected == 0U);
-    settings.events.resize(1);
+    settings.events->resize(1);
   }
 }
 
@@ -245,10 +251,10 @@ BOOST_AUTO_TEST_CASE(the_first_to_happen_says_who_is_there_at_first) {
         const std::uint32_t join = joins_first ? 3 : 7;
         const std::uint32_t leave = joins_first ? 7 : 3;
         run_settings settings;
-        settings.events = {{.what = event_kind::join, .first = 2, .last = 4},
-                           {.what = event_kind::leave, .first = 2, .last = 4}};
+        *settings.events = {{.what = event_kind::join, .first = 2, .last = 4},
+                            {.what = event_kind::leave, .first = 2, .last = 4}};
         for (std::size_t i = 0; i < 2; ++i) {
-          auto& event = settings.events[i];
+          auto& event = (*settings.events)[i];
           event.at_round = at_rounds;
           const auto when = i == 0 ? join : leave;
           if (at_rounds)
@@ -256,7 +262,7 @@ BOOST_AUTO_TEST_CASE(the_first_to_happen_says_who_is_there_at_first) {
           else
             event.seconds = when;
         }
-        if (turned) std::swap(settings.events[0], settings.events[1]);
+        if (turned) std::swap((*settings.events)[0], (*settings.events)[1]);
         const membership members(settings, 10);
         for (std::uint32_t client = 0; client < 10; ++client)
           BOOST_TEST(members.present(client) == (!joins_first || client < 2 || client > 4));
@@ -266,10 +272,10 @@ BOOST_AUTO_TEST_CASE(the_first_to_happen_says_who_is_there_at_first) {
 BOOST_AUTO_TEST_CASE(pace_steering_keeps_clients_away_for_a_while) {
   auto settings = plain_settings();
   settings.rounds = 12;
-  settings.participation.per_round = 8;
-  settings.participation.reconnect_least = 50;
-  settings.participation.reconnect_most = 60;
-  settings.participation.retry = 10;
+  settings.participation->per_round = 8;
+  settings.participation->reconnect_least = 50;
+  settings.participation->reconnect_most = 60;
+  settings.participation->retry = 10;
   const auto made = run_serially(simulated(settings));
   BOOST_TEST(made.trace.counts.selected > 24U);
   BOOST_TEST(made.trace.ended > from_seconds(150));  // 17 clients, about one task a minute each

@@ -3,7 +3,13 @@
 
 #include <set>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
 
 using namespace furlong;
@@ -104,11 +110,11 @@ recorder run_in_lives(experiment e, std::uint32_t aggregators) {
     state.history.resume(state.version, 1);
     store.resume(state.history);
     made.cut_back();
-    e.settings.aggregators = aggregators;
+    e.settings.topology->aggregators = aggregators;
   }
 }
 
-recorder run_in_lives(const experiment& e) { return run_in_lives(e, e.settings.aggregators); }
+recorder run_in_lives(const experiment& e) { return run_in_lives(e, e.settings.topology->aggregators); }
 
 }  // namespace
 
@@ -118,9 +124,9 @@ BOOST_AUTO_TEST_CASE(without_deadlines_virtual_time_changes_no_bit) {
   for (const std::string_view kind : {"fedavg", "furl", "fedrecon"})
     for (const std::string_view policy : {"uniform", "weight", "round-robin", "least-recent", "power-of-choice"}) {
       auto settings = tests::plain_settings();
-      settings.algorithm = federated::chosen_algorithm(kind);
-      settings.participation.policy = federated::chosen_policy(policy);
-      settings.aggregators = 2;
+      *settings.algorithm = federated::chosen_algorithm(kind);
+      settings.participation->policy = federated::chosen_policy(policy);
+      settings.topology->aggregators = 2;
       const auto e = simulated(settings);
       const auto made = run_serially(e);
       storage::memory_store store(e.parts.private_);
@@ -191,9 +197,9 @@ BOOST_AUTO_TEST_CASE(it_does_not_matter_how_far_ahead_training_is_done) {
 BOOST_AUTO_TEST_CASE(it_does_not_matter_how_many_aggregators_there_are) {
   for (std::uint64_t trial = 0; trial < 40; ++trial) BOOST_TEST_CONTEXT("trial " << trial) {
       auto settings = tests::random_settings(trial);
-      settings.aggregators = 1;
+      settings.topology->aggregators = 1;
       const auto expected = run_serially(simulated(settings));
-      settings.aggregators = 4;
+      settings.topology->aggregators = 4;
       tests::check_same(run_serially(simulated(settings)).trace, expected.trace);
     }
 }
@@ -209,17 +215,17 @@ BOOST_AUTO_TEST_CASE(killed_and_resumed_equals_uninterrupted) {
 
 BOOST_AUTO_TEST_CASE(a_run_can_be_resumed_with_fewer_aggregators) {
   auto over_selected = tests::plain_settings();
-  over_selected.participation.per_round = 4;
-  over_selected.participation.over_selection = 2.0;
+  over_selected.participation->per_round = 4;
+  over_selected.participation->over_selection = 2.0;
   auto async = tests::plain_settings();
   async.rounds = 8;
-  async.participation.mode = participation_mode::async;
-  async.participation.buffer = 3;
-  async.participation.concurrency = 9;
+  async.participation->mode = participation_mode::async;
+  async.participation->buffer = 3;
+  async.participation->concurrency = 9;
   std::vector<run_settings> all = {over_selected, async};
   for (std::uint64_t trial = 0; trial < 40; ++trial) all.push_back(tests::random_settings(trial));
   for (std::size_t i = 0; i < all.size(); ++i) BOOST_TEST_CONTEXT("settings " << i) {
-      all[i].aggregators = 4;
+      all[i].topology->aggregators = 4;
       const auto e = simulated(all[i]);
       tests::check_same(run_in_lives(e, 1).trace, run_serially(e).trace);
     }
@@ -233,9 +239,9 @@ BOOST_AUTO_TEST_CASE(the_picture_of_a_round_does_not_depend_on_lives) {
     auto settings = tests::plain_settings();
     settings.seed = seed;
     settings.rounds = 2;
-    settings.algorithm = federated::chosen_algorithm("fedavg");
-    settings.participation.per_round = 60;
-    settings.participation.over_selection = 4.0;
+    *settings.algorithm = federated::chosen_algorithm("fedavg");
+    settings.participation->per_round = 60;
+    settings.participation->over_selection = 4.0;
     const auto e = tests::in_a_world(tests::make_experiment(settings, tests::make_ratings(41, shape), {}, {}));
     const auto whole = run_serially(e);
     BOOST_TEST(whole.reports[1].spans.size() == 200U);
@@ -248,13 +254,13 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_holds_the_models_that_are_trained_from) {
   for (const auto commit : {commit_kind::after_ack, commit_kind::after_training})
     for (const std::string_view kind : {"fedavg", "furl"}) {
       auto settings = tests::plain_settings();
-      settings.algorithm = federated::chosen_algorithm(kind);
-      settings.own.commit = commit;
+      *settings.algorithm = federated::chosen_algorithm(kind);
+      settings.own->commit = commit;
       settings.rounds = 50;
-      settings.participation.per_round = 5;
-      settings.participation.deadline = 1;
-      settings.devices.straggler_share = 0.1;
-      settings.devices.straggler_factor = 1000;
+      settings.participation->per_round = 5;
+      settings.participation->deadline = 1;
+      settings.devices->straggler_share = 0.1;
+      settings.devices->straggler_factor = 1000;
       const auto e = simulated(settings);
       const auto whole = run_serially(e);
       const auto& state = *whole.checkpoint;

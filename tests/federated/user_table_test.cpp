@@ -4,7 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/algorithm.hpp"
 #include "federated/client/inference.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/federated/evaluations.hpp"
 
 using namespace furlong;
@@ -31,9 +35,9 @@ std::shared_ptr<tests::table_population> four_clients() {
 
 federated::experiment with_table(const std::vector<std::string>& reconstruct, solver_kind solver) {
   federated::run_settings settings;
-  settings.client.batch_size = 1;
-  settings.reconstruction = {.solver = solver, .lr = 0.02F, .ridge = 0.5F};
-  settings.evaluation.reconstruct = reconstruct;
+  settings.client->batch_size = 1;
+  *settings.reconstruction = {.solver = solver, .lr = 0.02F, .ridge = 0.5F};
+  settings.evaluation->reconstruct = reconstruct;
   return tests::make_experiment(settings, four_clients(), {{"rank", std::int64_t{1}}, {"user_table", true}}, {});
 }
 
@@ -60,7 +64,7 @@ struct rating {
 
 /// Ridge regression from nothing, or SGD of one rating a step from the draw.
 double found(const federated::experiment& e, std::uint32_t client, const std::vector<rating>& support) {
-  const auto& how = e.settings.reconstruction;
+  const auto& how = *e.settings.reconstruction;
   double xx = how.ridge;
   double xy = 0.0;
   double user = draw_of(e, client);

@@ -6,6 +6,9 @@
 #include <limits>
 
 #include "federated/algorithm.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/custom_model.hpp"
 #include "tests/support/updates.hpp"
 
@@ -164,15 +167,15 @@ BOOST_AUTO_TEST_CASE(a_weight_is_bounded_by_the_examples_that_the_client_has) {
   BOOST_TEST(!verdict_under({.most_weight = 3}, 1.0F));
   BOOST_TEST((verdict_under({.most_weight = 2}, 1.0F) == rejection::weight_bound));
   federated::run_settings settings;
-  settings.client.epochs = 3;
-  settings.client.batch_size = 4;
-  BOOST_TEST(settings.algorithm.does->most_weight(settings, 10) == 30U);
-  settings.client.max_steps = 2;
-  BOOST_TEST(settings.algorithm.does->most_weight(settings, 10) == 8U);
-  settings.client.batch_size = 0;
-  BOOST_TEST(settings.algorithm.does->most_weight(settings, 10) == 20U);
-  settings.algorithm = federated::chosen_algorithm("fedsgd");
-  BOOST_TEST(settings.algorithm.does->most_weight(settings, 10) == 10U);
+  settings.client->epochs = 3;
+  settings.client->batch_size = 4;
+  BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 30U);
+  settings.client->max_steps = 2;
+  BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 8U);
+  settings.client->batch_size = 0;
+  BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 20U);
+  *settings.algorithm = federated::chosen_algorithm("fedsgd");
+  BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 10U);
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_that_no_training_has_is_refused) {

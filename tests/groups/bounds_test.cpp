@@ -2,7 +2,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/validation.hpp"
 #include "tests/groups/every_place.hpp"
 #include "tests/support/updates.hpp"
@@ -39,7 +42,7 @@ federated::aggregate report_of(const federated::experiment& e, const std::vector
 }
 
 std::optional<federated::rejection> verdict(const federated::experiment& e, const federated::client_update& update) {
-  return federated::validate(update, *e.parts.up, e.settings.aggregation,
+  return federated::validate(update, *e.parts.up, *e.settings.aggregation,
                              federated::bounds_of(e, 1e30, {}, std::nullopt));
 }
 
@@ -63,9 +66,9 @@ class adds final : public federated::algorithm {
 /// Of a run with these groups: "what: why"; empty: it is fine.
 std::string problem_of(std::vector<federated::tensor_group> groups, federated::run_settings settings = {},
                        bool keeps_state = true, bool sends = true) {
-  settings.algorithm = federated::chosen_algorithm("furl");
-  settings.algorithm.traits.keeps_state = keeps_state;
-  settings.algorithm.does = std::make_shared<const adds>(std::move(groups), sends);
+  *settings.algorithm = federated::chosen_algorithm("furl");
+  settings.algorithm->traits.keeps_state = keeps_state;
+  settings.algorithm->does = std::make_shared<const adds>(std::move(groups), sends);
   auto e = made();
   e.settings = settings;
   const std::vector<std::string> own = {"user"};
@@ -129,10 +132,10 @@ BOOST_AUTO_TEST_CASE(the_words_are_the_rules_and_one_for_each_reported_value) {
 // The largest updates that the bounds let through, as many as a round may have.
 BOOST_AUTO_TEST_CASE(the_largest_updates_do_not_overflow) {
   auto e = made();
-  e.settings.aggregation.max_updates = 64;
+  e.settings.aggregation->max_updates = 64;
   const auto& seen = e.groups[tests::every::seen];
   auto update = tests::dense_update({e.run, 0, 1, 0}, e.parts.up);
-  update.weight = e.settings.aggregation.max_weight;
+  update.weight = e.settings.aggregation->max_weight;
   update.change.values_of(seen.in_up)[0] = static_cast<float>(seen.max_norm);
   update.change.values_of(e.groups[tests::every::length].in_up)[0] = -64.0F;
   BOOST_REQUIRE(!verdict(e, update));
@@ -172,9 +175,9 @@ BOOST_AUTO_TEST_CASE(each_group_refuses_by_its_own_bound) {
   BOOST_TEST((verdict(e, missing) == rejection::wrong_shape));
   // A weighted group bounds the weight, whatever the model's rule.
   auto uniform = e;
-  uniform.settings.aggregation.rule = federated::chosen_rule("uniform-mean");
+  uniform.settings.aggregation->rule = federated::chosen_rule("uniform-mean");
   auto heavy = with(length, 1.0F);
-  heavy.weight = e.settings.aggregation.max_weight + 1;
+  heavy.weight = e.settings.aggregation->max_weight + 1;
   BOOST_TEST((verdict(uniform, heavy) == rejection::weight_bound));
 }
 
@@ -197,7 +200,7 @@ BOOST_AUTO_TEST_CASE(groups_that_cannot_be_are_refused_by_name) {
   BOOST_TEST(
       says(problem_of({{.name = "a", .copies_of = {1}}}, {}, true, false), "sends neither the model nor a group"));
   federated::run_settings noisy;
-  noisy.privacy = {.clip = 1.0, .noise = 0.1};
+  *noisy.privacy = {.clip = 1.0, .noise = 0.1};
   const federated::tensor_group weighted{.name = "a", .where = place::report, .specs = {{"t"}}, .rule = sum_rule::mean};
   BOOST_TEST(says(problem_of({weighted}, noisy), "privacy.noise: cannot hide a client"));
   auto uniform = weighted;
@@ -208,7 +211,7 @@ BOOST_AUTO_TEST_CASE(groups_that_cannot_be_are_refused_by_name) {
 // An update without the model's tensors: the server's optimizer has nothing to move.
 BOOST_AUTO_TEST_CASE(groups_can_be_all_that_is_sent) {
   auto e = made();
-  e.settings.algorithm.does = std::make_shared<const adds>(
+  e.settings.algorithm->does = std::make_shared<const adds>(
       std::vector<federated::tensor_group>{{.name = "a", .where = place::report, .specs = {{"t", 2, 2}}}}, false);
   const std::vector<std::string> own = {"user"};
   BOOST_REQUIRE(federated::lay_out(e, own));

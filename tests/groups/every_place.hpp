@@ -14,6 +14,9 @@
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/server_view.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -131,10 +134,10 @@ inline void register_every_place() {
   federated::run_settings settings;
   settings.seed = 9;
   settings.rounds = 4;
-  settings.algorithm = federated::chosen_algorithm("every-place");
-  settings.client = {.lr = 0.05F, .epochs = 2, .batch_size = 3};
-  settings.participation.per_round = 17;
-  settings.aggregation.adaptive_bound = false;
+  *settings.algorithm = federated::chosen_algorithm("every-place");
+  *settings.client = {.lr = 0.05F, .epochs = 2, .batch_size = 3};
+  settings.participation->per_round = 17;
+  settings.aggregation->adaptive_bound = false;
   return settings;
 }
 

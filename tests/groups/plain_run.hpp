@@ -6,6 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/groups/every_place.hpp"
 
 namespace furlong::tests {
@@ -30,7 +32,7 @@ class plain_run {
   }
 
   void round() {
-    const bool by_examples = e_.settings.aggregation.rule.traits.weighs_examples;
+    const bool by_examples = e_.settings.aggregation->rule.traits.weighs_examples;
     auto change = sums();
     auto halves = sums();
     double divisor = 0;
@@ -46,7 +48,7 @@ class plain_run {
       const double steps = train_own(client, x, data);
       kept_user[client] = y[user()];
       for (const auto feature : data.features) totals[feature] += 1.0F;
-      const double n = static_cast<double>(data.size()) * e_.settings.client.epochs;
+      const double n = static_cast<double>(data.size()) * e_.settings.client->epochs;
       add_difference(change, by_examples ? n : 1.0, y, x);
       add_difference(halves, 0.5, y, x);
       divisor += by_examples ? n : 1.0;
@@ -129,12 +131,12 @@ class plain_run {
   /// The model that a client trains from x.
   [[nodiscard]] arrays train(const arrays& x, const models::examples_view& data) const {
     auto y = x;
-    for (std::uint32_t epoch = 0; epoch < e_.settings.client.epochs; ++epoch)
+    for (std::uint32_t epoch = 0; epoch < e_.settings.client->epochs; ++epoch)
       for_batches(data, [&](const models::examples_view& batch) {
         auto g = gradient(y, batch);
         for (const auto t : e_.parts.shared_tensors) add(g[t], pull, drift[t]);
         // Rows that the client's examples do not name are not gathered.
-        for (std::size_t t = 0; t < count(); ++t) add(y[t], -e_.settings.client.lr, g[t]);
+        for (std::size_t t = 0; t < count(); ++t) add(y[t], -e_.settings.client->lr, g[t]);
       });
     fill_unnamed(y, x, data);
     return y;
@@ -149,7 +151,7 @@ class plain_run {
       for (std::size_t t = 0; t < count(); ++t) {
         add(g[t], every::lambda, p[t]);
         add(g[t], -every::lambda, x[t]);
-        add(p[t], -e_.settings.client.lr, g[t]);
+        add(p[t], -e_.settings.client->lr, g[t]);
       }
       ++steps;
     });
@@ -182,7 +184,7 @@ class plain_run {
   }
   template <class Visit>
   void for_batches(const models::examples_view& data, const Visit& visit) const {
-    const std::size_t size = e_.settings.client.batch_size;
+    const std::size_t size = e_.settings.client->batch_size;
     for (std::size_t first = 0; first < data.size(); first += size)
       visit(data.slice(first, std::min(first + size, data.size())));
   }

@@ -3,6 +3,12 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/algorithm.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
 #include "tests/support/worlds.hpp"
 
 using namespace furlong;
@@ -13,9 +19,9 @@ federated::run_settings settings_of(std::string_view kind) {
   if (federated::find_algorithm("scaffold") == nullptr) federated::register_algorithm(scaffold::entry());
   auto settings = tests::plain_settings();
   settings.rounds = 12;
-  settings.algorithm = federated::chosen_algorithm(kind);
-  settings.aggregation.rule = federated::chosen_rule("uniform-mean");
-  settings.own.commit = federated::commit_kind::after_ack;
+  *settings.algorithm = federated::chosen_algorithm(kind);
+  settings.aggregation->rule = federated::chosen_rule("uniform-mean");
+  settings.own->commit = federated::commit_kind::after_ack;
   return settings;
 }
 
@@ -60,7 +66,7 @@ BOOST_AUTO_TEST_CASE(the_first_round_is_fedavg_with_uniform_weights) {
   auto settings = settings_of("scaffold");
   settings.rounds = 1;
   const auto first = run(made(settings));
-  settings.algorithm = federated::chosen_algorithm("fedavg");
+  *settings.algorithm = federated::chosen_algorithm("fedavg");
   const auto plain = run(made(settings));
   BOOST_TEST(tests::same_bits(first.outcome.state.model.values(), plain.outcome.state.model.values()));
 }
@@ -76,10 +82,10 @@ BOOST_AUTO_TEST_CASE(c_is_the_mean_of_all_control_variates) {
 BOOST_AUTO_TEST_CASE(it_still_is_where_messages_are_lost) {
   auto settings = settings_of("scaffold");
   settings.rounds = 40;
-  settings.participation.over_selection = 1.5;
-  settings.participation.deadline = 3.0;
-  settings.dropout = {.download = 0.1, .train = 0.1, .upload = 0.3};
-  settings.devices.speed_sigma = 1.0;
+  settings.participation->over_selection = 1.5;
+  settings.participation->deadline = 3.0;
+  *settings.dropout = {.download = 0.1, .train = 0.1, .upload = 0.3};
+  settings.devices->speed_sigma = 1.0;
   const auto e = made(settings);
   const auto done = run(e);
   const auto& counts = done.outcome.state.counts;
@@ -87,7 +93,7 @@ BOOST_AUTO_TEST_CASE(it_still_is_where_messages_are_lost) {
   BOOST_TEST(counts.surplus + counts.late > 5U);
   check_mean(e, done);
   // The same with values that are kept at the end of training: those of lost updates stay, and c knows nothing of them.
-  settings.own.commit = federated::commit_kind::after_training;
+  settings.own->commit = federated::commit_kind::after_training;
   const auto wrong = made(settings);
   const auto drifted = run(wrong);
   double off = 0.0;

@@ -1,7 +1,17 @@
 // Whole runs of an algorithm that adds tensors at every place: against plain arrays, and against each other.
 #include <boost/test/unit_test.hpp>
 
+#include "federated/algorithm.hpp"
 #include "federated/client/inference.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "storage/checkpoint.hpp"
 #include "tests/actors/runs.hpp"
 #include "tests/groups/plain_run.hpp"
@@ -43,25 +53,25 @@ void check_near(std::span<const float> found, const std::vector<float>& expected
 
 federated::experiment with_rule(const char* rule) {
   auto settings = every_place_settings();
-  settings.aggregation.rule = federated::chosen_rule(rule);
+  settings.aggregation->rule = federated::chosen_rule(rule);
   return every_place_experiment(settings);
 }
 
 /// Settings under which threads, stops and aggregators could make a difference.
 std::vector<std::pair<std::string, federated::run_settings>> varied() {
   auto base = every_place_settings();
-  base.participation.per_round = 7;
+  base.participation->per_round = 7;
   base.rounds = 6;
-  base.client.shuffle = true;
-  base.evaluation.every = 2;
+  base.client->shuffle = true;
+  base.evaluation->every = 2;
   std::vector<std::pair<std::string, federated::run_settings>> all = {
       {"plain", base}, {"clip and noise", base}, {"int8", base}, {"best", base}};
   // The weighted group excludes privacy.noise.
-  all[1].second.privacy = {.clip = 3.0, .noise = 0.0};
-  all[1].second.aggregation.noise = 0.001;
-  all[2].second.network.compression.numbers = federated::number_format::int8;
-  all[3].second.evaluation.keep_best = true;
-  all[3].second.client.lr = 0.3F;
+  *all[1].second.privacy = {.clip = 3.0, .noise = 0.0};
+  all[1].second.aggregation->noise = 0.001;
+  all[2].second.network->compression.numbers = federated::number_format::int8;
+  all[3].second.evaluation->keep_best = true;
+  all[3].second.client->lr = 0.3F;
   return all;
 }
 
@@ -124,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_what_plain_arrays_give) {
 
 BOOST_AUTO_TEST_CASE(layouts_hold_each_group_where_it_belongs) {
   auto settings = every_place_settings();
-  settings.network.compression.numbers = federated::number_format::int8;
+  settings.network->compression.numbers = federated::number_format::int8;
   const auto e = every_place_experiment(settings);
   const auto names = [](const models::layout& of) {
     std::string all;
@@ -155,7 +165,7 @@ BOOST_AUTO_TEST_CASE(threads_and_aggregators_change_no_bit) {
       for (const std::size_t threads : {1U, 2U})
         for (const std::uint32_t aggregators : {1U, 3U}) {
           auto with = settings;
-          with.aggregators = aggregators;
+          with.topology->aggregators = aggregators;
           const auto e = every_place_experiment(with);
           storage::memory_store store(e.parts.private_);
           const std::atomic<bool> stop = false;
@@ -219,12 +229,12 @@ BOOST_AUTO_TEST_CASE(asynchronous_runs_are_the_same_in_one_life_and_in_many) {
       if (kind == federated::async_kind::model && buffer > 1) continue;
       auto settings = every_place_settings();
       settings.rounds = 20;
-      auto& how = settings.participation;
+      auto& how = *settings.participation;
       how.mode = federated::participation_mode::async;
       how.buffer = how.per_round = buffer;
       how.concurrency = 6;
       how.async = kind;
-      settings.devices.speed_sigma = 1.0;
+      settings.devices->speed_sigma = 1.0;
       const auto e = tests::in_a_world(every_place_experiment(settings));
       const auto run = [&](bool stops) {
         tests::temporary_folder folder;
@@ -258,14 +268,14 @@ BOOST_AUTO_TEST_CASE(asynchronous_runs_are_the_same_in_one_life_and_in_many) {
 BOOST_AUTO_TEST_CASE(mixing_moves_shared_groups_as_it_moves_the_model) {
   auto settings = every_place_settings();
   settings.rounds = 12;
-  auto& how = settings.participation;
+  auto& how = *settings.participation;
   how.mode = federated::participation_mode::async;
   how.buffer = how.per_round = 1;
   how.concurrency = 5;
   how.async = federated::async_kind::model;
   how.weighting = federated::staleness_kind::constant;
   how.mixing = 1.0;
-  settings.devices.speed_sigma = 1.0;
+  settings.devices->speed_sigma = 1.0;
   const auto e = tests::in_a_world(every_place_experiment(settings));
   storage::memory_store store(e.parts.private_);
   // A client's own change of the drift is half of the model's, whatever it started from. With mixing 1 each version is
@@ -285,10 +295,10 @@ BOOST_AUTO_TEST_CASE(mixing_moves_shared_groups_as_it_moves_the_model) {
 
 BOOST_AUTO_TEST_CASE(erasing_a_client_erases_what_it_keeps_of_groups) {
   auto settings = every_place_settings();
-  settings.events = {
+  *settings.events = {
       {.at_round = true, .round = 3, .what = federated::event_kind::leave, .first = 4, .last = 6, .erase = true}};
-  settings.participation.per_round = 17;
-  settings.participation.deadline = 1e6;
+  settings.participation->per_round = 17;
+  settings.participation->deadline = 1e6;
   const auto e = tests::in_a_world(every_place_experiment(settings));
   storage::memory_store store(e.parts.private_);
   const std::atomic<bool> stop = false;

@@ -4,6 +4,8 @@
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/network.hpp"
 #include "federated/validation.hpp"
 #include "models/digest.hpp"
 #include "tests/groups/every_place.hpp"
@@ -21,8 +23,8 @@ namespace {
 
 federated::experiment made(const federated::compression_settings& how, bool sparse) {
   auto settings = every_place_settings();
-  settings.network.compression = how;
-  settings.network.sparse_upload = sparse;
+  settings.network->compression = how;
+  settings.network->sparse_upload = sparse;
   return every_place_experiment(settings);
 }
 
@@ -37,7 +39,7 @@ federated::aggregate round_of(const federated::experiment& e, const Broadcast& d
     federated::client_update update;
     static_cast<void>(federated::client_work(e, from, {e.run, 0, client, 0}, false, use, update));
     const auto arrived = up(update);
-    BOOST_REQUIRE(!federated::validate(arrived, *e.parts.up, e.settings.aggregation,
+    BOOST_REQUIRE(!federated::validate(arrived, *e.parts.up, *e.settings.aggregation,
                                        federated::bounds_of(e, 1e30, {}, std::nullopt)));
     BOOST_REQUIRE(!sum->fold(arrived));
   }
@@ -61,8 +63,8 @@ BOOST_AUTO_TEST_CASE(a_round_over_frames_is_the_round_without) {
     for (const bool zstd : {false, true})
       for (const bool sparse : {false, true}) {
         const auto e = made({numbers, zstd}, sparse);
-        const auto format = wire::format_of(e.settings.network);
-        const auto how = wire::packing_of(e.settings.network);
+        const auto format = wire::format_of(*e.settings.network);
+        const auto how = wire::packing_of(*e.settings.network);
         const wire::encoder make(e.parts.down, e.parts.up);
         wire::decoder read(e.parts.down, e.parts.up);
         const auto as_it_is = [](auto message) { return message; };

@@ -165,7 +165,7 @@ class Python(Case):
         """A step that hangs is ended by its timeout, and a trainer that ends itself is named."""
         with self.problem("hang", **{"participation.per_round": 160, "python.timeout": 0.5}) as f:
             done = f.run("run", f.scenario, "--out", f.folder / "hang", *f.sets(), expect=FAILURE)
-            self.assertRegex(done.stderr, r"python\.timeout.*did not answer.*user 11")
+            self.assertRegex(done.stderr, r"ratings\.py:\d+: the call takes too long.*user 11")
             f.environment["TROUBLE"] = "exit"
             done = f.run("run", f.scenario, "--out", f.folder / "exit", *f.sets(), expect=FAILURE)
             self.assertRegex(done.stderr, r"ended 5 times.*user 11.*status 3")

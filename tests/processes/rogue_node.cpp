@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "actors/tls/credentials.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 #include "tests/aggregator_transport/raw_frames.hpp"
 #include "tests/processes/node_answers.hpp"
@@ -129,7 +130,7 @@ class rogue {
   void learn(const protocol::welcome& got) {
     const auto e = tests::experiment_of(got);
     shape_ = e.parts.shared;
-    bounds_ = e.settings.aggregation;
+    bounds_ = *e.settings.aggregation;
     decoder_ = wire::decoder(shape_);
   }
 

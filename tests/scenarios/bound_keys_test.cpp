@@ -3,6 +3,15 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "scenarios/schema/schema.hpp"
 
 using namespace furlong;
@@ -35,15 +44,33 @@ std::string shown(const Field& value) {
     return std::to_string(value);
 }
 
-/// Shows the field at the end of a path of members.
+template <class T>
+const T& content(const T& value) {
+  return value;
+}
+template <class T>
+const T& content(const box<T>& value) {
+  return *value;
+}
+
+/// The field at the end of a path of members.
+template <class Of>
+const Of& reached(const Of& of) {
+  return of;
+}
+template <class Of, class First, class... Rest>
+const auto& reached(const Of& of, First first, Rest... rest) {
+  return reached(content(of.*first), rest...);
+}
+/// Shows it.
 template <class... Path>
 std::function<std::string(const run_settings&)> shows(Path... path) {
-  return [path...](const run_settings& of) { return shown((of.*....*path)); };
+  return [path...](const run_settings& of) { return shown(reached(of, path...)); };
 }
 
 template <class Value, class... Path>
 bound_key field(std::string name, Value value, Path... path) {
-  using type = std::remove_cvref_t<decltype((std::declval<run_settings&>().*....*path))>;
+  using type = std::remove_cvref_t<decltype(reached(std::declval<const run_settings&>(), path...))>;
   option_value written;
   if constexpr (std::is_same_v<type, bool> || std::is_same_v<type, std::string>)
     written = type(value);
@@ -166,7 +193,7 @@ std::vector<bound_key> keys_of_participation() {
       {"participation.reconnect",
        {{std::vector<double>{7.5, 8.5}, shown(7.5) + " to " + shown(8.5)}},
        [](const run& of) {
-         return shown(of.participation.reconnect_least) + " to " + shown(of.participation.reconnect_most);
+         return shown(of.participation->reconnect_least) + " to " + shown(of.participation->reconnect_most);
        }},
       field("participation.buffer", 7, &run::participation, &p::buffer),
       field("participation.concurrency", 7, &run::participation, &p::concurrency),
@@ -229,9 +256,9 @@ std::vector<bound_key> keys_of_devices() {
 std::vector<bound_key> keys_of_the_network() {
   using n = network_settings;
   return {
-      field("topology.aggregators", 7, &run::aggregators),
-      field("topology.nodes", 7, &run::nodes),
-      field("topology.fan_in", 7, &run::fan_in),
+      field("topology.aggregators", 7, &run::topology, &topology_settings::aggregators),
+      field("topology.nodes", 7, &run::topology, &topology_settings::nodes),
+      field("topology.fan_in", 7, &run::topology, &topology_settings::fan_in),
       words<bool>("network.upload", {{"dense", false}, {"sparse", true}}, &run::network, &n::sparse_upload),
       words<compression_settings>("network.compression",
                                   {{"none", {number_format::float32, false}},
@@ -254,7 +281,7 @@ std::vector<bound_key> keys_of_the_network() {
 std::vector<bound_key> keys_of_evaluation() {
   using e = evaluation_settings;
   const auto asked = [](const run& of) {
-    return (of.evaluation.target.at_most ? "at most " : "at least ") + shown(of.evaluation.target.value);
+    return (of.evaluation->target.at_most ? "at most " : "at least ") + shown(of.evaluation->target.value);
   };
   return {
       field("evaluation.every", 7, &run::evaluation, &e::every),

@@ -1,6 +1,13 @@
 // [expect], [smoke], and the tables of a simulated run: how they are read, replaced and written back.
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;
@@ -29,8 +36,8 @@ void check_round_trip(const scenario& of) {
   BOOST_TEST(resolved_toml(*again) == text);
   BOOST_TEST(run_id(*again) == run_id(of));
   BOOST_TEST(again->notes == of.notes, boost::test_tools::per_element());
-  BOOST_TEST(again->settings.events.size() == of.settings.events.size());
-  BOOST_TEST(again->settings.devices.classes.size() == of.settings.devices.classes.size());
+  BOOST_TEST(again->settings.events->size() == of.settings.events->size());
+  BOOST_TEST(again->settings.devices->classes.size() == of.settings.devices->classes.size());
   BOOST_REQUIRE(again->expectations.size() == of.expectations.size());
   for (std::size_t i = 0; i < of.expectations.size(); ++i) {
     BOOST_TEST(again->expectations[i].text() == of.expectations[i].text());
@@ -138,7 +145,7 @@ event = []
   BOOST_TEST((full.which == variant::full));
   BOOST_TEST(full.has_smoke);
   BOOST_TEST(full.data.integer("users") == 50);
-  BOOST_TEST(full.settings.events.size() == 1U);
+  BOOST_TEST(full.settings.events->size() == 1U);
   BOOST_TEST(full.expectations.at(0).text() == "rounds = {equals = 10.0}");
   BOOST_TEST(resolved_toml(full).find("smoke") == std::string::npos);
   check_round_trip(full);
@@ -148,7 +155,7 @@ event = []
   BOOST_TEST(small.data.integer("users") == 40);
   BOOST_TEST(small.values.integer("scenario.epochs") == 3);
   BOOST_TEST(!small.values.has("scenario.rounds"));
-  BOOST_TEST(small.settings.events.empty());
+  BOOST_TEST(small.settings.events->empty());
   BOOST_TEST(small.places.at("participation.per_round") == "folder/valid.toml:32:27");
   BOOST_TEST(small.expectations.at(0).text() == "rounds = {equals = 18.0}");
   check_round_trip(small);
@@ -172,32 +179,32 @@ BOOST_AUTO_TEST_CASE(a_simulated_run_reaches_the_settings_and_survives_the_round
   const auto made = read(simulated);
   const auto& s = made.settings;
   BOOST_TEST((s.clock == clock_kind::simulated));
-  BOOST_TEST((s.participation.policy.kind == "power-of-choice"));
-  BOOST_TEST(s.participation.candidates == 30U);
-  BOOST_TEST(s.participation.over_selection == 1.5);
-  BOOST_TEST(s.participation.reconnect_least == 60.0);
-  BOOST_TEST(s.participation.reconnect_most == 600.5);
-  BOOST_TEST((s.own.commit == commit_kind::after_ack));
-  BOOST_TEST((s.own.layout == layout_kind::bucketed));
-  BOOST_TEST(s.own.key_file == "store.key");
-  BOOST_REQUIRE(s.devices.classes.size() == 2U);
-  BOOST_TEST(s.devices.classes[0].share == 3.0);
-  BOOST_TEST(s.devices.classes[1].ms_per_example == device_class{}.ms_per_example);
-  BOOST_TEST(s.devices.classes[1].mbit == 1.5);
-  BOOST_TEST((s.devices.availability.kind == availability_kind::diurnal));
-  BOOST_TEST(s.devices.availability.zones == 4U);
-  BOOST_TEST(s.devices.speed_taste == -0.5);
-  BOOST_TEST((s.dropout.policy == dropout_policy::pause));
-  BOOST_REQUIRE(s.events.size() == 3U);
-  BOOST_TEST((s.events[0].what == event_kind::leave));
-  BOOST_TEST((s.events[0].at_round && s.events[0].round == 10U && s.events[0].erase));
-  BOOST_TEST((s.events[0].first == 0U && s.events[0].last == 9U && s.events[0].share == 0.0));
-  BOOST_TEST((s.events[1].what == event_kind::partition && !s.events[1].at_round));
-  BOOST_TEST(s.events[1].seconds == 5400.0);
-  BOOST_TEST(s.events[1].share == 0.25);
-  BOOST_TEST((s.events[2].what == event_kind::heal));
-  BOOST_TEST(s.events[2].seconds == 172800.0);
-  BOOST_TEST((s.events[2].first == 17U && s.events[2].last == 17U));
+  BOOST_TEST((s.participation->policy.kind == "power-of-choice"));
+  BOOST_TEST(s.participation->candidates == 30U);
+  BOOST_TEST(s.participation->over_selection == 1.5);
+  BOOST_TEST(s.participation->reconnect_least == 60.0);
+  BOOST_TEST(s.participation->reconnect_most == 600.5);
+  BOOST_TEST((s.own->commit == commit_kind::after_ack));
+  BOOST_TEST((s.own->layout == layout_kind::bucketed));
+  BOOST_TEST(s.own->key_file == "store.key");
+  BOOST_REQUIRE(s.devices->classes.size() == 2U);
+  BOOST_TEST(s.devices->classes[0].share == 3.0);
+  BOOST_TEST(s.devices->classes[1].ms_per_example == device_class{}.ms_per_example);
+  BOOST_TEST(s.devices->classes[1].mbit == 1.5);
+  BOOST_TEST((s.devices->availability.kind == availability_kind::diurnal));
+  BOOST_TEST(s.devices->availability.zones == 4U);
+  BOOST_TEST(s.devices->speed_taste == -0.5);
+  BOOST_TEST((s.dropout->policy == dropout_policy::pause));
+  BOOST_REQUIRE(s.events->size() == 3U);
+  BOOST_TEST(((*s.events)[0].what == event_kind::leave));
+  BOOST_TEST(((*s.events)[0].at_round && (*s.events)[0].round == 10U && (*s.events)[0].erase));
+  BOOST_TEST(((*s.events)[0].first == 0U && (*s.events)[0].last == 9U && (*s.events)[0].share == 0.0));
+  BOOST_TEST(((*s.events)[1].what == event_kind::partition && !(*s.events)[1].at_round));
+  BOOST_TEST((*s.events)[1].seconds == 5400.0);
+  BOOST_TEST((*s.events)[1].share == 0.25);
+  BOOST_TEST(((*s.events)[2].what == event_kind::heal));
+  BOOST_TEST((*s.events)[2].seconds == 172800.0);
+  BOOST_TEST(((*s.events)[2].first == 17U && (*s.events)[2].last == 17U));
   BOOST_TEST(made.notes.empty());
   check_round_trip(made);
 }
@@ -230,9 +237,9 @@ BOOST_AUTO_TEST_CASE(lengths_replace_each_other_and_the_endless_one_has_a_cap) {
   auto made = read(held_out, {{"scenario.until", "{target = true}"},
                               {"evaluation.target", "{metric = 'unseen.rmse', at_most = 0.9}"}});
   BOOST_TEST(!made.values.has("scenario.rounds"));
-  BOOST_TEST(made.settings.until.target);
-  BOOST_TEST(made.settings.evaluation.target.metric == "unseen.rmse");
-  BOOST_TEST(made.settings.evaluation.target.at_most);
+  BOOST_TEST(made.settings.until->target);
+  BOOST_TEST(made.settings.evaluation->target.metric == "unseen.rmse");
+  BOOST_TEST(made.settings.evaluation->target.at_most);
   check_round_trip(made);
   const auto data = load_data(made);
   BOOST_REQUIRE(data.has_value());
@@ -241,10 +248,10 @@ BOOST_AUTO_TEST_CASE(lengths_replace_each_other_and_the_endless_one_has_a_cap) {
   auto capped = read("", {{"scenario.until", "{virtual_seconds = 60.5, rounds = 7}"}});
   BOOST_REQUIRE(fit(capped, *data).has_value());
   BOOST_TEST(capped.settings.rounds == 7U);
-  BOOST_TEST(capped.settings.until.virtual_seconds == 60.5);
+  BOOST_TEST(capped.settings.until->virtual_seconds == 60.5);
   const auto counted = read("", {{"scenario.until", "{virtual_seconds = 60.5}"}, {"scenario.rounds", "3"}});
   BOOST_TEST(!counted.values.has("scenario.until.virtual_seconds"));
-  BOOST_TEST(counted.settings.until.virtual_seconds == 0.0);
+  BOOST_TEST(counted.settings.until->virtual_seconds == 0.0);
   // A schedule over the rounds makes their number part of what is computed, but not the time.
   const setting_override linear{"algorithm.client.schedule", "linear"};
   const auto id = [&](const char* until) { return run_id(read("", {linear, {"scenario.until", until}})); };
@@ -255,15 +262,15 @@ BOOST_AUTO_TEST_CASE(lengths_replace_each_other_and_the_endless_one_has_a_cap) {
 BOOST_AUTO_TEST_CASE(short_ways_of_writing_availability) {
   using federated::availability_kind;
   const auto kind = read("\n[devices]\navailability = \"markov\"\n");
-  BOOST_TEST((kind.settings.devices.availability.kind == availability_kind::markov));
+  BOOST_TEST((kind.settings.devices->availability.kind == availability_kind::markov));
   const auto trace = read("\n[devices]\navailability = \"phones.csv\"\n");
-  BOOST_TEST((trace.settings.devices.availability.kind == availability_kind::trace));
-  BOOST_TEST(trace.settings.devices.availability.trace == "phones.csv");
+  BOOST_TEST((trace.settings.devices->availability.kind == availability_kind::trace));
+  BOOST_TEST(trace.settings.devices->availability.trace == "phones.csv");
   check_round_trip(trace);
   const auto over =
       read("\n[devices]\navailability = {kind = \"bernoulli\", rate = 0.25}\n", {{"devices.availability", "diurnal"}});
-  BOOST_TEST((over.settings.devices.availability.kind == availability_kind::diurnal));
-  BOOST_TEST(over.settings.devices.availability.rate == 0.25);
+  BOOST_TEST((over.settings.devices->availability.kind == availability_kind::diurnal));
+  BOOST_TEST(over.settings.devices->availability.rate == 0.25);
 }
 
 BOOST_AUTO_TEST_CASE(asynchronous_runs_need_no_cohort) {
@@ -274,8 +281,8 @@ BOOST_AUTO_TEST_CASE(asynchronous_runs_need_no_cohort) {
                                                {"participation.staleness_exponent", "0.25"},
                                                {"participation.concurrency", "50"}};
   auto made = read("", async);
-  BOOST_TEST((made.settings.participation.async == async_kind::model));
-  BOOST_TEST(made.settings.participation.buffer == 1U);
+  BOOST_TEST((made.settings.participation->async == async_kind::model));
+  BOOST_TEST(made.settings.participation->buffer == 1U);
   BOOST_REQUIRE(made.notes.size() == 2U);
   BOOST_TEST(made.notes[0] == "participation.per_round has no effect: mode is \"async\"");
   BOOST_TEST(made.notes[1] == "participation.staleness_exponent has no effect: weighting is \"hinge\"");
@@ -283,7 +290,7 @@ BOOST_AUTO_TEST_CASE(asynchronous_runs_need_no_cohort) {
   const auto data = load_data(made);
   BOOST_REQUIRE(data.has_value());
   BOOST_REQUIRE(fit(made, *data).has_value());
-  BOOST_TEST(made.settings.participation.per_round == 1U);
+  BOOST_TEST(made.settings.participation->per_round == 1U);
   auto wide = read("", {{"participation.mode", "async"}, {"participation.concurrency", "51"}});
   const auto fitted = fit(wide, *data);
   BOOST_REQUIRE(!fitted.has_value());

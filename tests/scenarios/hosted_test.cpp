@@ -1,6 +1,7 @@
 // Ratings that lie with the clients: their files, and that parts and the whole are divided alike.
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/evaluation.hpp"
 #include "scenarios/data/hosted_file.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -246,8 +247,8 @@ BOOST_AUTO_TEST_CASE(a_node_needs_a_folder_and_clients_that_there_are) {
 BOOST_AUTO_TEST_CASE(bounds_of_ratings_are_those_of_predictions) {
   auto scenario = hosted({{"data.rating_low", "0"}, {"data.rating_high", "10"}});
   BOOST_REQUIRE(fit(scenario, load(load_outline(scenario))).has_value());
-  BOOST_TEST(scenario.settings.evaluation.clip_low == 0.0F);
-  BOOST_TEST(scenario.settings.evaluation.clip_high == 10.0F);
+  BOOST_TEST(scenario.settings.evaluation->clip_low == 0.0F);
+  BOOST_TEST(scenario.settings.evaluation->clip_high == 10.0F);
   const auto wrong = parse_scenario_text(hosted_text("rating_low = 5\n"), "hosted.toml");
   BOOST_TEST(testing::text_of(wrong).find("is not above rating_low") != std::string::npos);
   const auto many = parse_scenario_text(hosted_text(), "hosted.toml", {{"data.users", "1000000000000"}});

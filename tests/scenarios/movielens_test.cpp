@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/settings/participation.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;
@@ -40,7 +41,7 @@ BOOST_AUTO_TEST_CASE(the_published_split_has_its_published_sizes,
   BOOST_TEST(std::abs(sum / 1000209.0 - 3.5816) < 1e-4);  // the mean rating that its README's users know
   BOOST_TEST(scratch.labels.empty());                     // loads look into the population
   BOOST_TEST(fit(*read, *data).has_value());
-  BOOST_TEST(read->settings.participation.per_round == 100U);
+  BOOST_TEST(read->settings.participation->per_round == 100U);
 }
 
 BOOST_AUTO_TEST_CASE(the_cap_of_300_leaves_what_the_published_run_trained_on,

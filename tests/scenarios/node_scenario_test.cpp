@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/private_values.hpp"
 #include "tests/scenarios/support.hpp"
 
 using namespace furlong;
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_node_says_where_its_data_are) {
   const auto read = parse_node_scenario(hosted(), *own);
   BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
   BOOST_TEST(read->data.text("path") == "/mine");
-  BOOST_TEST(read->settings.own.key_file == "/key");
+  BOOST_TEST(read->settings.own->key_file == "/key");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,15 @@
 #include <cmath>
 #include <set>
 
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -49,15 +58,15 @@ BOOST_AUTO_TEST_CASE(defaults_are_those_of_the_settings) {
   const federated::run_settings fresh;
   BOOST_TEST(read.name == "valid");
   BOOST_TEST(read.settings.seed == 1U);
-  BOOST_TEST((read.settings.algorithm.kind == "furl"));
+  BOOST_TEST((read.settings.algorithm->kind == "furl"));
   BOOST_TEST(read.records.empty());
-  BOOST_TEST(read.settings.client.lr == fresh.client.lr);
-  BOOST_TEST(read.settings.client.batch_size == fresh.client.batch_size);
-  BOOST_TEST(read.settings.server.beta2 == fresh.server.beta2);
-  BOOST_TEST(read.settings.aggregation.max_weight == fresh.aggregation.max_weight);
-  BOOST_TEST((read.settings.reconstruction.solver == fresh.reconstruction.solver));
+  BOOST_TEST(read.settings.client->lr == fresh.client->lr);
+  BOOST_TEST(read.settings.client->batch_size == fresh.client->batch_size);
+  BOOST_TEST(read.settings.server->beta2 == fresh.server->beta2);
+  BOOST_TEST(read.settings.aggregation->max_weight == fresh.aggregation->max_weight);
+  BOOST_TEST((read.settings.reconstruction->solver == fresh.reconstruction->solver));
   BOOST_TEST((read.private_tensors == std::vector<std::string>{"user"}));
-  BOOST_TEST((read.settings.evaluation.reconstruct == std::vector<std::string>{"user"}));
+  BOOST_TEST((read.settings.evaluation->reconstruct == std::vector<std::string>{"user"}));
   BOOST_TEST(read.data.integer("seed") == 1);  // as the scenario's
   BOOST_TEST(read.data.integer("users") == 50);
   BOOST_TEST(read.model.integer("rank") == 4);
@@ -120,24 +129,24 @@ BOOST_AUTO_TEST_CASE(values_arrive_in_their_fields) {
                             {"checkpoint.every", "7"},
                             {"scenario.seed", "9223372036854775807"}});
   const auto& s = read.settings;
-  BOOST_TEST(s.client.lr == 0.5F);
-  BOOST_TEST(s.client.momentum == 0.25F);
-  BOOST_TEST(s.client.proximal == 2.0F);
-  BOOST_TEST(s.client.max_steps == 50U);
-  BOOST_TEST((s.reconstruction.solver == federated::solver_kind::least_squares));
-  BOOST_TEST(s.reconstruction.ridge == 3.0F);
-  BOOST_TEST(!s.reconstruction.split);
-  BOOST_TEST((s.server.optimizer == federated::optimizer_kind::yogi));
-  BOOST_TEST(s.server.eps == 1e-4);
-  BOOST_TEST((s.aggregation.rule.kind == "fedatt"));
-  BOOST_TEST((s.aggregation.noise_at == federated::noise_place::server));
-  BOOST_TEST((s.own.cold_start == federated::cold_start_kind::reconstruct));
-  BOOST_TEST(s.aggregators == 3U);
-  BOOST_TEST(s.fan_in == 5U);
-  BOOST_TEST(s.network.sparse_upload);
-  BOOST_TEST((s.network.compression == federated::compression_settings{federated::number_format::int8, true}));
-  BOOST_TEST(s.network.max_message == 3'000'000U);
-  BOOST_TEST(s.network.operator_trust);
+  BOOST_TEST(s.client->lr == 0.5F);
+  BOOST_TEST(s.client->momentum == 0.25F);
+  BOOST_TEST(s.client->proximal == 2.0F);
+  BOOST_TEST(s.client->max_steps == 50U);
+  BOOST_TEST((s.reconstruction->solver == federated::solver_kind::least_squares));
+  BOOST_TEST(s.reconstruction->ridge == 3.0F);
+  BOOST_TEST(!s.reconstruction->split);
+  BOOST_TEST((s.server->optimizer == federated::optimizer_kind::yogi));
+  BOOST_TEST(s.server->eps == 1e-4);
+  BOOST_TEST((s.aggregation->rule.kind == "fedatt"));
+  BOOST_TEST((s.aggregation->noise_at == federated::noise_place::server));
+  BOOST_TEST((s.own->cold_start == federated::cold_start_kind::reconstruct));
+  BOOST_TEST(s.topology->aggregators == 3U);
+  BOOST_TEST(s.topology->fan_in == 5U);
+  BOOST_TEST(s.network->sparse_upload);
+  BOOST_TEST((s.network->compression == federated::compression_settings{federated::number_format::int8, true}));
+  BOOST_TEST(s.network->max_message == 3'000'000U);
+  BOOST_TEST(s.network->operator_trust);
   BOOST_TEST(s.checkpoint_every == 7U);
   BOOST_TEST(s.seed == 9223372036854775807U);
 }
@@ -159,7 +168,7 @@ BOOST_AUTO_TEST_CASE(rounding_is_part_of_the_identity_and_zstd_is_not) {
 
 BOOST_AUTO_TEST_CASE(a_star_stands_for_all_tensors) {
   const auto all = parsed({{"algorithm.kind", "fedavg"}, {"evaluation.reconstruct", "['*']"}});
-  BOOST_TEST((all.settings.evaluation.reconstruct == std::vector<std::string>{"user", "item"}));
+  BOOST_TEST((all.settings.evaluation->reconstruct == std::vector<std::string>{"user", "item"}));
 }
 
 BOOST_AUTO_TEST_CASE(one_line_selects_the_algorithm) {
@@ -167,19 +176,19 @@ BOOST_AUTO_TEST_CASE(one_line_selects_the_algorithm) {
   const auto fedrecon = parsed({{"algorithm.kind", "fedrecon"}});
   const auto fedavg = parsed({{"algorithm.kind", "fedavg"}});
   BOOST_TEST((fedrecon.private_tensors == furl.private_tensors));
-  BOOST_TEST((fedrecon.settings.algorithm.kind == "fedrecon"));
+  BOOST_TEST((fedrecon.settings.algorithm->kind == "fedrecon"));
   BOOST_TEST(fedavg.private_tensors.empty());
-  BOOST_TEST(fedavg.settings.evaluation.reconstruct.empty());
+  BOOST_TEST(fedavg.settings.evaluation->reconstruct.empty());
   BOOST_REQUIRE(fedavg.notes.size() == 1);
   BOOST_TEST(fedavg.notes[0] == "model.private has no effect: fedavg shares all tensors");
   const auto fedatt = parsed({{"algorithm.kind", "fedatt"}});
-  BOOST_TEST((fedatt.settings.algorithm.kind == "fedavg"));
-  BOOST_TEST((fedatt.settings.aggregation.rule.kind == "fedatt"));
+  BOOST_TEST((fedatt.settings.algorithm->kind == "fedavg"));
+  BOOST_TEST((fedatt.settings.aggregation->rule.kind == "fedatt"));
   BOOST_REQUIRE(fedatt.notes.size() == 1);
   BOOST_TEST(fedatt.notes[0] == "model.private has no effect: fedatt shares all tensors");
   const auto centralized = parsed({{"algorithm.kind", "centralized"}, {"model.user_table", "true"}});
-  BOOST_TEST((centralized.settings.evaluation.reconstruct == std::vector<std::string>{"user"}));
-  BOOST_TEST((centralized.settings.aggregation.rule.kind == "uniform-mean"));
+  BOOST_TEST((centralized.settings.evaluation->reconstruct == std::vector<std::string>{"user"}));
+  BOOST_TEST((centralized.settings.aggregation->rule.kind == "uniform-mean"));
 }
 
 BOOST_AUTO_TEST_CASE(an_override_replaces_the_file_and_is_named_in_problems) {
@@ -271,15 +280,15 @@ BOOST_AUTO_TEST_CASE(fitting_to_the_data_settles_rounds_and_cohorts) {
   BOOST_TEST(by_epochs.settings.rounds == 14U);  // 3 * 45 / 10, rounded up
   auto by_share = parsed({{"participation.fraction", "0.25"}});
   BOOST_REQUIRE(fit(by_share, *data).has_value());
-  BOOST_TEST(by_share.settings.participation.per_round == 11U);
+  BOOST_TEST(by_share.settings.participation->per_round == 11U);
   BOOST_TEST(by_share.settings.rounds == 10U);
   auto tiny = parsed({{"participation.fraction", "0.0001"}});
   BOOST_REQUIRE(fit(tiny, *data).has_value());
-  BOOST_TEST(tiny.settings.participation.per_round == 1U);
+  BOOST_TEST(tiny.settings.participation->per_round == 1U);
   auto central = parsed({{"algorithm.kind", "centralized"}, {"scenario.epochs", "3"}});
   BOOST_REQUIRE(fit(central, *data).has_value());
   BOOST_TEST(central.settings.rounds == 3U);
-  BOOST_TEST(central.settings.participation.per_round == 1U);
+  BOOST_TEST(central.settings.participation->per_round == 1U);
   auto large = parsed({{"participation.per_round", "46"}});
   const auto refused = fit(large, *data);
   BOOST_REQUIRE(!refused.has_value());

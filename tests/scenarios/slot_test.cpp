@@ -5,6 +5,9 @@
 
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/private_values.hpp"
 #include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -80,10 +83,10 @@ BOOST_AUTO_TEST_CASE(options_reach_the_scenario_and_survive_the_round_trip) {
                           {"algorithm.aggregation.rule", "test-rule"},
                           {"algorithm.aggregation.step", "0.25"}});
   BOOST_REQUIRE_MESSAGE(made.has_value(), testing::text_of(made));
-  BOOST_TEST(made->settings.algorithm.kind == "test-only");
+  BOOST_TEST(made->settings.algorithm->kind == "test-only");
   BOOST_TEST(made->values.integer("algorithm.test-only.size") == 7);
   BOOST_TEST(made->values.number("algorithm.test-only.rate") == 0.5);
-  BOOST_TEST(made->settings.aggregation.rule.options.number("step") == 0.25);
+  BOOST_TEST(made->settings.aggregation->rule.options.number("step") == 0.25);
   BOOST_TEST((made->private_tensors == std::vector<std::string>{"user"}));
   const auto again = parse_scenario_text(resolved_toml(*made), "resolved.toml");
   BOOST_REQUIRE_MESSAGE(again.has_value(), testing::text_of(again));
@@ -95,11 +98,11 @@ BOOST_AUTO_TEST_CASE(options_reach_the_scenario_and_survive_the_round_trip) {
 BOOST_AUTO_TEST_CASE(defaults_of_the_traits_hold_unless_the_scenario_says_otherwise) {
   const auto made = read({});
   BOOST_REQUIRE_MESSAGE(made.has_value(), testing::text_of(made));
-  BOOST_TEST((made->settings.own.commit == federated::commit_kind::after_ack));
-  BOOST_TEST(made->settings.aggregation.rule.kind == "uniform-mean");
+  BOOST_TEST((made->settings.own->commit == federated::commit_kind::after_ack));
+  BOOST_TEST(made->settings.aggregation->rule.kind == "uniform-mean");
   const auto other = read({{"private.commit", "after-training"}});
   BOOST_REQUIRE(other.has_value());
-  BOOST_TEST((other->settings.own.commit == federated::commit_kind::after_training));
+  BOOST_TEST((other->settings.own->commit == federated::commit_kind::after_training));
 }
 
 // The rule is the default's in every check, and its keys are those of the scenario.
@@ -114,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_rule_by_default_is_the_rule_of_all_checks) {
                                         {{"algorithm.kind", "test-only"}, {"algorithm.aggregation.step", "0.5"}});
   BOOST_REQUIRE_MESSAGE(made.has_value(), testing::text_of(made));
   BOOST_TEST(made->notes.empty());
-  BOOST_TEST(made->settings.aggregation.rule.options.number("step") == 0.5);
+  BOOST_TEST(made->settings.aggregation->rule.options.number("step") == 0.5);
   const auto again = parse_scenario_text(resolved_toml(*made), "resolved.toml");
   BOOST_REQUIRE_MESSAGE(again.has_value(), testing::text_of(again));
   BOOST_TEST(run_id(*again) == run_id(*made));
@@ -127,6 +130,18 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_an_algorithm_is_not_registered) {
   entry.kind = "other";
   entry.alias_of = "no-such";
   BOOST_CHECK_THROW(federated::register_algorithm(entry), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_a_rule_is_not_registered) {
+  for (const auto* name : {"rule", "max_norm", "norm_bound", "max_weight", "noise", "noise_at", "step"}) {
+    auto entry = test_rule();
+    entry.options.push_back(entry.options.front());
+    entry.options.back().name = name;
+    BOOST_CHECK_THROW(federated::register_rule(entry), std::invalid_argument);
+  }
+  auto entry = test_rule();
+  entry.build = nullptr;
+  BOOST_CHECK_THROW(federated::register_rule(entry), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(a_misspelt_kind_or_rule_is_one_problem) {

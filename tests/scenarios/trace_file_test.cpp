@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <sstream>
 
+#include "federated/settings/devices.hpp"
 #include "federated/simulation/availability.hpp"
 #include "scenarios/traces/trace_sample.hpp"
 #include "tests/scenarios/support.hpp"

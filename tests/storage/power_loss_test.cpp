@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/digest.hpp"
+#include "federated/settings/events.hpp"
 #include "models/digest.hpp"
 #include "storage/checkpoint.hpp"
 #include "tests/storage/store_kinds.hpp"
@@ -84,7 +85,7 @@ federated::experiment small_run() {
   leaves.round = 4;
   leaves.first = leaves.last = 9;
   leaves.erase = true;
-  settings.events.push_back(leaves);
+  settings.events->push_back(leaves);
   return simulated(settings);
 }
 

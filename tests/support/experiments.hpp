@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
 #include "federated/pooled_population.hpp"
 #include "federated/simulation/world.hpp"
@@ -37,7 +38,7 @@ using option_list = std::vector<std::pair<std::string, option_value>>;
   e.model = *built;
   if (auto done = federated::lay_out(e, private_names); !done) throw std::invalid_argument(done.error().text());
   e.clients = clients;
-  e.participants = settings.algorithm.traits.sends ? clients : federated::pool_clients(clients);
+  e.participants = settings.algorithm->traits.sends ? clients : federated::pool_clients(clients);
   e.upload_bytes = [](const federated::client_update& update) { return 4 * update.change.values.size(); };
   e.download_bytes = 4 * e.parts.down->size();
   return e;

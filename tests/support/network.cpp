@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/digest.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/round.hpp"
 #include "federated/simulation/network/federation.hpp"
@@ -295,7 +296,7 @@ class world_under_fire final : private environment {
         if (!open.contains(id) && !nodes_were_killed_)
           checks_.wrong(text_of(id) + " was decided, and its node holds it still");
     }
-    if (!all_stopped || nodes_were_killed_ || !e_.settings.algorithm.traits.keeps_state) return;
+    if (!all_stopped || nodes_were_killed_ || !e_.settings.algorithm->traits.keeps_state) return;
     std::map<std::uint32_t, federated::task_id> last;  // by client
     for (const auto& id : checks_.folded()) last[id.client] = id;
     for (const auto& [client, id] : last)
@@ -326,7 +327,7 @@ std::string_view to_string(mishap what) {
 }
 
 federated::experiment experiment_of(const plan& what) {
-  const bool own = what.settings.algorithm.traits.private_tensors == federated::private_use::required;
+  const bool own = what.settings.algorithm->traits.private_tensors == federated::private_use::required;
   const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
   auto made = make_experiment(what.settings, make_ratings(41), {}, names);
   if (federated::carries_errors(made.settings)) federated::add_unsent(made.parts);

@@ -4,6 +4,10 @@
 
 #include "base/digest.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/staleness.hpp"
 #include "tests/support/experiments.hpp"
 
@@ -111,7 +115,7 @@ void books::wrong(const std::string& what) {
 
 void books::begin_life(const saved_life& from) {
   shadow_ = from.state;
-  optimizer_.emplace(e_.settings.server, e_.parts.shared);
+  optimizer_.emplace(*e_.settings.server, e_.parts.shared);
   optimizer_->restore(shadow_.optimizer);
   folded_ = durable_ = from.folded;
   in_flight_ = from.in_flight;
@@ -144,7 +148,7 @@ void books::check_round(const federated::round_report& report) {
 
 /// The way from the model to those that the updates started from (Xie et al. 2019, algorithm 1).
 void books::add_base_difference(federated::aggregate& round) const {
-  const auto& how = e_.settings.participation;
+  const auto& how = *e_.settings.participation;
   auto change = round.change.values();
   for (auto& value : change) value *= static_cast<float>(how.mixing);
   const auto ways = std::ranges::count_if(in_round_, [](const auto& of) { return of.second->examples > 0; });
@@ -160,9 +164,9 @@ void books::add_base_difference(federated::aggregate& round) const {
 
 void books::closed(const federated::round_report& report, const federated::protocol::server_machine& server) {
   check_round(report);
-  const auto& how = e_.settings.participation;
+  const auto& how = *e_.settings.participation;
   const bool async = how.mode == federated::participation_mode::async;
-  auto sum = federated::make_accumulator(e_.settings.aggregation, e_.parts.shared, shadow_.reference);
+  auto sum = federated::make_accumulator(*e_.settings.aggregation, e_.parts.shared, shadow_.reference);
   if (report.gave_up) in_round_.clear();
   for (const auto& [id, update] : in_round_) {
     const auto staleness = shadow_.version - id.version;
@@ -205,7 +209,7 @@ void books::lost(std::uint32_t client, std::uint32_t life, std::uint64_t version
   const auto is_lost = [&](const auto& one) {
     return one.first == life && one.second.client == client && one.second.version == version;
   };
-  const bool at_once = e_.settings.own.commit == federated::commit_kind::after_training;
+  const bool at_once = e_.settings.own->commit == federated::commit_kind::after_training;
   const auto& promised = at_once ? reported_ : told_durable_;
   for (const auto& one : kept_)
     if (is_lost(one) && promised.contains(one.second))
@@ -237,13 +241,13 @@ void books::told(const federated::protocol::verdict& what, const federated::run_
 
 void books::kept(const task_id& task, std::uint32_t life) {
   kept_.emplace(life, task);
-  if (e_.settings.own.commit == federated::commit_kind::after_ack && !ever_folded_.contains(task))
+  if (e_.settings.own->commit == federated::commit_kind::after_ack && !ever_folded_.contains(task))
     wrong(text_of(task) + " is in no model, and its private values are kept");
 }
 
 /// What a client's last update in the model left is what its next task starts from.
 void books::begins(const task_id& task) {
-  if (e_.settings.own.commit != federated::commit_kind::after_ack) return;
+  if (e_.settings.own->commit != federated::commit_kind::after_ack) return;
   auto last = folded_.lower_bound({task.run, task.version, 0, 0});
   while (last != folded_.begin()) {
     --last;

@@ -2,6 +2,15 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/simulation/network/event_queue.hpp"
 #include "tests/support/network.hpp"
 
@@ -22,22 +31,22 @@ class drawing {
     auto& s = made.settings;
     s.seed = seed;
     s.rounds = 3 + below(8);
-    s.algorithm = federated::chosen_algorithm(chance(2) ? "furl" : "fedrecon");
-    s.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
-    s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
-    if (chance(4)) s.aggregation.rule = federated::chosen_rule("fedatt");
-    if (chance(5)) s.aggregation.max_norm = 0.05;
-    s.own.commit = chance(2) ? federated::commit_kind::after_ack : federated::commit_kind::after_training;
+    *s.algorithm = federated::chosen_algorithm(chance(2) ? "furl" : "fedrecon");
+    *s.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
+    *s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
+    if (chance(4)) s.aggregation->rule = federated::chosen_rule("fedatt");
+    if (chance(5)) s.aggregation->max_norm = 0.05;
+    s.own->commit = chance(2) ? federated::commit_kind::after_ack : federated::commit_kind::after_training;
     s.checkpoint_every = 1 + below(5);
-    s.evaluation.every = below(4);
-    s.server.optimizer = chance(3) ? federated::optimizer_kind::adam : federated::optimizer_kind::sgd;
-    s.network.heartbeat = 2.0;
-    s.network.timeout = 3.0;
-    if (chance(3)) s.network.start = 0.3;
-    participate(s.participation);
+    s.evaluation->every = below(4);
+    s.server->optimizer = chance(3) ? federated::optimizer_kind::adam : federated::optimizer_kind::sgd;
+    s.network->heartbeat = 2.0;
+    s.network->timeout = 3.0;
+    if (chance(3)) s.network->start = 0.3;
+    participate(*s.participation);
     made.aggregators = below(4);
     if (chance(2)) {
-      s.fan_in = 1 + below(2);
+      s.topology->fan_in = 1 + below(2);
       made.aggregators += below(4);
       if (chance(3)) made.without_port = 2 + below(3);
     }
@@ -113,8 +122,8 @@ class drawing {
 /// rounds that wait for every task, and one kind of fault.
 void promise(plan& what, random_stream& draw) {
   what.promised = true;
-  what.settings.network.start = 1.0;
-  auto& how = what.settings.participation;
+  what.settings.network->start = 1.0;
+  auto& how = *what.settings.participation;
   how.mode = federated::participation_mode::sync;
   how.per_round = 2 + draw.below(11);
   how.over_selection = 1.0;
@@ -153,31 +162,31 @@ plan exploring_plan(std::uint64_t seed) {
   const auto below = [&](std::uint32_t bound) { return draw.below(bound); };
   auto& s = made.settings;
   constexpr std::string_view kinds[] = {"furl", "furl", "fedrecon", "fedavg"};
-  s.algorithm = federated::chosen_algorithm(kinds[below(4)]);
-  const bool keeps = s.algorithm.traits.keeps_state;
-  if (!keeps) s.own.commit = federated::commit_kind::after_training;
+  *s.algorithm = federated::chosen_algorithm(kinds[below(4)]);
+  const bool keeps = s.algorithm->traits.keeps_state;
+  if (!keeps) s.own->commit = federated::commit_kind::after_training;
   constexpr federated::number_format formats[] = {federated::number_format::float32, federated::number_format::float32,
                                                   federated::number_format::float16, federated::number_format::int8};
-  s.network.compression.numbers = formats[below(4)];
-  s.network.sparse_upload = below(4) == 0;
+  s.network->compression.numbers = formats[below(4)];
+  s.network->sparse_upload = below(4) == 0;
   if (below(3) == 0) made.repeated = 0.2;
   if (below(3) == 0) promise(made, draw);
   if (made.promised) return made;
   made.devices = below(3) == 0;
   if (made.devices) {
-    s.devices.mbit = 0.05;
-    s.devices.speed_sigma = 1.0;
-    s.dropout = {.download = 0.05, .train = 0.1, .upload = 0.1};
-    s.dropout.mean_pause = 2;
-    s.dropout.policy = below(2) == 0 ? federated::dropout_policy::pause : federated::dropout_policy::abort;
+    s.devices->mbit = 0.05;
+    s.devices->speed_sigma = 1.0;
+    *s.dropout = {.download = 0.05, .train = 0.1, .upload = 0.1};
+    s.dropout->mean_pause = 2;
+    s.dropout->policy = below(2) == 0 ? federated::dropout_policy::pause : federated::dropout_policy::abort;
     constexpr federated::availability_kind presences[] = {
         federated::availability_kind::always, federated::availability_kind::bernoulli,
         federated::availability_kind::markov, federated::availability_kind::diurnal};
-    s.devices.availability.kind = presences[below(4)];
-    s.devices.availability.rate = 0.6;
-    s.devices.availability.step = 1;
-    s.devices.availability.mean_online = 3;
-    s.devices.availability.dwell = 2;
+    s.devices->availability.kind = presences[below(4)];
+    s.devices->availability.rate = 0.6;
+    s.devices->availability.step = 1;
+    s.devices->availability.mean_online = 3;
+    s.devices->availability.dwell = 2;
   }
   for (auto& one : made.faults)
     if (one.what == mishap::kill_node && below(2) == 0) one.what = mishap::power_loss;
@@ -192,12 +201,12 @@ std::string text_of(const fault& what) {
 
 std::string text_of(const plan& what) {
   const auto& s = what.settings;
-  const bool async = s.participation.mode == federated::participation_mode::async;
-  std::string text = "seed " + std::to_string(what.seed) + ": " + s.algorithm.kind + ", " +
+  const bool async = s.participation->mode == federated::participation_mode::async;
+  std::string text = "seed " + std::to_string(what.seed) + ": " + s.algorithm->kind + ", " +
                      (async ? "asynchronous" : "synchronous") + ", " + std::to_string(s.rounds) + " rounds, commit " +
-                     (s.own.commit == federated::commit_kind::after_ack ? "after-ack" : "after-training") + ", " +
-                     std::to_string(what.aggregators) + " aggregators (fan_in " + std::to_string(s.fan_in) + "), " +
-                     std::to_string(what.nodes) + " nodes" + (what.devices ? ", devices" : "") +
+                     (s.own->commit == federated::commit_kind::after_ack ? "after-ack" : "after-training") + ", " +
+                     std::to_string(what.aggregators) + " aggregators (fan_in " + std::to_string(s.topology->fan_in) +
+                     "), " + std::to_string(what.nodes) + " nodes" + (what.devices ? ", devices" : "") +
                      (what.promised ? ", promised to end as if undisturbed" : "");
   for (const auto& one : what.faults) text += "\n  " + text_of(one);
   return text;
@@ -208,7 +217,7 @@ plan random_plan(std::uint64_t seed) { return drawing(seed).draw(seed); }
 plan without_faults(plan of) {
   of.faults.clear();
   of.failing = of.spoiled = 0.0;
-  of.settings.network.start = 1.0;
+  of.settings.network->start = 1.0;
   return of;
 }
 

@@ -6,6 +6,13 @@
 #include "base/random.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
 
 namespace furlong::tests {
 
@@ -18,14 +25,14 @@ namespace furlong::tests {
   s.seed = seed;
   s.rounds = 1 + stream.below(6);
   constexpr std::string_view kinds[] = {"fedavg", "furl", "fedrecon"};
-  s.algorithm = federated::chosen_algorithm(kinds[stream.below(3)]);
-  s.client = {.lr = 0.1F, .epochs = 1 + stream.below(2), .batch_size = 4};
-  s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
-  s.aggregation.rule = federated::chosen_rule(chance(3) ? "fedatt" : "mean");
-  if (chance(3)) s.aggregation.max_norm = 0.05;  // many are rejected
-  s.aggregators = 1 + stream.below(3);
-  s.own.commit = chance(2) ? commit_kind::after_ack : commit_kind::after_training;
-  auto& how = s.participation;
+  *s.algorithm = federated::chosen_algorithm(kinds[stream.below(3)]);
+  *s.client = {.lr = 0.1F, .epochs = 1 + stream.below(2), .batch_size = 4};
+  *s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
+  s.aggregation->rule = federated::chosen_rule(chance(3) ? "fedatt" : "mean");
+  if (chance(3)) s.aggregation->max_norm = 0.05;  // many are rejected
+  s.topology->aggregators = 1 + stream.below(3);
+  s.own->commit = chance(2) ? commit_kind::after_ack : commit_kind::after_training;
+  auto& how = *s.participation;
   constexpr std::string_view policies[] = {"uniform", "weight", "round-robin", "least-recent", "power-of-choice"};
   how.policy = federated::chosen_policy(policies[stream.below(5)]);
   how.retry = 5;
@@ -48,7 +55,7 @@ namespace furlong::tests {
     how.weighting = weights[stream.below(3)];
   }
   if (chance(3)) how.reconnect_most = 10;
-  auto& devices = s.devices;
+  auto& devices = *s.devices;
   devices.speed_sigma = 1.0;
   devices.mbit = 0.05;
   if (chance(3)) devices.straggler_share = 0.2;
@@ -59,16 +66,16 @@ namespace furlong::tests {
   devices.availability.step = 1;
   devices.availability.mean_online = 3;
   devices.availability.dwell = 2;
-  if (chance(2)) s.dropout = {.download = 0.1, .train = 0.2, .upload = 0.2};
-  s.dropout.mean_pause = 2;
-  s.dropout.policy = chance(2) ? dropout_policy::pause : dropout_policy::abort;
+  if (chance(2)) *s.dropout = {.download = 0.1, .train = 0.2, .upload = 0.2};
+  s.dropout->mean_pause = 2;
+  s.dropout->policy = chance(2) ? dropout_policy::pause : dropout_policy::abort;
   if (chance(3)) {
-    s.events = {{.at_round = true, .round = 2, .what = event_kind::leave, .first = 1, .last = 4, .erase = chance(2)},
-                {.seconds = 0.5, .what = event_kind::kill, .share = 0.3},
-                {.seconds = 1.5, .what = event_kind::restart, .share = 1.0},
-                {.seconds = 0.3, .what = event_kind::partition, .first = 5, .last = 9},
-                {.seconds = 4.0, .what = event_kind::heal, .first = 0, .last = 99},
-                {.at_round = true, .round = 3, .what = event_kind::join, .first = 0, .last = 3}};
+    *s.events = {{.at_round = true, .round = 2, .what = event_kind::leave, .first = 1, .last = 4, .erase = chance(2)},
+                 {.seconds = 0.5, .what = event_kind::kill, .share = 0.3},
+                 {.seconds = 1.5, .what = event_kind::restart, .share = 1.0},
+                 {.seconds = 0.3, .what = event_kind::partition, .first = 5, .last = 9},
+                 {.seconds = 4.0, .what = event_kind::heal, .first = 0, .last = 99},
+                 {.at_round = true, .round = 3, .what = event_kind::join, .first = 0, .last = 3}};
   }
   return s;
 }

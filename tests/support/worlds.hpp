@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "base/digest.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/training.hpp"
 #include "federated/simulation/simulate.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
@@ -20,7 +23,7 @@ namespace furlong::tests {
 
 /// A small federation of ratings in virtual time, FURL or FedRecon or whatever the settings say.
 [[nodiscard]] inline federated::experiment simulated(federated::run_settings settings, std::uint64_t data_seed = 41) {
-  const bool own = settings.algorithm.traits.private_tensors == federated::private_use::required;
+  const bool own = settings.algorithm->traits.private_tensors == federated::private_use::required;
   const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
   return in_a_world(make_experiment(settings, make_ratings(data_seed), {}, names));
 }
@@ -116,9 +119,9 @@ inline void check_same(const trace_of_run& a, const trace_of_run& b) {
   federated::run_settings s;
   s.seed = 5;
   s.rounds = 5;
-  s.algorithm = federated::chosen_algorithm("furl");
-  s.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
-  s.participation.per_round = 8;
+  *s.algorithm = federated::chosen_algorithm("furl");
+  *s.client = {.lr = 0.1F, .epochs = 1, .batch_size = 4};
+  s.participation->per_round = 8;
   return s;
 }
 

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
+#include "federated/algorithm_traits.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/tools/command.hpp"
 #include "tools/cli/session.hpp"
@@ -262,7 +263,7 @@ BOOST_AUTO_TEST_CASE(another_start_of_the_run_may_have_other_data) {
 }
 
 BOOST_AUTO_TEST_CASE(a_run_without_private_values_remembers_its_data_too) {
-  e().settings.algorithm = federated::chosen_algorithm("fedrecon");
+  *e().settings.algorithm = federated::chosen_algorithm("fedrecon");
   BOOST_REQUIRE(open({}).has_value());
   data.sha256 = "4711";
   BOOST_TEST(!open({}).has_value());
@@ -273,9 +274,9 @@ BOOST_AUTO_TEST_CASE(a_run_without_private_values_remembers_its_data_too) {
 
 BOOST_AUTO_TEST_CASE(a_run_without_private_values_leaves_a_store_alone) {
   put({}, 1, 6);
-  e().settings.algorithm = federated::chosen_algorithm("fedrecon");
+  *e().settings.algorithm = federated::chosen_algorithm("fedrecon");
   BOOST_TEST(!open({}, first_start + 1).has_value());
-  e().settings.algorithm = federated::chosen_algorithm("furl");
+  *e().settings.algorithm = federated::chosen_algorithm("furl");
   BOOST_TEST(has({}, 1));
 }
 

@@ -7,6 +7,7 @@
 #include "actors/actor_engine.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/tools/command.hpp"
 #include "tools/cli/json.hpp"
@@ -89,7 +90,7 @@ watched_run watch(scenarios::scenario scenario) {
     else
       ++seen.refused;
   };
-  const auto sum = federated::make_accumulator(e.settings.aggregation, e.parts.shared, {});
+  const auto sum = federated::make_accumulator(*e.settings.aggregation, e.parts.shared, {});
   // Every update passes here on its way from the client: its task, itself in both formats, and the sums that it is in.
   e.upload_bytes = [&](const federated::client_update& update) {
     const std::scoped_lock hold(lock);

@@ -6,6 +6,7 @@
 
 #include "actors/federation/processes.hpp"
 #include "actors/federation/run_log.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
@@ -140,7 +141,7 @@ int serve_command(const serve_options& options) {
   if (options.run.seed) overrides.push_back({"scenario.seed", std::to_string(*options.run.seed)});
   auto scenario = scenarios::parse_scenario(options.run.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
-  if (const auto& algorithm = scenario->settings.algorithm; !algorithm.traits.sends)
+  if (const auto& algorithm = *scenario->settings.algorithm; !algorithm.traits.sends)
     return report_failure({error::kind::usage, "algorithm.kind",
                            "is " + algorithm.kind + ", which sends nothing to clients", "use furlong run"});
   run_directory folder(options.run.out.empty() ? std::filesystem::path("runs") /

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <iostream>
 
+#include "federated/settings/private_values.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
@@ -90,7 +91,7 @@ int verify(storage::rocks_store& store, output_format format) {
 std::filesystem::path key_of(const store_options& options, const std::filesystem::path& store) {
   if (!options.key_file.empty()) return options.key_file;
   const auto scenario = scenarios::parse_scenario(run_directory(store.parent_path()).scenario());
-  return scenario ? std::filesystem::path(scenario->settings.own.key_file) : std::filesystem::path();
+  return scenario ? std::filesystem::path(scenario->settings.own->key_file) : std::filesystem::path();
 }
 
 }  // namespace

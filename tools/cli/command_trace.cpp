@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <iostream>
 
+#include "federated/settings/devices.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "scenarios/traces/trace_sample.hpp"
 #include "tools/cli/commands.hpp"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "federated/settings/devices.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "scenarios/traces/trace_import.hpp"
 #include "tools/certs/pki.hpp"

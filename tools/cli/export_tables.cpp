@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "federated/client/inference.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/python/problem.hpp"
 
@@ -94,7 +95,7 @@ std::vector<std::string> say(const trained_run& run, std::span<const models::ten
   for (auto number : numbers) {
     if (kind == models::objective::logistic)
       said.push_back(fmt::format("{}", 1.0 / (1.0 + std::exp(-static_cast<double>(number)))));
-    else if (const auto& how = e.settings.evaluation; kind == models::objective::squared_error && how.clip)
+    else if (const auto& how = *e.settings.evaluation; kind == models::objective::squared_error && how.clip)
       said.push_back(fmt::format("{}", std::clamp(number, how.clip_low, how.clip_high)));
     else
       said.push_back(fmt::format("{}", number));

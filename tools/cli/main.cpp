@@ -12,6 +12,7 @@
 #include <sstream>
 #include <sys/resource.h>
 
+#include "federated/settings/devices.hpp"
 #include "scenarios/python/trainer_process.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/commands.hpp"

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/private_values.hpp"
 #include "storage/durable_folder.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
@@ -22,7 +24,7 @@ namespace {
 /// A run that restarts from nothing keeps its id: values of the earlier start must not be mistaken for values of this
 /// one. Called before the store is opened for the run, which may invalidate them permanently.
 result<void> check_start(const federated::experiment& e, const std::filesystem::path& folder) {
-  const auto store = storage::rocks_store::inspect(folder, storage::store_access::read, e.settings.own.key_file);
+  const auto store = storage::rocks_store::inspect(folder, storage::store_access::read, e.settings.own->key_file);
   if (!store) return tl::unexpected(store.error());
   if ((*store)->run() != e.run) return {};  // opening it gives a better reason
   const auto values = (*store)->list();
@@ -120,7 +122,7 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
                                                               const federated::protocol::welcome& got,
                                                               const node_place& place, bool same_start) {
   const bool there = storage::rocks_store::is_in(place.folder);
-  if (!e.settings.algorithm.traits.keeps_state) {
+  if (!e.settings.algorithm->traits.keeps_state) {
     if (there)
       return fail(error::kind::usage, place.folder.string(),
                   "has a private store, and this run keeps no private values", "name another --store");
@@ -168,7 +170,7 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   const auto before = read_node_record(place.folder);
   if (!before) return tl::unexpected(before.error());
   if (auto fit = check_folder(place.folder, before->has_value()); !fit) return tl::unexpected(fit.error());
-  const bool stateful = e.settings.algorithm.traits.keeps_state;
+  const bool stateful = e.settings.algorithm->traits.keeps_state;
   const bool same_start = *before && (*before)->start_id == got.start_id;
   if (same_start)
     if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());

@@ -9,7 +9,9 @@
 #include <optional>
 #include <spdlog/spdlog.h>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/participation/uniform.hpp"
+#include "federated/settings/training.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/trained_run.hpp"
@@ -83,7 +85,7 @@ complaint of_no_use(const session& of, const federated::protocol::accounting& co
     return {"no selected client had an example to train on" + as_before,
             "give clients more examples (data.split, data.max_examples), or select more clients"};
   const auto& settings = of.experiment.settings;
-  const bool queries = settings.algorithm.traits.splits_support && settings.reconstruction.split;
+  const bool queries = settings.algorithm->traits.splits_support && settings.reconstruction->split;
   return {"no update was applied" + as_before,
           lower + (queries ? "; clients with one batch have no query batch to learn from: for them lower "
                              "algorithm.client.batch_size"

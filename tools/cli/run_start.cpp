@@ -8,8 +8,11 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/nonce.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/private_values.hpp"
 #include "models/kernels/kernels.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "storage/checkpoint.hpp"
@@ -45,7 +48,7 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
                                                                      const federated::run_history& history,
                                                                      std::uint32_t expected_clients, bool same_life,
                                                                      const federated::store_save& save) {
-  if (!e.settings.algorithm.traits.keeps_state)
+  if (!e.settings.algorithm->traits.keeps_state)
     return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty
   storage::store_options options;
   options.run = e.run;
@@ -53,10 +56,10 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
   options.same_life = same_life;
   options.save = save;
   options.expected_clients = expected_clients;
-  options.open_shards = e.settings.own.open_shards;
-  options.layout = e.settings.own.layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
-                                                                             : storage::store_layout::per_client;
-  options.key_file = e.settings.own.key_file;
+  options.open_shards = e.settings.own->open_shards;
+  options.layout = e.settings.own->layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
+                                                                              : storage::store_layout::per_client;
+  options.key_file = e.settings.own->key_file;
   const bool there = storage::rocks_store::is_in(folder);
   if (const auto& key = options.key_file; !there && !key.empty() && !std::filesystem::exists(key)) {
     if (auto made = storage::create_key_file(key); !made) return tl::unexpected(made.error());
@@ -122,10 +125,10 @@ error other_run(const session& of, const run_directory& folder, const std::strin
 result<void> check_store(const session& of, const run_directory& folder, store_holder holder,
                          const federated::protocol::server_state& from) {
   const auto& settings = of.experiment.settings;
-  if (holder == store_holder::nodes || !settings.algorithm.traits.keeps_state) return {};
+  if (holder == store_holder::nodes || !settings.algorithm->traits.keeps_state) return {};
   if (storage::rocks_store::is_in(folder.private_store())) {
     const auto store =
-        storage::rocks_store::inspect(folder.private_store(), storage::store_access::read, settings.own.key_file);
+        storage::rocks_store::inspect(folder.private_store(), storage::store_access::read, settings.own->key_file);
     if (!store) return tl::unexpected(store.error());
     return (*store)->check_fits(from.version, from.private_save);
   }
@@ -162,7 +165,7 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
         error::kind::usage, folder.root().string(),
         "the run has done " + std::to_string(state->version) + " rounds, but ends after " + std::to_string(rounds),
         "set at least " + std::to_string(state->version) + " rounds");
-  federated::reset_for_evaluation(of.experiment.settings.evaluation, *state);
+  federated::reset_for_evaluation(*of.experiment.settings.evaluation, *state);
   return state;
 }
 
@@ -198,7 +201,7 @@ result<bool> lost_checkpoint(const session& of, const run_directory& folder) {
   if (std::filesystem::exists(folder.summary()) || std::filesystem::exists(folder.checkpoint())) return true;
   if (!storage::rocks_store::is_in(folder.private_store())) return false;
   const auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
-                                                   of.experiment.settings.own.key_file);
+                                                   of.experiment.settings.own->key_file);
   if (!store) return tl::unexpected(store.error());
   return (*store)->covered() > 0;
 }

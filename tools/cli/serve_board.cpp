@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "actors/net/address.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/participation.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/version.hpp"
 
@@ -63,10 +65,10 @@ serve_board::serve_board(const session& of) : last_round_ended_(unix_now()) {
   const auto& e = of.experiment;
   fixed_.scenario = of.scenario.name;
   fixed_.run = fmt::format("{:016x}", e.run);
-  fixed_.algorithm = e.settings.algorithm.kind;
+  fixed_.algorithm = e.settings.algorithm->kind;
   fixed_.model = of.scenario.model_kind;
   fixed_.version = version;
-  fixed_.asynchronous = e.settings.participation.mode == federated::participation_mode::async;
+  fixed_.asynchronous = e.settings.participation->mode == federated::participation_mode::async;
   fixed_.rounds = e.settings.rounds;
   fixed_.started_at = unix_now();
   fixed_.clients.population = e.clients->facts().clients;

@@ -6,8 +6,15 @@
 #include <iostream>
 
 #include "base/digest.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/pooled_population.hpp"
 #include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
 #include "federated/simulation/world.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
@@ -23,23 +30,23 @@ namespace {
 
 /// Estimates network traffic, in every mode of running.
 void meter_traffic(federated::experiment& e) {
-  if (!e.settings.algorithm.traits.sends) return;
-  const auto format = wire::format_of(e.settings.network);
-  const auto how = wire::packing_of(e.settings.network);
+  if (!e.settings.algorithm->traits.sends) return;
+  const auto format = wire::format_of(*e.settings.network);
+  const auto how = wire::packing_of(*e.settings.network);
   e.upload_bytes = [format, how](const federated::client_update& update) {
     return static_cast<std::uint64_t>(wire::encoded_size(update, format, how.numbers));
   };
   const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.down),
-                                   federated::first_reference(e.settings.aggregation, e.parts.shared)};
+                                   federated::first_reference(*e.settings.aggregation, e.parts.shared)};
   e.download_bytes = wire::encoded_size(model, how.numbers) + wire::encoded_size(federated::task_id{});
 }
 
 /// With zstd the size of a frame requires encoding it. A frame that cannot be encoded is not sent and counts as
 /// uncompressed.
 void meter_frames(federated::experiment& e) {
-  if (!e.settings.network.compression.zstd || !e.upload_bytes) return;
-  const auto format = wire::format_of(e.settings.network);
-  const auto how = wire::packing_of(e.settings.network);
+  if (!e.settings.network->compression.zstd || !e.upload_bytes) return;
+  const auto format = wire::format_of(*e.settings.network);
+  const auto how = wire::packing_of(*e.settings.network);
   const auto encoder = std::make_shared<const wire::encoder>(e.parts.down, e.parts.up);
   e.upload_bytes = [encoder, format, how, plain = e.upload_bytes](const federated::client_update& update) {
     const auto frame = encoder->encode(update, format, how);
@@ -72,9 +79,9 @@ federated::client_update blank_update(const federated::experiment& e, bool spars
 void plan_traffic(federated::experiment& e) {
   if (!e.upload_bytes) return;
   const auto size_of = [&](std::uint32_t rows) {
-    return e.upload_bytes(blank_update(e, e.settings.network.sparse_upload, rows));
+    return e.upload_bytes(blank_update(e, e.settings.network->sparse_upload, rows));
   };
-  if (!e.settings.network.sparse_upload) {
+  if (!e.settings.network->sparse_upload) {
     e.planned_upload_bytes = [bytes = size_of(0)](std::uint32_t) { return bytes; };
     return;
   }
@@ -82,7 +89,7 @@ void plan_traffic(federated::experiment& e) {
   const auto none = size_of(0);
   const auto rows = e.clients->facts().features;
   const double per_row = static_cast<double>(size_of(many) - none) / many;
-  const bool all = e.settings.algorithm.traits.needs_all_rows;
+  const bool all = e.settings.algorithm->traits.needs_all_rows;
   e.planned_upload_bytes = [none, per_row, rows, all, who = e.participants](std::uint32_t client) {
     const auto touched = all ? rows : std::min(who->count(client, federated::part::train), rows);
     return none + static_cast<std::uint64_t>(per_row * touched);
@@ -93,7 +100,7 @@ void plan_traffic(federated::experiment& e) {
 result<void> build_world(federated::experiment& e) {
   if (e.settings.clock == federated::clock_kind::real) return {};
   std::shared_ptr<const federated::availability_trace> trace;
-  const auto& presence = e.settings.devices.availability;
+  const auto& presence = e.settings.devices->availability;
   if (presence.kind == federated::availability_kind::trace) {
     auto read = scenarios::read_trace(std::filesystem::path(presence.trace));
     if (!read) return tl::unexpected(read.error());
@@ -123,8 +130,8 @@ result<void> assemble(federated::experiment& e, const scenarios::scenario& of,
   if (!model) return tl::unexpected(model.error());
   e.model = std::move(*model);
   if (auto done = federated::lay_out(e, of.private_tensors); !done) return done;
-  auto& rule = e.settings.aggregation;
-  rule.max_updates = std::max(rule.max_updates, most_updates(e.settings.participation));
+  auto& rule = *e.settings.aggregation;
+  rule.max_updates = std::max(rule.max_updates, most_updates(*e.settings.participation));
   return {};
 }
 
@@ -161,7 +168,7 @@ result<session> open_session(scenarios::scenario from, clients_are where,
   e.clients = made.data.clients;
   e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
   e.participants = e.clients;
-  if (!e.settings.algorithm.traits.sends) e.participants = federated::pool_clients(e.clients);
+  if (!e.settings.algorithm->traits.sends) e.participants = federated::pool_clients(e.clients);
   explain_size(e);
   meter_traffic(e);
   if (where == clients_are::on_nodes) {
@@ -181,11 +188,11 @@ result<federated::experiment> open_without_data(const scenarios::scenario& from,
   e.settings.clock = federated::clock_kind::real;
   // Values settled by fit(); a scenario for nodes states both.
   e.settings.rounds = static_cast<std::uint64_t>(from.values.integer("scenario.rounds"));
-  auto& how = e.settings.participation;
+  auto& how = *e.settings.participation;
   how.per_round = how.mode == federated::participation_mode::async
                       ? how.buffer
                       : static_cast<std::uint32_t>(from.values.integer("participation.per_round"));
-  e.settings.aggregation.max_updates = std::max(e.settings.aggregation.max_updates, most_updates(how));
+  e.settings.aggregation->max_updates = std::max(e.settings.aggregation->max_updates, most_updates(how));
   meter_traffic(e);
   meter_frames(e);
   return e;
@@ -203,7 +210,7 @@ int report_problems(const std::vector<scenarios::problem>& problems) {
 
 result<data_digest> digest_of(const scenarios::dataset& data, const federated::run_settings& settings) {
   auto files = data.files;
-  const auto& presence = settings.devices.availability;
+  const auto& presence = settings.devices->availability;
   if (presence.kind == federated::availability_kind::trace) files.emplace_back(presence.trace);
   if (files.empty()) return data_digest{};
   sha256_stream digest;

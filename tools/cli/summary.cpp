@@ -4,7 +4,10 @@
 #include <sys/resource.h>
 
 #include "base/digest.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/fairness.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "models/digest.hpp"
 #include "models/kernels/kernels.hpp"
 #include "tools/cli/json.hpp"
@@ -43,7 +46,7 @@ std::uint64_t total(const std::array<std::uint64_t, Count>& counts) {
 
 /// An alias if all its values hold; else the algorithm itself.
 std::string algorithm_word(const scenarios::scenario& of) {
-  const auto& kind = of.settings.algorithm.kind;
+  const auto& kind = of.settings.algorithm->kind;
   for (const auto& entry : federated::registered_algorithms())
     if (entry.alias_of == kind && !entry.fixed.empty() && std::ranges::all_of(entry.fixed, [&](const auto& one) {
           return of.values.has(one.key) && of.values.text(one.key) == one.value;
@@ -197,14 +200,14 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   add_outcomes(state, out);
   out["wasted"] = wasted_json(counts);
   out["peak_rss_bytes"] = peak_rss_bytes();
-  out["private_state"] = of.experiment.settings.algorithm.traits.keeps_state;
+  out["private_state"] = of.experiment.settings.algorithm->traits.keeps_state;
   out["private_clients"] = own.clients;
   out["state_lost"] = state.stores.lost();
   add_private_staleness(state, own, out);
   const auto& settings = of.experiment.settings;
-  if (state.ledger && settings.algorithm.traits.sends)
+  if (state.ledger && settings.algorithm->traits.sends)
     out["participation"] = participation_json(*state.ledger, of.experiment.participants->training());
-  add_target(settings.evaluation.target, state, out);
+  add_target(settings.evaluation->target, state, out);
   add_best(state, out);
   out["eval"] = final_evaluation(outcome.evaluation);
   return out;

@@ -6,6 +6,7 @@
 
 #include "federated/client/inference.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/private_values.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/text_files.hpp"
 #include "storage/checkpoint.hpp"
@@ -92,7 +93,7 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
     return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");
   auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
-                                             run.of.experiment.settings.own.key_file);
+                                             run.of.experiment.settings.own->key_file);
   if (!store) return tl::unexpected(store.error());
   if (auto fits = (*store)->check_fits(state->version, state->private_save); !fits) return tl::unexpected(fits.error());
   run.store = std::move(*store);

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <fmt/format.h>
 
+#include "federated/settings/devices.hpp"
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
@@ -99,7 +100,7 @@ result<void> sweep_folder::write_tables(const std::string& scenario, const std::
 result<data_digest> known_data::of(const scenarios::scenario& scenario) {
   auto options = scenario.data.all();
   options.erase("split_seed");  // differs with every seed, and does not change the files
-  const key which{scenario.data_source, std::move(options), scenario.settings.devices.availability.trace};
+  const key which{scenario.data_source, std::move(options), scenario.settings.devices->availability.trace};
   if (const auto at = known_.find(which); at != known_.end()) return at->second;
   const auto data = scenarios::load_data(scenario);
   if (!data) return tl::unexpected(data.error());

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "federated/settings/network.hpp"
+
 namespace furlong::federated::network {
 
 federation::federation(const experiment& e, environment& around, const federation_shape& shape)
     : shape_(shape),
       world_{e,
              around,
-             {e.settings.seed, from_seconds(e.settings.network.heartbeat + e.settings.network.timeout),
+             {e.settings.seed, from_seconds(e.settings.network->heartbeat + e.settings.network->timeout),
               shape.least_latency, shape.most_latency},
              {}},
       aggregators_(shape.aggregators),

@@ -1,4 +1,5 @@
 // The nodes of a simulated federation.
+#include "federated/algorithm_traits.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {
@@ -184,7 +185,7 @@ void node_process::work(training_job&& job) {
   live_task task{{id, now(), fate.trained_at, fate.ends_at, fate.dropped}, 0};
   if (needs_training(task.what)) {
     job.loaded = true;
-    if (in_.e.settings.algorithm.traits.keeps_state) {
+    if (in_.e.settings.algorithm->traits.keeps_state) {
       const auto found = in_.around.disk(index_).values().load(id.client, values_);
       if (!found) return in_.around.on_failure(found.error());
       if (*found) job.own = values_;

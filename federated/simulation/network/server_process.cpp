@@ -1,4 +1,6 @@
 // The server of a simulated federation.
+#include "federated/settings/network.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {
@@ -7,7 +9,7 @@ server_process::server_process(shared_world& in, protocol::server_state from)
     : process(in, server_host),
       roster_(in.around, {in.e.clients->facts().clients,
                           in.e.participants->training(),
-                          {in.net.patience(), from_seconds(in.e.settings.network.task_timeout)}}),
+                          {in.net.patience(), from_seconds(in.e.settings.network->task_timeout)}}),
       covered_(from.version),
       created_(now()),
       began_(now() - from.now) {
@@ -35,7 +37,7 @@ void server_process::start() {
 
 void server_process::begin_when_enough_are_here() {
   const auto all = static_cast<double>(in_.e.participants->training().size());
-  const bool enough = static_cast<double>(routes().reached()) + 1e-9 >= in_.e.settings.network.start * all;
+  const bool enough = static_cast<double>(routes().reached()) + 1e-9 >= in_.e.settings.network->start * all;
   if (!enough && in_.around.waits_for_more(now() - created_))
     return after(100 * millisecond, [this] { begin_when_enough_are_here(); });
   started_ = true;
@@ -60,7 +62,7 @@ void server_process::accept(const link_ptr& through) {
 }
 
 void server_process::admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello) {
-  const auto place = routes().place_aggregator(in_.e.settings.fan_in, hello.operators);
+  const auto place = routes().place_aggregator(in_.e.settings.topology->fan_in, hello.operators);
   if (!place.here) return in_.send_elsewhere(through, place);
   const auto number = routes().add_aggregator(hello.gateway, hello.operators);
   branches_[number].to = port{through, 1};

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 #include "federated/client/client_scorer.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/simulation/scenario_events.hpp"
 
 namespace furlong::federated::network {
@@ -20,8 +25,8 @@ std::uint32_t client_count(const experiment& e) { return e.clients->facts().clie
 
 federation_shape shape_of(const run_settings& settings) {
   federation_shape shape;
-  shape.aggregators = settings.aggregators > 1 ? settings.aggregators : 0;
-  shape.nodes = settings.nodes;
+  shape.aggregators = settings.topology->aggregators > 1 ? settings.topology->aggregators : 0;
+  shape.nodes = settings.topology->nodes;
   return shape;
 }
 
@@ -35,15 +40,15 @@ simulated_run::simulated_run(const experiment& e, protocol::server_state start, 
       disk_(store),
       members_(e.settings, client_count(e)),
       past_(start.simulation),
-      happened_(e.settings.events.size(), false),
+      happened_(e.settings.events->size(), false),
       federation_(e, *this, shape_of(e.settings)),
       jobs_(&federation_.world().jobs),
       resumed_(start.history.life() > 0) {
-  for (std::size_t i = e.settings.events.size(); i-- > 0;) record_first_event(e.settings.events[i]);
+  for (std::size_t i = e.settings.events->size(); i-- > 0;) record_first_event((*e.settings.events)[i]);
   for (const auto index : past_.events) {
     happened_[index] = true;
     members_.apply(index);
-    record_process_event(e.settings.events[index]);
+    record_process_event((*e.settings.events)[index]);
   }
   start.simulation = {};
   federation_.start_server(std::move(start));
@@ -193,7 +198,7 @@ bool simulated_run::available(std::uint32_t client, virtual_time now, std::uint6
 
 bool simulated_run::waiting_helps() const {
   // Availability that is drawn round by round stays as it is until the next round; but nodes may come back.
-  return e_.settings.devices.availability.kind != availability_kind::bernoulli;
+  return e_.settings.devices->availability.kind != availability_kind::bernoulli;
 }
 
 scored_client simulated_run::score(std::uint32_t, const broadcast& model, group in, std::uint32_t client) {
@@ -211,12 +216,12 @@ void simulated_run::on_kept(const task_id& task, std::uint32_t, virtual_time tra
 
 /// A run that is resumed may have lost nodes for which an event in a later round is needed.
 bool simulated_run::waits_for_more(virtual_time waited) const {
-  return !resumed_ || waited < from_seconds(e_.settings.network.task_timeout);
+  return !resumed_ || waited < from_seconds(e_.settings.network->task_timeout);
 }
 
 void simulated_run::on_begin(virtual_time now) {
   for (std::uint32_t i = 0; i < happened_.size(); ++i) {
-    const auto& event = e_.settings.events[i];
+    const auto& event = (*e_.settings.events)[i];
     if (event.at_round || happened_[i]) continue;
     const auto wait = from_seconds(event.seconds) - now;
     if (wait <= 0)
@@ -228,13 +233,13 @@ void simulated_run::on_begin(virtual_time now) {
 
 void simulated_run::on_round_begins(std::uint64_t version, virtual_time) {
   for (std::uint32_t i = 0; i < happened_.size(); ++i)
-    if (const auto& event = e_.settings.events[i]; event.at_round && !happened_[i] && event.round <= version + 1)
+    if (const auto& event = (*e_.settings.events)[i]; event.at_round && !happened_[i] && event.round <= version + 1)
       trigger_event(i);
 }
 
 void simulated_run::trigger_event(std::uint32_t index) {
   if (finished_) return;
-  const auto& event = e_.settings.events[index];
+  const auto& event = (*e_.settings.events)[index];
   happened_[index] = true;
   past_.events.push_back(index);
   members_.apply(index);
@@ -243,13 +248,13 @@ void simulated_run::trigger_event(std::uint32_t index) {
   server.machine().on_event(make_run_event(event, server.run_now(), state().version + 1, whom));
   if (event.target == event_target::clients) return apply_to_clients(event, whom);
   record_process_event(event);
-  for (auto number = event.first; number <= event.last; ++number) apply_to_process(event.what, host_of(event, number));
+  for (auto number = event.first; number <= event.last; ++number) apply_to_process(event, host_of(event, number));
 }
 
 void simulated_run::apply_to_clients(const event_settings& event, const client_set& whom) {
   const auto now = federation_.world().net.clock.now();
   const bool gone = event.what == event_kind::leave || event.what == event_kind::kill;
-  for (std::uint32_t n = 0; n < e_.settings.nodes; ++n) {
+  for (std::uint32_t n = 0; n < e_.settings.topology->nodes; ++n) {
     auto* node = federation_.node(n);
     if (node == nullptr) continue;
     node->update_fates(
@@ -261,8 +266,8 @@ void simulated_run::apply_to_clients(const event_settings& event, const client_s
   federation_.server()->machine().want_checkpoint();
 }
 
-void simulated_run::apply_to_process(event_kind what, host at) {
-  switch (what) {
+void simulated_run::apply_to_process(const event_settings& event, host at) {
+  switch (event.what) {
     case event_kind::join:
     case event_kind::restart: return federation_.start(at);
     case event_kind::kill: return federation_.kill(at);

@@ -71,7 +71,7 @@ class simulated_run final : public virtual_run, private environment {
   void record_process_event(const event_settings& event);
   void trigger_event(std::uint32_t index);
   void apply_to_clients(const event_settings& event, const client_set& whom);
-  void apply_to_process(event_kind what, host at);
+  void apply_to_process(const event_settings& event, host at);
   [[nodiscard]] host host_of(const event_settings& event, std::uint32_t number) const;
   [[nodiscard]] result<void> erase_those_who_left();
   [[nodiscard]] bool is_over();

@@ -2,6 +2,7 @@
 #include "tools/cli/main.hpp"
 
 #include "fedalt.hpp"
+#include "federated/algorithm.hpp"
 #include "scaffold.hpp"
 #include "sign_majority.hpp"
 

@@ -2,6 +2,9 @@
 // non-convex problems, ICML 2018, algorithm 1: change = step * sign(sum_k sign(d_k)), value by value.
 #include "sign_majority.hpp"
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/settings/aggregation.hpp"
+
 namespace sign_majority {
 
 namespace {

@@ -1,0 +1,18 @@
+#include "federated/settings.hpp"
+
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
+#include "federated/settings/training.hpp"
+
+namespace furlong::federated {
+
+run_settings::run_settings() = default;
+
+}  // namespace furlong::federated

@@ -1,0 +1,30 @@
+// Settings of aggregation and of differential privacy.
+#pragma once
+
+#include <cstdint>
+
+#include "federated/aggregation/rule_traits.hpp"
+
+namespace furlong::federated {
+
+/// On each client's update, or once on the aggregate.
+enum class noise_place : std::uint8_t { client, server };
+
+/// [algorithm] aggregation = {...}
+struct aggregation_settings {
+  chosen_rule rule;
+  double max_norm = 1024.0;             ///< largest L2 norm of one tensor of an update, else it is rejected
+  bool adaptive_bound = true;           ///< norm_bound = "adaptive": also limits that follow from earlier updates
+  std::uint32_t max_weight = 1U << 16;  ///< most examples one update may count for
+  std::uint32_t max_updates = 4096;  ///< most updates of a round; raised to the cohort's size when a run is assembled
+  double noise = 0.0;                ///< beta, standard deviation of the normal noise on every element (FedAtt, eq. 6)
+  noise_place noise_at = noise_place::client;  ///< per client inside the sum (paper), or once after it (its code)
+};
+
+/// [privacy]
+struct privacy_settings {
+  double clip = 0.0;   ///< L2 bound that a client scales its whole update to; 0: none
+  double noise = 0.0;  ///< noise multiplier z: the sum of updates gets N(0, (z clip)^2) per element
+};
+
+}  // namespace furlong::federated

@@ -1,0 +1,32 @@
+// Settings of evaluation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace furlong::federated {
+
+/// A figure of an evaluation, and the value that is asked of it: "validation.rmse", at most 0.9.
+struct target_settings {
+  std::string metric;  ///< group and figure, "unseen.accuracy"; empty: none
+  double value = 0.0;
+  bool at_most = true;  ///< else at least
+};
+
+/// [evaluation]
+struct evaluation_settings {
+  std::uint32_t every = 0;       ///< rounds between evaluations; 0: only at the end
+  std::uint32_t batch_size = 0;  ///< of the batches dealt to support and query; 0: the client's batch size
+  std::uint32_t clients = 0;     ///< score at most this many of each group, drawn once; 0: all
+  bool clip = false;             ///< clip predicted ratings to the dataset's range
+  float clip_low = 1.0F;
+  float clip_high = 5.0F;
+  std::vector<std::string> reconstruct;  ///< tensors rebuilt for each unseen client; shared ones are fine-tuned for all
+  target_settings target = {};           ///< when was it first reached?
+  bool split = true;       ///< unseen clients: even batches support, odd ones query; else all examples are scored
+  bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure
+  bool attention = false;  ///< rules that measure distance: report what each update weighed
+};
+
+}  // namespace furlong::federated
