@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t most_attempts = 4;  // of a client in one version
 // If no client is connected the server selects again after growing intervals and finally abandons the round: no run
-// waits for ever.
+// waits forever.
 constexpr virtual_time longest_retry = 3600 * microseconds_per_second;
 
 }  // namespace

@@ -78,7 +78,7 @@ class problem final : public trainer_problem {
     const borrowed with(*this);
     write_batch(*with, weights, examples, seed, &out);
     const auto answer = call(*with, message_kind::gradient, client_of(examples.front()));
-    if (answer.size() != sizeof(double)) throw models::model_failure(not_understood("a gradient has no loss"));
+    if (answer.size() != sizeof(double)) throw failed(not_understood("a gradient has no loss"));
     read_copies(*with, weights, out);
     double loss = 0.0;
     std::memcpy(&loss, answer.data(), sizeof loss);
@@ -93,7 +93,7 @@ class problem final : public trainer_problem {
     std::vector<double> figures(answer.size() / sizeof(double));
     std::memcpy(figures.data(), answer.data(), figures.size() * sizeof(double));
     if (figures.size() != 2 + 2 * metrics_.size() || figures[1] != static_cast<double>(examples.size()))
-      throw models::model_failure(not_understood("an evaluation has other figures than the problem's metrics"));
+      throw failed(not_understood("an evaluation has other figures than the problem's metrics"));
     to.loss += figures[0];
     to.predictions += examples.size();
     to.metrics.resize(metrics_.size());
@@ -135,6 +135,11 @@ class problem final : public trainer_problem {
   /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
   [[nodiscard]] std::optional<error> ask(worker& of, message_kind kind) const;
   std::span<const std::byte> call(worker& of, message_kind kind, std::uint32_t client) const;
+  /// A failure of the client alone, or of the run: as python.on_error says.
+  [[nodiscard]] models::model_failure failed(error why) const {
+    why.what = settings_.drops_client ? error::kind::data : error::kind::runtime;
+    return models::model_failure(std::move(why));
+  }
   void write_batch(worker& to, std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
                    std::uint64_t seed, const std::span<float* const>* gradients) const;
   void read_copies(worker& from, std::span<const models::tensor_view> weights, std::span<float* const> out) const;
@@ -251,19 +256,18 @@ std::span<const std::byte> problem::call(worker& of, message_kind kind, std::uin
     }
     if (!why->place.empty()) {
       auto said = *why;
-      said.what = settings_.drops_client ? error::kind::data : error::kind::runtime;
       said.reason += " (client " + clients_[client].name + ")";
       of.process.note(said.text());
-      throw models::model_failure(said);
+      throw failed(std::move(said));
     }
     end = why->reason;
     std::swap(of.request, request);
   }
   of.request = std::move(request);
-  throw models::model_failure({error::kind::runtime, settings_.problem,
-                               "the trainer ended " + std::to_string(most_attempts) +
-                                   " times at the same work of client " + clients_[client].name + ", last with " + end,
-                               "look at its last lines in the log: it may run out of memory or call exit"});
+  throw failed({error::kind::runtime, settings_.problem,
+                "the trainer ended " + std::to_string(most_attempts) + " times at the same work of client " +
+                    clients_[client].name + ", last with " + end,
+                "look at its last lines in the log: it may run out of memory or call exit"});
 }
 
 /// Says when a trainer takes much memory, and again each time it has doubled.

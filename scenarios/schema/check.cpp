@@ -110,7 +110,7 @@ void check_source(draft& of) {
   }
 }
 
-/// What a model that comes with the data is, is written into the scenario; one that says so already must be right.
+/// Writes the description of a model that comes with the data into the scenario. A scenario that has one must agree.
 void check_described(draft& of, const std::string& key, const std::vector<std::string>& found) {
   if (of.is_set(key) && of.values.list(key) != found)
     of.report(key, "is not what " + quoted(of, "python.problem") + " has: " + listed(found),

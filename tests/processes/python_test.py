@@ -169,6 +169,8 @@ class Python(Case):
             f.environment["TROUBLE"] = "exit"
             done = f.run("run", f.scenario, "--out", f.folder / "exit", *f.sets(), expect=FAILURE)
             self.assertRegex(done.stderr, r"ended 5 times.*user 11.*status 3")
+            f.settings["python.on_error"] = "drop"
+            self.assertEqual(self.result(f, "drop")["rejected"], {"client-failed": 12})
 
     def test_stopped(self):
         """Ctrl-C of the terminal reaches furlong alone; it stops resumably."""

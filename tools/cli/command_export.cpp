@@ -37,7 +37,7 @@ result<models::private_parameters> private_values(const trained_run& run, std::u
   const auto place = "client " + std::to_string(client);
   if (parts.private_tensors.empty() || run.store == nullptr)
     return fail(error::kind::usage, "--client", "the run keeps no private parameters",
-                "leave it out; algorithm.kind = \"furl\" keeps those that model.private names");
+                "leave it out; only algorithms that keep private state have them");
   models::private_parameters own(parts.private_);
   auto found = run.store->load(client, own);
   if (!found) return tl::unexpected(found.error());

@@ -379,6 +379,7 @@ void log_trainer(std::uint32_t trainer, std::string_view line) {
 
 int main(int argc, char** argv) {
   end_when_exhausted();
+  static_cast<void>(spdlog::default_logger_raw());  // made first, it outlives the trainers, whose threads log
   scenarios::set_trainer_output(log_trainer);
   try {
     const int code = parse_and_run(argc, argv);
