@@ -1,0 +1,125 @@
+"""A small federation of matrix factorization, in numpy and in furlong: what the oracles of algorithms have in common.
+
+An oracle is a file KIND.py beside this one. It has SCENARIOS, names and scenario keys of the runs to compare, and
+run(world), the algorithm in a few lines of numpy (float64) for the whole run. oracle_test.py compares both.
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+
+import furlong
+import numpy
+
+SCENARIO = {
+    "scenario": {"name": "oracle", "seed": 3, "rounds": 12},
+    "data": {"source": "synthetic-ratings", "users": 24, "items": 30, "rank": 2, "ratings_per_user": 12,
+             "split": [0.7, 0.0, 0.3], "unseen_users": {"validation": 0.0, "test": 0.125}},
+    "model": {"kind": "matrix-factorization", "rank": 3, "user_bias": True, "item_bias": True, "mean": True,
+              "initial_mean": 3.5, "private": ["user", "user_bias"]},
+    # Batches of 5 of 8 examples: the last of an epoch is short.
+    "algorithm": {"client": {"lr": 0.05, "epochs": 2, "batch_size": 5, "shuffle": False}, "server": {"lr": 0.8}},
+    "participation": {"policy": "round-robin", "per_round": 6},
+    "evaluation": {"every": 12},
+}
+PRIVATE, SHARED = ("user", "user_bias"), ("item", "item_bias", "mean")
+
+
+class World:
+    """A run of the scenario with `settings`, and what numpy needs to repeat it.
+
+    initial    values of all tensors before training, by name
+    trains     numbers of the training clients; the others are unseen
+    settings   the scenario's values by key
+    """
+
+    def __init__(self, folder: Path, kind: str, settings: dict) -> None:
+        random = numpy.random.default_rng(7)
+        draw = lambda *shape: random.uniform(-0.3, 0.3, shape).astype(numpy.float32)
+        self.initial = {"user": draw(1, 3), "user_bias": draw(1, 1), "item": draw(30, 3), "item_bias": draw(30, 1),
+                        "mean": numpy.full((1, 1), 3.5, numpy.float32)}
+        folder.mkdir(parents=True)
+        numpy.savez(folder / "initial.npz", **self.initial)
+        self.settings = {f"algorithm.client.{key}": value for key, value in SCENARIO["algorithm"]["client"].items()}
+        self.settings |= {"algorithm.server.lr": 0.8, "scenario.rounds": 12, "participation.per_round": 6, **settings}
+        changes = {"algorithm.kind": kind, "model.start_from": str(folder / "initial.npz"), **settings}
+        self.result = furlong.run(SCENARIO, set=changes, out=folder / "run", progress=False)
+        self.result.export(split=folder / "ratings.csv")
+        table = numpy.genfromtxt(folder / "ratings.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+        self.initial = {name: value.astype(float) for name, value in self.initial.items()}
+        self.clients = sorted(set(table["client"].tolist()))
+        self.trains = [i for i in self.clients if "train" in table["group"][table["client"] == i]]
+        self._ratings = {}
+        for i in self.clients:
+            for part in ("train", "validation", "test"):
+                rows = table[(table["client"] == i) & (table["part"] == part)]
+                self._ratings[i, part] = rows["item"].astype(int), rows["label"].astype(float)
+
+    def __getitem__(self, key: str):
+        """The value of a scenario key that SCENARIO's [algorithm.client], [algorithm.server] or the oracle sets."""
+        return self.settings[key]
+
+    def ratings(self, client: int, part: str = "train"):
+        """Items and ratings of a client's part."""
+        return self._ratings[client, part]
+
+    def cohorts(self):
+        """The clients of each round: round-robin."""
+        n, size = len(self.trains), self["participation.per_round"]
+        return [[self.trains[(r * size + k) % n] for k in range(size)] for r in range(self["scenario.rounds"])]
+
+    def batches(self, client: int, epochs: int = None):
+        """The batches of a task in order: items and ratings."""
+        items, labels = self.ratings(client)
+        size = self["algorithm.client.batch_size"] or len(items)
+        one = [(items[k:k + size], labels[k:k + size]) for k in range(0, len(items), size)]
+        return one * (self["algorithm.client.epochs"] if epochs is None else epochs)
+
+    def support(self, client: int):
+        """Of a client that never trains: what it is known by, the even batches. It is evaluated on the odd ones."""
+        return self.batches(client, 1)[::2]
+
+    def tested(self, client: int):
+        """The examples that a client is evaluated on: items and ratings."""
+        if client in self.trains:
+            return self.ratings(client, "test")
+        items, labels = zip(*self.batches(client, 1)[1::2])
+        return numpy.concatenate(items), numpy.concatenate(labels)
+
+    def step(self, values: dict, gradient: dict, names, rate: float = None) -> None:
+        """values -= rate * gradient, of the named tensors."""
+        for name in names:
+            values[name] -= (self["algorithm.client.lr"] if rate is None else rate) * gradient[name]
+
+
+def copy(values: dict) -> dict:
+    return {name: value.copy() for name, value in values.items()}
+
+
+def predict(values: dict, items):
+    vectors = values["item"][items] @ values["user"][0]
+    return vectors + values["item_bias"][items, 0] + values["user_bias"][0, 0] + values["mean"][0, 0]
+
+
+def gradient(values: dict, batch) -> dict:
+    """Of the batch's mean squared error, by every tensor; rows without an example are zero."""
+    items, labels = batch
+    error = 2 * (predict(values, items) - labels) / len(items)
+    found = {name: numpy.zeros_like(value) for name, value in values.items()}
+    found["user"][0] = error @ values["item"][items]
+    numpy.add.at(found["item"], items, error[:, None] * values["user"])
+    numpy.add.at(found["item_bias"], items, error[:, None])
+    found["user_bias"][...] = found["mean"][...] = error.sum()
+    return found
+
+
+def mean(values, weights=None) -> dict:
+    """The mean of dicts of arrays, by weight."""
+    values = list(values)
+    share = numpy.ones(len(values)) if weights is None else numpy.array(weights, float)
+    share /= share.sum()
+    return {name: sum(s * one[name] for s, one in zip(share, values)) for name in values[0]}
+
+
+def difference(a: dict, b: dict, names) -> dict:
+    return {name: a[name] - b[name] for name in names}
