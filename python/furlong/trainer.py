@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import json
+import math
 import os
 import select
 import signal
@@ -60,6 +61,7 @@ class Trainer:
         self._layout: Optional[Layout] = None
         self._written: Set[Tuple[str, ...]] = set()  # the sets of gradients whose first step was checked
         self._unchecked = False
+        self._warned = False
         self._forked = False
         self._working = False
         self._loss = bytearray(_LOSS.size)
@@ -174,6 +176,8 @@ class Trainer:
             client, part, size = _GROUP.unpack_from(buffer, at)
             examples = numpy.frombuffer(buffer, numpy.uint32, size, at + 12).astype(numpy.int64)
             loss = self._mean_loss(problem, Step(layout, client, PARTS[part], examples, seed)) * size
+            if not self._warned and not math.isfinite(loss):
+                self._warn_of(loss / size, client)
             if self._unchecked:
                 self._check_written(layout)
         _LOSS.pack_into(self._loss, 0, 12, GRADIENT, loss)
@@ -184,6 +188,13 @@ class Trainer:
         loading.seed_globals(step.seed)
         loss = problem.gradient(step)
         return loss if type(loss) is float else loading.check_loss(problem, "gradient", loss)
+
+    def _warn_of(self, loss: float, client: int) -> None:
+        """Once: a loss that is not finite. Training may diverge, so that it is no error."""
+        self._warned = True
+        file, line = loading.place_of_method(self._problem, "gradient")
+        print(f"{file}:{line}: gradient() returned the loss {loss} for client {client}: look at its data and the function "
+              f"(python -m furlong.check {self._given}), or lower algorithm.client.lr", file=sys.stderr)
 
     def _pooled_gradient(self, problem: Problem, layout: Layout, seed: int, groups: List[Group]) -> float:
         """The gradient of the mean loss over several clients: the sum of theirs, weighted by their examples."""

@@ -223,7 +223,7 @@ class Misuse(furlong.Problem):
             subprocess.run(["true"], check=True)
         if what == 6:
             raise KeyboardInterrupt
-        return float(what)
+        return float("nan") if what == 8 else float(what)
 """
 
 
@@ -242,6 +242,14 @@ def test_exit_is_an_error_and_the_trainer_goes_on(misuse):
     with pytest.raises(TrainerError):
         misuse.gradient([(0, "train", [6])])
     assert misuse.gradient([(0, "train", [7])])[0] == 7
+
+
+def test_a_loss_that_is_not_finite_is_named_once(misuse):
+    for what in (8, 7, 8):
+        misuse.gradient([(0, "train", [what])])
+    _, output = misuse.close()
+    assert output.count(f"{misuse.problem[:-7]}:9: gradient() returned the loss nan for client 0") == 1
+    assert output.count("\n") == 1
 
 
 def test_a_forked_child_does_not_answer(misuse):

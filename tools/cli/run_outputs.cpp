@@ -50,12 +50,13 @@ void show(const std::string& text) {
 
 void append_group(std::string& line, const char* name, const std::optional<federated::group_metrics>& group) {
   if (!group) return;
-  line += fmt::format("  {}", name);
+  const auto before = (line += fmt::format("  {}", name)).size();
   if (group->rmse) line += fmt::format(" rmse {:.4f}", *group->rmse);
   if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
   if (group->perplexity) line += " perplexity " + figure_text(*group->perplexity, 2);
   if (group->accuracy) line += fmt::format(" accuracy {:.1f}%", 100.0 * *group->accuracy);
   for (const auto& one : group->custom) line += fmt::format(" {} {}", one.name, figure_text(one.value, 4));
+  if (line.size() == before) line += " loss " + figure_text(group->loss, 4);
 }
 
 /// Empty if nothing was aggregated: there is no loss then.
