@@ -34,7 +34,7 @@ bool is_up(place where) { return where == place::report || where == place::share
 result<void> check_model_names(const models::layout& model) {
   for (const auto& spec : model.tensors())
     if (spec.name.find('/') != std::string::npos || spec.name.starts_with(unsent))
-      return refuse("model tensor \"" + spec.name + "\"", "has a name that is kept for tensors beside the model's",
+      return refuse("model tensor \"" + spec.name + "\"", "has a name that is reserved for added tensors",
                     "choose one without \"/\" that does not begin with \"" + std::string(unsent) + "\"");
   return {};
 }

@@ -21,7 +21,7 @@ constexpr std::uint64_t most_examples = 1ULL << 40U;
 /// noise after clipping.
 [[nodiscard]] double longest_update(const run_settings& settings);
 
-/// Bounds of one update beside the scenario's settings.
+/// Bounds of one update in addition to the scenario's settings.
 struct update_bounds {
   double longest = std::numeric_limits<double>::infinity();  ///< L2 norm of all tensors together (longest_update)
   std::uint64_t most_weight = UINT64_MAX;                    ///< from the client's number of examples

@@ -102,7 +102,7 @@ class model {
   [[nodiscard]] virtual std::string_view kind() const = 0;
   [[nodiscard]] virtual const layout_ptr& tensors() const = 0;
   [[nodiscard]] virtual models::objective objective() const = 0;
-  /// The figures of a model with an objective of its own, beside its loss.
+  /// The figures of a model with a custom objective, in addition to its loss.
   [[nodiscard]] virtual std::span<const model_metric> metrics() const { return {}; }
 
   /// Draws the initial values of one tensor (of the given rows: part of an indexed tensor may be drawn alone).

@@ -1,4 +1,4 @@
-// Participation records on disk, beside the checkpoint: an append-only file of changes since the last checkpoint, so
+// Participation records on disk, next to the checkpoint: an append-only file of changes since the last checkpoint, so
 // that a checkpoint does not cost O(population). The checkpoint records the valid length of the file.
 //
 // One sealed block (detail/sealed_file.hpp) per checkpoint, with a Participation message; later records of a client

@@ -82,7 +82,7 @@ void fill_claim(schema::StoreClaim::Builder to, const store_claim& claim) {
   to.setAcceptsLoss(claim.accepts_loss);
 }
 
-// For each kind, the words beside the envelope, and how they are filled.
+// For each kind, the words in addition to the envelope, and how they are filled.
 
 std::size_t words(const hello& message) {
   return words_of<schema::Hello> + text_words(message.software) + column(message.holding) + text_words(message.avoid) +

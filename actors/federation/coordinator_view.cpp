@@ -26,7 +26,7 @@ federation_view view_of(const coordinator_state& state) {
   using phase = federation_view::phase;
   const auto now = !state.started ? phase::waiting : state.evaluation ? phase::evaluating : phase::training;
   const auto open = state.machine->open_tasks();
-  // Not the rest beside the nodes' tasks: while a node replaces another, both have its clients.
+  // Not the rest after the nodes' tasks: while a node replaces another, both have its clients.
   const auto adrift = std::ranges::count_if(open, [&](const auto& task) { return !state.who->route(task.id.client); });
   federation_view view{state.machine->state(),           *state.who,         now, open.size(),
                        static_cast<std::size_t>(adrift), state.covered,      {},  {},

@@ -14,7 +14,7 @@ namespace furlong::actors::federation {
 /// The clients that a certificate's common name allows; nullopt: it is not a node's name.
 using clients_of_certificate = std::function<std::optional<protocol::client_range>(const std::string& name)>;
 
-/// The gateway's options beside those of its machine.
+/// The gateway's options in addition to those of its machine.
 struct gateway_options {
   std::uint32_t number = 0;  ///< assigned by the parent
   /// Empty: there are no certificates, and all clients are accepted.

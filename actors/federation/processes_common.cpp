@@ -115,7 +115,7 @@ result<std::shared_ptr<admission_control>> make_admission_control(
 
 namespace {
 
-/// Connections that the limit on open files allows, beside the other files of the process.
+/// Connections that the limit on open files allows, in addition to the other files of the process.
 std::size_t connections_by_files() {
   constexpr rlim_t others = 48;
   rlimit files{};

@@ -63,7 +63,7 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   }
   const auto settings = channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message);
   caf::actor_system_config config;
-  // One thread beside the workers, so that the session is served while all of them train.
+  // One thread in addition to the workers, so that the session is served while all of them train.
   if (auto done = configure_system(config, setup.threads + 1, setup.operator_tls, setup.at_operator_port,
                                    setup.heartbeat, setup.timeout);
       !done)

@@ -20,7 +20,7 @@ namespace furlong::federated {
 namespace {
 
 constexpr double largest_exponent = 30.0;
-constexpr std::uint64_t most_updates = 4096;  // limit of 62 bits beside exponent and grid
+constexpr std::uint64_t most_updates = 4096;  // limit of 62 bits, without exponent and grid
 
 /// FedAtt's distance of a matrix: the root of its squared elements, or its largest singular value. Tensors of one row
 /// or one column are vectors, with the L2 norm.

@@ -71,7 +71,7 @@ class client_routes final : public roster {
   /// The same for a node that connected to this process's own gateway, aggregator 0: it is redirected only to one with
   /// fewer clients. Empty: it stays.
   [[nodiscard]] std::string gateway_with_fewer(const std::string& avoid) const;
-  /// Where an aggregator that connects is to attach if at most `most` (0: any number) beside aggregator 0 attach here:
+  /// Where an aggregator that connects is to attach if at most `most` (0: any number) in addition to aggregator 0 attach here:
   /// at the one with an operator port to which the fewest were sent, except the one at `own`, its own port, from which
   /// it would return. Counts it as sent there.
   [[nodiscard]] aggregator_place place_aggregator(std::size_t most, const std::string& own);

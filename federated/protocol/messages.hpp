@@ -1,4 +1,4 @@
-// Messages of server, aggregators and nodes beside broadcasts, updates and partial aggregates (update.hpp), as plain
+// Messages of server, aggregators and nodes other than broadcasts, updates and partial aggregates (update.hpp), as plain
 // values. A node hosts clients and talks to one gateway, which is part of the server or of an aggregator; an aggregator
 // talks to its parent, the server or another aggregator. To the parent, everything below an aggregator is part of it.
 //

@@ -6,7 +6,7 @@ namespace furlong::federated::protocol {
 
 namespace {
 
-constexpr std::size_t most_models = 4;  // of a session, beside those that tasks hold
+constexpr std::size_t most_models = 4;  // of a session, in addition to those that tasks hold
 
 }  // namespace
 

@@ -39,7 +39,7 @@ class python_model final : public models::model {
     if (out.noise != nullptr) {
       seed = (*out.noise)();
       seed = seed << 32U | (*out.noise)();
-      seed = std::max<std::uint64_t>(seed, 1);  // 0 stands for no draws
+      seed = std::max<std::uint64_t>(seed, 1);  // 0 means no draws
     }
     return problem_->gradient(weights, batch.features, seed, out.data);
   }

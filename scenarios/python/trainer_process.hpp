@@ -19,7 +19,7 @@ namespace furlong::scenarios {
 /// How a trainer is started.
 struct trainer_command {
   std::vector<std::string> arguments;                          ///< the program first, looked up in PATH
-  std::vector<std::pair<std::string, std::string>> variables;  ///< of the environment, beside those of this process
+  std::vector<std::pair<std::string, std::string>> variables;  ///< of the environment, in addition to those of this process
   int memory = -1;                                             ///< the memory file
 };
 

@@ -14,7 +14,7 @@ void check_cohort(draft& of) {
   const std::string one = "participation.per_round";
   const std::string other = "participation.fraction";
   if (of.is_set(one) && of.is_set(other))
-    of.report(other, "stands beside " + one + ", and only one of them can hold", "remove one");
+    of.report(other, "cannot be combined with " + one, "remove one of them");
   else if (!of.is_set(one) && !of.is_set(other))
     of.report(one, "is missing, and " + other + " too", "add per_round = 100 to [participation]");
 }

@@ -75,7 +75,7 @@ void check_one_length(draft& of) {
     return of.report("scenario.rounds", "is missing, and scenario.epochs and scenario.until too",
                      "add rounds = 500 to [scenario]");
   for (std::size_t i = 1; i < given.size(); ++i)
-    of.report(given[i], "stands beside " + given[0] + ", and only one of them can hold", "remove one");
+    of.report(given[i], "cannot be combined with " + given[0], "remove one of them");
 }
 
 void check_until(draft& of) {
@@ -110,7 +110,7 @@ void check_target(draft& of) {
   }
   if (!of.is_set(metric)) of.report(metric, "is missing", "add metric = " + example_for(of).name);
   if (of.is_set(most) && of.is_set(least))
-    of.report(least, "stands beside " + most + ", and only one of them can hold", "remove one");
+    of.report(least, "cannot be combined with " + most, "remove one of them");
   if (!of.is_set(most) && !of.is_set(least))
     of.report(most, "is missing, and " + least + " too", "add at_most = ... or at_least = ...");
   if (!of.good({metric})) return;
@@ -290,7 +290,7 @@ void check_event(draft& of, const std::string& name, const option_values& event)
     if (of.is_set(name + "." + word)) words.push_back(word);
   if (words.empty()) of.report(name, "says when and not what", "add one of " + listed(event_words(), "or"));
   for (std::size_t i = 1; i < words.size(); ++i)
-    of.report(name + "." + words[i], "stands beside " + words[0] + ", and an event is one of them", "write two events");
+    of.report(name + "." + words[i], "cannot be combined with " + words[0] + " in one event", "write two events");
   for (const auto& word : words) {
     if (!event.has(word) || std::holds_alternative<double>(event.all().find(word)->second)) continue;
     if (const auto whom = parse_subjects(event.text(word)))
@@ -309,7 +309,7 @@ void check_event(draft& of, const std::string& name, const option_values& event)
   for (const auto& word : {"restart", "heal"})
     if (event.has(word) && std::holds_alternative<double>(event.all().find(word)->second) && event.number(word) < 1.0)
       of.notes.push_back(name + "." + word + " = " + number_text(event.number(word)) +
-                         " draws its own clients, not those of another event; 1.0 stands for all");
+                         " draws its own clients, not those of another event; 1.0 means all");
 }
 
 }  // namespace

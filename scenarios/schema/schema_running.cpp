@@ -109,7 +109,7 @@ void add_evaluation(std::vector<key_spec>& keys) {
              .type = option_type::text_list,
              .doc = "Tensors reconstructed from the support examples of unseen clients; default: the private "
                     "ones, and those with a row per client. Shared ones are fine-tuned on the support, and "
-                    "for clients that train on their train part; \"*\" stands for all tensors."})));
+                    "for clients that train on their train part; \"*\" means all tensors."})));
   add(may_change(key("evaluation.split", FURLONG_AT(evaluation->split),
                      "Unseen clients: their even batches are support, the odd ones are scored. Otherwise all their "
                      "examples are scored and nothing can be reconstructed: for data with a test part of its own.")));

@@ -74,7 +74,7 @@ result<listing> list_authorities(const fs::path& place, tls::instant now) {
   return found;
 }
 
-/// What loading a folder found, beside the credentials.
+/// What loading a folder found, in addition to the credentials.
 template <class Credentials>
 void note(listing& to, const result<Credentials>& loaded) {
   if (loaded)

@@ -1,4 +1,4 @@
-// What stands in a folder of authorities, or in one that --tls names.
+// The contents of a folder of authorities, or in one that --tls names.
 #pragma once
 
 #include <filesystem>

@@ -87,7 +87,7 @@ int verify(storage::rocks_store& store, output_format format) {
   return std::ranges::any_of(problems, damaged) ? data : failure;
 }
 
-/// The key of an encrypted store: the option's, or that of the scenario beside the store.
+/// The key of an encrypted store: the option's, or that of the scenario next to the store.
 std::filesystem::path key_of(const store_options& options, const std::filesystem::path& store) {
   if (!options.key_file.empty()) return options.key_file;
   const auto scenario = scenarios::parse_scenario(run_directory(store.parent_path()).scenario());

@@ -135,7 +135,7 @@ class plan {
 };
 
 /// Removes a run of an earlier `furlong test`, ended or killed: it runs again with this build. Such a run has its
-/// scenario beside it; `furlong run` rejects other folders.
+/// scenario next to it; `furlong run` rejects other folders.
 result<void> remove_earlier(const planned_run& run, const workplace& place) {
   if (!std::filesystem::exists(place.of(run, ".toml"))) return {};
   wait_for_earlier(place.of(run, ".stderr"), [&] {

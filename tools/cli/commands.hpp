@@ -118,7 +118,7 @@ int store_command(const store_options& options);
 
 struct report_options {
   std::vector<std::filesystem::path> runs;
-  std::filesystem::path out;  ///< empty: report.html in the run directory, or comparison.html beside the first run
+  std::filesystem::path out;  ///< empty: report.html in the run directory, or comparison.html next to the first run
   bool embeddings = false;    ///< with a picture of the user embeddings, which are private values: the names above
                               ///< become report-private.html and comparison-private.html
 };

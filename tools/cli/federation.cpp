@@ -73,7 +73,7 @@ result<void> check_advertised(const char* option, const std::string& text, const
 
 result<void> check_trust(const trust_options& trust, const std::vector<actors::net::host_port>& at) {
   if (!trust.tls.empty() && trust.insecure)
-    return fail(error::kind::usage, "--insecure", "stands beside --tls", "leave out one of them");
+    return fail(error::kind::usage, "--insecure", "cannot be combined with --tls", "remove one of them");
   if (!trust.tls.empty()) return {};
   if (!trust.insecure)
     return fail(error::kind::usage, "--tls", "is missing",

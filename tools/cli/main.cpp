@@ -148,7 +148,7 @@ void add_report(CLI::App& app, command& chosen) {
   auto options = std::make_shared<report_options>();
   auto* sub = app.add_subcommand("report", "write one HTML file about a run, or comparing several");
   sub->add_option("runs", options->runs, "run directories")->required()->option_text("RUN...");
-  sub->add_option("--out", options->out, "the file (default: report.html in the run, comparison.html beside several)")
+  sub->add_option("--out", options->out, "the file (default: report.html in the run, comparison.html for several)")
       ->option_text("FILE");
   sub->add_flag("--embeddings", options->embeddings,
                 "with a picture of the user embeddings: it shows private values, in report-private.html");

@@ -100,7 +100,7 @@ result<void> check_fits(const node_record& record, const federated::store_save& 
       "--accept-state-loss";
   if (record.store != last.store)
     return fail(error::kind::data, folder.string(),
-                "its node.json belongs to another private store than the one beside it", remedy);
+                "its node.json belongs to another private store than the one next to it", remedy);
   if (last.version < record.served)
     return fail(error::kind::data, folder.string(),
                 "the private store is older than its node.json: it was last saved at version " +

@@ -42,7 +42,7 @@ struct node_store {
 };
 
 /// Opens or creates the store of a node's clients. With a stateless algorithm it keeps no values; with generated data
-/// as well it writes nothing. `node.json` beside the values records the start and life of the run, the clients, the
+/// as well it writes nothing. `node.json` next to the values records the start and life of the run, the clients, the
 /// data of training, and the version up to which updates were reported. Fails (kind usage) if the store is of another
 /// run or another start of this one, or the folder has other content; (kind data) if the data have changed since that
 /// start, or the server does not know the life of the values, unless accepted; and as stores do. Values whose loss is
@@ -50,7 +50,7 @@ struct node_store {
 [[nodiscard]] result<node_store> open_node_store(const federated::experiment& e,
                                                  const federated::protocol::welcome& got, const node_place& place);
 
-// A node's persistent record: `node.json`, beside the private values in its store's folder.
+// A node's persistent record: `node.json`, next to the private values in its store's folder.
 
 struct node_record {
   std::uint64_t start_id = 0;  ///< start of the run that the node took part in last (welcome::start_id)

@@ -71,7 +71,7 @@ class run_directory {
   std::unique_ptr<int, unlocker> lock_;
 };
 
-/// Writes a file atomically, with a line end after the text: to a temporary one beside it, synced, renamed.
+/// Writes a file atomically, with a line end after the text: to a temporary one next to it, synced, renamed.
 [[nodiscard]] result<void> write_atomically(const std::filesystem::path& path, const std::string& text);
 /// The same for bytes as they are.
 [[nodiscard]] result<void> write_bytes_atomically(const std::filesystem::path& path, std::string_view bytes);

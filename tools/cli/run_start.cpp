@@ -120,7 +120,7 @@ error other_run(const session& of, const run_directory& folder, const std::strin
           "resume with the scenario that the folder's scenario.toml shows, or choose another --out"};
 }
 
-/// Checks the store before anything of the run changes. The store is created before the first checkpoint: beside a
+/// Checks the store before anything of the run changes. The store is created before the first checkpoint: with a
 /// checkpoint an empty store would restart every client.
 result<void> check_store(const session& of, const run_directory& folder, store_holder holder,
                          const federated::protocol::server_state& from) {

@@ -18,7 +18,7 @@ namespace furlong::wire::detail {
 /// "update.tensors[2].rows".
 [[nodiscard]] std::string field_of(std::size_t tensor, const char* part);
 
-/// A changed row and where its values stand in the update.
+/// A changed row and where its values are in the update.
 struct placed_row {
   std::uint32_t row;
   std::uint32_t place;

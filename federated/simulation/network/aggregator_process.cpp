@@ -112,7 +112,7 @@ void aggregator_process::on_message(message&& what) {
     welcome_.covered = durable->version;
     on_parent_message(*durable);
   } else {
-    in_.around.wrong("an aggregator's parent said something strange");
+    in_.around.wrong("an aggregator's parent sent a message of an unexpected kind");
   }
 }
 
@@ -170,7 +170,7 @@ void aggregator_process::on_child_message(std::uint32_t by, message&& what) {
     in_.around.on_merged(id_, *sent);
     up = **sent;
   } else {
-    return in_.around.wrong("an aggregator was sent something strange");
+    return in_.around.wrong("an aggregator received a message of an unexpected kind");
   }
   protocol::relay_effects out;
   if (auto sound = relay_->on_told(by, std::move(up), out); !sound) in_.around.wrong(sound.error().text());

@@ -109,7 +109,7 @@ void server_process::on_message(std::uint32_t from, message&& what) {
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     on_partial(from, *sent);
   } else {
-    in_.around.wrong("the server was sent something strange");
+    in_.around.wrong("the server received a message of an unexpected kind");
   }
 }
 
@@ -226,7 +226,7 @@ void server_process::on_checkpointed(std::uint64_t version) {
 void server_process::finish(bool interrupted) {
   finished_ = true;
   in_.around.on_finish(interrupted);
-  // Nodes that are not there just now shall hear the last verdicts too: those that were cut off unnoticed come back
+  // Nodes that are not there just now also receive the last verdicts: those that were cut off unnoticed come back
   // within the network's patience.
   after(in_.net.patience() + 4 * second, [this] { send_farewells(0); });
 }
