@@ -106,7 +106,8 @@ BOOST_AUTO_TEST_CASE(a_round_of_all_clients_is_the_closed_form_ridge_solution) {
       expected = ridge_solution(x[item], y[item], item_ridge + per_rating * static_cast<double>(x[item].size()));
       ++rated;
     }
-    for (std::size_t k = 0; k < rank; ++k) BOOST_TEST(std::abs(done.model.tensor(0)[item * rank + k] - expected[k]) < 1e-5);
+    for (std::size_t k = 0; k < rank; ++k)
+      BOOST_TEST(std::abs(done.model.tensor(0)[item * rank + k] - expected[k]) < 1e-5);
     BOOST_TEST(std::abs(done.model.tensor(1)[item] - expected[rank]) < 1e-5);
   }
   BOOST_TEST(rated > 20U);
@@ -148,6 +149,11 @@ BOOST_AUTO_TEST_CASE(clients_receive_the_model_alone_and_send_the_sums_of_their_
   const auto data = e.participants->load(client, federated::part::train, room);
   BOOST_TEST(update.weight == data.size());
   BOOST_TEST(update.examples == 2 * data.size());
+  std::vector<float> predictions(data.size());
+  e.model->predict(use.weights.weights(), use.weights.data(), predictions);
+  double loss = 0.0;
+  for (std::size_t i = 0; i < data.size(); ++i) loss += std::pow(double{predictions[i]} - data.labels[i], 2);
+  BOOST_TEST(update.loss_sum == loss, boost::test_tools::tolerance(1e-5));
   const auto rows = update.change.rows_of(0);
   const auto values = update.change.values_of(0);
   double ratings = 0.0;
