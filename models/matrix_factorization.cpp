@@ -69,26 +69,35 @@ class matrix_factorization final : public model {
   }
 
   bool affine_in(std::span<const std::size_t> tensors) const override {
-    // <user, item> is linear in the user's vector alone. The design has no columns for items.
+    // <user, item> is linear in the user's vector, or in the items' rows: affine_in_rows().
     return std::ranges::none_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
+  }
+
+  bool affine_in_rows(std::span<const std::size_t> tensors) const override {
+    return std::ranges::all_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
   }
 
   void affine_design(std::span<const tensor_view> weights, const examples_view& batch,
                      std::span<const std::size_t> tensors, std::span<float> x, std::span<float> offset) const override {
-    auto free = std::vector<bool>(tensors_->count(), false);
-    for (const auto t : tensors) free[t] = true;
+    const auto is_fixed = [&](std::size_t t) { return t != absent && std::ranges::find(tensors, t) == tensors.end(); };
+    const bool fixed_item_bias = is_fixed(item_bias_);
+    const bool fixed_mean = is_fixed(mean_);
+    const bool fixed_user_bias = is_fixed(user_bias_);
+    const bool fixed_product = is_fixed(user_) && is_fixed(item_);
+    const float* user = weights[user_].data;
+    const auto rank = weights[item_].cols;
     float* next = x.data();
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto row = batch.features[i];
-      offset[i] = 0.0F;
-      if (item_bias_ != absent) offset[i] += weights[item_bias_].data[row];
-      if (mean_ != absent && !free[mean_]) offset[i] += weights[mean_].data[0];
-      if (user_bias_ != absent && !free[user_bias_]) offset[i] += weights[user_bias_].data[0];
       const float* item = weights[item_].row(row);
-      if (!free[user_]) offset[i] += static_cast<float>(kernels().dot(weights[user_].data, item, weights[item_].cols));
+      offset[i] = 0.0F;
+      if (fixed_item_bias) offset[i] += weights[item_bias_].data[row];
+      if (fixed_mean) offset[i] += weights[mean_].data[0];
+      if (fixed_user_bias) offset[i] += weights[user_bias_].data[0];
+      if (fixed_product) offset[i] += static_cast<float>(kernels().dot(user, item, rank));
       for (const auto t : tensors) {
-        if (t == user_)
-          next = std::copy_n(item, weights[item_].cols, next);
+        if (t == user_ || t == item_)
+          next = std::copy_n(t == user_ ? item : user, rank, next);
         else
           *next++ = 1.0F;  // a bias or the mean
       }

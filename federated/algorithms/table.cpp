@@ -15,6 +15,7 @@ registry<algorithm_entry>& table() {
       fedatt_entry(),
       furl_entry(),
       fedrecon_entry(),
+      als_entry(),
       centralized_entry(),
   }};
   return entries;

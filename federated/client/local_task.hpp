@@ -43,6 +43,12 @@ class local_task : public local_values {
     return use_.weights.gradient(batch, at, tensors, out);
   }
 
+  /// models::model::affine_design at the weights.
+  void affine_design(const models::examples_view& batch, std::span<const std::size_t> tensors, std::span<float> x,
+                     std::span<float> offset) const {
+    e_.model->affine_design(use_.weights.weights(), batch, tensors, x, offset);
+  }
+
   /// What the client reports of a report or shared group: zero at first; of a shared one a change. The i-th tensor.
   [[nodiscard]] models::tensor_values reported(std::size_t g) { return reported_values(g); }
   [[nodiscard]] models::tensor_view reported(std::size_t g, std::size_t i) {

@@ -42,6 +42,7 @@ class started_model final : public models::model {
     like_->score(weights, batch, to);
   }
   bool affine_in(std::span<const std::size_t> tensors) const override { return like_->affine_in(tensors); }
+  bool affine_in_rows(std::span<const std::size_t> tensors) const override { return like_->affine_in_rows(tensors); }
   void affine_design(std::span<const tensor_view> weights, const examples_view& batch,
                      std::span<const std::size_t> tensors, std::span<float> x, std::span<float> offset) const override {
     like_->affine_design(weights, batch, tensors, x, offset);

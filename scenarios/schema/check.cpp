@@ -309,7 +309,8 @@ void note_sparse(draft& of, const models::model& probe) {
 
 void check_least_squares(draft& of, const models::model& probe) {
   const std::string solver = "algorithm.reconstruction.solver";
-  if (!of.good({solver, "evaluation.reconstruct"}) || of.values.text(solver) != "least-squares") return;
+  if (!of.good({solver, "evaluation.reconstruct", "algorithm.kind"}) || of.values.text(solver) != "least-squares")
+    return;
   const auto check = [&](const std::string& key) {
     const auto tensors = find_tensors(of, key, probe);
     if (tensors.empty() || !of.good({solver, key}) || probe.affine_in(tensors)) return;
@@ -320,6 +321,23 @@ void check_least_squares(draft& of, const models::model& probe) {
   };
   if (has_private(of) && of.good({"model.private"})) check("model.private");
   check("evaluation.reconstruct");
+}
+
+/// An algorithm that solves for the rows of an item.
+void check_rows(draft& of, const models::model& probe) {
+  if (!of.algorithm->traits.affine_rows || !of.good({"model.private"})) return;
+  const auto own = private_tensors(of);
+  const auto& tensors = *probe.tensors();
+  std::vector<std::size_t> rows;
+  for (std::size_t t = 0; t < tensors.count(); ++t)
+    if (tensors[t].index == models::row_index::by_feature && std::ranges::find(own, tensors[t].name) == own.end())
+      rows.push_back(t);
+  if (!rows.empty() && probe.affine_in_rows(rows)) return;
+  of.report("algorithm.kind",
+            "is " + toml_string(algorithm_word(of)) +
+                ", which needs predictions that are linear in the shared rows of an item, and " +
+                std::string(probe.kind()) + " does not offer that",
+            "choose another algorithm, or model.kind = \"matrix-factorization\" with shared items");
 }
 
 /// A target with a figure that the model does not have is never reached.
@@ -344,6 +362,7 @@ void check_model(draft& of) {
   note_sparse(of, *probe);
   check_split(of);
   if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe);
+  check_rows(of, *probe);
   check_least_squares(of, *probe);
   if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&
       probe->objective() != models::objective::squared_error)

@@ -5,10 +5,12 @@
 #include <string_view>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/experiment.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"
+#include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
@@ -203,6 +205,34 @@ result<void> check_model(const scenario& of, const models::model& model) {
                 "make it smaller (model.*), or take fewer items or words (data.*)");
 }
 
+/// Checks the tensors that the algorithm adds, and notes how large they make an update.
+result<void> check_update(scenario& of, std::shared_ptr<const models::model> model, const dataset& data) {
+  federated::experiment e;
+  e.settings = of.settings;
+  e.model = std::move(model);
+  if (auto fits = federated::lay_out(e, of.private_tensors); !fits) return fits;
+  const auto& up = *e.parts.up;
+  if (up.size() <= 2 * e.parts.shared->size()) return {};
+  const auto update = "an update of " + of.settings.algorithm->kind + " has ";
+  if (!of.settings.network->sparse_upload) {
+    of.notes.push_back(update + std::to_string(sizeof(float) * up.size()) +
+                       " bytes; network.upload = \"sparse\" sends only rows that a client's examples name");
+    return {};
+  }
+  std::size_t row = 0;
+  for (const auto& spec : up.tensors()) row += spec.index == models::row_index::by_feature ? spec.cols : 0;
+  auto text = update + std::to_string(sizeof(float) * row) + " bytes for each row that a client's examples name";
+  if (data.whole) {
+    std::uint64_t examples = 0;
+    for (const auto client : data.clients->training()) examples += data.clients->count(client, federated::part::train);
+    examples /= data.clients->training().size();
+    text += ", " + std::to_string(sizeof(float) * row * examples) + " if it has " + std::to_string(examples) +
+            " examples of different rows, which is the mean";
+  }
+  of.notes.push_back(text);
+  return {};
+}
+
 /// Notes tensors that should be reconstructed before scoring but are not. A resolved scenario lists the default.
 void note_untuned(scenario& of, const models::model& model) {
   using federated::cold_start_kind;
@@ -247,6 +277,7 @@ result<void> fit(scenario& to, const dataset& data) {
   const auto model = build_model(to, data);
   if (!model) return tl::unexpected(model.error());
   if (auto fits = check_model(to, **model); !fits) return fits;
+  if (auto fits = check_update(to, *model, data); !fits) return fits;
   note_untuned(to, **model);
   to.notes.insert(to.notes.end(), data.notes.begin(), data.notes.end());
   auto& settings = to.settings;

@@ -58,6 +58,7 @@ struct scenario {
       {"furl, cold start", base("furl"), {{"mean", true}}, {"user"}},
       {"fedrecon", base("fedrecon"), {}, {"user"}},
       {"fedrecon, least squares", base("fedrecon"), {{"user_bias", true}}, {"user", "user_bias"}},
+      {"als", base("als"), {{"item_bias", true}, {"mean", true}}, {"user"}},
       {"fedatt", base("fedavg"), {}, {}},
       {"fedatt, spectral", base("fedavg"), {}, {}},
       {"best", base("fedavg"), {}, {}},
@@ -70,14 +71,15 @@ struct scenario {
   all[3].settings.own->cold_start = federated::cold_start_kind::reconstruct;
   all[4].settings.server->momentum = 0.9;
   all[5].settings.reconstruction->solver = federated::solver_kind::least_squares;
-  all[6].settings.aggregation->rule = federated::chosen_rule("fedatt");
-  all[6].settings.aggregation->noise = 0.001;
+  all[6].settings.reconstruction->solver = federated::solver_kind::least_squares;
   all[7].settings.aggregation->rule = federated::chosen_rule("fedatt");
-  all[7].settings.aggregation->rule.options.set("norm", std::string("spectral"));
-  all[7].settings.evaluation->attention = true;
-  all[8].settings.client->lr = 0.6F;  // too long steps: the last model is not the best
-  all[8].settings.evaluation->keep_best = true;
-  all[9].settings.participation->per_round = 1;
+  all[7].settings.aggregation->noise = 0.001;
+  all[8].settings.aggregation->rule = federated::chosen_rule("fedatt");
+  all[8].settings.aggregation->rule.options.set("norm", std::string("spectral"));
+  all[8].settings.evaluation->attention = true;
+  all[9].settings.client->lr = 0.6F;  // too long steps: the last model is not the best
+  all[9].settings.evaluation->keep_best = true;
+  all[10].settings.participation->per_round = 1;
   return all;
 }
 

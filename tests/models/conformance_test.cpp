@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_penalty_only_adds_and_is_nothing_at_zero) {
   }
 }
 
-// What least squares can rebuild. A product is affine in one of its factors, and designs have no columns for items.
+// What least squares can rebuild. A product is affine in one of its factors; of items the row that an example names.
 BOOST_AUTO_TEST_CASE(matrix_factorization_is_affine_in_the_users_side_and_the_mean_and_nothing_else_is) {
   const std::vector<std::string> linear = {"user", "user_bias", "mean"};
   for (auto& one : tests::model_cases(true)) {
@@ -306,6 +306,45 @@ BOOST_AUTO_TEST_CASE(an_affine_design_reproduces_the_predictions) {
       }
     }
   }
+}
+
+// With the rows that an example names in place of whole tensors.
+BOOST_AUTO_TEST_CASE(a_design_of_rows_reproduces_the_predictions) {
+  std::size_t designs = 0;
+  for (auto& one : tests::model_cases(true)) {
+    const auto& shape = *one.model->tensors();
+    const auto views = one.views(one.weights);
+    for (std::size_t subset = 1; subset < std::size_t{1} << shape.count(); ++subset) {
+      std::vector<std::size_t> tensors;
+      std::size_t p = 0;
+      for (std::size_t t = 0; t < shape.count(); ++t)
+        if ((subset >> t & 1) != 0) {
+          tensors.push_back(t);
+          p += shape[t].cols;
+        }
+      const bool rows =
+          std::ranges::all_of(tensors, [&](auto t) { return shape[t].name == "item" || shape[t].name == "item_bias"; });
+      if (one.model->affine_in_rows(tensors) != (rows && one.model->kind() == "matrix-factorization"))
+        BOOST_ERROR(one.name << ", rows of subset " << subset);
+      if (!one.model->affine_in_rows(tensors)) continue;
+      ++designs;
+      const auto data = one.data.view();
+      std::vector<float> x(data.size() * p);
+      std::vector<float> offset(data.size());
+      std::vector<float> predictions(data.size());
+      one.model->affine_design(views, data, tensors, x, offset);
+      one.model->predict(views, data, predictions);
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        double expected = offset[i];
+        const float* factor = x.data() + i * p;
+        for (const auto t : tensors)
+          for (std::size_t j = 0; j < shape[t].cols; ++j)
+            expected += double{*factor++} * views[t].row(data.features[i])[j];
+        BOOST_TEST(std::abs(predictions[i] - expected) < 1e-5, one.name << ", subset " << subset);
+      }
+    }
+  }
+  BOOST_TEST(designs > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(matrix_factorization_is_drawn_as_its_options_say) {

@@ -235,4 +235,22 @@ BOOST_AUTO_TEST_CASE(tensors_of_other_models_are_told_as_theirs) {
   BOOST_TEST(problem("embeding").ends_with("; did you mean \"embedding\"?"));
 }
 
+BOOST_AUTO_TEST_CASE(updates_that_are_larger_than_the_model_are_noted) {
+  const auto notes = [](const overrides& more) {
+    overrides changes{{"algorithm.kind", "als"}};
+    changes.insert(changes.end(), more.begin(), more.end());
+    return fitted(testing::valid_scenario(), ".", changes);
+  };
+  // Rank 4: 10 products, 4 moments and the count.
+  const auto sparse = notes({});
+  BOOST_TEST(
+      sparse.find("an update of als has 60 bytes for each row that a client's examples name, ") != std::string::npos,
+      sparse);
+  const auto dense = notes({{"network.upload", "dense"}});
+  BOOST_TEST(
+      dense.find("an update of als has 3600 bytes; network.upload = \"sparse\" sends only rows") != std::string::npos,
+      dense);
+  BOOST_TEST(fitted(testing::valid_scenario(), ".", {}).find("an update of") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(reconstruction_where_nothing_is_rebuilt) {
   const setting_override split{table + ".split", "false"};
   BOOST_TEST(notes_of(valid_scenario(), {split, {"algorithm.kind", "fedrecon"}}) == "");
   BOOST_TEST(notes_of(valid_scenario(), {cold, split}) ==
-             table + ".split has no effect: furl does not reconstruct in every task\n");
+             table + ".split has no effect: furl does not split a task's examples\n");
   BOOST_TEST(notes_of(valid_scenario(), {cold, {table + ".ridge", "2"}}) ==
              table + ".ridge has no effect: reconstruction.solver is \"sgd\"\n");
   const setting_override exact{table + ".solver", "least-squares"};
