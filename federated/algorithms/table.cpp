@@ -14,6 +14,10 @@ registry<algorithm_entry>& table() {
       fedsgd_entry(),
       fedatt_entry(),
       furl_entry(),
+      fedper_entry(),
+      fedrep_entry(),
+      fedalt_entry(),
+      fedbabu_entry(),
       fedrecon_entry(),
       centralized_entry(),
   }};

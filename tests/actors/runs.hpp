@@ -61,6 +61,9 @@ struct scenario {
       {"fedatt", base("fedavg"), {}, {}},
       {"fedatt, spectral", base("fedavg"), {}, {}},
       {"best", base("fedavg"), {}, {}},
+      {"fedrep", base("fedrep"), {}, {"user"}},
+      {"fedalt", base("fedalt"), {{"user_bias", true}}, {"user", "user_bias"}},
+      {"fedbabu", base("fedbabu"), {{"user_bias", true}}, {"user", "user_bias"}},
       {"centralized", base("centralized"), {{"user_table", true}}, {}},
   };
   all[0].settings.evaluation->reconstruct.clear();
@@ -77,7 +80,8 @@ struct scenario {
   all[7].settings.evaluation->attention = true;
   all[8].settings.client->lr = 0.6F;  // too long steps: the last model is not the best
   all[8].settings.evaluation->keep_best = true;
-  all[9].settings.participation->per_round = 1;
+  all[11].settings.evaluation->reconstruct = {"user", "item"};
+  all.back().settings.participation->per_round = 1;
   return all;
 }
 
