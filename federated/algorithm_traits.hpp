@@ -16,8 +16,9 @@ class algorithm;
 
 /// model.private: ignored (all tensors are shared), or required (it must name tensors).
 enum class private_use : std::uint8_t { ignored, required };
-/// What keys the initial private values: the client alone, or the client and the task's model version.
-enum class private_start : std::uint8_t { per_client, per_task };
+/// What keys the initial private values: the client alone, the client and the task's model version, or nothing: all
+/// clients start with the values that the tensors would have as shared ones.
+enum class private_start : std::uint8_t { per_client, per_task, common };
 
 struct algorithm_traits {
   private_use private_tensors = private_use::ignored;

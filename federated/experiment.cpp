@@ -2,16 +2,31 @@
 
 #include <algorithm>
 
+#include "federated/algorithm_traits.hpp"
+
 namespace furlong::federated {
+
+namespace {
+
+random_stream shared_stream(const experiment& e, std::size_t tensor) {
+  return {e.settings.seed, purpose::initialize_shared, 0, 0, static_cast<std::uint32_t>(tensor)};
+}
+
+}  // namespace
 
 models::shared_parameters initial_model(const experiment& e) {
   models::shared_parameters model(e.parts.shared);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (e.parts.slots[t].is_private) continue;
-    random_stream stream(e.settings.seed, purpose::initialize_shared, 0, 0, static_cast<std::uint32_t>(t));
-    e.model->initialize(t, stream, model.tensor(e.parts.slots[t].tensor));
+    e.model->initialize(t, shared_stream(e, t), model.tensor(e.parts.slots[t].tensor));
   }
   return model;
+}
+
+random_stream initial_stream(const experiment& e, std::size_t tensor, std::uint32_t round, std::uint32_t client) {
+  const bool common = e.settings.algorithm->traits.start == private_start::common;
+  if (common && e.parts.slots[tensor].is_private) return shared_stream(e, tensor);
+  return {e.settings.seed, purpose::initialize_private, round, client, static_cast<std::uint32_t>(tensor)};
 }
 
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out) {
@@ -23,8 +38,7 @@ void initial_private(const experiment& e, std::uint32_t round, std::uint32_t cli
       if (group.first == first_value::constant) std::ranges::fill(out.tensor(group.in_private + i), group.constant);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (!e.parts.slots[t].is_private) continue;
-    random_stream stream(e.settings.seed, purpose::initialize_private, round, client, static_cast<std::uint32_t>(t));
-    e.model->initialize(t, stream, out.tensor(e.parts.slots[t].tensor));
+    e.model->initialize(t, initial_stream(e, t, round, client), out.tensor(e.parts.slots[t].tensor));
   }
 }
 

@@ -46,6 +46,10 @@ struct experiment {
 
 /// Draws the initial shared parameters: each tensor from its own stream, keyed by the seed.
 [[nodiscard]] models::shared_parameters initial_model(const experiment& e);
+/// The random stream of the initial values of a client's tensor: a private one, or its row of a table over clients. The
+/// algorithm's traits define what keys it.
+[[nodiscard]] random_stream initial_stream(const experiment& e, std::size_t tensor, std::uint32_t round,
+                                           std::uint32_t client);
 /// A client's private parameters before training (kept tensors that start as received: zero), keyed by (seed, round,
 /// client). Evaluation uses round 0; the algorithm's traits define the round in training.
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out);

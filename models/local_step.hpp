@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace furlong::models {
 
@@ -16,7 +17,8 @@ enum class local_optimizer : std::uint8_t { sgd, adam, adamw };
 ///        Hutter, Decoupled weight decay regularization, 2019, algorithm 2)
 struct sgd_options {
   float rate = 0.1F;
-  float momentum = 0.0F;  ///< v = momentum v + g; w -= rate v, v zero at gather() and train_only()
+  std::optional<float> private_rate = {};  ///< rate of private tensors; none: `rate`
+  float momentum = 0.0F;                   ///< v = momentum v + g; w -= rate v, v zero at gather() and train_only()
   float proximal =
       0.0F;  ///< adds proximal (w - w before the first such step) to the gradient of shared tensors (FedProx)
   local_optimizer optimizer = local_optimizer::sgd;

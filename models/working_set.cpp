@@ -157,22 +157,27 @@ void working_set::add_proximal(std::size_t tensor) {
   for (std::size_t i = begin; i < offsets_[tensor + 1]; ++i) gradient_[i] += proximal_ * (weights_[i] - origin_[i]);
 }
 
+float working_set::rate_of(std::size_t tensor, const sgd_options& options) const {
+  return parts_->slots[tensor].is_private ? options.private_rate.value_or(options.rate) : options.rate;
+}
+
 void working_set::apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options) {
   const auto& view = views_[tensor];
   const float* from = targets_[tensor];
   const auto index = (*parts_->model)[tensor].index;
+  const float rate = rate_of(tensor, options);
   if (options.optimizer != local_optimizer::sgd) {
     apply_adam(tensor, options);
   } else if (options.momentum != 0.0F) {
-    kernels().descend_momentum(view.data, velocity_.data() + offsets_[tensor], from, view.size(), options.rate,
+    kernels().descend_momentum(view.data, velocity_.data() + offsets_[tensor], from, view.size(), rate,
                                options.momentum);
   } else if (index == row_index::none || every_row_moves_) {
-    kernels().descend(view.data, from, view.size(), options.rate);
+    kernels().descend(view.data, from, view.size(), rate);
   } else {
     const auto& marks = index == row_index::by_feature ? gradient.by_feature : gradient.by_client;
     for (std::uint32_t i = 0; i < marks.count; ++i) {
       const std::size_t at = std::size_t{marks.touched[i]} * view.cols;
-      kernels().descend(view.data + at, from + at, view.cols, options.rate);
+      kernels().descend(view.data + at, from + at, view.cols, rate);
     }
   }
 }
@@ -182,7 +187,8 @@ void working_set::apply_adam(std::size_t tensor, const sgd_options& options) {
   const double steps = adam_steps_;
   const auto first = static_cast<float>(1.0 / (1.0 - std::pow(double{options.beta1}, steps)));
   const auto second = static_cast<float>(1.0 / (1.0 - std::pow(double{options.beta2}, steps)));
-  const float keep = decoupled ? 1.0F - options.rate * options.weight_decay : 1.0F;
+  const float rate = rate_of(tensor, options);
+  const float keep = decoupled ? 1.0F - rate * options.weight_decay : 1.0F;
   const float into_gradient = decoupled ? 0.0F : options.weight_decay;
   const auto& view = views_[tensor];
   float* m = velocity_.data() + offsets_[tensor];
@@ -192,7 +198,7 @@ void working_set::apply_adam(std::size_t tensor, const sgd_options& options) {
     const float g = targets_[tensor][i] + into_gradient * w;
     m[i] = options.beta1 * m[i] + (1.0F - options.beta1) * g;
     v[i] = options.beta2 * v[i] + (1.0F - options.beta2) * g * g;
-    w = keep * w - options.rate * (m[i] * first) / (std::sqrt(v[i] * second) + options.eps);
+    w = keep * w - rate * (m[i] * first) / (std::sqrt(v[i] * second) + options.eps);
   }
 }
 
@@ -258,8 +264,7 @@ double dot(tensor_values a, tensor_values b, std::span<const std::size_t> tensor
   return sum;
 }
 
-void working_set::reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t client) {
-  const random_stream stream(seed, purpose::initialize_private, 0, client, static_cast<std::uint32_t>(tensor));
+void working_set::reinitialize(std::size_t tensor, const random_stream& stream) {
   const auto& view = views_[tensor];
   const auto& spec = (*parts_->model)[tensor];
   if (spec.index != row_index::by_feature) return model_->initialize(tensor, stream, {view.data, view.size()});

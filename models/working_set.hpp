@@ -79,8 +79,8 @@ class working_set {
   double gradient(const examples_view& batch, tensor_values at, std::span<const std::size_t> tensors,
                   tensor_values out);
 
-  /// Draws a tensor's initial values again, keyed by (seed, client).
-  void reinitialize(std::size_t tensor, std::uint64_t seed, std::uint32_t client);
+  /// Draws a tensor's initial values again.
+  void reinitialize(std::size_t tensor, const random_stream& stream);
 
   /// The update of the shared tensors since gather(); the caller appends the values of added tensors. `shared` must
   /// be the parameters given to gather().
@@ -112,6 +112,7 @@ class working_set {
   [[nodiscard]] std::uint32_t local_rows(std::size_t tensor) const;
   void select_rows(const examples_view& data, std::uint32_t client, bool all_rows);
   void add_proximal(std::size_t tensor);
+  [[nodiscard]] float rate_of(std::size_t tensor, const sgd_options& options) const;
   void apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options);
   void apply_adam(std::size_t tensor, const sgd_options& options);
 

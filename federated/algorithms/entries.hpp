@@ -9,6 +9,10 @@ namespace furlong::federated {
 [[nodiscard]] algorithm_entry fedatt_entry();
 [[nodiscard]] algorithm_entry fedsgd_entry();
 [[nodiscard]] algorithm_entry furl_entry();
+[[nodiscard]] algorithm_entry fedper_entry();
+[[nodiscard]] algorithm_entry fedrep_entry();
+[[nodiscard]] algorithm_entry fedalt_entry();
+[[nodiscard]] algorithm_entry fedbabu_entry();
 [[nodiscard]] algorithm_entry fedrecon_entry();
 [[nodiscard]] algorithm_entry als_entry();
 [[nodiscard]] algorithm_entry centralized_entry();
@@ -17,6 +21,11 @@ namespace furlong::federated {
 template <class Algorithm>
 [[nodiscard]] result<std::shared_ptr<const algorithm>> build_as(const option_values&) {
   return std::make_shared<const Algorithm>();
+}
+/// That of one constructed from its options.
+template <class Algorithm>
+[[nodiscard]] result<std::shared_ptr<const algorithm>> build_with_options(const option_values& options) {
+  return std::make_shared<const Algorithm>(options);
 }
 
 }  // namespace furlong::federated

@@ -6,13 +6,15 @@
 //   client k keeps p_k as trained (eq. 7 with z_k = 1); only w_k - w is sent
 //   server: as FedAvg, on the federated tensors (eq. 6)
 //
-// A client's first task starts from the initial values or, with private.cold_start = "reconstruct", from values that
-// are first reconstructed from its examples with the federated tensors frozen.
+// FedPer (Arivazhagan, Aggarwal, Singh, Choudhary: Federated learning with personalization layers, 2019) is the same
+// algorithm. With a step size of their own for the private tensors (private_lr) it is FedSim (Pillutla et al. 2022,
+// algorithm 2).
+#include <optional>
+
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/settings.hpp"
-#include "federated/settings/private_values.hpp"
 
 namespace furlong::federated {
 
@@ -20,17 +22,21 @@ namespace {
 
 class furl final : public algorithm {
  public:
-  // Cold starts count as no work: it is not known in advance whether the client has values.
+  explicit furl(const option_values& options) {
+    if (options.has("private_lr")) private_lr_ = static_cast<float>(options.number("private_lr"));
+  }
+
   [[nodiscard]] std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
     return examples_in(count, client_loop(settings));
   }
   void train(local_task& task) const override {
-    if (!task.has_state() && task.settings().own->cold_start == cold_start_kind::reconstruct) {
-      task.split_support(false);
-      task.count_unweighted(task.reconstruct(task.parts().private_tensors));
-    }
-    task.count(task.sgd(task.parts().all_tensors, task.client_loop()));
+    auto loop = task.client_loop();
+    if (private_lr_) loop.step.private_rate = task.rate_of_round(*private_lr_);
+    task.count(task.sgd(task.parts().all_tensors, loop));
   }
+
+ private:
+  std::optional<float> private_lr_;  ///< none: that of the shared tensors
 };
 
 }  // namespace
@@ -40,8 +46,22 @@ algorithm_entry furl_entry() {
           .doc =
               "Local SGD on shared and private tensors jointly; each client keeps its private ones from round to "
               "round, and sends the change of the shared ones (Bui et al. 2019).",
+          .options = {{.name = "private_lr",
+                       .type = option_type::number,
+                       .doc = "Learning rate of the private tensors; another one than that of the shared tensors is "
+                              "FedSim (Pillutla et al. 2022).",
+                       .at_least = 0,
+                       .above = true,
+                       .same_as = "algorithm.client.lr"}},
           .traits = {.private_tensors = private_use::required, .keeps_state = true},
-          .build = build_as<furl>};
+          .build = build_with_options<furl>};
+}
+
+algorithm_entry fedper_entry() {
+  return {
+      .kind = "fedper",
+      .doc = "Another name of `furl`: the personalization layers of Arivazhagan et al. 2019 are its private tensors.",
+      .alias_of = "furl"};
 }
 
 }  // namespace furlong::federated

@@ -6,6 +6,7 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/local_task.hpp"
+#include "federated/client/personalization.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -97,7 +98,10 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   const auto data = e.participants->load(id.client, part::train, use.data);
   use.weights.gather(*e.model, e.parts, model.model, use.own, data, id.client, traits.needs_all_rows);
   local_task task(e, model, use, out, has_own);
-  if (data.size() > 0) algorithm->train(task);
+  if (data.size() > 0) {
+    if (starts_cold(e, has_own)) task.start_cold();
+    algorithm->train(task);
+  }
   constexpr double diverged = std::numeric_limits<double>::quiet_NaN();
   if (out.weight == 0 || !task.finite()) {
     no_change(e, out.weight == 0 ? 0.0 : diverged, out);

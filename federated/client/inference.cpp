@@ -51,7 +51,8 @@ result<personal_source> with_personal_model(const experiment& e, const models::s
   use.weights.gather(*e.model, e.parts, model, use.own, table.view(), id);
   if (!client)  // a new user has no row in a table over clients: theirs has the values before training
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
-      if ((*e.parts.model)[t].index == models::row_index::by_client) use.weights.reinitialize(t, e.settings.seed, id);
+      if ((*e.parts.model)[t].index == models::row_index::by_client)
+        use.weights.reinitialize(t, initial_stream(e, t, 0, id));
   const auto& settings = e.settings;
   const auto batch_size = settings.reconstruction->batch_size > 0              ? settings.reconstruction->batch_size
                           : !who.trains && settings.evaluation->batch_size > 0 ? settings.evaluation->batch_size

@@ -11,9 +11,13 @@ namespace furlong::federated {
 
 local_loop local_task::client_loop() const {
   auto loop = federated::client_loop(settings());
-  if (settings().client->schedule == schedule_kind::linear)
-    loop.step.rate *= 1.0F - static_cast<float>(out_.id.version) / static_cast<float>(settings().rounds);
+  loop.step.rate = rate_of_round(loop.step.rate);
   return loop;
+}
+
+float local_task::rate_of_round(float rate) const {
+  if (settings().client->schedule == schedule_kind::constant) return rate;
+  return rate * (1.0F - static_cast<float>(out_.id.version) / static_cast<float>(settings().rounds));
 }
 
 random_stream local_task::stream(purpose what, std::uint32_t part) const {
@@ -29,6 +33,11 @@ void local_task::shuffle() {
 
 void local_task::split_support(bool split) {
   assign_batches(use_, settings().client->batch_size, split, *settings().reconstruction);
+}
+
+void local_task::start_cold() {
+  split_support(false);
+  count_unweighted(reconstruct(parts().private_tensors));
 }
 
 void local_task::begin_phase(std::span<const std::size_t> tensors) {

@@ -21,6 +21,8 @@ class local_task : public local_values {
 
   /// [algorithm] client, with the learning rate of this round.
   [[nodiscard]] local_loop client_loop() const;
+  /// A learning rate in this round, by [algorithm] client.schedule.
+  [[nodiscard]] float rate_of_round(float rate) const;
 
   /// Shuffles the examples once more; sgd() does so itself where its loop says so.
   void shuffle();
@@ -60,7 +62,11 @@ class local_task : public local_values {
   /// They are work, and no more: they do not make the update.
   void count_unweighted(const phase_result& phase) { out_.examples += phase.examples; }
 
-  // After training, for client_work:
+  // For client_work. Before training:
+  /// Reconstructs the private tensors from all examples. It is work that plan() does not have, since it is not known in
+  /// advance whether the client has kept values.
+  void start_cold();
+  // After training:
   /// Whether all that the task made is finite: weights, reports and kept tensors.
   [[nodiscard]] bool finite() const;
   /// Appends what is reported of groups to the change of the model.

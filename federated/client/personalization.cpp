@@ -18,12 +18,6 @@ struct steps {
   std::vector<std::size_t> tuned;
 };
 
-bool starts_cold(const experiment& e, bool has_state) {
-  const auto& settings = e.settings;
-  return settings.algorithm->traits.keeps_state && !has_state &&
-         settings.own->cold_start == cold_start_kind::reconstruct;
-}
-
 /// A client that never trained has no values of its own; one that could have had them starts as in training.
 std::vector<std::size_t> reconstructed_unseen(const experiment& e) {
   const bool as_it_is = e.settings.algorithm->traits.keeps_state && !starts_cold(e, false);
@@ -55,6 +49,12 @@ bool has_untrained(const experiment& e, const client_kind& who) {
 
 }  // namespace
 
+bool starts_cold(const experiment& e, bool has_state) {
+  const auto& settings = e.settings;
+  return settings.algorithm->traits.keeps_state && !has_state &&
+         settings.own->cold_start == cold_start_kind::reconstruct;
+}
+
 bool is_personal(const experiment& e, std::size_t tensor) {
   return e.parts.slots[tensor].is_private || (*e.parts.model)[tensor].index == models::row_index::by_client;
 }
@@ -69,7 +69,7 @@ std::vector<std::size_t> reconstructed_tensors(const experiment& e) {
 
 void personal_task::reset(std::span<const std::size_t> tensors) {
   for (const auto t : tensors)
-    if (is_personal(e_, t)) use_.weights.reinitialize(t, e_.settings.seed, client_);
+    if (is_personal(e_, t)) use_.weights.reinitialize(t, initial_stream(e_, t, 0, client_));
 }
 
 std::string_view to_string(personal_source source) {

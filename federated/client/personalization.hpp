@@ -31,6 +31,8 @@ class personal_task : public local_values {
   std::uint32_t client_;
 };
 
+/// Whether a client's private tensors are reconstructed because it has kept none: private.cold_start.
+[[nodiscard]] bool starts_cold(const experiment& e, bool has_state);
 /// Whether a tensor is one client's: private, or with a row for each.
 [[nodiscard]] bool is_personal(const experiment& e, std::size_t tensor);
 /// The tensors of evaluation.reconstruct, ascending.

@@ -155,14 +155,15 @@ void complete(const std::vector<key_spec>& keys, draft& to) {
     if (to.values.has(option.name) || to.is_set(option.name)) continue;
     if (option.fallback) {
       to.values.set(option.name, *option.fallback);
-    } else if (!option.same_as.empty() && to.values.has(option.same_as)) {
-      to.values.set(option.name, to.values.all().find(option.same_as)->second);
     } else if (option.required) {
       to.report(option.name, "is missing",
                 option.choices.empty() ? "add " + std::string(leaf_of(option.name)) + " = ..."
                                        : "choose " + listed(option.choices, "or"));
     }
   }
+  for (const auto& [option, apply, identity] : keys)
+    if (!to.values.has(option.name) && !to.is_set(option.name) && to.values.has(option.same_as))
+      to.values.set(option.name, to.values.all().find(option.same_as)->second);
 }
 
 }  // namespace

@@ -62,24 +62,31 @@ struct scenario {
       {"fedatt", base("fedavg"), {}, {}},
       {"fedatt, spectral", base("fedavg"), {}, {}},
       {"best", base("fedavg"), {}, {}},
+      {"fedrep", base("fedrep"), {}, {"user"}},
+      {"fedalt", base("fedalt"), {{"user_bias", true}}, {"user", "user_bias"}},
+      {"fedbabu", base("fedbabu"), {{"user_bias", true}}, {"user", "user_bias"}},
       {"centralized", base("centralized"), {{"user_table", true}}, {}},
   };
-  all[0].settings.evaluation->reconstruct.clear();
-  all[1].settings.server->optimizer = federated::optimizer_kind::adam;
-  all[1].settings.server->lr = 0.05;
-  *all[1].settings.privacy = {.clip = 0.5, .noise = 0.1};
-  all[3].settings.own->cold_start = federated::cold_start_kind::reconstruct;
-  all[4].settings.server->momentum = 0.9;
-  all[5].settings.reconstruction->solver = federated::solver_kind::least_squares;
-  all[6].settings.reconstruction->solver = federated::solver_kind::least_squares;
-  all[7].settings.aggregation->rule = federated::chosen_rule("fedatt");
-  all[7].settings.aggregation->noise = 0.001;
-  all[8].settings.aggregation->rule = federated::chosen_rule("fedatt");
-  all[8].settings.aggregation->rule.options.set("norm", std::string("spectral"));
-  all[8].settings.evaluation->attention = true;
-  all[9].settings.client->lr = 0.6F;  // too long steps: the last model is not the best
-  all[9].settings.evaluation->keep_best = true;
-  all[10].settings.participation->per_round = 1;
+  const auto of = [&](const std::string& name) -> federated::run_settings& {
+    return std::ranges::find(all, name, &scenario::name)->settings;
+  };
+  of("fedsgd").evaluation->reconstruct.clear();
+  of("fedavg").server->optimizer = federated::optimizer_kind::adam;
+  of("fedavg").server->lr = 0.05;
+  *of("fedavg").privacy = {.clip = 0.5, .noise = 0.1};
+  of("furl, cold start").own->cold_start = federated::cold_start_kind::reconstruct;
+  of("fedrecon").server->momentum = 0.9;
+  for (const auto* name : {"fedrecon, least squares", "als"})
+    of(name).reconstruction->solver = federated::solver_kind::least_squares;
+  for (const auto* name : {"fedatt", "fedatt, spectral"})
+    of(name).aggregation->rule = federated::chosen_rule("fedatt");
+  of("fedatt").aggregation->noise = 0.001;
+  of("fedatt, spectral").aggregation->rule.options.set("norm", std::string("spectral"));
+  of("fedatt, spectral").evaluation->attention = true;
+  of("best").client->lr = 0.6F;  // too long steps: the last model is not the best
+  of("best").evaluation->keep_best = true;
+  of("fedbabu").evaluation->reconstruct = {"user", "item"};
+  of("centralized").participation->per_round = 1;
   return all;
 }
 

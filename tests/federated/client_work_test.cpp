@@ -11,6 +11,7 @@
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/training.hpp"
 #include "federated/validation.hpp"
+#include "tests/support/algorithm_kinds.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -118,9 +119,10 @@ BOOST_AUTO_TEST_CASE(a_linear_schedule_shrinks_the_step_with_the_rounds) {
 }
 
 BOOST_AUTO_TEST_CASE(a_client_without_examples_reports_nothing_and_stores_nothing) {
-  for (const std::string_view kind : {"fedavg", "fedsgd", "furl", "fedrecon"})
+  for (const auto& kind : tests::algorithm_kinds())
     for (const auto solver : {federated::solver_kind::sgd, federated::solver_kind::least_squares}) {
       auto settings = plain(kind);
+      if (!settings.algorithm->traits.sends) continue;
       settings.reconstruction->solver = solver;
       const auto e = tests::make_experiment(settings, clients, {{"mean", true}}, {"user"});
       const outcome empty(e, 0);
@@ -131,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_client_without_examples_reports_nothing_and_stores_nothin
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_cease_to_be_finite_leave_no_trace) {
-  for (const std::string_view kind : {"fedavg", "furl", "fedrecon"}) {
+  for (const std::string_view kind : {"fedavg", "furl", "fedrecon", "fedrep", "fedalt", "fedbabu"}) {
     auto settings = plain(kind);
     settings.client->lr = 1e30F;
     settings.client->epochs = 30;

@@ -11,6 +11,7 @@
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/federated/simulation_worlds.hpp"
+#include "tests/support/algorithm_kinds.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -22,8 +23,8 @@ namespace {
 /// Settings in which every number that decides how much a client works is drawn.
 run_settings draw_settings(random_stream& stream) {
   run_settings settings;
-  constexpr std::string_view kinds[] = {"fedsgd", "fedavg", "furl", "fedrecon", "centralized"};
-  *settings.algorithm = chosen_algorithm(kinds[stream.below(5)]);
+  const auto kinds = tests::algorithm_kinds();
+  *settings.algorithm = chosen_algorithm(kinds[stream.below(static_cast<std::uint32_t>(kinds.size()))]);
   settings.rounds = 10;
   settings.client->lr = 0.01F;
   settings.client->epochs = stream.below(4);
@@ -63,7 +64,8 @@ BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
   const auto population = tests::make_ratings(8, shape);
   random_stream stream(4, purpose::test);
   std::map<std::string, std::size_t> worked;
-  for (int run = 0; run < 600; ++run) {
+  const auto kinds = tests::algorithm_kinds().size();
+  for (std::size_t run = 0; run < 120 * kinds; ++run) {
     const auto settings = draw_settings(stream);
     const auto e = tests::make_experiment(settings, population, {}, {"user"});
     const broadcast from{e.run, 3, initial_model(e), {}};
@@ -82,7 +84,7 @@ BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
       if (update.examples > 0) ++worked[settings.algorithm->kind];
     }
   }
-  BOOST_TEST(worked.size() == 5U);
+  BOOST_TEST(worked.size() == kinds);
   for (const auto& [kind, count] : worked) BOOST_TEST(count > 40U, kind);
 }
 
@@ -98,6 +100,15 @@ BOOST_AUTO_TEST_CASE(planned_examples_of_known_cases) {
   settings.client->max_steps = 0;
   *settings.reconstruction = {.epochs = 2};  // support 4 2, query 4
   BOOST_TEST(settings.algorithm->does->plan(settings, 10) == 12U + 12U);
+  option_values passes;
+  passes.set("head_epochs", std::int64_t{5});
+  passes.set("private_epochs", std::int64_t{5});
+  settings.client->max_steps = 7;  // head or private 4 4 2, 4 4 2, 4; then 4 4 2, 4 4 2, 4
+  for (const char* kind : {"fedrep", "fedalt"}) {
+    *settings.algorithm = federated::chosen_algorithm(kind, passes);
+    BOOST_TEST(settings.algorithm->does->plan(settings, 10) == 24U + 24U);
+  }
+  settings.client->max_steps = 0;
   *settings.algorithm = federated::chosen_algorithm("furl");
   settings.own->cold_start = cold_start_kind::reconstruct;
   BOOST_TEST(settings.algorithm->does->plan(settings, 10) == 30U);

@@ -33,14 +33,14 @@ if(users)
   message(FATAL_ERROR "nothing reads ${users}")
 endif()
 
-foreach(project item_bias fedalt)
+foreach(project item_bias fednova)
   run("configure ${project}" "${CMAKE_COMMAND}" -S "${SOURCE}/${project}" -B "${WORK}/${project}" -G "${GENERATOR}"
       "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
       "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
   run("build ${project}" "${CMAKE_COMMAND}" --build "${WORK}/${project}")
 endforeach()
 run("installed command" "${prefix}/bin/furlong" --version)
-run("fedalt" "${PYTHON}" "${SOURCE}/use_fedalt.py" "${WORK}/fedalt/furlong-fedalt" "${SOURCE}/fedalt/fedalt.toml")
+run("fednova" "${PYTHON}" "${SOURCE}/use_fednova.py" "${WORK}/fednova/furlong-fednova" "${SOURCE}/fednova/fednova.toml")
 run("run" "${WORK}/item_bias/furlong-item-bias" run "${SOURCE}/item_bias/item-bias.toml" --out "${WORK}/out")
 
 file(READ "${WORK}/out/summary.json" summary)

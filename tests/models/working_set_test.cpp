@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_redrawn_private_tensor_is_what_a_new_client_draws) {
   const auto w = make_world(false, false, {"user"});
   models::working_set compact;
   compact.gather(*w.model, w.parts, w.shared, w.own, w.data.view(), 5);
-  compact.reinitialize(0, 77, 5);
+  compact.reinitialize(0, {77, purpose::initialize_private, 0, 5, 0});
   std::vector<float> expected((*w.model->tensors())[0].size());
   w.model->initialize(0, random_stream(77, purpose::initialize_private, 0, 5, 0), expected);
   for (std::size_t i = 0; i < expected.size(); ++i) BOOST_TEST(compact.weights()[0].data[i] == expected[i]);
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(redrawn_rows_are_those_of_the_whole_tensor) {
   models::working_set compact;
   compact.gather(*w.model, w.parts, w.shared, w.own, w.data.view(), 5);
   const auto item = w.model->tensors()->find("item").value();
-  compact.reinitialize(item, 77, 5);
+  compact.reinitialize(item, {77, purpose::initialize_private, 0, 5, static_cast<std::uint32_t>(item)});
   const auto& spec = (*w.model->tensors())[item];
   std::vector<float> whole(spec.size());
   w.model->initialize(item, random_stream(77, purpose::initialize_private, 0, 5, static_cast<std::uint32_t>(item)),

@@ -47,7 +47,7 @@ every = 6
 [checkpoint]
 every = 2
 """
-KINDS = ("fedavg", "fedsgd", "furl", "fedrecon", "centralized")
+KINDS = ("fedavg", "fedsgd", "furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "centralized")
 
 
 def children_of(process: int) -> list[int]:

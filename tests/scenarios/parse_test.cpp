@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -337,9 +338,24 @@ BOOST_AUTO_TEST_CASE(the_committed_scenarios_are_valid) {
     }
   }
   BOOST_TEST(count >= 9U);
-  for (const char* kind : {"fedsgd", "fedavg", "furl", "fedrecon", "fedatt", "centralized"})
-    BOOST_TEST(parse_scenario("scenarios/quickstart.toml", {{"algorithm.kind", kind}}).has_value() ==
-               (std::string(kind) != "fedsgd"));  // which takes no second epoch
+  for (const auto& entry : federated::registered_algorithms())
+    BOOST_TEST(parse_scenario("scenarios/quickstart.toml", {{"algorithm.kind", entry.kind}}).has_value() ==
+               (entry.kind != "fedsgd"));  // which takes no second epoch
+}
+
+BOOST_AUTO_TEST_CASE(fedper_is_furl_and_the_private_learning_rate_that_of_the_client_by_default) {
+  const auto identity = [](const std::vector<setting_override>& overrides) {
+    return run_id(parse_scenario("scenarios/quickstart.toml", overrides).value());
+  };
+  const setting_override furl{"algorithm.kind", "furl"};
+  const auto plain = identity({furl});
+  BOOST_TEST(identity({{"algorithm.kind", "fedper"}}) == plain);
+  BOOST_TEST(identity({furl, {"algorithm.furl.private_lr", "0.1"}}) == plain);  // that of the file's client
+  BOOST_TEST(identity({furl, {"algorithm.furl.private_lr", "0.2"}}) != plain);
+  const auto faster = parsed({furl, {"algorithm.client.lr", "0.3"}});
+  BOOST_TEST(faster.values.number("algorithm.furl.private_lr") == 0.3);
+  BOOST_TEST(parsed({{"algorithm.kind", "fedbabu"}}).settings.reconstruction->epochs == 5U);
+  BOOST_TEST(identity({{"algorithm.kind", "fedper"}, {"algorithm.furl.private_lr", "0.2"}}) != plain);
 }
 
 BOOST_AUTO_TEST_CASE(the_reference_names_every_key_dataset_and_model) {

@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_sent_survives_a_resumption) {
 
 BOOST_AUTO_TEST_CASE(threads_aggregators_and_engine_do_not_change_a_bit) {
   const scratch_folder folder;
-  for (const std::string kind : {"furl", "fedrecon", "fedavg", "centralized"}) {
+  for (const std::string kind : {"furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "fedavg", "centralized"}) {
     const auto scenario = small_scenario(folder, kind).string();
     nlohmann::json first;
     int number = 0;
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(attention_is_written_with_every_round_and_drawn) {
 
 BOOST_AUTO_TEST_CASE(stateless_runs_have_no_private_store) {
   const scratch_folder folder;
-  for (const std::string kind : {"fedrecon", "fedavg"}) {
+  for (const std::string kind : {"fedrecon", "fedbabu", "fedavg"}) {
     const auto run = folder / kind;
     BOOST_REQUIRE(run_furlong(folder, {"run", small_scenario(folder, kind).string(), "--out", run.string()}).code == 0);
     BOOST_TEST(!std::filesystem::exists(run / "private"));

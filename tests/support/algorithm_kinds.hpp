@@ -1,0 +1,19 @@
+// The algorithms that tests go through.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "federated/algorithm.hpp"
+
+namespace furlong::tests {
+
+/// All registered algorithms but aliases.
+[[nodiscard]] inline std::vector<std::string> algorithm_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto& entry : federated::registered_algorithms())
+    if (entry.alias_of.empty()) kinds.push_back(entry.kind);
+  return kinds;
+}
+
+}  // namespace furlong::tests
