@@ -17,8 +17,7 @@ enum class local_optimizer : std::uint8_t { sgd, adam, adamw };
 ///        Hutter, Decoupled weight decay regularization, 2019, algorithm 2)
 struct sgd_options {
   float rate = 0.1F;
-  std::optional<float> private_rate = {};  ///< rate of private tensors; none: `rate`
-  float momentum = 0.0F;                   ///< v = momentum v + g; w -= rate v, v zero at gather() and train_only()
+  float momentum = 0.0F;  ///< v = momentum v + g; w -= rate v, v zero at gather() and train_only()
   float proximal =
       0.0F;  ///< adds proximal (w - w before the first such step) to the gradient of shared tensors (FedProx)
   local_optimizer optimizer = local_optimizer::sgd;
@@ -27,6 +26,7 @@ struct sgd_options {
   float beta2 = 0.999F;
   float eps = 1e-8F;
   float weight_decay = 0.0F;
+  std::optional<float> private_rate = {};  ///< rate of private tensors; none: `rate`
 };
 
 }  // namespace furlong::models
