@@ -90,7 +90,7 @@ def test_a_model_of_torch_goes_out_and_back(real, tmp_path):
         assert numpy.abs(value - run.model()[name]).max() < 1e-4
 
 
-@pytest.mark.parametrize("kind", ["furl", "fedrecon", "fedavg", "centralized"])
+@pytest.mark.parametrize("kind", ["furl", "fedrep", "fedbabu", "fedrecon", "fedavg", "centralized"])
 def test_predictions_have_the_error_of_the_evaluation(real, tmp_path, kind):
     if kind != "furl":
         real = furlong.run(real.path / "scenario.toml", out=tmp_path / "run", progress=False,

@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_sent_survives_a_resumption) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(threads_aggregators_and_engine_do_not_change_a_bit) {
+BOOST_AUTO_TEST_CASE(threads_aggregators_engine_and_resumption_do_not_change_a_bit) {
   const scratch_folder folder;
   for (const std::string kind : {"furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "fedavg", "centralized"}) {
     const auto scenario = small_scenario(folder, kind).string();
@@ -204,8 +204,12 @@ BOOST_AUTO_TEST_CASE(threads_aggregators_and_engine_do_not_change_a_bit) {
                                                {"--threads", "2"},
                                                {"--threads", "4", "--set", "topology.aggregators=3"},
                                                {"--engine", "reference"},
-                                               {"--engine", "reference", "--set", "scenario.clock=real"}}) {
+                                               {"--engine", "reference", "--set", "scenario.clock=real"},
+                                               {"--resume"}}) {
       const auto run = folder / (kind + std::to_string(number++));
+      if (words.front() == "--resume")
+        BOOST_REQUIRE(
+            run_furlong(folder, {"run", scenario, "--out", run.string(), "--set", "scenario.rounds=7"}).code == 0);
       std::vector<std::string> line = {"run", scenario, "--out", run.string()};
       line.insert(line.end(), words.begin(), words.end());
       const auto done = run_furlong(folder, line);
