@@ -1,21 +1,28 @@
-"""FURL: SGD on all tensors; a client keeps its private ones (federated/algorithms/furl.cpp)."""
+"""FURL: SGD on all tensors; a client keeps its private ones (federated/algorithms/furl.cpp). FedSim: the private ones
+at another rate."""
 from world import PRIVATE, SHARED, copy, difference, gradient, mean
 
-SCENARIOS = {"plain": {}, "all": {"participation.per_round": 21, "algorithm.client.epochs": 1}}
+SCENARIOS = {
+    "plain": {},
+    "all": {"participation.per_round": 21, "algorithm.client.epochs": 1},
+    "FedSim": {"algorithm.furl.private_lr": 0.2},
+    "FedSim, linear schedule, few steps": {"algorithm.furl.private_lr": 0.15, "algorithm.client.schedule": "linear",
+                                           "algorithm.client.max_steps": 3},
+}
 
 
 def run(world):
-    shared = {name: world.initial[name] for name in SHARED}
-    kept = {}
-    for cohort in world.cohorts():
+    model, kept = copy(world.initial), {}
+    for version, cohort in enumerate(world.cohorts()):
         changes = []
         for i in cohort:
-            w = copy({**world.initial, **shared, **kept.get(i, {})})
-            for batch in world.batches(i):
-                world.step(w, gradient(w, batch), SHARED + PRIVATE)
+            w = copy({**model, **kept.get(i, {})})
+            for batch in world.steps(i):
+                found = gradient(w, batch)
+                world.step(w, found, SHARED, world.rate("algorithm.client.lr", version))
+                world.step(w, found, PRIVATE, world.rate("algorithm.furl.private_lr", version))
             kept[i] = {name: w[name] for name in PRIVATE}
-            changes.append(difference(w, shared, SHARED))
-        change = mean(changes, [len(world.ratings(i)[0]) for i in cohort])
-        shared = {name: shared[name] + world["algorithm.server.lr"] * change[name] for name in SHARED}
-    personal = {i: {**world.initial, **shared, **kept.get(i, {})} for i in world.clients}
-    return shared, kept, personal
+            changes.append(difference(w, model, SHARED))
+        world.add(model, mean(changes, world.weights(cohort)))
+    shared = {name: model[name] for name in SHARED}
+    return shared, kept, {i: {**model, **kept.get(i, {})} for i in world.clients}

@@ -59,6 +59,10 @@ class World:
         """The value of a scenario key that SCENARIO's [algorithm.client], [algorithm.server] or the oracle sets."""
         return self.settings[key]
 
+    def get(self, key: str, default):
+        """The same of any key, or the default."""
+        return self.settings.get(key, default)
+
     def ratings(self, client: int, part: str = "train"):
         """Items and ratings of a client's part."""
         return self._ratings[client, part]
@@ -75,6 +79,21 @@ class World:
         one = [(items[k:k + size], labels[k:k + size]) for k in range(0, len(items), size)]
         return one * (self["algorithm.client.epochs"] if epochs is None else epochs)
 
+    def steps(self, client: int, epochs: int = None):
+        """The batches of a task that max_steps leaves."""
+        return self.batches(client, epochs)[:self.get("algorithm.client.max_steps", 0) or None]
+
+    def weights(self, cohort):
+        """Of the updates, by the aggregation rule: the examples of their steps, or None if all count alike."""
+        if self.get("algorithm.aggregation.rule", "mean") == "uniform-mean":
+            return None
+        return [sum(len(labels) for _, labels in self.steps(i)) for i in cohort]
+
+    def add(self, model: dict, change: dict) -> None:
+        """The server's step: sgd."""
+        for name, value in change.items():
+            model[name] += self["algorithm.server.lr"] * value
+
     def support(self, client: int):
         """Of a client that never trains: what it is known by, the even batches. It is evaluated on the odd ones."""
         return self.batches(client, 1)[::2]
@@ -85,6 +104,16 @@ class World:
             return self.ratings(client, "test")
         items, labels = zip(*self.batches(client, 1)[1::2])
         return numpy.concatenate(items), numpy.concatenate(labels)
+
+    def known(self, client: int):
+        """The batches that the model is personalized with before it predicts for a client."""
+        return self.batches(client, 1) if client in self.trains else self.support(client)
+
+    def rate(self, key: str, version: int) -> float:
+        """A learning rate in a round, by the client's schedule. The default is the client's."""
+        rate = self.get(key, self["algorithm.client.lr"])
+        linear = self.get("algorithm.client.schedule", "constant") == "linear"
+        return rate * (1 - version / self["scenario.rounds"]) if linear else rate
 
     def step(self, values: dict, gradient: dict, names, rate: float = None) -> None:
         """values -= rate * gradient, of the named tensors."""
@@ -111,6 +140,14 @@ def gradient(values: dict, batch) -> dict:
     numpy.add.at(found["item_bias"], items, error[:, None])
     found["user_bias"][...] = found["mean"][...] = error.sum()
     return found
+
+
+def reconstructed(world: World, model: dict, batches, names) -> dict:
+    """The named tensors after [algorithm.reconstruction] by SGD on these batches, from the model's values."""
+    w = copy(model)
+    for batch in batches * world.get("algorithm.reconstruction.epochs", 1):
+        world.step(w, gradient(w, batch), names, world.get("algorithm.reconstruction.lr", 0.1))
+    return {name: w[name] for name in names}
 
 
 def mean(values, weights=None) -> dict:
