@@ -23,6 +23,7 @@ SCENARIO = {
     "evaluation": {"every": 12},
 }
 PRIVATE, SHARED = ("user", "user_bias"), ("item", "item_bias", "mean")
+ALL, BY_ITEM = PRIVATE + SHARED, ("item", "item_bias")
 
 
 class World:
@@ -59,6 +60,10 @@ class World:
         """The value of a scenario key that SCENARIO's [algorithm.client], [algorithm.server] or the oracle sets."""
         return self.settings[key]
 
+    def get(self, key: str, default):
+        """The same of any key, or the default."""
+        return self.settings.get(key, default)
+
     def ratings(self, client: int, part: str = "train"):
         """Items and ratings of a client's part."""
         return self._ratings[client, part]
@@ -75,6 +80,16 @@ class World:
         one = [(items[k:k + size], labels[k:k + size]) for k in range(0, len(items), size)]
         return one * (self["algorithm.client.epochs"] if epochs is None else epochs)
 
+    def steps(self, client: int, epochs: int = None):
+        """The batches of a task that max_steps leaves."""
+        return self.batches(client, epochs)[:self.get("algorithm.client.max_steps", 0) or None]
+
+    def weights(self, cohort):
+        """Of the updates, by the aggregation rule: the examples of their steps, or None if all count alike."""
+        if self.get("algorithm.aggregation.rule", "mean") == "uniform-mean":
+            return None
+        return [sum(len(labels) for _, labels in self.steps(i)) for i in cohort]
+
     def support(self, client: int):
         """Of a client that never trains: what it is known by, the even batches. It is evaluated on the odd ones."""
         return self.batches(client, 1)[::2]
@@ -85,6 +100,20 @@ class World:
             return self.ratings(client, "test")
         items, labels = zip(*self.batches(client, 1)[1::2])
         return numpy.concatenate(items), numpy.concatenate(labels)
+
+    def personal(self, client: int, model: dict, kept: dict = None) -> dict:
+        """A client's copy of the model as it is used: where it keeps none, and in rows of items that its training part
+        does not name, the received values."""
+        made, items = copy(model), self.ratings(client)[0]
+        for name, value in (kept or {}).items():
+            rows = items if name in BY_ITEM else ...
+            made[name][rows] = value[rows]
+        return made
+
+    def at_rest(self, client: int, values: dict, prefix: str) -> dict:
+        """The copy as it is stored: zeros in the other rows."""
+        zeros = {name: numpy.zeros_like(value) for name, value in values.items()}
+        return {prefix + name: value for name, value in self.personal(client, zeros, values).items()}
 
     def step(self, values: dict, gradient: dict, names, rate: float = None) -> None:
         """values -= rate * gradient, of the named tensors."""
