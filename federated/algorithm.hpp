@@ -106,6 +106,9 @@ struct algorithm_entry {
   std::function<void(scenario_view&)> check = {};
   /// The options have been checked against `options`.
   std::function<result<std::shared_ptr<const algorithm>>(const option_values&)> build = {};
+  /// Those of the options that list tensors of the model: unknown names are reported, and patterns replaced by what
+  /// they match.
+  std::vector<std::string> tensor_options = {};
   std::string alias_of = {};  ///< an alias of this kind with `fixed`; only `doc` differs otherwise
 };
 

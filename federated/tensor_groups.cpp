@@ -122,7 +122,8 @@ class layout_builder {
     for (const auto t : group.copies_of) {
       if (t >= model.count()) return bad("copies a tensor that the model does not have");
       if (group.where == place::kept && model[t].index == row_index::by_client)
-        return bad("would keep \"" + model[t].name + "\", a table over all clients, on each of them");
+        return refuse(what, "would keep \"" + model[t].name + "\", a table over all clients, on each of them",
+                      "give each client its own (user_table = false)");
       if (group.first == first_value::received && group.where != place::kept && e_.parts.slots[t].is_private)
         return bad("begins as \"" + model[t].name + "\", which the server does not have");
     }

@@ -16,6 +16,9 @@ namespace furlong::federated {
 [[nodiscard]] algorithm_entry fedrecon_entry();
 [[nodiscard]] algorithm_entry als_entry();
 [[nodiscard]] algorithm_entry centralized_entry();
+[[nodiscard]] algorithm_entry ditto_entry();
+[[nodiscard]] algorithm_entry pfedme_entry();
+[[nodiscard]] algorithm_entry apfl_entry();
 
 /// The build function of an algorithm without options.
 template <class Algorithm>
@@ -26,6 +29,13 @@ template <class Algorithm>
 template <class Algorithm>
 [[nodiscard]] result<std::shared_ptr<const algorithm>> build_with_options(const option_values& options) {
   return std::make_shared<const Algorithm>(options);
+}
+
+/// Refuses keys of [algorithm.client] that change the step, for algorithms that take their own plain gradient steps.
+inline void check_plain_steps(scenario_view& of, const std::string& kind) {
+  for (const std::string name : {"momentum", "proximal", "optimizer"})
+    if (const auto key = "algorithm.client." + name; of.is_changed(key))
+      of.report(key, "is set, and " + kind + " takes plain gradient steps", "remove it");
 }
 
 }  // namespace furlong::federated

@@ -21,6 +21,9 @@ registry<algorithm_entry>& table() {
       fedrecon_entry(),
       als_entry(),
       centralized_entry(),
+      ditto_entry(),
+      pfedme_entry(),
+      apfl_entry(),
   }};
   return entries;
 }

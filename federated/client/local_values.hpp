@@ -33,6 +33,8 @@ class local_values {
   /// anything, or where the group begins as received the received values. Kept, broadcast and shared groups are loaded;
   /// of a report group it is reported(). Kept ones are stored as they are when the task ends.
   [[nodiscard]] models::tensor_values group(std::size_t g);
+  /// The numbers of the model's tensors that a group copies; none: it has shapes of its own.
+  [[nodiscard]] std::span<const std::size_t> copied(std::size_t g) const { return e_.groups[g].copies_of; }
   /// The i-th tensor of any group, likewise.
   [[nodiscard]] models::tensor_view tensor(std::size_t g, std::size_t i = 0);
 

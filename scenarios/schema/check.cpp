@@ -256,6 +256,15 @@ void check_private(draft& of, const models::model& probe) {
     of.report("model.private", parts.error().reason, parts.error().fix);
 }
 
+/// The algorithm's options that list tensors.
+void check_tensor_options(draft& of, const models::model& probe) {
+  for (const auto& name : of.algorithm->tensor_options) {
+    const auto key = "algorithm." + of.algorithm->kind + "." + name;
+    expand_patterns(of, key, probe);
+    if (of.good({key})) find_tensors(of, key, probe);
+  }
+}
+
 /// The default: the tensors that a client without training cannot have.
 void settle_reconstruct(draft& of, const models::model& probe) {
   const std::string key = "evaluation.reconstruct";
@@ -356,6 +365,7 @@ void check_model(draft& of) {
   if (probe == nullptr || of.algorithm == nullptr) return;
   check_target_figure(of, *probe);
   check_private(of, *probe);
+  check_tensor_options(of, *probe);
   if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;
   settle_reconstruct(of, *probe);
   note_tables(of, *probe);
@@ -367,10 +377,15 @@ void check_model(draft& of) {
   if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&
       probe->objective() != models::objective::squared_error)
     of.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");
-  if (of.good({"private.cold_start"}) && of.values.text("private.cold_start") == "reconstruct" &&
-      !of.algorithm->traits.keeps_state)
+  if (!of.good({"private.cold_start", "evaluation.reconstruct"}) ||
+      of.values.text("private.cold_start") != "reconstruct")
+    return;
+  if (!of.algorithm->traits.keeps_state)
     of.notes.push_back("private.cold_start has no effect: " + algorithm_word(of) +
                        " keeps nothing from round to round");
+  else if (!reconstructs(of))
+    of.notes.push_back("private.cold_start has no effect: " + algorithm_word(of) +
+                       " has no private tensors, and evaluation.reconstruct names none");
 }
 
 }  // namespace

@@ -66,6 +66,9 @@ struct scenario {
       {"fedalt", base("fedalt"), {{"user_bias", true}}, {"user", "user_bias"}},
       {"fedbabu", base("fedbabu"), {{"user_bias", true}}, {"user", "user_bias"}},
       {"centralized", base("centralized"), {{"user_table", true}}, {}},
+      {"ditto", base("ditto"), {{"item_bias", true}}, {}},
+      {"pfedme", base("pfedme"), {}, {}},
+      {"apfl", base("apfl"), {{"user_bias", true}}, {}},
   };
   const auto of = [&](const std::string& name) -> federated::run_settings& {
     return std::ranges::find(all, name, &scenario::name)->settings;

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_client_without_examples_reports_nothing_and_stores_nothin
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_cease_to_be_finite_leave_no_trace) {
-  for (const std::string_view kind : {"fedavg", "furl", "fedrecon", "fedrep", "fedalt", "fedbabu"}) {
+  for (const std::string_view kind : {"fedavg", "furl", "fedrecon", "fedrep", "fedalt", "fedbabu", "ditto", "apfl"}) {
     auto settings = plain(kind);
     settings.client->lr = 1e30F;
     settings.client->epochs = 30;

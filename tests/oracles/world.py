@@ -23,6 +23,7 @@ SCENARIO = {
     "evaluation": {"every": 12},
 }
 PRIVATE, SHARED = ("user", "user_bias"), ("item", "item_bias", "mean")
+ALL, BY_ITEM = PRIVATE + SHARED, ("item", "item_bias")
 
 
 class World:
@@ -114,6 +115,20 @@ class World:
         rate = self.get(key, self["algorithm.client.lr"])
         linear = self.get("algorithm.client.schedule", "constant") == "linear"
         return rate * (1 - version / self["scenario.rounds"]) if linear else rate
+
+    def personal(self, client: int, model: dict, kept: dict = None) -> dict:
+        """A client's copy of the model as it is used: where it keeps none, and in rows of items that its training part
+        does not name, the received values."""
+        made, items = copy(model), self.ratings(client)[0]
+        for name, value in (kept or {}).items():
+            rows = items if name in BY_ITEM else ...
+            made[name][rows] = value[rows]
+        return made
+
+    def at_rest(self, client: int, values: dict, prefix: str) -> dict:
+        """The copy as it is stored: zeros in the other rows."""
+        zeros = {name: numpy.zeros_like(value) for name, value in values.items()}
+        return {prefix + name: value for name, value in self.personal(client, zeros, values).items()}
 
     def step(self, values: dict, gradient: dict, names, rate: float = None) -> None:
         """values -= rate * gradient, of the named tensors."""

@@ -47,7 +47,8 @@ every = 6
 [checkpoint]
 every = 2
 """
-KINDS = ("fedavg", "fedsgd", "furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "centralized")
+KINDS = ("fedavg", "fedsgd", "furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "ditto", "pfedme", "apfl",
+         "centralized")
 
 
 def children_of(process: int) -> list[int]:

@@ -174,6 +174,40 @@ BOOST_AUTO_TEST_CASE(options_are_checked_and_misspelt_ones_found) {
   BOOST_TEST(noted->notes == std::vector<std::string>{"momentum is looked at"}, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(options_that_list_tensors_are_checked_by_the_model) {
+  const auto of = [](const std::string& names) {
+    return parse_scenario_text(valid_scenario(), "t.toml",
+                               {{"algorithm.kind", "ditto"}, {"algorithm.ditto.personal", names}});
+  };
+  const auto made = of("[\"u*\"]");
+  BOOST_REQUIRE_MESSAGE(made.has_value(), testing::text_of(made));
+  BOOST_TEST(made->values.list("algorithm.ditto.personal") == std::vector<std::string>{"user"},
+             boost::test_tools::per_element());
+  const auto misspelt = of("[\"usr\"]");
+  BOOST_REQUIRE(!misspelt.has_value());
+  BOOST_TEST(misspelt.error().front().key.starts_with("algorithm.ditto.personal"));
+  BOOST_TEST(misspelt.error().front().fix == "did you mean \"user\"?");
+}
+
+BOOST_AUTO_TEST_CASE(settings_that_change_the_step_are_refused_where_the_algorithm_takes_its_own) {
+  for (const std::string kind : {"pfedme", "apfl"})
+    for (const auto& [name, value] : overrides{{"momentum", "0.5"}, {"proximal", "0.1"}, {"optimizer", "adam"}}) {
+      const auto made = parse_scenario_text(valid_scenario(), "t.toml",
+                                            {{"algorithm.kind", kind}, {"algorithm.client." + name, value}});
+      BOOST_REQUIRE(!made.has_value());
+      BOOST_TEST(made.error().front().key == "algorithm.client." + name);
+      BOOST_TEST(made.error().front().why == "is set, and " + kind + " takes plain gradient steps");
+    }
+  const auto far = parse_scenario_text(valid_scenario(), "t.toml",
+                                       {{"algorithm.kind", "pfedme"}, {"algorithm.pfedme.outer_lr", "0.2"}});
+  BOOST_REQUIRE(!far.has_value());
+  BOOST_TEST(far.error().front().key == "algorithm.pfedme.outer_lr");
+  const auto mean = parse_scenario_text(valid_scenario(), "t.toml",
+                                        {{"algorithm.kind", "pfedme"}, {"algorithm.aggregation.rule", "mean"}});
+  BOOST_REQUIRE(!mean.has_value());
+  BOOST_TEST(mean.error().front().why == "is \"mean\", and pfedme does not work with it");
+}
+
 // One file serves a sweep over kinds.
 BOOST_AUTO_TEST_CASE(keys_of_what_is_not_chosen_are_checked_and_noted) {
   register_both();

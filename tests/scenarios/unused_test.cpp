@@ -214,4 +214,24 @@ BOOST_AUTO_TEST_CASE(fine_tuning_where_clients_are_scored_as_they_are) {
   BOOST_TEST(fitted(cold) == "");
 }
 
+BOOST_AUTO_TEST_CASE(personal_copies_need_no_private_tensors) {
+  for (const std::string kind : {"ditto", "pfedme", "apfl"}) {
+    const setting_override chosen{"algorithm.kind", kind};
+    const setting_override cold{"private.cold_start", "reconstruct"};
+    const setting_override own_lr{"algorithm.reconstruction.lr", "0.5"};
+    const setting_override tuned{"evaluation.reconstruct", "[\"user\"]"};
+    const auto shares = "model.private has no effect: " + kind + " shares all tensors\n";
+    BOOST_TEST(notes_of(valid_scenario(), {chosen}) == shares);
+    BOOST_TEST(notes_of(valid_scenario(), {chosen, cold, own_lr}) ==
+               shares + "private.cold_start has no effect: " + kind +
+                   " has no private tensors, and evaluation.reconstruct names none\n"
+                   "algorithm.reconstruction has no effect on the run: no tensor is rebuilt, in training or in "
+                   "evaluation\n");
+    BOOST_TEST(notes_of(valid_scenario(), {chosen, cold, own_lr, tuned}) == shares);
+  }
+  BOOST_TEST(notes_of_fedavg({{"algorithm.kind", "ditto"}, {"algorithm.client.momentum", "0.5"}}) ==
+             "algorithm.client.momentum has no effect on the personal values: their steps are plain ones, with the "
+             "term of algorithm.ditto.lambda\n");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

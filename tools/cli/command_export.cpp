@@ -18,7 +18,7 @@ struct exported_file {
   std::string content;
 };
 
-/// The values of the model's tensors, private ones from `own`; null: shared ones only.
+/// The values of the model's tensors, and from `own` those of private and kept ones; null: shared ones only.
 result<std::string> model_file(const std::filesystem::path& path, const trained_run& run,
                                const models::private_parameters* own) {
   const auto& parts = run.of.experiment.parts;
@@ -29,13 +29,20 @@ result<std::string> model_file(const std::filesystem::path& path, const trained_
     arrays.push_back({(*parts.model)[t].name, scenarios::shape_of(run.of.data, *parts.model, t),
                       is_private ? own->tensor(tensor) : run.kept.tensor(tensor)});
   }
+  for (const auto& group : run.of.experiment.groups)
+    for (std::size_t i = 0; own != nullptr && group.where == federated::place::kept && i < group.count(); ++i) {
+      const auto& spec = (*parts.private_)[group.in_private + i];
+      auto shape = group.copies_of.empty() ? std::vector{spec.rows, spec.cols}
+                                           : scenarios::shape_of(run.of.data, *parts.model, group.copies_of[i]);
+      arrays.push_back({spec.name, std::move(shape), own->tensor(group.in_private + i)});
+    }
   return scenarios::array_file(path, arrays);
 }
 
 result<models::private_parameters> private_values(const trained_run& run, std::uint32_t client) {
   const auto& parts = run.of.experiment.parts;
   const auto place = "client " + std::to_string(client);
-  if (parts.private_tensors.empty() || run.store == nullptr)
+  if (run.store == nullptr)
     return fail(error::kind::usage, "--client", "the run keeps no private parameters",
                 "leave it out; only algorithms that keep private state have them");
   models::private_parameters own(parts.private_);
