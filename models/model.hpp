@@ -129,8 +129,8 @@ class model {
   /// rows for features, and an example names one.
   [[nodiscard]] virtual bool affine_in_rows(std::span<const std::size_t> /*tensors*/) const { return false; }
   /// With w the concatenated values of `tensors` (p of them): prediction of example i = offset[i] + sum_j x[i*p+j]
-  /// w[j]. Called only where affine_in() holds, or affine_in_rows(), where w has the example's rows; examples all belong
-  /// to one client.
+  /// w[j]. Called only where affine_in() holds, or affine_in_rows(), where w has the example's rows; examples all
+  /// belong to one client.
   virtual void affine_design(std::span<const tensor_view> /*weights*/, const examples_view& /*batch*/,
                              std::span<const std::size_t> /*tensors*/, std::span<float> /*x*/,
                              std::span<float> /*offset*/) const {}

@@ -71,9 +71,9 @@ class client_routes final : public roster {
   /// The same for a node that connected to this process's own gateway, aggregator 0: it is redirected only to one with
   /// fewer clients. Empty: it stays.
   [[nodiscard]] std::string gateway_with_fewer(const std::string& avoid) const;
-  /// Where an aggregator that connects is to attach if at most `most` (0: any number) in addition to aggregator 0 attach here:
-  /// at the one with an operator port to which the fewest were sent, except the one at `own`, its own port, from which
-  /// it would return. Counts it as sent there.
+  /// Where an aggregator that connects is to attach if at most `most` (0: any number) in addition to aggregator 0
+  /// attach here: at the one with an operator port to which the fewest were sent, except the one at `own`, its own
+  /// port, from which it would return. Counts it as sent there.
   [[nodiscard]] aggregator_place place_aggregator(std::size_t most, const std::string& own);
   /// Client ranges attached there.
   [[nodiscard]] std::vector<client_range> claims(std::uint32_t aggregator) const;

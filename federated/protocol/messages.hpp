@@ -1,6 +1,7 @@
-// Messages of server, aggregators and nodes other than broadcasts, updates and partial aggregates (update.hpp), as plain
-// values. A node hosts clients and talks to one gateway, which is part of the server or of an aggregator; an aggregator
-// talks to its parent, the server or another aggregator. To the parent, everything below an aggregator is part of it.
+// Messages of server, aggregators and nodes other than broadcasts, updates and partial aggregates (update.hpp), as
+// plain values. A node hosts clients and talks to one gateway, which is part of the server or of an aggregator; an
+// aggregator talks to its parent, the server or another aggregator. To the parent, everything below an aggregator is
+// part of it.
 //
 //   node --hello--> gateway                          aggregator --branch_hello--> parent
 //   node <--welcome or redirect-- gateway            aggregator <--welcome-- parent

@@ -18,9 +18,10 @@ namespace furlong::scenarios {
 
 /// How a trainer is started.
 struct trainer_command {
-  std::vector<std::string> arguments;                          ///< the program first, looked up in PATH
-  std::vector<std::pair<std::string, std::string>> variables;  ///< of the environment, in addition to those of this process
-  int memory = -1;                                             ///< the memory file
+  std::vector<std::string> arguments;  ///< the program first, looked up in PATH
+  std::vector<std::pair<std::string, std::string>>
+      variables;    ///< of the environment, in addition to those of this process
+  int memory = -1;  ///< the memory file
 };
 
 /// Takes the lines that trainers write to standard output and standard error: which trainer, and the line. Called from

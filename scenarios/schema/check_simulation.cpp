@@ -109,8 +109,7 @@ void check_target(draft& of) {
     return;
   }
   if (!of.is_set(metric)) of.report(metric, "is missing", "add metric = " + example_for(of).name);
-  if (of.is_set(most) && of.is_set(least))
-    of.report(least, "cannot be combined with " + most, "remove one of them");
+  if (of.is_set(most) && of.is_set(least)) of.report(least, "cannot be combined with " + most, "remove one of them");
   if (!of.is_set(most) && !of.is_set(least))
     of.report(most, "is missing, and " + least + " too", "add at_most = ... or at_least = ...");
   if (!of.good({metric})) return;

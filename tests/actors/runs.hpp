@@ -81,8 +81,7 @@ struct scenario {
   of("fedrecon").server->momentum = 0.9;
   for (const auto* name : {"fedrecon, least squares", "als"})
     of(name).reconstruction->solver = federated::solver_kind::least_squares;
-  for (const auto* name : {"fedatt", "fedatt, spectral"})
-    of(name).aggregation->rule = federated::chosen_rule("fedatt");
+  for (const auto* name : {"fedatt", "fedatt, spectral"}) of(name).aggregation->rule = federated::chosen_rule("fedatt");
   of("fedatt").aggregation->noise = 0.001;
   of("fedatt, spectral").aggregation->rule.options.set("norm", std::string("spectral"));
   of("fedatt, spectral").evaluation->attention = true;
