@@ -10,6 +10,8 @@ namespace furlong::federated {
 [[nodiscard]] algorithm_entry fedsgd_entry();
 [[nodiscard]] algorithm_entry furl_entry();
 [[nodiscard]] algorithm_entry fedrecon_entry();
+[[nodiscard]] algorithm_entry scaffold_entry();
+[[nodiscard]] algorithm_entry feddyn_entry();
 [[nodiscard]] algorithm_entry centralized_entry();
 
 /// The build function of an algorithm without options.

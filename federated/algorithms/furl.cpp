@@ -12,7 +12,6 @@
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/settings.hpp"
-#include "federated/settings/private_values.hpp"
 
 namespace furlong::federated {
 
@@ -20,15 +19,11 @@ namespace {
 
 class furl final : public algorithm {
  public:
-  // Cold starts count as no work: it is not known in advance whether the client has values.
   [[nodiscard]] std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
     return examples_in(count, client_loop(settings));
   }
   void train(local_task& task) const override {
-    if (!task.has_state() && task.settings().own->cold_start == cold_start_kind::reconstruct) {
-      task.split_support(false);
-      task.count_unweighted(task.reconstruct(task.parts().private_tensors));
-    }
+    task.start_cold();
     task.count(task.sgd(task.parts().all_tensors, task.client_loop()));
   }
 };

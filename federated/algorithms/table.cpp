@@ -15,6 +15,8 @@ registry<algorithm_entry>& table() {
       fedatt_entry(),
       furl_entry(),
       fedrecon_entry(),
+      scaffold_entry(),
+      feddyn_entry(),
       centralized_entry(),
   }};
   return entries;

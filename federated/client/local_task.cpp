@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/settings/private_values.hpp"
 #include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -29,6 +30,13 @@ void local_task::shuffle() {
 
 void local_task::split_support(bool split) {
   assign_batches(use_, settings().client->batch_size, split, *settings().reconstruction);
+}
+
+void local_task::start_cold() {
+  if (has_state() || parts().private_tensors.empty() || settings().own->cold_start != cold_start_kind::reconstruct)
+    return;
+  split_support(false);
+  count_unweighted(reconstruct(parts().private_tensors));
 }
 
 void local_task::begin_phase(std::span<const std::size_t> tensors) {

@@ -27,6 +27,9 @@ class local_task : public local_values {
   /// Splits the examples into support and query batches of the client's batch size; without `split` all are both. To be
   /// called again after the examples were shuffled.
   void split_support(bool split);
+  /// With private.cold_start = "reconstruct", finds the private tensors of a client's first task from its examples. It
+  /// counts as no work: whether the client has values is not known in advance.
+  void start_cold();
   /// SGD that moves `tensors`; all others are frozen. Dropout applies.
   phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop);
   /// The same with a correction of the gradient before each step. All gathered rows move, so it takes longer.

@@ -54,7 +54,7 @@ bool reconstructs(const draft& of) {
   if (of.algorithm == nullptr || !of.good({"evaluation.reconstruct", "private.cold_start"})) return true;
   const auto& traits = of.algorithm->traits;
   if (traits.reconstructs) return true;
-  if (traits.keeps_state) return of.values.text("private.cold_start") == "reconstruct";
+  if (keeps_private(of)) return of.values.text("private.cold_start") == "reconstruct";
   return !of.values.list("evaluation.reconstruct").empty();
 }
 

@@ -47,7 +47,7 @@ every = 6
 [checkpoint]
 every = 2
 """
-KINDS = ("fedavg", "fedsgd", "furl", "fedrecon", "centralized")
+KINDS = ("fedavg", "fedsgd", "furl", "fedrecon", "scaffold", "feddyn", "centralized")
 
 
 def children_of(process: int) -> list[int]:

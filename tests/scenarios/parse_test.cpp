@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(the_committed_scenarios_are_valid) {
     }
   }
   BOOST_TEST(count >= 9U);
-  for (const char* kind : {"fedsgd", "fedavg", "furl", "fedrecon", "fedatt", "centralized"})
+  for (const char* kind : {"fedsgd", "fedavg", "furl", "fedrecon", "fedatt", "scaffold", "feddyn", "centralized"})
     BOOST_TEST(parse_scenario("scenarios/quickstart.toml", {{"algorithm.kind", kind}}).has_value() ==
                (std::string(kind) != "fedsgd"));  // which takes no second epoch
 }

@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_sent_survives_a_resumption) {
 
 BOOST_AUTO_TEST_CASE(threads_aggregators_and_engine_do_not_change_a_bit) {
   const scratch_folder folder;
-  for (const std::string kind : {"furl", "fedrecon", "fedavg", "centralized"}) {
+  for (const std::string kind : {"furl", "fedrecon", "fedavg", "scaffold", "feddyn", "centralized"}) {
     const auto scenario = small_scenario(folder, kind).string();
     nlohmann::json first;
     int number = 0;
