@@ -22,9 +22,10 @@ enum class private_start : std::uint8_t { per_client, per_task };
 struct algorithm_traits {
   private_use private_tensors = private_use::ignored;
   private_start start = private_start::per_client;
-  bool keeps_state = false;     ///< private values are loaded before a task and stored after it
-  /// Server values are sums of what clients keep. So clients keep exactly what the server aggregates: nothing may change
-  /// updates on the way, and with private.commit = "after-ack" a value waits durably for the verdict on its update.
+  bool keeps_state = false;  ///< private values are loaded before a task and stored after it
+  /// Server values are sums of what clients keep. So clients keep exactly what the server aggregates: nothing may
+  /// change updates on the way, and with private.commit = "after-ack" a value waits durably for the verdict on its
+  /// update.
   bool exact_state = false;
   bool reconstructs = false;    ///< private values are reconstructed in every task, and for every client that is scored
   bool splits_support = false;  ///< of a task's batches even ones are the support, odd ones the query

@@ -191,7 +191,7 @@ class plain_run {
   workspace use_;
   std::vector<std::uint32_t> folded_;
   std::vector<std::pair<std::uint32_t, models::private_parameters>> waiting_;  ///< for the end of the round, by client
-  std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;  ///< by aggregated client
+  std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;        ///< by aggregated client
   evaluation_report last_;
 };
 

@@ -80,29 +80,26 @@ void check(scenario_view& of) {
 }  // namespace
 
 algorithm_entry feddyn_entry() {
-  return {.kind = "feddyn",
-          .doc =
-              "Local SGD on a loss with a linear and a quadratic term, so that clients' optima agree with that of all "
-              "(Acar et al. 2021). Each client keeps a gradient; private tensors are kept too.",
-          .options = {{.name = "alpha",
-                       .fallback = 0.1,
-                       .doc = "Weight of the quadratic term.",
-                       .at_least = 0.0,
-                       .above = true}},
-          .traits = {.private_tensors = private_use::allowed,
-                     .keeps_state = true,
-                     .exact_state = true,
-                     .mixes = false,
-                     .erase_note =
-                         "the server's h still has the erased client's share g_i / N, for the rest of the run; a "
-                         "client that trains again starts from g_i = 0",
-                     .rules = {"uniform-mean"},
-                     .defaults = {{"private.commit", std::string("after-ack")},
-                                  {"algorithm.aggregation.rule", std::string("uniform-mean")}}},
-          .check = check,
-          .build = [](const option_values& options) -> result<std::shared_ptr<const algorithm>> {
-            return std::make_shared<const feddyn>(options.number("alpha"));
-          }};
+  return {
+      .kind = "feddyn",
+      .doc =
+          "Local SGD on a loss with a linear and a quadratic term, so that clients' optima agree with that of all "
+          "(Acar et al. 2021). Each client keeps a gradient; private tensors are kept too.",
+      .options =
+          {{.name = "alpha", .fallback = 0.1, .doc = "Weight of the quadratic term.", .at_least = 0.0, .above = true}},
+      .traits = {.private_tensors = private_use::allowed,
+                 .keeps_state = true,
+                 .exact_state = true,
+                 .mixes = false,
+                 .erase_note = "the server's h still has the erased client's share g_i / N, for the rest of the run; a "
+                               "client that trains again starts from g_i = 0",
+                 .rules = {"uniform-mean"},
+                 .defaults = {{"private.commit", std::string("after-ack")},
+                              {"algorithm.aggregation.rule", std::string("uniform-mean")}}},
+      .check = check,
+      .build = [](const option_values& options) -> result<std::shared_ptr<const algorithm>> {
+        return std::make_shared<const feddyn>(options.number("alpha"));
+      }};
 }
 
 }  // namespace furlong::federated

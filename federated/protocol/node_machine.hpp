@@ -19,10 +19,10 @@
 // that it still wants again. The node reconnects at the server's gateway without limit until it is drained: then it
 // sends a farewell, and the gateway ends the session.
 //
-// Where clients keep exactly what the server aggregates (algorithm_traits::exact_state), private values that wait for the
-// verdict are stored as pending before 6. A node's next process finds them when it opens the run (3): they are tasks
-// that it holds, without updates. It begins the session anew to list them, and hears the verdicts. If the server has not
-// got the update it assigns the task again, which is trained again, with the same result.
+// Where clients keep exactly what the server aggregates (algorithm_traits::exact_state), private values that wait for
+// the verdict are stored as pending before 6. A node's next process finds them when it opens the run (3): they are
+// tasks that it holds, without updates. It begins the session anew to list them, and hears the verdicts. If the server
+// has not got the update it assigns the task again, which is trained again, with the same result.
 //
 // A server that was resumed from an earlier checkpoint is in a new life: updates of the previous life that are not in
 // it are forgotten, since their private values are invalid. A server that does not know that life runs on a copy of the
@@ -151,8 +151,8 @@ class node_machine {
   enum class stage : std::uint8_t { queued, training, done };
   struct held_task {
     stage at = stage::queued;
-    bool wanted = false;  ///< assigned in this session
-    broadcast_ptr from;   ///< until it is trained
+    bool wanted = false;    ///< assigned in this session
+    broadcast_ptr from;     ///< until it is trained
     bool restored = false;  ///< only its pending private values are left
   };
 

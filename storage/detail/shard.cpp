@@ -147,10 +147,8 @@ result<std::optional<slot_tag>> shard::pending_tag(std::uint32_t client, const d
   return *record ? std::optional((*record)->tag) : std::nullopt;
 }
 
-result<void> shard::put_pending(std::uint32_t client, const slot_tag& tag, std::span<const float> values,
-                                bool is_new) {
-  return db_
-      ->put(client, *db_->find(client), pending_slot, facts_.coder.encode(client, tag, values, scratch_), is_new)
+result<void> shard::put_pending(std::uint32_t client, const slot_tag& tag, std::span<const float> values, bool is_new) {
+  return db_->put(client, *db_->find(client), pending_slot, facts_.coder.encode(client, tag, values, scratch_), is_new)
       .and_then([this] { return overgrown() ? shorten() : result<void>(); });
 }
 

@@ -22,8 +22,7 @@ namespace {
 /// Settings in which every number that decides how much a client works is drawn.
 run_settings draw_settings(random_stream& stream) {
   run_settings settings;
-  constexpr std::string_view kinds[] = {"fedsgd",   "fedavg", "furl",       "fedrecon",
-                                         "scaffold", "feddyn", "centralized"};
+  constexpr std::string_view kinds[] = {"fedsgd", "fedavg", "furl", "fedrecon", "scaffold", "feddyn", "centralized"};
   *settings.algorithm = chosen_algorithm(kinds[stream.below(7)]);
   settings.rounds = 10;
   settings.client->lr = 0.01F;

@@ -302,14 +302,13 @@ class world_under_fire final : private environment {
     std::map<std::uint32_t, federated::task_id> last;  // by client
     for (const auto& id : checks_.folded()) last[id.client] = id;
     for (const auto& [client, id] : last)
-      if (!checks_.was_kept(id) && !waiting.contains(id)) checks_.wrong(text_of(id) + " is in the model, and its private values are not kept");
+      if (!checks_.was_kept(id) && !waiting.contains(id))
+        checks_.wrong(text_of(id) + " is in the model, and its private values are not kept");
     if (e_.settings.algorithm->traits.exact_state) check_sums(waiting);
   }
 
   /// Private values are lost with a node's process, unless they are stored as pending.
-  [[nodiscard]] bool keeps_all_values() const {
-    return !nodes_were_killed_ || federated::stages_values(e_.settings);
-  }
+  [[nodiscard]] bool keeps_all_values() const { return !nodes_were_killed_ || federated::stages_values(e_.settings); }
 
   /// The pending values of aggregated updates: a node was drained before it heard the verdict.
   [[nodiscard]] std::map<federated::task_id, models::private_parameters> pending_values() const {
@@ -336,8 +335,8 @@ class world_under_fire final : private environment {
     const auto clients = static_cast<double>(e_.participants->training().size());
     for (std::size_t i = 0; i < sum.size(); ++i)
       if (!(std::abs(server[i] - sum[i] / clients) < 1e-4))
-        return checks_.wrong("the server's values are not the mean of what clients keep: " +
-                             std::to_string(server[i]) + ", expected " + std::to_string(sum[i] / clients));
+        return checks_.wrong("the server's values are not the mean of what clients keep: " + std::to_string(server[i]) +
+                             ", expected " + std::to_string(sum[i] / clients));
   }
 
   const plan& plan_;
