@@ -14,8 +14,8 @@ namespace furlong::federated {
 
 class algorithm;
 
-/// model.private: ignored (all tensors are shared), or required (it must name tensors).
-enum class private_use : std::uint8_t { ignored, required };
+/// model.private: ignored (all tensors are shared), allowed (it may name tensors), or required (it must).
+enum class private_use : std::uint8_t { ignored, allowed, required };
 /// What keys the initial private values: the client alone, the client and the task's model version, or nothing: all
 /// clients start with the values that the tensors would have as shared ones.
 enum class private_start : std::uint8_t { per_client, per_task, common };
@@ -23,7 +23,11 @@ enum class private_start : std::uint8_t { per_client, per_task, common };
 struct algorithm_traits {
   private_use private_tensors = private_use::ignored;
   private_start start = private_start::per_client;
-  bool keeps_state = false;     ///< private values are loaded before a task and stored after it
+  bool keeps_state = false;  ///< private values are loaded before a task and stored after it
+  /// Server values are sums of what clients keep. So clients keep exactly what the server aggregates: nothing may
+  /// change updates on the way, and with private.commit = "after-ack" a value waits durably for the verdict on its
+  /// update.
+  bool exact_state = false;
   bool reconstructs = false;    ///< private values are reconstructed in every task, and for every client that is scored
   bool splits_support = false;  ///< of a task's batches even ones are the support, odd ones the query
   bool affine_rows = false;     ///< the model's predictions must be affine in the shared rows that an example names
@@ -33,6 +37,8 @@ struct algorithm_traits {
   bool mixes = true;            ///< and participation.update "model"
   /// Training changes rows that a client's examples do not name: tasks work on whole tensors.
   bool needs_all_rows = false;
+  /// What the shared state still holds of a client after its private values are erased: "scaffold/c still ...".
+  std::string erase_note = {};
   /// Valid values of algorithm.aggregation.rule; empty: all.
   std::vector<std::string> rules = {};
   /// Defaults of keys of other tables: {"private.commit", "after-ack"}.

@@ -103,6 +103,9 @@ class plain_run {
       if (auto done = train_client(from, client, *sum, report, facts); !done) return tl::unexpected(done.error());
     auto round = sum->report();
     if (report.folded < e_.settings.participation->min_reports || facts.has_outlier(state_)) abandon(round, report);
+    for (const auto& [client, own] : std::exchange(waiting_, {}))
+      if (!report.gave_up)
+        if (auto stored = store_.commit(client, from.version, own); !stored) return tl::unexpected(stored.error());
     report.attention = weigh_updates();
     count(report);
     close_round(e_, state_, optimizer_, round, report, facts);
@@ -120,7 +123,8 @@ class plain_run {
       has_own = *loaded;
     }
     client_update update;
-    if (client_work(e_, from, {from.run, from.version, client, 0}, has_own, use_, update))
+    const bool keeps = client_work(e_, from, {from.run, from.version, client, 0}, has_own, use_, update);
+    if (keeps && trains_if_discarded(e_.settings))
       if (auto stored = store_.commit(client, from.version, use_.own); !stored) return stored;
     report.bytes_up += e_.upload_bytes ? e_.upload_bytes(update) : 0;
     report.examples += update.examples;
@@ -140,6 +144,7 @@ class plain_run {
     if (update.examples > 0) of.loss = static_cast<float>(loss);
     of.reported_version = static_cast<std::uint32_t>(from.version + 1);
     folded_.push_back(client);
+    if (keeps && !trains_if_discarded(e_.settings)) waiting_.emplace_back(client, use_.own);
     if (e_.settings.evaluation->attention && update.weight > 0)
       distances_.push_back({client, {sum.distances().begin(), sum.distances().end()}});
     ++report.folded;
@@ -185,7 +190,8 @@ class plain_run {
   std::unique_ptr<selection_policy> policy_;
   workspace use_;
   std::vector<std::uint32_t> folded_;
-  std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;  ///< by aggregated client
+  std::vector<std::pair<std::uint32_t, models::private_parameters>> waiting_;  ///< for the end of the round, by client
+  std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;        ///< by aggregated client
   evaluation_report last_;
 };
 

@@ -11,8 +11,9 @@ struct PrivateRecord {
   format @0 :UInt16;
   client @1 :UInt32;
   life @2 :UInt32;        # of the run, as counted by the store
-  version @3 :UInt64;     # server version at which the value was committed
-  sequence @4 :UInt64;    # number of the client's commits: the higher of its two records is newer
+  version @3 :UInt64;     # server version at which the value was committed; of a pending one that its task started from
+  sequence @4 :UInt64;    # number of the client's commits: the higher of its two records is newer; of a pending one its
+                          # task's attempt
   layoutHash @5 :UInt64;  # first 8 bytes of the SHA-256 of the private layout's signature
   values @6 :Data;        # float32, little-endian, in the layout's order; with format 2 first a bit for each row of
                           # the layout (the lowest of a byte first, to a multiple of 4 bytes), then the rows with a 1

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -12,9 +13,16 @@ namespace furlong::storage {
 
 namespace {
 
+struct pending_value {
+  federated::task_id task;
+  std::uint32_t life = 0;
+  std::vector<float> value;
+};
+
 struct entry {
   detail::slot_pair tags;
   std::array<std::vector<float>, 2> values;
+  std::optional<pending_value> pending;
 };
 
 // The lock guards the map, not the entries: calls for one client are sequential, and entries do not move.
@@ -32,6 +40,21 @@ struct memory_store::content {
   std::array<stripe, 64> stripes;
 
   stripe& of(std::uint32_t client) { return stripes[client % stripes.size()]; }
+  /// All entries, ascending by client.
+  std::vector<std::pair<std::uint32_t, const entry*>> all() {
+    std::vector<std::pair<std::uint32_t, const entry*>> found;
+    for (auto& part : stripes) {
+      const std::lock_guard hold(part.lock);
+      for (const auto& [client, one] : part.entries) found.emplace_back(client, &one);
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+  entry& entry_of(std::uint32_t client) {
+    auto& part = of(client);
+    const std::lock_guard hold(part.lock);
+    return part.entries[client];
+  }
 };
 
 memory_store::memory_store(models::layout_ptr private_layout, const federated::run_history& history)
@@ -61,15 +84,10 @@ result<void> memory_store::commit(std::uint32_t client, std::uint64_t version,
                                   const models::private_parameters& value) {
   if (value.values().size() != content_->layout->size())
     return fail(error::kind::runtime, "client " + std::to_string(client), "the value is not of the private layout");
-  auto& part = content_->of(client);
-  entry* found = nullptr;
-  {
-    const std::lock_guard hold(part.lock);
-    found = &part.entries[client];
-  }
-  const auto slot = detail::slot_to_write(found->tags, content_->history, content_->covered);
-  found->values[slot].assign(value.values().begin(), value.values().end());
-  found->tags[slot] = {true, content_->history.life(), version, detail::next_sequence(found->tags)};
+  auto& found = content_->entry_of(client);
+  const auto slot = detail::slot_to_write(found.tags, content_->history, content_->covered);
+  found.values[slot].assign(value.values().begin(), value.values().end());
+  found.tags[slot] = {true, content_->history.life(), version, detail::next_sequence(found.tags)};
   return {};
 }
 
@@ -77,18 +95,39 @@ void memory_store::covered(std::uint64_t version) { content_->covered = version;
 
 result<void> memory_store::visit(
     const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) {
-  std::vector<std::pair<std::uint32_t, const entry*>> all;
-  for (auto& part : content_->stripes) {
-    const std::lock_guard hold(part.lock);
-    for (const auto& [client, found] : part.entries) all.emplace_back(client, &found);
-  }
-  std::ranges::sort(all);
   models::private_parameters value(content_->layout);
-  for (const auto& [client, found] : all) {
+  for (const auto& [client, found] : content_->all()) {
     const auto slot = detail::current_slot(found->tags, content_->history);
     if (!slot) continue;
     std::ranges::copy(found->values[*slot], value.values().begin());
     each(client, found->tags[*slot].version, value);
+  }
+  return {};
+}
+
+result<void> memory_store::stage(const federated::task_id& task, const models::private_parameters& value) {
+  if (value.values().size() != content_->layout->size())
+    return fail(error::kind::runtime, "client " + std::to_string(task.client),
+                "the value is not of the private layout");
+  content_->entry_of(task.client).pending = {
+      task, content_->history.life(), {value.values().begin(), value.values().end()}};
+  return {};
+}
+
+result<void> memory_store::discard(const federated::task_id& task) {
+  auto& pending = content_->entry_of(task.client).pending;
+  if (pending && pending->task == task) pending.reset();
+  return {};
+}
+
+result<void> memory_store::visit_pending(
+    const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) {
+  models::private_parameters value(content_->layout);
+  for (const auto& [client, found] : content_->all()) {
+    const auto& pending = found->pending;
+    if (!pending || !content_->history.contains(pending->life, pending->task.version)) continue;
+    std::ranges::copy(pending->value, value.values().begin());
+    each(pending->task, value);
   }
   return {};
 }

@@ -21,6 +21,10 @@ class memory_store : public federated::private_store {
   result<bool> erase(std::uint32_t client) override;
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override;
+  result<void> stage(const federated::task_id& task, const models::private_parameters& value) override;
+  result<void> discard(const federated::task_id& task) override;
+  result<void> visit_pending(
+      const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) override;
 
   /// Resumes as a store that is reopened after a crash: values that `history` does not contain are discarded.
   void resume(const federated::run_history& history);

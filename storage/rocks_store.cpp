@@ -330,10 +330,14 @@ result<bool> rocks_store::load(std::uint32_t client, models::private_parameters&
   return content_->load(client, out.values(), nullptr);
 }
 
+result<void> rocks_store::check_writable(std::size_t values) const {
+  if (!content_->facts.read_only && values == content_->facts.layout->size()) return {};
+  return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
+              content_->facts.read_only ? "the store is open read-only" : "the value does not have its layout");
+}
+
 result<void> rocks_store::commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) {
-  if (content_->facts.read_only || value.values().size() != content_->facts.layout->size())
-    return fail(error::kind::runtime, "private store " + content_->facts.folder.string(),
-                content_->facts.read_only ? "the store is open read-only" : "the value does not have its layout");
+  if (auto writable = check_writable(value.values().size()); !writable) return writable;
   if (auto recorded = content_->record_covered(); !recorded) return recorded;
   const auto number = content_->shard_of(client);
   auto done = content_->shards[number]->commit(client, version, value.values());
@@ -369,6 +373,37 @@ result<void> rocks_store::visit(
     const auto found = content_->load(client, value.values(), &tag);
     if (!found) return tl::unexpected(found.error());
     if (*found) each(client, tag.version, value);
+  }
+  return {};
+}
+
+result<void> rocks_store::stage(const federated::task_id& task, const models::private_parameters& value) {
+  if (auto writable = check_writable(value.values().size()); !writable) return writable;
+  const auto number = content_->shard_of(task.client);
+  auto done = content_->shards[number]->stage(task, value.values());
+  content_->touch(number);
+  return done;
+}
+
+result<void> rocks_store::discard(const federated::task_id& task) {
+  if (auto writable = check_writable(content_->facts.layout->size()); !writable) return writable;
+  const auto number = content_->shard_of(task.client);
+  auto done = content_->shards[number]->discard(task);
+  content_->touch(number);
+  return done;
+}
+
+result<void> rocks_store::visit_pending(
+    const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) {
+  const auto clients = content_->clients();
+  if (!clients) return tl::unexpected(clients.error());
+  models::private_parameters value(content_->facts.layout);
+  for (const auto client : *clients) {
+    const auto number = content_->shard_of(client);
+    const auto tag = content_->shards[number]->load_pending(client, value.values());
+    content_->touch(number);
+    if (!tag) return tl::unexpected(tag.error());
+    if (*tag) each({run(), (*tag)->version, client, static_cast<std::uint32_t>((*tag)->sequence)}, value);
   }
   return {};
 }

@@ -101,6 +101,10 @@ class rocks_store final : public federated::private_store {
   [[nodiscard]] result<bool> erase(std::uint32_t client) override;
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override;
+  result<void> stage(const federated::task_id& task, const models::private_parameters& value) override;
+  result<void> discard(const federated::task_id& task) override;
+  result<void> visit_pending(
+      const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) override;
 
   /// Optional: creates the families of clients in advance, shard by shard, which is many times faster than one by one.
   /// Clients that have one are skipped.
@@ -129,6 +133,7 @@ class rocks_store final : public federated::private_store {
   [[nodiscard]] std::vector<store_problem> verify();
 
  private:
+  [[nodiscard]] result<void> check_writable(std::size_t values) const;
   struct content;
   explicit rocks_store(std::unique_ptr<content> made);
   std::unique_ptr<content> content_;

@@ -10,6 +10,7 @@
 #include "actors/federation/run_log.hpp"
 #include "actors/federation/score_messages.hpp"
 #include "actors/federation/worker.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/settings/network.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -69,6 +70,20 @@ void limit_channel(node_pointer self) {
   if (state.channel && state.run) state.channel->limit(state.run->e.settings.network->max_message);
 }
 
+/// The tasks of pending values in the store that the node does not hold; from now on it does.
+result<std::vector<federated::task_id>> restore_pending(node_pointer self) {
+  auto& state = self->state;
+  std::vector<federated::task_id> found;
+  if (!federated::stages_values(state.run->e.settings)) return found;
+  return state.run->store
+      ->visit_pending([&](const federated::task_id& task, const models::private_parameters& own) {
+        if (!state.machine->clients().contains(task.client)) return;
+        const auto held = std::make_shared<const models::private_parameters>(own);
+        if (state.held.try_emplace(task, held_values{held}).second) found.push_back(task);
+      })
+      .map([&] { return found; });
+}
+
 void open(node_pointer self, const protocol::welcome& content) {
   auto& state = self->state;
   sync_values(self);
@@ -82,7 +97,9 @@ void open(node_pointer self, const protocol::welcome& content) {
   state.machine->set_claim(state.run->claim);
   state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   limit_channel(self);
-  perform_all(self, state.machine->on_run_opened());
+  const auto pending = restore_pending(self);
+  if (!pending) return finish(self, "its store failed", pending.error());
+  perform_all(self, state.machine->on_run_opened(*pending));
   handle_unread(self);
 }
 
@@ -120,7 +137,9 @@ void perform(node_pointer self, protocol::release& effect) {
   auto& state = self->state;
   state.updates.erase(effect.task);
   auto released = state.held.extract(effect.task);
-  if (effect.in_model && !released.empty()) store_values(self, effect.task, released.mapped(), effect.task.version);
+  if (released.empty()) return;
+  if (effect.in_model) store_values(self, effect.task, released.mapped(), effect.task.version);
+  if (state.run && federated::stages_values(state.run->e.settings)) discard_values(self, effect.task);
 }
 
 void perform(node_pointer self, protocol::cover& effect) {

@@ -6,6 +6,7 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/worker.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/settings/private_values.hpp"
 
 namespace furlong::actors::federation {
@@ -53,6 +54,11 @@ void end_wave(node_pointer self) {
   // The store has failed for all clients: the tasks are not reported as failures of their clients.
   for (const auto& one : done)
     if (one.job->store_failed) return finish(self, "its store or its model failed", *one.job->failure);
+  if (federated::stages_values(state.run->e.settings))
+    for (const auto& one : done)
+      if (one.frame && one.job->keeps && state.machine->counts(one.job->id))
+        if (auto staged = state.run->store->stage(one.job->id, one.job->own); !staged)
+          return finish(self, "its store failed", staged.error());
   const auto served = served_by(done);
   if (state.run->e.settings.algorithm->traits.keeps_state) save(self, served);
   note_served(self, served);
@@ -152,6 +158,16 @@ void store_values(node_pointer self, const federated::task_id& task, held_values
                                          if (kept.error().what == error::kind::runtime)
                                            return finish(self, "its store failed", kept.error());
                                          spdlog::error("client {}: {}", task.client, kept.error().text());
+                                       }});
+}
+
+void discard_values(node_pointer self, const federated::task_id& task) {
+  const auto may_run = [self, client = task.client] { return !self->state.training.contains(client); };
+  self->state.store_actions.push_back({may_run, [self, task] {
+                                         if (self->state.held.contains(task)) return;  // trained again meanwhile
+                                         self->state.unsynced = true;
+                                         if (auto done = self->state.run->store->discard(task); !done)
+                                           finish(self, "its store failed", done.error());
                                        }});
 }
 

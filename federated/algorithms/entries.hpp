@@ -15,6 +15,8 @@ namespace furlong::federated {
 [[nodiscard]] algorithm_entry fedbabu_entry();
 [[nodiscard]] algorithm_entry fedrecon_entry();
 [[nodiscard]] algorithm_entry als_entry();
+[[nodiscard]] algorithm_entry scaffold_entry();
+[[nodiscard]] algorithm_entry feddyn_entry();
 [[nodiscard]] algorithm_entry centralized_entry();
 [[nodiscard]] algorithm_entry ditto_entry();
 [[nodiscard]] algorithm_entry pfedme_entry();

@@ -83,6 +83,10 @@ bool trains_if_discarded(const run_settings& settings) {
   return settings.algorithm->traits.keeps_state && settings.own->commit == commit_kind::after_training;
 }
 
+bool stages_values(const run_settings& settings) {
+  return settings.algorithm->traits.exact_state && settings.own->commit == commit_kind::after_ack;
+}
+
 bool client_work(const experiment& e, const broadcast& model, const task_id& id, bool has_own, workspace& use,
                  client_update& out) {
   const auto& [kind, traits, algorithm] = *e.settings.algorithm;

@@ -10,6 +10,9 @@ namespace furlong::federated {
 
 /// Whether training must run although the update is discarded: the private values that a client keeps depend on it.
 [[nodiscard]] bool trains_if_discarded(const run_settings& settings);
+/// Whether private values that wait for an acknowledgement survive the client's process, as pending values of its
+/// store.
+[[nodiscard]] bool stages_values(const run_settings& settings);
 
 /// Trains as the settings say, starting from the broadcast.
 /// In: `use.own`, for algorithms that keep state the client's stored values if `has_own`; else ignored.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/settings/private_values.hpp"
 #include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 

@@ -18,9 +18,10 @@ struct steps {
   std::vector<std::size_t> tuned;
 };
 
-/// A client that never trained has no values of its own; one that could have had them starts as in training.
+/// A client that never trained has no private values; one that could have had them starts as in training.
 std::vector<std::size_t> reconstructed_unseen(const experiment& e) {
-  const bool as_it_is = e.settings.algorithm->traits.keeps_state && !starts_cold(e, false);
+  const bool keeps_private = e.settings.algorithm->traits.keeps_state && !e.parts.private_tensors.empty();
+  const bool as_it_is = keeps_private && !starts_cold(e, false);
   return as_it_is ? std::vector<std::size_t>() : reconstructed_tensors(e);
 }
 

@@ -92,9 +92,13 @@ void node_machine::drop_stale_incarnations(const welcome& got, node_effects& out
   }
 }
 
-node_effects node_machine::on_run_opened() {
+node_effects node_machine::on_run_opened(const std::vector<task_id>& pending) {
   node_effects effects;
   if (--opening_ > 0) return effects;  // another life of the run is opening
+  bool unlisted = false;               // in this session's hello
+  for (const auto& id : pending)
+    unlisted |= tasks_.try_emplace(id, held_task{stage::done, false, nullptr, true}).second;
+  if (welcomed_ && unlisted && !draining_) return on_redirect({address_});
   if (welcomed_) effects.emplace_back(say_ready{run_->run});
   for (const auto& [id, task] : std::map(tasks_)) start_next(id.client, effects);
   return effects;
@@ -120,12 +124,14 @@ result<node_effects> node_machine::on_assignment(const assignment& given) {
     const task_id id{given.run, given.version, who.client, who.attempt};
     if (!clients_.contains(who.client))
       return fail(error::kind::runtime, place, "is for client " + std::to_string(who.client) + ", which is not here");
-    if (const auto at = tasks_.find(id); at != tasks_.end()) {
+    const auto at = tasks_.find(id);
+    if (at != tasks_.end() && !at->second.restored) {
       at->second.wanted = true;
       if (at->second.at == stage::done) effects.emplace_back(send_update{id});
       continue;
     }
     if (!from) return fail(error::kind::runtime, place, "names a model that was not sent");
+    if (at != tasks_.end()) effects.emplace_back(release{id, false});
     forget_earlier_attempts(id, effects);
     tasks_[id] = {stage::queued, true, from};
     start_next(who.client, effects);

@@ -19,6 +19,11 @@
 // that it still wants again. The node reconnects at the server's gateway without limit until it is drained: then it
 // sends a farewell, and the gateway ends the session.
 //
+// Where clients keep exactly what the server aggregates (algorithm_traits::exact_state), private values that wait for
+// the verdict are stored as pending before 6. A node's next process finds them when it opens the run (3): they are
+// tasks that it holds, without updates. It begins the session anew to list them, and hears the verdicts. If the server
+// has not got the update it assigns the task again, which is trained again, with the same result.
+//
 // A server that was resumed from an earlier checkpoint is in a new life: updates of the previous life that are not in
 // it are forgotten, since their private values are invalid. A server that does not know that life runs on a copy of the
 // folder: then all updates are forgotten.
@@ -110,7 +115,8 @@ class node_machine {
   [[nodiscard]] node_effects on_disconnected();
   [[nodiscard]] node_effects on_redirect(const redirect& to);
   [[nodiscard]] node_effects on_welcome(const welcome& got);
-  [[nodiscard]] node_effects on_run_opened();
+  /// @param pending tasks of this node whose private values the store has as pending: none without exact_state
+  [[nodiscard]] node_effects on_run_opened(const std::vector<task_id>& pending = {});
   /// The model of a version, for the next assignments. Kept while tasks need it.
   void on_broadcast(broadcast_ptr from);
   /// The model of a version if it is one of the latest of this session; else null.
@@ -145,8 +151,9 @@ class node_machine {
   enum class stage : std::uint8_t { queued, training, done };
   struct held_task {
     stage at = stage::queued;
-    bool wanted = false;  ///< assigned in this session
-    broadcast_ptr from;   ///< until it is trained
+    bool wanted = false;    ///< assigned in this session
+    broadcast_ptr from;     ///< until it is trained
+    bool restored = false;  ///< only its pending private values are left
   };
 
   [[nodiscard]] node_effects reconnect(const std::string& address);

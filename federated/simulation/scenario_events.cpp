@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "federated/client/client_work.hpp"
 #include "federated/settings/events.hpp"
 
 namespace furlong::federated {
@@ -42,6 +43,11 @@ bool apply_event(const event_settings& event, virtual_time now, protocol::simula
     return true;
   }
   return false;
+}
+
+bool loses_waiting_values(const run_settings& settings, const event_settings& event) {
+  const bool gone = event.what == event_kind::leave || event.what == event_kind::kill;
+  return gone && (event.erase || !stages_values(settings));
 }
 
 run_event make_run_event(const event_settings& event, virtual_time now, std::uint64_t round,

@@ -247,6 +247,8 @@ void check_private(draft& of, const models::model& probe) {
       of.notes.push_back("model.private has no effect: " + algorithm_word(of) + " shares all tensors");
     return;
   }
+  const bool required = of.algorithm->traits.private_tensors == federated::private_use::required;
+  if (wanted.empty() && !required) return;
   if (wanted.empty())
     return of.report("model.private", algorithm_word(of) + " needs at least one private tensor",
                      private_example(probe) + ", or choose " + listed(kinds_that_share_all(), "or"));
@@ -283,7 +285,7 @@ void check_split(draft& of) {
   if (!of.good({key, "evaluation.reconstruct", "private.cold_start"}) || of.values.flag(key)) return;
   const bool cold = of.values.text("private.cold_start") == "reconstruct";
   const auto rebuilt = of.values.list("evaluation.reconstruct");
-  if (!rebuilt.empty() && (!of.algorithm->traits.keeps_state || cold))
+  if (!rebuilt.empty() && (!keeps_private(of) || cold))
     of.report(key,
               "leaves no support examples, but " + listed(rebuilt) + " of unseen clients is reconstructed from them",
               "set it to true, or evaluation.reconstruct = []");
@@ -377,15 +379,11 @@ void check_model(draft& of) {
   if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&
       probe->objective() != models::objective::squared_error)
     of.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");
-  if (!of.good({"private.cold_start", "evaluation.reconstruct"}) ||
-      of.values.text("private.cold_start") != "reconstruct")
-    return;
-  if (!of.algorithm->traits.keeps_state)
-    of.notes.push_back("private.cold_start has no effect: " + algorithm_word(of) +
-                       " keeps nothing from round to round");
-  else if (!reconstructs(of))
-    of.notes.push_back("private.cold_start has no effect: " + algorithm_word(of) +
-                       " has no private tensors, and evaluation.reconstruct names none");
+  if (of.good({"private.cold_start"}) && of.values.text("private.cold_start") == "reconstruct" &&
+      of.good({"model.private"}) && !keeps_private(of))
+    of.notes.push_back("private.cold_start has no effect: " +
+                       (of.algorithm->traits.keeps_state ? "no tensor of the model is private"
+                                                         : algorithm_word(of) + " keeps nothing from round to round"));
 }
 
 }  // namespace

@@ -21,11 +21,15 @@ bool options_are_good(const draft& of, const std::string& prefix, const std::vec
 }
 
 bool has_private(const draft& of) {
-  return of.algorithm != nullptr && of.algorithm->traits.private_tensors == federated::private_use::required;
+  return of.algorithm != nullptr && of.algorithm->traits.private_tensors != federated::private_use::ignored;
 }
 
 std::vector<std::string> private_tensors(const draft& of) {
   return has_private(of) ? of.values.list("model.private") : std::vector<std::string>{};
+}
+
+bool keeps_private(const draft& of) {
+  return of.algorithm != nullptr && of.algorithm->traits.keeps_state && !private_tensors(of).empty();
 }
 
 void report_unsent(draft& of, const std::string& key, const std::string& why) {
@@ -57,6 +61,29 @@ void check_traits(draft& of) {
     if (auto built = of.algorithm->build(options_of(of, table)); !built)
       of.report(built.error().place, built.error().reason, built.error().fix);
   if (of.algorithm->check) of.algorithm->check(of);
+}
+
+/// Keys that change updates on their way to the server, which algorithms with exact state do not allow.
+void check_exact(draft& of) {
+  if (!of.algorithm->traits.exact_state) return;
+  const auto& kind = of.algorithm->kind;
+  const auto refuse = [&](const std::string& key, const std::string& what, const std::string& fix) {
+    of.report(key, what + ", and the server values of " + kind + " must stay the exact sum of what clients keep", fix);
+  };
+  for (const std::string key : {"privacy.clip", "privacy.noise", "algorithm.aggregation.noise"})
+    if (of.good({key}) && of.values.number(key) > 0.0) refuse(key, "changes what clients computed", "remove it");
+  const std::string how = "network.compression";
+  if (of.good({how}) && of.values.text(how) != "none" && of.values.text(how) != "zstd")
+    refuse(how, "rounds what clients computed", "write \"none\" or \"zstd\"");
+  const std::string weighting = "participation.weighting";
+  if (of.good({"participation.mode", weighting}) && of.values.text("participation.mode") == "async" &&
+      of.values.text(weighting) != "constant")
+    refuse(weighting, "is " + quoted(of, weighting) + ", which weighs updates by their staleness",
+           "write weighting = \"constant\"");
+  const std::string commit = "private.commit";
+  if (of.good({commit}) && of.values.text(commit) != "after-ack")
+    refuse(commit, "is " + quoted(of, commit) + ", which keeps the values of lost updates too",
+           "write commit = \"after-ack\"");
 }
 
 /// Keys about client updates, which do not apply to algorithms without updates.
@@ -94,6 +121,7 @@ void check_algorithm(draft& of) {
   if (of.algorithm != nullptr) {
     check_traits(of);
     check_sent(of);
+    check_exact(of);
   }
   if (of.rule != nullptr && of.rule->check) of.rule->check(of);
 }

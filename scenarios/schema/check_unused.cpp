@@ -54,8 +54,8 @@ bool reconstructs(const draft& of) {
   if (of.algorithm == nullptr || !of.good({"evaluation.reconstruct", "private.cold_start"})) return true;
   const auto& traits = of.algorithm->traits;
   if (traits.reconstructs) return true;
-  if (traits.keeps_state && of.values.text("private.cold_start") != "reconstruct") return false;
-  return (traits.keeps_state && has_private(of)) || !of.values.list("evaluation.reconstruct").empty();
+  if (keeps_private(of)) return of.values.text("private.cold_start") == "reconstruct";
+  return !of.values.list("evaluation.reconstruct").empty();
 }
 
 void check_unused(draft& of) {

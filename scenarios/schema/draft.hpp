@@ -135,6 +135,8 @@ void note_unused(draft& of, std::string_view table, std::initializer_list<const 
 [[nodiscard]] bool has_private(const draft& of);
 /// The effective values of model.private: those of an algorithm with private tensors.
 [[nodiscard]] std::vector<std::string> private_tensors(const draft& of);
+/// True if clients keep values of private tensors from round to round.
+[[nodiscard]] bool keeps_private(const draft& of);
 /// The algorithm name in the file, for messages.
 [[nodiscard]] inline const std::string& algorithm_word(const draft& of) { return of.named->kind; }
 

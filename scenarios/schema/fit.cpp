@@ -238,8 +238,8 @@ void note_untuned(scenario& of, const models::model& model) {
   using federated::cold_start_kind;
   const std::string key = "evaluation.reconstruct";
   const auto& rebuilt = of.settings.evaluation->reconstruct;
-  const bool as_they_are =
-      of.settings.algorithm->traits.keeps_state && of.settings.own->cold_start == cold_start_kind::initial;
+  const bool as_they_are = of.settings.algorithm->traits.keeps_state && !of.private_tensors.empty() &&
+                           of.settings.own->cold_start == cold_start_kind::initial;
   if (rebuilt.empty() || !as_they_are) return;
   const auto at = of.places.find(key);
   if ((at != of.places.end() && at->second.starts_with("--set")) || rebuilt != personal_names(of, *model.tensors()))

@@ -22,6 +22,11 @@ struct slot_tag {
   std::uint64_t sequence = 0;  ///< number of the commit among those of the client
 };
 using slot_pair = std::array<slot_tag, 2>;
+/// The slot of a client's pending value, beside those of a slot_pair.
+constexpr std::size_t pending_slot = 2;
+constexpr std::size_t record_slots = 3;
+/// A version that is part of no history: of a discarded pending value.
+constexpr std::uint64_t no_version = std::numeric_limits<std::uint64_t>::max();
 
 /// The lives of a store: its openings for a run. The store counts them itself: a run that crashes twice before its next
 /// checkpoint resumes twice with the same history, and values of the first of these lives must not be mistaken for

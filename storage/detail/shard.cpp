@@ -116,14 +116,18 @@ result<bool> shard::load(std::uint32_t client, std::span<float> out, slot_tag* t
   return true;
 }
 
+result<database::family*> shard::family_for(std::uint32_t client) {
+  if (auto opened = create(); !opened) return tl::unexpected(opened.error());
+  if (db_->find(client) == nullptr)
+    if (auto added = db_->add({&client, 1}); !added) return tl::unexpected(added.error());
+  return db_->find(client);
+}
+
 result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::span<const float> values) {
   const std::lock_guard hold(lock_);
-  if (auto opened = create(); !opened) return opened;
-  auto* of = db_->find(client);
-  if (of == nullptr) {
-    if (auto added = db_->add({&client, 1}); !added) return added;
-    of = db_->find(client);
-  }
+  const auto family = family_for(client);
+  if (!family) return tl::unexpected(family.error());
+  auto* of = *family;
   auto tags = tags_of(client, *of);
   if (!tags) return tl::unexpected(tags.error());
   const auto slot = slot_to_write(*tags, facts_.history, facts_.covered);
@@ -135,6 +139,53 @@ result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::spa
   (*tags)[slot] = tag;
   remember(client, *tags, *of);
   return overgrown() ? shorten() : result<void>();
+}
+
+result<std::optional<slot_tag>> shard::pending_tag(std::uint32_t client, const database::family& of) {
+  const auto record = read(client, of, pending_slot);
+  if (!record) return tl::unexpected(record.error());
+  return *record ? std::optional((*record)->tag) : std::nullopt;
+}
+
+result<void> shard::put_pending(std::uint32_t client, const slot_tag& tag, std::span<const float> values, bool is_new) {
+  return db_->put(client, *db_->find(client), pending_slot, facts_.coder.encode(client, tag, values, scratch_), is_new)
+      .and_then([this] { return overgrown() ? shorten() : result<void>(); });
+}
+
+result<void> shard::stage(const federated::task_id& task, std::span<const float> values) {
+  const std::lock_guard hold(lock_);
+  const auto of = family_for(task.client);
+  if (!of) return tl::unexpected(of.error());
+  const auto before = pending_tag(task.client, **of);
+  if (!before) return tl::unexpected(before.error());
+  return put_pending(task.client, {true, facts_.history.life(), task.version, task.attempt}, values, !*before);
+}
+
+result<void> shard::discard(const federated::task_id& task) {
+  const std::lock_guard hold(lock_);
+  if (!content_) return {};
+  if (auto opened = open(); !opened) return opened;
+  const auto* of = db_->find(task.client);
+  if (of == nullptr) return {};
+  const auto before = pending_tag(task.client, *of);
+  if (!before) return tl::unexpected(before.error());
+  if (!*before || (*before)->version != task.version || (*before)->sequence != task.attempt) return {};
+  const std::vector<float> nothing(facts_.layout->size(), 0.0F);
+  return put_pending(task.client, {true, facts_.history.life(), no_version, 0}, nothing, false);
+}
+
+result<std::optional<slot_tag>> shard::load_pending(std::uint32_t client, std::span<float> out) {
+  const std::lock_guard hold(lock_);
+  if (!content_) return std::optional<slot_tag>();
+  if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+  const auto* of = db_->find(client);
+  if (of == nullptr) return std::optional<slot_tag>();
+  const auto record = read(client, *of, pending_slot);
+  if (!record) return tl::unexpected(record.error());
+  if (!*record || !facts_.history.contains((*record)->tag.life, (*record)->tag.version))
+    return std::optional<slot_tag>();
+  std::ranges::copy((*record)->values, out.begin());
+  return std::optional((*record)->tag);
 }
 
 result<void> shard::prepare(std::span<const std::uint32_t> clients) {
@@ -186,7 +237,7 @@ result<bool> shard::erase(std::uint32_t client) {
 result<bool> shard::is_stored(std::uint32_t client) {
   const auto* of = db_->find(client);
   if (of == nullptr || facts_.spread.family_per_client()) return of != nullptr;
-  for (std::size_t slot = 0; slot < of->tags.size(); ++slot) {
+  for (std::size_t slot = 0; slot < record_slots; ++slot) {
     auto present = db_->get(client, *of, slot, found_);
     if (!present || *present) return present;
   }
@@ -230,7 +281,10 @@ result<void> shard::copy_into(database& fresh, std::optional<std::uint32_t> with
     if (client == without) continue;
     const auto tags = tags_of(client, *db_->find(client));
     if (!tags && !without) return tl::unexpected(tags.error());
-    if (!tags || current_slot(*tags, facts_.history)) kept.push_back(client);
+    const auto pending = pending_tag(client, *db_->find(client));
+    if (!pending && !without) return tl::unexpected(pending.error());
+    const bool waits = !pending || (*pending && facts_.history.contains((*pending)->life, (*pending)->version));
+    if (!tags || waits || current_slot(*tags, facts_.history)) kept.push_back(client);
   }
   if (auto added = fresh.add(kept); !added) return added;
   for (const auto client : kept)
@@ -241,7 +295,7 @@ result<void> shard::copy_into(database& fresh, std::optional<std::uint32_t> with
 result<void> shard::copy_client(database& fresh, std::uint32_t client, std::optional<std::uint32_t> without) {
   const auto& from = *db_->find(client);
   auto& to = *fresh.find(client);
-  for (std::size_t slot = 0; slot < from.tags.size(); ++slot) {
+  for (std::size_t slot = 0; slot < record_slots; ++slot) {
     const auto record = read(client, from, slot);  // checks the record: damage must not get a new checksum
     if (record && (!*record || !facts_.history.contains((*record)->tag.life, (*record)->tag.version))) continue;
     if (!record) {
@@ -250,7 +304,7 @@ result<void> shard::copy_client(database& fresh, std::uint32_t client, std::opti
       if (!without || !present || named_client({found_.data(), found_.size()}) == without)
         return tl::unexpected(record.error());
       to.known = false;
-    } else if (to.known) {
+    } else if (to.known && slot != pending_slot) {
       to.tags[slot] = (*record)->tag;
     }
     if (auto put = fresh.put(client, to, slot, {found_.data(), found_.size()}, true); !put) return put;

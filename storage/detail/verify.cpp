@@ -35,7 +35,7 @@ void shard::verify_records(std::vector<store_problem>& problems) {
   if (!clients) return problems.push_back({number_, std::nullopt, {}, clients.error().reason, clients.error().what});
   for (const auto client : *clients) {
     const auto& of = *db_->find(client);
-    for (std::size_t slot = 0; slot < of.tags.size(); ++slot)
+    for (std::size_t slot = 0; slot < record_slots; ++slot)
       if (const auto record = read(client, of, slot); !record)
         problems.push_back({number_, client, {}, record.error().reason, record.error().what});
   }

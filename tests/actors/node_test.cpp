@@ -48,6 +48,21 @@ class watched_store final : public storage::memory_store {
     return federated::store_save{};
   }
 
+  result<void> discard(const federated::task_id& task) override {
+    auto done = memory_store::discard(task);
+    state_.change([&] { discarded_ = true; });
+    return done;
+  }
+
+  /// Number of pending values. Call it while the node is idle.
+  std::size_t pending() {
+    std::size_t count = 0;
+    BOOST_REQUIRE(visit_pending([&](const auto&, const auto&) { ++count; }));
+    return count;
+  }
+  bool discards() {
+    return state_.wait([&] { return discarded_; });
+  }
   void hold_up(std::optional<std::uint32_t> client) {
     state_.change([&] { held_up_ = client; });
   }
@@ -73,6 +88,7 @@ class watched_store final : public storage::memory_store {
  private:
   monitor state_;
   std::optional<std::uint32_t> held_up_;
+  bool discarded_ = false;
   std::map<std::uint32_t, std::size_t> readers_;
   std::map<std::uint32_t, std::uint64_t> kept_;
   std::map<std::uint32_t, std::uint64_t> on_record_;
@@ -160,6 +176,10 @@ class node_at_work {
     caf::anon_send(node_, session_closed{before, "cut off"});
     BOOST_REQUIRE(state_.wait([&] { return session_ > before; }));
   }
+  /// The node begins another session than its first by itself.
+  void await_another_session() {
+    BOOST_REQUIRE(state_.wait([&] { return session_ > 1; }));
+  }
   /// The gateway does not let the node in any more.
   void deny() { caf::anon_send(node_, session_closed{session_, "denied", true}); }
   template <class Message>
@@ -220,6 +240,36 @@ BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_n
   one.say(protocol::farewell{"the run is over", true});
   BOOST_REQUIRE(one.end());
   BOOST_TEST(one.store->on_record().at(3) == 1U);
+}
+
+// exact_state: an update that is reported has its private values in the store.
+BOOST_AUTO_TEST_CASE(values_are_pending_before_their_update_is_sent_and_discarded_after_the_verdict) {
+  node_at_work one("feddyn");
+  one.welcome();
+  one.say_model(0);
+  one.assign(0, {{3, 0}});
+  BOOST_REQUIRE(one.hears<wire::update_view>());
+  BOOST_TEST(one.store->pending() == 1U);
+  one.judge(0, 3, protocol::verdict_kind::unwanted);
+  BOOST_REQUIRE(one.store->discards());
+  BOOST_TEST(one.store->pending() == 0U);
+  BOOST_TEST(one.store->on_record().empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_next_process_of_a_node_commits_pending_values_once_it_hears_the_verdict) {
+  node_at_work one("feddyn");
+  BOOST_REQUIRE(one.store->stage({one.e.run, 0, 3, 0}, models::private_parameters(one.e.parts.private_)));
+  one.welcome();
+  one.await_another_session();
+  BOOST_REQUIRE(one.hears<protocol::hello>());
+  one.welcome();
+  BOOST_REQUIRE(one.hears<protocol::ready>());
+  one.judge(0, 3, protocol::verdict_kind::taken);
+  BOOST_REQUIRE(one.store->keeps(3));
+  BOOST_TEST(one.store->pending() == 1U);
+  one.judge(0, 3, protocol::verdict_kind::durable);
+  BOOST_REQUIRE(one.store->discards());
+  BOOST_TEST(one.store->pending() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_denied_node_does_not_come_again) {

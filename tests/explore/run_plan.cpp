@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 #include <numeric>
 
 #include "base/digest.hpp"
@@ -182,6 +184,28 @@ class watched_run {
       values.add(std::uint64_t{client}).add(value.values());
     }));
     found_.trace.push_back(hex(values.finish()));
+    const bool erases = std::ranges::any_of(*e_.settings.events, [](const auto& one) { return one.erase; });
+    if (e_.settings.algorithm->traits.exact_state && !erases) check_sums(line.state());
+  }
+
+  /// The server's values are the means of those that clients keep, or will when their nodes hear the verdict.
+  void check_sums(const protocol::server_state& state) {
+    const auto server = state.added.values();
+    std::map<std::uint32_t, std::vector<float>> own;
+    static_cast<void>(store_.visit([&](std::uint32_t client, std::uint64_t, const auto& value) {
+      own[client].assign(value.values().begin(), value.values().end());
+    }));
+    static_cast<void>(store_.visit_pending([&](const task_id& task, const auto& value) {
+      if ((*state.ledger)[task.client].folded_version == task.version + 1)
+        own[task.client].assign(value.values().begin(), value.values().end());
+    }));
+    const auto clients = static_cast<double>(e_.participants->training().size());
+    for (std::size_t i = 0; i < server.size(); ++i) {
+      double sum = 0.0;
+      for (const auto& [client, values] : own) sum += values[i];
+      if (!(std::abs(server[i] - sum / clients) < 1e-4))
+        return wrong("the server's values are not the mean of what clients keep");
+    }
   }
 
   const experiment& e_;
@@ -217,6 +241,7 @@ run_plan random_run(std::uint64_t seed) {
   constexpr number_format formats[] = {number_format::float32, number_format::float32, number_format::float16,
                                        number_format::int8};
   s.network->compression.numbers = formats[draw.below(4)];
+  if (draw.below(5) == 0) use_exact_state(s);
   for (auto count = draw.below(7); count > 0; --count)
     s.events->push_back(draw_event(draw, s, s.topology->aggregators > 1 && draw.below(2) == 0));
   if (draw.below(3) == 0) made.losses = 1 + draw.below(3);

@@ -42,6 +42,11 @@ plan patient(std::uint64_t seed) {
 
 BOOST_AUTO_TEST_SUITE(networks)
 
+// Server values are sums of what clients keep: also after kills of nodes and servers.
+BOOST_AUTO_TEST_CASE(exact_state_survives_whatever_happens) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) check(seed, run_world(with_exact_state(random_plan(seed))));
+}
+
 // Accounting, exactness, no update twice, none lost that was acknowledged, an end, private values that fit the model:
 // run_world() looks after each of them in each of the worlds.
 BOOST_AUTO_TEST_CASE(every_world_keeps_its_promises) {

@@ -119,6 +119,31 @@ BOOST_AUTO_TEST_CASE(a_node_says_that_it_is_ready_once_in_each_session_and_not_b
   BOOST_TEST(std::holds_alternative<say_ready>(one.welcome_to({1}).at(1)));
 }
 
+// exact_state: what a process of the node staged before it died.
+BOOST_AUTO_TEST_CASE(tasks_with_pending_values_are_listed_by_a_new_hello_and_hear_their_verdicts) {
+  node one;
+  static_cast<void>(one.welcome_to());
+  const auto opened = one.machine.on_run_opened({task(0, 3), task(0, 4), task(0, 5)});
+  BOOST_REQUIRE(opened.size() == 2U);
+  BOOST_TEST(std::holds_alternative<hang_up>(opened[0]));
+  BOOST_TEST(std::get<connect>(opened[1]).address == "server:1");
+  BOOST_TEST(one.machine.at_work() == 0U);
+  const auto said = one.machine.on_connected();
+  BOOST_TEST(only<say_hello>(said).content.holding.size() == 3U);
+  welcome same;
+  same.run = run;
+  BOOST_TEST(std::holds_alternative<say_ready>(one.machine.on_welcome(same).at(1)));
+  BOOST_TEST(only<keep>(one.machine.on_verdicts({{{task(0, 3), verdict_kind::taken, {}}}, 0})).version == 0U);
+  BOOST_TEST(!only<release>(one.machine.on_verdicts({{{task(0, 4), verdict_kind::unwanted, {}}}})).in_model);
+  BOOST_TEST(only<release>(one.machine.on_verdicts({{{task(0, 3), verdict_kind::durable, {}}}})).in_model);
+  // The server has not got the last update, and the node no longer: it is trained again.
+  const auto again = one.assign(0, {{5, 0}});
+  BOOST_REQUIRE(again.size() == 2U);
+  BOOST_TEST(!std::get<release>(again[0]).in_model);
+  BOOST_TEST((std::get<federated::training_job>(again[1]).id == task(0, 5)));
+  BOOST_TEST((only<send_update>(one.machine.on_trained(task(0, 5))).task == task(0, 5)));
+}
+
 BOOST_AUTO_TEST_CASE(the_hello_lists_what_is_held_and_a_task_given_again_is_sent_again) {
   node one;
   one.enter();

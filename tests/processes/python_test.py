@@ -47,8 +47,8 @@ every = 6
 [checkpoint]
 every = 2
 """
-KINDS = ("fedavg", "fedsgd", "furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "ditto", "pfedme", "apfl",
-         "centralized")
+KINDS = ("fedavg", "fedsgd", "furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "ditto", "pfedme", "apfl", "scaffold",
+         "feddyn", "centralized")
 
 
 def children_of(process: int) -> list[int]:

@@ -68,7 +68,54 @@ using harnesses =
                      rocks_harness<per_client, true, 2>, rocks_harness<bucketed, true, 2>,
                      rocks_harness<per_client, false, 1>, rocks_harness<bucketed, true, 1>>;
 
+namespace {
+
+/// Tasks of pending values whose content is that made for their versions.
+template <class Harness>
+std::vector<federated::task_id> pending(Harness& h) {
+  std::vector<federated::task_id> found;
+  must(h.store->visit_pending([&](const federated::task_id& task, const private_parameters& value) {
+    BOOST_TEST(same(value, make_value(h.layout, task.client, 100 + task.version)));
+    found.push_back(task);
+  }));
+  return found;
+}
+template <class Harness>
+void stage(Harness& h, const federated::task_id& task) {
+  must(h.store->stage(task, make_value(h.layout, task.client, 100 + task.version)));
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_SUITE(private_store_contract)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(pending_values_wait_beside_the_others, Harness, harnesses) {
+  using tasks = std::vector<federated::task_id>;
+  Harness h;
+  BOOST_TEST(pending(h).empty());
+  must(h.store->discard({7, 0, 3, 0}));
+  put(h, 3, 0);
+  stage(h, {7, 1, 3, 2});
+  stage(h, {7, 1, 1599, 0});
+  BOOST_TEST(has(h, 3, 0));
+  BOOST_TEST(absent(h, 1599));
+  BOOST_TEST((pending(h) == tasks{{7, 1, 3, 2}, {7, 1, 1599, 0}}));
+  must(h.store->discard({7, 1, 3, 1}));  // another attempt
+  stage(h, {7, 3, 1599, 0});             // in place of the earlier one
+  must(h.store->discard({7, 1, 1599, 0}));
+  BOOST_TEST((pending(h) == tasks{{7, 1, 3, 2}, {7, 3, 1599, 0}}));
+  put(h, 3, 1);
+  must(h.store->discard({7, 1, 3, 2}));
+  BOOST_TEST(has(h, 3, 1));
+  BOOST_TEST((pending(h) == tasks{{7, 3, 1599, 0}}));
+  stage(h, {7, 1, 5, 0});
+  checkpoint(h, 2);
+  h.crash({{2}, {1}});  // task 3/1599 started after the checkpoint
+  BOOST_TEST((pending(h) == tasks{{7, 1, 5, 0}}));
+  BOOST_TEST(has(h, 3, 1));
+  h.erase(5);
+  BOOST_TEST(pending(h).empty());
+}
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_committed_last_is_loaded, Harness, harnesses) {
   Harness h;

@@ -7,6 +7,7 @@
 
 #include "base/digest.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/round.hpp"
 #include "federated/simulation/network/federation.hpp"
@@ -222,7 +223,7 @@ class world_under_fire final : private environment {
   }
   void on_begins(const federated::task_id& task, std::uint32_t life, std::uint64_t process) override {
     checks_.begins_on(task, life, process);
-    if (!nodes_were_killed_) checks_.begins(task);
+    if (keeps_all_values()) checks_.begins(task);
   }
   void on_kept(const federated::task_id& task, std::uint32_t life, virtual_time) override { checks_.kept(task, life); }
   void on_redirected() override { ++sent_on_; }
@@ -296,11 +297,46 @@ class world_under_fire final : private environment {
         if (!open.contains(id) && !nodes_were_killed_)
           checks_.wrong(text_of(id) + " was decided, and its node holds it still");
     }
-    if (!all_stopped || nodes_were_killed_ || !e_.settings.algorithm->traits.keeps_state) return;
+    if (!all_stopped || !keeps_all_values() || !e_.settings.algorithm->traits.keeps_state) return;
+    const auto waiting = pending_values();
     std::map<std::uint32_t, federated::task_id> last;  // by client
     for (const auto& id : checks_.folded()) last[id.client] = id;
     for (const auto& [client, id] : last)
-      if (!checks_.was_kept(id)) checks_.wrong(text_of(id) + " is in the model, and its private values are not kept");
+      if (!checks_.was_kept(id) && !waiting.contains(id))
+        checks_.wrong(text_of(id) + " is in the model, and its private values are not kept");
+    if (e_.settings.algorithm->traits.exact_state) check_sums(waiting);
+  }
+
+  /// Private values are lost with a node's process, unless they are stored as pending.
+  [[nodiscard]] bool keeps_all_values() const { return !nodes_were_killed_ || federated::stages_values(e_.settings); }
+
+  /// The pending values of aggregated updates: a node was drained before it heard the verdict.
+  [[nodiscard]] std::map<federated::task_id, models::private_parameters> pending_values() const {
+    std::map<federated::task_id, models::private_parameters> found;
+    for (const auto& disk : disks_)
+      static_cast<void>(disk->visit_pending([&](const federated::task_id& task, const auto& value) {
+        if (checks_.folded().contains(task)) found.emplace(task, value);
+      }));
+    return found;
+  }
+
+  /// The server's values are the means of those that clients keep.
+  void check_sums(const std::map<federated::task_id, models::private_parameters>& waiting) {
+    const auto server = saved_.state.added.values();
+    std::vector<double> sum(server.size(), 0.0);
+    models::private_parameters own(e_.parts.private_);
+    for (std::uint32_t n = 0; n < plan_.nodes; ++n)
+      for (auto client = federation_.clients_of(n).first; client <= federation_.clients_of(n).last; ++client) {
+        auto found = disks_[n]->load(client, own);
+        for (const auto& [task, value] : waiting)
+          if (task.client == client) own = value, found = true;
+        for (std::size_t i = 0; found && *found && i < sum.size(); ++i) sum[i] += own.values()[i];
+      }
+    const auto clients = static_cast<double>(e_.participants->training().size());
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      if (!(std::abs(server[i] - sum[i] / clients) < 1e-4))
+        return checks_.wrong("the server's values are not the mean of what clients keep: " + std::to_string(server[i]) +
+                             ", expected " + std::to_string(sum[i] / clients));
   }
 
   const plan& plan_;

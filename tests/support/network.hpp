@@ -58,6 +58,8 @@ struct plan {
 /// The same with whatever else there is: more algorithms, compression, devices, losses of power; one of three is
 /// promised to end as if nothing had happened.
 [[nodiscard]] plan exploring_plan(std::uint64_t seed);
+/// The plan with SCAFFOLD or FedDyn, whose server values are sums of what clients keep.
+[[nodiscard]] plan with_exact_state(plan of);
 /// What somebody reads who wants to know what goes wrong in it.
 [[nodiscard]] std::string text_of(const plan& what);
 [[nodiscard]] std::string text_of(const fault& what);

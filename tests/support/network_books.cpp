@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/digest.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
@@ -61,6 +62,31 @@ result<void> history_store::commit(std::uint32_t client, std::uint64_t version,
   }
   two[to] = {history_.life(), version, {value.values().begin(), value.values().end()}, true, ++order_};
   values.all.push_back(two[to]);
+  return {};
+}
+
+result<void> history_store::stage(const task_id& task, const models::private_parameters& value) {
+  auto& values = clients_[task.client];
+  unsynced_.try_emplace(task.client, values);
+  values.pending = {task, {history_.life(), task.version, {value.values().begin(), value.values().end()}, true, 0}};
+  return {};
+}
+
+result<void> history_store::discard(const task_id& task) {
+  auto& values = clients_[task.client];
+  unsynced_.try_emplace(task.client, values);
+  if (values.pending && values.pending->first == task) values.pending.reset();
+  return {};
+}
+
+result<void> history_store::visit_pending(
+    const std::function<void(const task_id&, const models::private_parameters&)>& each) {
+  models::private_parameters value(shape_);
+  for (const auto& [client, values] : clients_) {
+    if (!values.pending || !history_.contains(values.pending->second.life, values.pending->second.version)) continue;
+    std::ranges::copy(values.pending->second.value, value.values().begin());
+    each(values.pending->first, value);
+  }
   return {};
 }
 
@@ -166,7 +192,7 @@ void books::closed(const federated::round_report& report, const federated::proto
   check_round(report);
   const auto& how = *e_.settings.participation;
   const bool async = how.mode == federated::participation_mode::async;
-  auto sum = federated::make_accumulator(*e_.settings.aggregation, e_.parts.shared, shadow_.reference);
+  auto sum = federated::make_accumulator(e_, shadow_.reference);
   if (report.gave_up) in_round_.clear();
   for (const auto& [id, update] : in_round_) {
     const auto staleness = shadow_.version - id.version;
@@ -258,6 +284,7 @@ void books::begins(const task_id& task) {
 }
 
 void books::begins_on(const task_id& task, std::uint32_t life, std::uint64_t process) {
+  if (federated::stages_values(e_.settings)) return;  // a process that finds the pending value may begin it again
   if (begun_on_.try_emplace({life, task}, process).first->second != process)
     wrong(text_of(task) + " was given to another process than the one that began it");
 }

@@ -40,6 +40,10 @@ class history_store final : public federated::network::node_disk, public federat
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>&) override {
     return {};
   }
+  result<void> stage(const federated::task_id& task, const models::private_parameters& value) override;
+  result<void> discard(const federated::task_id& task) override;
+  result<void> visit_pending(
+      const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) override;
 
   /// What was committed since the last sync() is gone.
   void lose_power();
@@ -55,6 +59,7 @@ class history_store final : public federated::network::node_disk, public federat
   struct client_values {
     kept slots[2];
     std::vector<kept> all;
+    std::optional<std::pair<federated::task_id, kept>> pending;
   };
   [[nodiscard]] const kept* current(const kept (&two)[2]) const;
   [[nodiscard]] const kept* newest(const std::vector<kept>& all) const;

@@ -13,6 +13,7 @@
 #include "federated/settings/training.hpp"
 #include "federated/simulation/network/event_queue.hpp"
 #include "tests/support/network.hpp"
+#include "tests/support/random_settings.hpp"
 
 namespace furlong::tests::net {
 
@@ -170,6 +171,7 @@ plan exploring_plan(std::uint64_t seed) {
   s.network->compression.numbers = formats[below(4)];
   s.network->sparse_upload = below(4) == 0;
   if (below(3) == 0) made.repeated = 0.2;
+  if (below(5) == 0) made = with_exact_state(std::move(made));
   if (below(3) == 0) promise(made, draw);
   if (made.promised) return made;
   made.devices = below(3) == 0;
@@ -210,6 +212,11 @@ std::string text_of(const plan& what) {
                      (what.promised ? ", promised to end as if undisturbed" : "");
   for (const auto& one : what.faults) text += "\n  " + text_of(one);
   return text;
+}
+
+plan with_exact_state(plan of) {
+  use_exact_state(of.settings);
+  return of;
 }
 
 plan random_plan(std::uint64_t seed) { return drawing(seed).draw(seed); }

@@ -4,17 +4,29 @@
 #include <string_view>
 
 #include "base/random.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
+#include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
 #include "federated/settings/training.hpp"
 
 namespace furlong::tests {
+
+/// SCAFFOLD or FedDyn, whose server values are sums of what clients keep, in place of what the settings say.
+inline void use_exact_state(federated::run_settings& s) {
+  *s.algorithm = federated::chosen_algorithm(s.rounds % 2 == 0 ? "scaffold" : "feddyn");
+  s.aggregation->rule = federated::chosen_rule("uniform-mean");
+  s.own->commit = federated::commit_kind::after_ack;
+  s.network->compression.numbers = federated::number_format::float32;
+  *s.server = {};
+  s.participation->async = federated::async_kind::change;
+  s.participation->weighting = federated::staleness_kind::constant;
+}
 
 /// Settings under which a lot goes wrong, drawn from a seed.
 [[nodiscard]] inline federated::run_settings random_settings(std::uint64_t seed) {

@@ -195,8 +195,8 @@ BOOST_AUTO_TEST_CASE(what_was_not_sent_survives_a_resumption) {
 
 BOOST_AUTO_TEST_CASE(threads_aggregators_engine_and_resumption_do_not_change_a_bit) {
   const scratch_folder folder;
-  for (const std::string kind :
-       {"furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "fedavg", "ditto", "pfedme", "apfl", "centralized"}) {
+  for (const std::string kind : {"furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "fedavg", "ditto", "pfedme", "apfl",
+                                 "scaffold", "feddyn", "centralized"}) {
     const auto scenario = small_scenario(folder, kind).string();
     nlohmann::json first;
     int number = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <iostream>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/cli/commands.hpp"
@@ -62,13 +63,23 @@ int show(storage::rocks_store& store, std::uint32_t client, output_format format
   return done;
 }
 
-int erase(storage::rocks_store& store, std::uint32_t client, output_format format) {
+/// What shared state keeps of an erased client, where the run's scenario is beside the store.
+std::string erase_note(const std::filesystem::path& store) {
+  const auto scenario = scenarios::parse_scenario(run_directory(store.parent_path()).scenario());
+  return scenario ? scenario->settings.algorithm->traits.erase_note : std::string();
+}
+
+int erase(storage::rocks_store& store, std::uint32_t client, const std::string& note, output_format format) {
   auto erased = store.erase(client);
   if (!erased) return report_failure(erased.error());
-  if (format == output_format::json)
-    std::cout << json_text({{"client", client}, {"erased", *erased}}) << '\n';
-  else
-    fmt::print("client {}: {}\n", client, *erased ? "erased, no byte of its values remains" : "had no private values");
+  if (format == output_format::json) {
+    json out = {{"client", client}, {"erased", *erased}};
+    if (*erased && !note.empty()) out["note"] = note;
+    std::cout << json_text(out) << '\n';
+    return done;
+  }
+  fmt::print("client {}: {}\n", client, *erased ? "erased, no byte of its values remains" : "had no private values");
+  if (*erased && !note.empty()) fmt::print("note: {}\n", note);
   return done;
 }
 
@@ -105,7 +116,7 @@ int store_command(const store_options& options) {
   switch (options.action) {
     case store_action::list: return list(**store, options.format);
     case store_action::show: return show(**store, *options.client, options.format);
-    case store_action::erase: return erase(**store, *options.client, options.format);
+    case store_action::erase: return erase(**store, *options.client, erase_note(folder), options.format);
     case store_action::verify: return verify(**store, options.format);
   }
   return failure;

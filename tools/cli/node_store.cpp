@@ -29,7 +29,9 @@ result<void> check_start(const federated::experiment& e, const std::filesystem::
   if ((*store)->run() != e.run) return {};  // opening it gives a better reason
   const auto values = (*store)->list();
   if (!values) return tl::unexpected(values.error());
-  if (values->empty()) return {};
+  std::size_t pending = 0;
+  if (auto counted = (*store)->visit_pending([&](const auto&, const auto&) { ++pending; }); !counted) return counted;
+  if (values->empty() && pending == 0) return {};
   return fail(error::kind::usage, folder.string(),
               "has the private values of an earlier start of this run, and the server has started it from nothing",
               "name another --store, or remove this folder");

@@ -92,7 +92,20 @@ void node_process::open_run(const protocol::welcome& content) {
   history_ = content.history;
   if (auto opened = in_.around.disk(index_).open(content.history, content.covered); !opened)
     return in_.around.on_failure(opened.error());
-  after(in_.around.opening_time(), [this] { perform(machine_.on_run_opened()); });
+  after(in_.around.opening_time(), [this] { perform(machine_.on_run_opened(restore_pending())); });
+}
+
+std::vector<task_id> node_process::restore_pending() {
+  std::vector<task_id> found;
+  if (!stages_values(in_.e.settings)) return found;
+  const auto done =
+      in_.around.disk(index_).values().visit_pending([&](const task_id& task, const models::private_parameters& own) {
+        if (!clients_.contains(task.client) || held_.contains(task) || machine_.counts(task)) return;
+        held_[task] = {nullptr, own, now(), std::nullopt};
+        found.push_back(task);
+      });
+  if (!done) in_.around.on_failure(done.error());
+  return found;
 }
 
 void node_process::report_failure(const task_id& task) {
@@ -142,6 +155,14 @@ bool node_process::commit(const task_id& task, std::uint64_t version, const mode
   return true;
 }
 
+bool node_process::stage(const task_id& task, const models::private_parameters& own) {
+  auto& disk = in_.around.disk(index_);
+  auto staged = disk.values().stage(task, own);
+  if (staged) staged = disk.sync();
+  if (!staged) in_.around.on_failure(staged.error());
+  return staged.has_value();
+}
+
 /// Private values that wait for that, once in a life of the run.
 void node_process::keep(const task_id& task, std::uint64_t version) {
   const auto at = held_.find(task);
@@ -155,6 +176,9 @@ void node_process::release(const protocol::release& what) {
   if (!held_.contains(what.task)) return in_.around.wrong(text_of(what.task) + " is to be forgotten, and is not there");
   if (what.in_model) keep(what.task, what.task.version);
   held_.erase(what.task);
+  if (!stages_values(in_.e.settings)) return;
+  if (auto discarded = in_.around.disk(index_).values().discard(what.task); !discarded)
+    in_.around.on_failure(discarded.error());
 }
 
 /// Void when the session ends. Answers come in two messages, in any order.
@@ -234,6 +258,7 @@ void node_process::end_work(std::uint64_t number) {
     dropped_.erase(id);
     return;
   }
+  if (made.keeps && machine_.counts(id) && stages_values(in_.e.settings) && !stage(id, made.own)) return;
   held_[id] = {std::make_shared<const client_update>(std::move(made.update)), std::move(made.own), task.what.trained_at,
                std::nullopt};
   perform(machine_.on_trained(id));

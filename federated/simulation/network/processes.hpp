@@ -310,6 +310,10 @@ class node_process final : public process {
   [[nodiscard]] bool commit(const task_id& task, std::uint64_t version, const models::private_parameters& own,
                             virtual_time trained_at);
   void keep(const task_id& task, std::uint64_t version);
+  /// Makes the private values of a task pending, durably.
+  [[nodiscard]] bool stage(const task_id& task, const models::private_parameters& own);
+  /// The tasks of pending values in the store that the node does not hold; from now on it does.
+  [[nodiscard]] std::vector<task_id> restore_pending();
   void release(const protocol::release& what);
 
   std::uint32_t index_;

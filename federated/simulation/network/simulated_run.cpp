@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "federated/client/client_scorer.hpp"
+#include "federated/client/client_work.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
@@ -103,8 +104,11 @@ bool simulated_run::is_over() {
 
 result<run_needs> simulated_run::advance() {
   auto& world = federation_.world();
-  if (!std::exchange(begun_, true))  // a checkpoint may be durable, and what was to be erased after it not yet erased
+  if (!std::exchange(begun_, true)) {
+    // A checkpoint may be durable, and what was to be erased after it not yet erased.
     if (auto erased = erase_those_who_left(); !erased) return tl::unexpected(erased.error());
+    if (auto discarded = discard_lost_tasks(); !discarded) return tl::unexpected(discarded.error());
+  }
   for (;;) {
     if (failure_) return tl::unexpected(*failure_);
     if (checkpoint_due_) return run_needs::checkpoint;
@@ -139,6 +143,15 @@ result<void> simulated_run::on_checkpointed() {
   checkpoint_due_ = false;
   if (auto erased = erase_those_who_left(); !erased) return erased;
   federation_.server()->on_checkpointed(state().version);
+  return {};
+}
+
+/// Tasks in flight are lost when a run is resumed. Whether one had been trained must not make a difference: it may have
+/// been after the checkpoint.
+result<void> simulated_run::discard_lost_tasks() {
+  if (!resumed_ || !stages_values(e_.settings)) return {};
+  for (const auto& task : federation_.server()->machine().open_tasks())
+    if (auto discarded = store_.discard(task.id); !discarded) return discarded;
   return {};
 }
 
@@ -253,7 +266,7 @@ void simulated_run::trigger_event(std::uint32_t index) {
 
 void simulated_run::apply_to_clients(const event_settings& event, const client_set& whom) {
   const auto now = federation_.world().net.clock.now();
-  const bool gone = event.what == event_kind::leave || event.what == event_kind::kill;
+  const bool gone = loses_waiting_values(e_.settings, event);
   for (std::uint32_t n = 0; n < e_.settings.topology->nodes; ++n) {
     auto* node = federation_.node(n);
     if (node == nullptr) continue;

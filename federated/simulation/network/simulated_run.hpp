@@ -74,6 +74,7 @@ class simulated_run final : public virtual_run, private environment {
   void apply_to_process(const event_settings& event, host at);
   [[nodiscard]] host host_of(const event_settings& event, std::uint32_t number) const;
   [[nodiscard]] result<void> erase_those_who_left();
+  [[nodiscard]] result<void> discard_lost_tasks();
   [[nodiscard]] bool is_over();
 
   private_store& store_;
