@@ -302,7 +302,7 @@ void timeline::apply_event(const event_settings& event, const client_set& whom) 
     if (federated::apply_event(event, now_, task.what)) schedule_task(task);
   }
   // Values that wait for an acknowledgement are in memory: they go with the process.
-  if (event.what == event_kind::leave || event.what == event_kind::kill)
+  if (event.what == event_kind::leave || event.what == event_kind::kill || event.what == event_kind::unresponsive)
     std::erase_if(held_, [&](const auto& of) { return whom.contains(of.first); });
   if (event.what == event_kind::leave && event.erase) {
     whom.visit([&](std::uint32_t client) { past_.erasures.push_back(client); });
