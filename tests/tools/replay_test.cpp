@@ -113,8 +113,8 @@ BOOST_AUTO_TEST_CASE(several_clients_are_removed_together) {
   const auto clients = training_clients(folder, all);
   const auto one = std::to_string(clients[2]);
   const auto other = std::to_string(clients[30]);
-  const auto done = run_furlong(
-      folder, {"replay", all.string(), "--without", one + "," + other, "--out", (folder / "out").string()});
+  const auto done =
+      run_furlong(folder, {"replay", all.string(), "--without", one + "," + other, "--out", (folder / "out").string()});
   BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
   BOOST_TEST(done.out.find("unseen.rmse") != std::string::npos);
   run(folder, scenario_of(folder, kinds[0], event_about(clients[2]) + event_about(clients[30])), folder / "never");
@@ -134,7 +134,8 @@ BOOST_AUTO_TEST_CASE(the_newest_checkpoints_are_kept_with_sound_stores) {
   }
   // The last one has what the run has.
   const auto here = run_furlong(folder, {"store", "ls", all.string(), "--format", "json"});
-  const auto there = run_furlong(folder, {"store", "ls", (all / "kept" / "24" / "private").string(), "--format", "json"});
+  const auto there =
+      run_furlong(folder, {"store", "ls", (all / "kept" / "24" / "private").string(), "--format", "json"});
   BOOST_TEST(json::parse(here.out)["clients"] == json::parse(there.out)["clients"]);
 }
 
@@ -155,8 +156,8 @@ BOOST_AUTO_TEST_CASE(an_erased_client_is_in_no_kept_checkpoint) {
   const auto all = folder / "all";
   run(folder, scenario_of(folder, kinds[0]), all);
   const auto stored = json::parse(run_furlong(folder, {"store", "ls", all.string(), "--format", "json"}).out);
-  const auto& newest = *std::ranges::max_element(
-      stored["clients"], {}, [](const json& one) { return one["version"].get<int>(); });
+  const auto& newest =
+      *std::ranges::max_element(stored["clients"], {}, [](const json& one) { return one["version"].get<int>(); });
   const auto client = newest["client"].dump();
   const auto erased = run_furlong(folder, {"store", "erase", all.string(), "--client", client});
   BOOST_REQUIRE_MESSAGE(erased.code == 0, erased.err);
@@ -182,9 +183,9 @@ BOOST_AUTO_TEST_CASE(the_influence_of_each_client_is_a_table) {
   run(folder, scenario_of(folder, kinds[0]), all);
   const auto clients = training_clients(folder, all);
   const auto out = folder / "influence";
-  const std::vector<std::string> words = {"replay", all.string(), "--each", "--without",
-                                          std::to_string(clients[4]) + "," + std::to_string(clients[5]), "--out",
-                                          out.string()};
+  const std::vector<std::string> words = {
+      "replay", all.string(), "--each", "--without", std::to_string(clients[4]) + "," + std::to_string(clients[5]),
+      "--out",  out.string()};
   const auto done = run_furlong(folder, words);
   BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
   std::istringstream lines(read_file(out / "influence.csv"));

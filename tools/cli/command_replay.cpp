@@ -2,8 +2,8 @@
 //
 // A replay is a run of the same scenario with one more event: the removed clients are unresponsive from the start. They
 // are selected as before and never report; every draw about another client is keyed by that client and stays. So the
-// replay is the run that would have been, to the bit. Rounds before the first of them was selected are not trained again
-// if a checkpoint of these was kept (kept_checkpoints.hpp).
+// replay is the run that would have been, to the bit. Rounds before the first of them was selected are not trained
+// again if a checkpoint of these was kept (kept_checkpoints.hpp).
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
@@ -98,7 +98,7 @@ result<scenarios::scenario> scenario_without(const run_directory& run, const cli
                                                     run.scenario().string(), {{"checkpoint.keep", "0"}}));
 }
 
-result<void> check_clients(const session& of, const client_list& clients) {
+result<void> check_training_clients(const session& of, const client_list& clients) {
   for (const auto client : clients)
     if (!std::ranges::binary_search(of.experiment.clients->training(), client))
       return fail(error::kind::usage, "--without", fmt::format("client {} does not train", client),
@@ -129,8 +129,8 @@ result<federated::evaluation_report> evaluate_without(const session& of, const r
 
 // ---- the start of a replay -----------------------------------------------------------------------------------------
 
-/// True if figures about training clients may decide what the run does: then a kept checkpoint may depend on the removed
-/// clients although none was selected.
+/// True if figures about training clients may decide what the run does: then a kept checkpoint may depend on the
+/// removed clients although none was selected.
 bool judged_by_training_clients(const session& of) {
   const auto& how = *of.experiment.settings.evaluation;
   if (how.every == 0 || (!how.keep_best && how.target.metric.empty())) return false;
@@ -158,7 +158,8 @@ result<std::uint64_t> copy_lines(const fs::path& from, std::uint64_t bytes, cons
   auto out = growing_file::open(to, 0);
   if (!out) return tl::unexpected(out.error());
   std::string line;
-  for (std::uint64_t read = 0; read < bytes && std::getline(in, line); read += line.size() + 1) {
+  for (std::uint64_t read = 0; read < bytes && std::getline(in, line);) {
+    read += line.size() + 1;
     auto value = json::parse(line, nullptr, false);
     if (value.is_object() && value.contains("eval")) {
       value["eval"].erase("seen");
@@ -174,7 +175,8 @@ result<std::uint64_t> copy_lines(const fs::path& from, std::uint64_t bytes, cons
 result<federated::store_save> copy_store(const session& of, const run_directory& kept, const run_directory& to,
                                          std::uint64_t version) {
   const auto& e = of.experiment;
-  auto from = storage::rocks_store::inspect(kept.private_store(), storage::store_access::read, e.settings.own->key_file);
+  auto from =
+      storage::rocks_store::inspect(kept.private_store(), storage::store_access::read, e.settings.own->key_file);
   if (!from) return tl::unexpected(from.error());
   auto store = open_private_store(e, to.private_store(), {}, static_cast<std::uint32_t>(e.clients->training().size()),
                                   false, {});
@@ -226,7 +228,7 @@ json read_json(const fs::path& file) {
   return json::parse(in, nullptr, false);
 }
 
-json describe(const server_state& state, const client_list& without) {
+json participation_json(const server_state& state, const client_list& without) {
   json all = json::array();
   for (const auto client : without) {
     const auto& of = (*state.ledger)[client];
@@ -235,7 +237,7 @@ json describe(const server_state& state, const client_list& without) {
   return all;
 }
 
-void print_text(const json& of) {
+void print_replay(const json& of) {
   const auto from = of["started_from"].get<std::uint64_t>();
   fmt::print("without {}: selected {} times, {} updates aggregated; trained again from {}\n",
              of["clients"].size() == 1 ? "client " + of["clients"][0]["client"].dump()
@@ -246,8 +248,7 @@ void print_text(const json& of) {
   for (const auto& one : influence_figures(of))
     fmt::print("{:<28} {:>12.6f} {:>12.6f} {:>+12.6f}\n", one.name, one.with, one.without, one.without - one.with);
   fmt::print("model {} -> {}\nrun directory: {}\n", of["model_sha256"]["with"].get<std::string>().substr(0, 16),
-             of["model_sha256"]["without"].get<std::string>().substr(0, 16),
-             for_people(of["out"].get<std::string>()));
+             of["model_sha256"]["without"].get<std::string>().substr(0, 16), for_people(of["out"].get<std::string>()));
 }
 
 fs::path default_out(const replay_options& options, const client_list& without) {
@@ -267,7 +268,7 @@ int replay(const replay_options& options, const client_list& without) {
   if (!original) return report_failure(original.error());
   auto of = open_session(std::move(*scenario));
   if (!of) return report_failure(of.error());
-  if (auto known = check_clients(*of, without); !known) return report_failure(known.error());
+  if (auto known = check_training_clients(*of, without); !known) return report_failure(known.error());
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
     if (from.run != scenarios::run_id(*original))
       return fail(error::kind::data, run.root().string(), "the checkpoint is of another scenario than scenario.toml",
@@ -299,7 +300,7 @@ int replay(const replay_options& options, const client_list& without) {
     return report_failure({error::kind::data, run.summary().string(), "cannot be read", "restore it from a copy"});
   json made = {{"run", run.root().string()},
                {"out", out.root().string()},
-               {"clients", describe(*state, without)},
+               {"clients", participation_json(*state, without)},
                {"selected", 0},
                {"folded", 0},
                {"started_from", start->value_or(0)},
@@ -313,7 +314,7 @@ int replay(const replay_options& options, const client_list& without) {
   if (options.format == output_format::json)
     std::cout << json_text(made) << '\n';
   else
-    print_text(made);
+    print_replay(made);
   return done;
 }
 

@@ -23,7 +23,7 @@ std::vector<influence_figure> influence_figures(const json& replay) {
   const auto& without = replay["eval"]["without"];
   for (const auto& [group, figures] : replay["eval"]["with"].items())
     for (const auto& [name, value] : figures.items()) {
-      if (name == "examples" || name == "clients" || !without.contains(group)) continue;
+      if (name == "examples" || name == "clients" || !value.is_number() || !without.contains(group)) continue;
       if (const auto other = without[group].find(name); other != without[group].end() && other->is_number())
         all.push_back({group + "." + name, value.get<double>(), other->get<double>()});
     }
@@ -32,12 +32,12 @@ std::vector<influence_figure> influence_figures(const json& replay) {
 
 namespace {
 
-fs::path folder_of(const replay_options& options, std::uint32_t client) {
+fs::path child_folder(const replay_options& options, std::uint32_t client) {
   return options.out / fmt::format("client-{}", client);
 }
 
 std::optional<json> read_replay(const replay_options& options, std::uint32_t client) {
-  std::ifstream in(folder_of(options, client) / "replay.json", std::ios::binary);
+  std::ifstream in(child_folder(options, client) / "replay.json", std::ios::binary);
   auto made = json::parse(in, nullptr, false);
   if (!made.is_object() || made.value("run", "") != options.run.string()) return std::nullopt;
   return made;
@@ -80,17 +80,18 @@ constexpr auto explanation =
     "the client. Change: the figure without the client minus the figure with it.";
 
 /// influence.csv, report.html, and the same on stdout.
-int write_tables(const replay_options& options, const std::vector<json>& replays) {
+int write_influence(const replay_options& options, const std::vector<json>& replays) {
   const auto table = table_of(replays);
   const auto csv = csv_of(table);
   if (auto written = write_bytes_atomically(options.out / "influence.csv", csv); !written)
     return report_failure(written.error());
-  if (auto written = write_table("Influence of clients", explanation, table.heads, table.rows,
-                                 options.out / "report.html");
+  if (auto written =
+          write_table("Influence of clients", explanation, table.heads, table.rows, options.out / "report.html");
       !written)
     return report_failure(written.error());
   if (options.format == output_format::json) {
-    std::cout << json_text({{"run", options.run.string()}, {"out", options.out.string()}, {"replays", replays}}) << '\n';
+    std::cout << json_text({{"run", options.run.string()}, {"out", options.out.string()}, {"replays", replays}})
+              << '\n';
     return done;
   }
   const auto shown = influence_figures(replays.front());
@@ -120,7 +121,7 @@ int measure_influence(const replay_options& options, std::span<const std::uint32
   std::vector<std::uint32_t> waiting;
   for (const auto client : clients) {
     if (read_replay(options, client)) continue;
-    const auto folder = folder_of(options, client);
+    const auto folder = child_folder(options, client);
     const auto threads = std::to_string(std::max<std::size_t>(options.threads, 1));
     children.push_back({{"replay", options.run.string(), "--without", std::to_string(client), "--out", folder.string(),
                          "--threads", threads, "--log-level", options.log_level, "--format", "json"},
@@ -147,11 +148,11 @@ int measure_influence(const replay_options& options, std::span<const std::uint32
   for (const auto client : clients) {
     auto made = read_replay(options, client);
     if (!made)
-      return report_failure({error::kind::data, (folder_of(options, client) / "replay.json").string(),
+      return report_failure({error::kind::data, (child_folder(options, client) / "replay.json").string(),
                              "is missing or of another run", "name another folder with --out"});
     replays.push_back(std::move(*made));
   }
-  return write_tables(options, replays);
+  return write_influence(options, replays);
 }
 
 }  // namespace furlong::tools

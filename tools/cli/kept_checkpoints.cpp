@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-result<void> remove(const fs::path& folder) {
+result<void> delete_kept(const fs::path& folder) {
   std::error_code failed;
   fs::remove_all(folder, failed);
   if (!failed) return {};
@@ -40,7 +40,7 @@ result<void> kept_checkpoints::add(std::uint64_t version, const federated::priva
   if (keep > 0) {
     const run_directory made(root_ / (std::to_string(version) + ".new"));
     for (const auto& outdated : {made.root(), at(version).root()})
-      if (auto removed = remove(outdated); !removed) return removed;
+      if (auto removed = delete_kept(outdated); !removed) return removed;
     if (const auto why = storage::make_durable_folder(made.root()))
       return fail(error::kind::runtime, made.root().string(), "cannot be made: " + why.message());
     if (const auto* rocks = dynamic_cast<const storage::rocks_store*>(&store))
@@ -52,7 +52,7 @@ result<void> kept_checkpoints::add(std::uint64_t version, const federated::priva
   }
   auto all = versions();
   while (all.size() > keep) {
-    if (auto removed = remove(at(all.front()).root()); !removed) return removed;
+    if (auto removed = delete_kept(at(all.front()).root()); !removed) return removed;
     all.erase(all.begin());
   }
   return {};
@@ -65,8 +65,7 @@ result<std::size_t> kept_checkpoints::drop(std::span<const std::uint32_t> client
     if (!fs::exists(folder.private_store())) continue;
     bool has = false;
     {
-      const auto store =
-          storage::rocks_store::inspect(folder.private_store(), storage::store_access::change, key_file);
+      const auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::change, key_file);
       const auto holds = [&](std::uint32_t client) {
         const auto erased = (*store)->erase(client);
         return !erased || *erased;
@@ -74,7 +73,7 @@ result<std::size_t> kept_checkpoints::drop(std::span<const std::uint32_t> client
       has = !store || std::ranges::any_of(clients, holds);
     }
     if (!has) continue;
-    if (auto removed = remove(folder.root()); !removed) return tl::unexpected(removed.error());
+    if (auto removed = delete_kept(folder.root()); !removed) return tl::unexpected(removed.error());
     ++dropped;
   }
   return dropped;

@@ -1,9 +1,9 @@
 // Kept checkpoints of a run: starting points of replays.
 //
-// kept/VERSION in a run directory has a checkpoint and, if the run keeps private values, a snapshot of the private store
-// of the same moment. They are written after the run's own checkpoint, which resuming uses: a crash in between leaves a
-// version without a kept checkpoint. Erasing a client removes every kept checkpoint whose snapshot has values of it: a
-// snapshot without these values would give wrong replays.
+// kept/VERSION in a run directory has a checkpoint and, if the run keeps private values, a snapshot of the private
+// store of the same moment. They are written after the run's own checkpoint, which resuming uses: a crash in between
+// leaves a version without a kept checkpoint. Erasing a client removes every kept checkpoint whose snapshot has values
+// of it: a snapshot without these values would give wrong replays.
 #pragma once
 
 #include <cstdint>
