@@ -64,6 +64,7 @@ void advance(self_pointer self) {
       case run_needs::evaluation:
         state.prepare_evaluation(state.line->under_test(), state.line->state().ledger.get());
         state.evaluation->scores.exclude(state.line->leaving());
+        state.evaluation->scores.leave_out(state.line->unresponsive());
         for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
         return;
       case run_needs::checkpoint: {

@@ -70,7 +70,12 @@ void evaluation::add_group(group in, std::span<const std::uint32_t> clients) {
   for (const auto client : draw_uniformly(clients, most, stream)) work_.push_back({in, client});
 }
 
+bool evaluation::counts(std::size_t i) const {
+  return scores_[i].examples > 0 && !std::ranges::binary_search(left_out_, work_[i].client);
+}
+
 result<void> evaluation::score(std::size_t i, workspace& use) {
+  if (std::ranges::binary_search(left_out_, work_[i].client)) return {};
   auto score = scorer_.score(work_[i].in, work_[i].client, use);
   if (!score) return tl::unexpected(score.error());
   scores_[i] = std::move(*score);
@@ -96,7 +101,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   std::vector<std::pair<float, bool>> odds;
   std::vector<models::metric_sum> custom;
   for (const auto i : items) {
-    if (scores_[i].examples == 0) continue;
+    if (!counts(i)) continue;
     ++total.clients;
     total.examples += scores_[i].examples;
     total.loss += scores_[i].loss;
@@ -149,7 +154,7 @@ std::vector<participation_bin> evaluation::bins() const {
   std::vector<std::size_t> items;  // seen clients with a score, by participation
   const auto folded = [&](std::size_t i) { return folded_[i - first_seen_]; };
   for (std::size_t i = first_seen_; i < first_seen_ + folded_.size(); ++i)
-    if (scores_[i].examples > 0) items.push_back(i);
+    if (counts(i)) items.push_back(i);
   std::ranges::stable_sort(items, {}, folded);
   std::vector<participation_bin> all;
   const auto add = [&](std::size_t first, std::size_t last) {

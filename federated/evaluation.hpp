@@ -81,6 +81,8 @@ class evaluation {
   /// The private values of these clients are about to be erased: they are scored as if they had none. So a run that
   /// ended before the erasure and one that is resumed after it say the same.
   void exclude(std::vector<std::uint32_t> clients) { scorer_.exclude(std::move(clients)); }
+  /// Leaves these clients, ascending, out of all groups, in score() and in report(). Replaces an earlier list.
+  void leave_out(std::vector<std::uint32_t> clients) { left_out_ = std::move(clients); }
   /// Clients to score, all groups together.
   [[nodiscard]] std::size_t size() const { return work_.size(); }
   /// Scores the i-th client. Thread-safe for distinct i, each thread with its own workspace.
@@ -97,6 +99,8 @@ class evaluation {
     group in;
     std::uint32_t client;
   };
+  /// True if the i-th client counts in report().
+  [[nodiscard]] bool counts(std::size_t i) const;
   void add_group(group in, std::span<const std::uint32_t> clients);
   [[nodiscard]] std::optional<group_metrics> pool_group(group which) const;
   [[nodiscard]] group_metrics pool(std::span<const std::size_t> items) const;
@@ -108,6 +112,7 @@ class evaluation {
   std::uint64_t version_;
   std::vector<item> work_;
   std::vector<client_score> scores_;
+  std::vector<std::uint32_t> left_out_;  ///< ascending
   std::size_t first_seen_ = 0;         ///< item of the seen group; its other items follow
   std::vector<std::uint32_t> folded_;  ///< by client of the seen group: aggregated updates; empty without a ledger
 };

@@ -372,6 +372,10 @@ result<void> write_checkpoint(const fs::path& folder, const server_state& state)
   return detail::rename_path(fresh, folder);
 }
 
+result<void> copy_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to) {
+  return detail::snapshot_folder(from, to);
+}
+
 bool has_checkpoint(const fs::path& folder) { return detail::is_there(folder / file_name); }
 
 result<server_state> read_checkpoint(const fs::path& folder, const state_layouts& layouts, const origin_check& check) {

@@ -15,6 +15,8 @@ namespace furlong::storage {
 /// folder is created together with its first checkpoint: a folder without a checkpoint has lost it.
 [[nodiscard]] result<void> write_checkpoint(const std::filesystem::path& folder,
                                             const federated::protocol::server_state& state);
+/// Copies the checkpoint in `from` to a folder that does not exist; durable on return.
+[[nodiscard]] result<void> copy_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to);
 /// True if `folder` has a checkpoint, readable or not; also if this cannot be determined.
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder);
 /// Identifies the run and data of a checkpoint, independent of its model.

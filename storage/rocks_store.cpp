@@ -358,6 +358,13 @@ result<federated::store_save> rocks_store::save(std::uint64_t version) {
   return sync().and_then([&] { return content_->save(version); }).map([&] { return content_->root.last; });
 }
 
+result<void> rocks_store::snapshot(const fs::path& folder) const {
+  if (auto copied = detail::snapshot_folder(content_->facts.folder, folder); !copied) return copied;
+  for (const auto& part : content_->shards)
+    if (auto copied = part->copy_to(folder); !copied) return copied;
+  return detail::sync_path(folder);
+}
+
 void rocks_store::covered(std::uint64_t version) {
   content_->facts.covered = version;
   if (content_->root.last.version == version) content_->base = content_->root.last;

@@ -94,6 +94,9 @@ class rocks_store final : public federated::private_store {
   /// Fails if the store is open read-only.
   result<federated::store_save> save(std::uint64_t version) override;
   void covered(std::uint64_t version) override;
+  /// Copies the content of the last save() to a folder that does not exist: a complete store with the same id. Tables
+  /// are hard links, logs are copies. Call between save() and the next commit(). Durable on return.
+  [[nodiscard]] result<void> snapshot(const std::filesystem::path& folder) const;
   /// Removes every byte of the client's values, and its number, from all files: its shard is rewritten without it.
   /// False if there is no such client. Survives a crash: the erasure has not happened, is complete, or is completed
   /// when the store is next opened. A client with a damaged record can be erased; other damaged records of its shard

@@ -31,7 +31,8 @@ class selection_policy {
  public:
   virtual ~selection_policy() = default;
 
-  /// At most `count` eligible clients, each once, ascending; fewer only when no more are eligible.
+  /// At most `count` eligible clients, each once, ascending; fewer only when no more are eligible, or if the policy
+  /// draws the cohort (policy_traits::draws_cohort).
   [[nodiscard]] virtual std::vector<std::uint32_t> choose(selection& of, const participation_ledger& ledger) = 0;
   /// These clients were selected, in this order; the ledger is already updated. For policies that keep an order; when a
   /// run is resumed they restore it from the ledger.
@@ -63,5 +64,6 @@ void register_policy(policy_entry entry);
 [[nodiscard]] policy_entry round_robin_entry();
 [[nodiscard]] policy_entry least_recent_entry();
 [[nodiscard]] policy_entry power_of_choice_entry();
+[[nodiscard]] policy_entry poisson_entry();
 
 }  // namespace furlong::federated

@@ -9,6 +9,9 @@ namespace furlong::federated {
 struct policy_traits {
   bool needs_examples = false;    ///< selects clients by how many training examples they have
   bool draws_candidates = false;  ///< participation.candidates has an effect
+  /// The policy draws how many clients take part, by participation.rate and at most participation.cap; per_round has no
+  /// effect. Synchronous rounds only.
+  bool draws_cohort = false;
 };
 
 /// The policy of a run.

@@ -132,8 +132,23 @@ bool server_machine::commits_after_ack() const {
   return routed_ && e_.settings.algorithm->traits.keeps_state && e_.settings.own->commit == commit_kind::after_ack;
 }
 
+/// A drawn cohort may be empty, or nobody of it may report. Such a round takes participation.retry, because availability
+/// changes with time only. True if the round ends later.
+bool server_machine::prolong_round(server_effects& out) {
+  const auto until = round_began_ + std::max<virtual_time>(from_seconds(how().retry), 1);
+  const bool timed = routed_ || e_.around != nullptr;  // tasks under the real clock of one process take no time
+  if (!how().policy.traits.draws_cohort || !timed || !folded_.empty() || state_.now >= until) return false;
+  prolonged_ = true;
+  out.emplace_back(timer{timer_kind::retry_selection, state_.version, until});
+  return true;
+}
+
 /// Ends the round with what was merged.
 void server_machine::close_version(server_effects& out) {
+  if (!prolong_round(out)) finish_version(out);
+}
+
+void server_machine::finish_version(server_effects& out) {
   const std::size_t fewest = is_async() ? 1 : std::max<std::size_t>(how().min_reports, 1);
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
   if (closing_ && !is_async() && records_spans())  // those still at work are in the picture too

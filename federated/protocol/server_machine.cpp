@@ -134,7 +134,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
   next_selection_ = never;
   open_in_round_ = 0;
   shares_open_ = false;
-  closing_ = all_ended_ = false;
+  closing_ = all_ended_ = prolonged_ = false;
   server_effects effects;
   if (routed_) begin_round_by_route(effects);
   if (is_async()) {
@@ -202,7 +202,16 @@ void server_machine::retry_selection(server_effects& out, virtual_time at_latest
   out.emplace_back(timer{timer_kind::retry_selection, state_.version, next_selection_});
 }
 
+/// Selects a cohort of a policy that draws its size: all of its clients are awaited.
+void server_machine::draw_cohort(server_effects& out) {
+  const auto chosen = choose(how().per_round);
+  if (!chosen.empty()) return assign_cohort(chosen, chosen.size(), out);
+  goal_ = 1;
+  close_version(out);
+}
+
 void server_machine::select_clients(server_effects& out) {
+  if (how().policy.traits.draws_cohort) return draw_cohort(out);
   const auto goal = how().per_round;
   const auto wanted = std::min(static_cast<std::size_t>(std::ceil(goal * how().over_selection - 1e-9)),
                                e_.participants->training().size());
@@ -219,6 +228,11 @@ void server_machine::select_clients(server_effects& out) {
     goal_ = 1;
     return close_version(out);
   }
+  assign_cohort(chosen, goal, out);
+}
+
+/// Gives these clients their tasks; `goal` reports close the round.
+void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out) {
   goal_ = std::min<std::size_t>(goal, chosen.size());
   const auto tasks = create_tasks(chosen);
   const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.topology->aggregators);

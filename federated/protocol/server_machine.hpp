@@ -222,6 +222,9 @@ class server_machine {
   [[nodiscard]] bool needs_model(const open_task& task) const;
   void release_model(std::uint64_t version);
   void select_clients(server_effects& out);
+  void draw_cohort(server_effects& out);
+  void assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out);
+  [[nodiscard]] bool prolong_round(server_effects& out);
   [[nodiscard]] bool refill(server_effects& out);
   void retry_selection(server_effects& out, virtual_time at_latest);
   [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
@@ -254,6 +257,7 @@ class server_machine {
 
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
   void close_version(server_effects& out);
+  void finish_version(server_effects& out);
   void abandon_round(const std::string& why);
   [[nodiscard]] round_facts take_facts();
   void add_base_difference(aggregate& round) const;
@@ -286,6 +290,7 @@ class server_machine {
   bool shares_open_ = false;       ///< the round's shares are under way
   bool closing_ = false;
   bool all_ended_ = false;  ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
+  bool prolonged_ = false;        ///< nobody reported, and the round ends when participation.retry is over
   std::uint32_t selections_ = 0;  ///< for clients, in this round
   std::uint64_t probes_ = 0;      ///< clients looked at in this round, as often as they were
   std::vector<bool> probed_;      ///< by client, in this round: looked at

@@ -143,7 +143,10 @@ server_effects server_machine::on_stop(virtual_time now) {
     return {checkpoint{}};
   }
   server_effects effects;
-  after_settling(effects);
+  if (prolonged_)
+    finish_version(effects);
+  else
+    after_settling(effects);
   return effects;
 }
 
@@ -154,7 +157,14 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     drop_expired_orphans(effects);
     return effects;
   }
-  if (which.version != state_.version || closing_) return effects;
+  if (which.version != state_.version) return effects;
+  if (prolonged_) {
+    if (which.what != timer_kind::retry_selection) return effects;
+    state_.now = std::max(state_.now, now);
+    finish_version(effects);
+    return effects;
+  }
+  if (closing_) return effects;
   if (which.what == timer_kind::retry_selection && routed_) {  // a client that joined may have set another one
     if (which.at != next_selection_) return effects;
     next_selection_ = never;

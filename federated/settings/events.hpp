@@ -5,7 +5,7 @@
 
 namespace furlong::federated {
 
-enum class event_kind : std::uint8_t { join, leave, kill, restart, partition, heal };
+enum class event_kind : std::uint8_t { join, leave, kill, restart, partition, heal, unresponsive };
 /// The target of an event: clients, or processes of a simulated federation.
 enum class event_target : std::uint8_t { clients, nodes, aggregators };
 /// [[event]]: something happens to some clients or processes.

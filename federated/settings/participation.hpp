@@ -17,12 +17,14 @@ enum class async_kind : std::uint8_t { change, model };
 
 /// [participation]: who is asked, and when a round is over. Times are in seconds of the run's clock.
 struct participation_settings {
-  std::uint32_t per_round = 1;  ///< synchronous: reports that close a round
+  std::uint32_t per_round = 1;  ///< synchronous: reports that close a round; the cap if the policy draws the cohort
   chosen_policy policy;
   std::uint32_t candidates = 0;    ///< power of choice: d, drawn before the worst are taken; 0: twice as many as asked
+  double rate = 0.0;               ///< Poisson: probability that an available client takes part in a round
+  std::uint32_t cap = 4096;        ///< Poisson: most clients of a round
   double over_selection = 1.0;     ///< synchronous: clients asked per report that is needed
   double selection_timeout = 0.0;  ///< synchronous: how long to look for clients before going on with fewer
-  double retry = 60.0;             ///< when too few are there, look again after this time
+  double retry = 60.0;             ///< when too few are there, look again after this time; Poisson: a round without reports
   double deadline = 0.0;           ///< synchronous: a round ends at the latest after this; 0: none
   std::uint32_t min_reports = 1;   ///< synchronous: a round with fewer is abandoned
   double reconnect_least = 0.0;    ///< pace steering: a client comes back after a time drawn from this window

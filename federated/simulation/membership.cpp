@@ -45,7 +45,7 @@ first_events first_events_of(const run_settings& settings, bool at_rounds, std::
 membership::membership(const run_settings& settings, std::uint32_t clients)
     : settings_(settings), clients_(clients), any_(!settings.events->empty()) {
   if (!any_) return;
-  outside_ = down_ = cut_ = client_set(clients);
+  outside_ = down_ = cut_ = mute_ = client_set(clients);
   for (const bool at_rounds : {true, false}) outside_.insert(first_events_of(settings, at_rounds, clients).joining);
 }
 
@@ -59,7 +59,14 @@ void membership::apply(std::size_t index) {
     case event_kind::restart: return down_.remove(whom);
     case event_kind::partition: return cut_.insert(whom);
     case event_kind::heal: return cut_.remove(whom);
+    case event_kind::unresponsive: return mute_.insert(whom);
   }
+}
+
+std::vector<std::uint32_t> membership::unresponsive() const {
+  std::vector<std::uint32_t> all;
+  if (any_) mute_.visit([&](std::uint32_t client) { all.push_back(client); });
+  return all;
 }
 
 }  // namespace furlong::federated

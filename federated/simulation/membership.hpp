@@ -35,6 +35,10 @@ class membership {
   [[nodiscard]] bool present(std::uint32_t client) const {
     return !any_ || (!outside_.contains(client) && !down_.contains(client) && !cut_.contains(client));
   }
+  /// Selected like others, but does not respond.
+  [[nodiscard]] bool unresponsive(std::uint32_t client) const { return any_ && mute_.contains(client); }
+  /// All of these, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> unresponsive() const;
   [[nodiscard]] bool cut_off(std::uint32_t client) const { return any_ && cut_.contains(client); }
 
  private:
@@ -44,6 +48,7 @@ class membership {
   client_set outside_;  // not joined yet, or left
   client_set down_;     // killed
   client_set cut_;      // behind a partition
+  client_set mute_;     // unresponsive
 };
 
 }  // namespace furlong::federated

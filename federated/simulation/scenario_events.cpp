@@ -27,7 +27,7 @@ void cut_short(protocol::simulated_task& task, virtual_time now) {
 }  // namespace
 
 bool apply_event(const event_settings& event, virtual_time now, protocol::simulated_task& task) {
-  if (event.what == event_kind::leave || event.what == event_kind::kill) {
+  if (event.what == event_kind::leave || event.what == event_kind::kill || event.what == event_kind::unresponsive) {
     cut_short(task, now);
     if (event.erase) task.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
     return true;
@@ -46,13 +46,15 @@ bool apply_event(const event_settings& event, virtual_time now, protocol::simula
 }
 
 bool loses_waiting_values(const run_settings& settings, const event_settings& event) {
-  const bool gone = event.what == event_kind::leave || event.what == event_kind::kill;
+  const bool gone = event.what == event_kind::leave || event.what == event_kind::kill ||
+                    event.what == event_kind::unresponsive;
   return gone && (event.erase || !stages_values(settings));
 }
 
 run_event make_run_event(const event_settings& event, virtual_time now, std::uint64_t round,
                          const client_set& clients) {
-  constexpr std::array<const char*, 6> words = {"join", "leave", "kill", "restart", "partition", "heal"};
+  constexpr std::array<const char*, 7> words = {"join",      "leave", "kill",        "restart",
+                                                "partition", "heal",  "unresponsive"};
   run_event record{now, round, words[static_cast<std::size_t>(event.what)], {}, {}, {}};
   const auto numbers = std::to_string(event.first) + "-" + std::to_string(event.last);
   if (event.target == event_target::nodes) {

@@ -45,6 +45,7 @@ class serial_run {
     const auto of = line_->under_test();
     evaluation scores(e_, of, &store_, line_->state().ledger.get());
     scores.exclude(line_->leaving());
+    scores.leave_out(line_->unresponsive());
     for (std::size_t i = 0; i < scores.size(); ++i)
       if (auto done = scores.score(i, use_); !done) return done;
     last_ = scores.report();

@@ -39,6 +39,7 @@ class timeline final : public virtual_run, public protocol::roster {
   [[nodiscard]] protocol::model_version under_test() const override { return server_.under_test(); }
   [[nodiscard]] protocol::server_state snapshot() const override;
   [[nodiscard]] const std::vector<std::uint32_t>& leaving() const override { return past_.erasures; }
+  [[nodiscard]] std::vector<std::uint32_t> unresponsive() const override { return members_.unresponsive(); }
   [[nodiscard]] bool interrupted() const override { return interrupted_; }
 
   void on_round(std::uint64_t version, virtual_time now) override;

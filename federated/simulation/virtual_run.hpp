@@ -49,6 +49,8 @@ class virtual_run {
   [[nodiscard]] virtual protocol::server_state snapshot() const = 0;
   /// Clients whose private values are erased once the next checkpoint is durable.
   [[nodiscard]] virtual const std::vector<std::uint32_t>& leaving() const = 0;
+  /// Clients to leave out of the evaluation, ascending: they do not respond.
+  [[nodiscard]] virtual std::vector<std::uint32_t> unresponsive() const { return {}; }
   [[nodiscard]] virtual bool interrupted() const = 0;
   /// The last evaluation, where the run's own nodes make it and evaluation is never needed; else null.
   [[nodiscard]] virtual const evaluation_report* scored() const { return nullptr; }

@@ -10,23 +10,38 @@ namespace furlong::scenarios {
 
 namespace {
 
+const federated::policy_traits& policy_of(const draft& of) {
+  return federated::find_policy(of.values.text("participation.policy"))->traits;
+}
+
+bool draws_candidates(const draft& of) { return policy_of(of).draws_candidates; }
+
+/// A policy that draws the cohort has a rate instead of a number of clients.
+bool draws_cohort(const draft& of) {
+  return of.good({"participation.policy"}) && policy_of(of).draws_cohort;
+}
+
 void check_cohort(draft& of) {
   const std::string one = "participation.per_round";
   const std::string other = "participation.fraction";
+  if (draws_cohort(of)) {
+    if (!of.is_set("participation.rate"))
+      of.report("participation.rate", "is missing: policy " + quoted(of, "participation.policy") + " draws by it",
+                "add rate = 0.01 to [participation]");
+    of.values.set("participation.over_selection", 1.0);  // noted as without effect
+    of.values.set("participation.selection_timeout", 0.0);
+    return;
+  }
   if (of.is_set(one) && of.is_set(other))
     of.report(other, "cannot be combined with " + one, "remove one of them");
   else if (!of.is_set(one) && !of.is_set(other))
     of.report(one, "is missing, and " + other + " too", "add per_round = 100 to [participation]");
 }
 
-bool draws_candidates(const draft& of) {
-  return federated::find_policy(of.values.text("participation.policy"))->traits.draws_candidates;
-}
-
 /// Bounds relative to per_round; if it is a fraction, fit() checks them.
 void check_sizes(draft& of) {
   const std::string wanted = "participation.per_round";
-  if (!of.is_set(wanted) || !of.good({wanted})) return;
+  if (!of.is_set(wanted) || !of.good({wanted}) || draws_cohort(of)) return;
   const auto per_round = of.values.integer(wanted);
   const std::string reports = "participation.min_reports";
   if (of.good({reports}) && of.values.integer(reports) > per_round)
@@ -69,7 +84,13 @@ void check_async(draft& of) {
 void check_mode(draft& of) {
   const std::string mode = "participation.mode";
   if (!of.good({mode})) return;
-  if (of.values.text(mode) == "async") return check_async(of);
+  const bool async = of.values.text(mode) == "async";
+  if (async && draws_cohort(of))
+    return of.report("participation.policy",
+                     "is " + quoted(of, "participation.policy") +
+                         ", which selects in rounds, and an asynchronous run has none: it replaces each client that ends",
+                     "choose another policy, or mode = \"sync\"");
+  if (async) return check_async(of);
   check_cohort(of);
   check_sizes(of);
 }

@@ -162,6 +162,7 @@ std::vector<std::string> simulated_keys(const draft& of) {
   for (const char* rate : {"dropout.download", "dropout.train", "dropout.upload"}) add_if(is_positive(of, rate), rate);
   add_if(of.good({"topology.nodes"}) && of.values.integer("topology.nodes") > 0, "topology.nodes");
   add_if(of.records.contains("event"), "event");
+  add_if(of.good({"checkpoint.keep"}) && of.values.integer("checkpoint.keep") > 0, "checkpoint.keep");
   return found;
 }
 
@@ -260,6 +261,8 @@ void check_event_time(draft& of, const std::string& key, const std::string& text
 /// An event about nodes or aggregators needs processes with these numbers; aggregators support kill and restart only.
 void check_processes(draft& of, const std::string& key, const std::string& word, const event_subjects& whom) {
   using federated::event_target;
+  if (word == "unresponsive" && whom.target != event_target::clients)
+    return of.report(key, "is about clients", "name clients, or write partition");
   if (whom.target == event_target::clients || !of.good({"topology.nodes", "topology.aggregators"})) return;
   const auto nodes = of.values.integer("topology.nodes");
   const auto aggregators = nodes > 0 ? of.values.integer("topology.aggregators") : 0;
@@ -305,6 +308,9 @@ void check_event(draft& of, const std::string& name, const option_values& event)
              event.text("leave").starts_with("node"))
       of.report(name + ".erase", "is about clients, and the event is about nodes", "name the clients of these nodes");
   }
+  if (event.has("unresponsive") && of.good({"topology.nodes"}) && of.values.integer("topology.nodes") > 0)
+    of.report(name + ".unresponsive", "is simulated for clients without nodes only",
+              "remove topology.nodes, or write partition");
   for (const auto& word : {"restart", "heal"})
     if (event.has(word) && std::holds_alternative<double>(event.all().find(word)->second) && event.number(word) < 1.0)
       of.notes.push_back(name + "." + word + " = " + number_text(event.number(word)) +
@@ -321,6 +327,10 @@ void check_simulation(draft& of) {
   check_clock(of);
   check_devices(of);
   check_dropout(of);
+  if (of.good({"checkpoint.keep", "topology.nodes"}) && of.values.integer("checkpoint.keep") > 0 &&
+      of.values.integer("topology.nodes") > 0)
+    of.report("checkpoint.keep", "is for replays, which simulate clients without nodes only",
+              "remove it, or topology.nodes");
   const auto events = of.records.find("event");
   if (events == of.records.end()) return;
   for (std::size_t i = 0; i < events->second.size(); ++i) check_event(of, record_name("event", i), events->second[i]);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/participation/policy.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
@@ -23,6 +24,14 @@ std::vector<std::string> keys_in(const std::string& table, const std::string& na
   return keys;
 }
 
+/// The policies that draw the cohort, or those that do not.
+std::vector<std::string> policies(bool draw_cohort) {
+  std::vector<std::string> kinds;
+  for (const auto& entry : federated::registered_policies())
+    if (entry.traits.draws_cohort == draw_cohort) kinds.push_back(entry.kind);
+  return kinds;
+}
+
 std::vector<dependency> make() {
   const std::string participation = "participation";
   const std::string availability = "devices.availability";
@@ -31,7 +40,7 @@ std::vector<dependency> make() {
       {keys_in("private", "commit layout open_shards key_file"),
        {.trait = &traits::keeps_state, .otherwise = "keeps nothing from round to round"}},
       {keys_in(participation,
-               "per_round fraction policy candidates retry min_reports buffer concurrency max_staleness weighting "
+               "per_round fraction policy candidates rate cap retry min_reports buffer concurrency max_staleness weighting "
                "staleness_exponent hinge_slope hinge_from update mixing"),
        {.trait = &traits::sends, .otherwise = "uses all clients' data"}},
       {keys_in(participation, "per_round fraction over_selection selection_timeout deadline min_reports"),
@@ -39,6 +48,9 @@ std::vector<dependency> make() {
       {keys_in(participation,
                "buffer concurrency max_staleness weighting staleness_exponent hinge_slope hinge_from update mixing"),
        {.key = "participation.mode", .words = {"async"}}},
+      {keys_in(participation, "rate cap"), {.key = "participation.policy", .words = policies(true)}},
+      {keys_in(participation, "per_round fraction over_selection selection_timeout"),
+       {.key = "participation.policy", .words = policies(false)}},
       {keys_in(participation, "mixing"), {.key = "participation.update", .words = {"model"}}},
       {keys_in(participation, "staleness_exponent"), {.key = "participation.weighting", .words = {"polynomial"}}},
       {keys_in(participation, "hinge_slope hinge_from"), {.key = "participation.weighting", .words = {"hinge"}}},

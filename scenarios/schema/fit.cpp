@@ -48,6 +48,16 @@ result<void> settle_cohort(scenario& to, std::size_t clients) {
     settings.per_round = settings.buffer;  // updates per version
     return {};
   }
+  if (settings.policy.traits.draws_cohort) {
+    const auto mean = settings.rate * static_cast<double>(clients);
+    if (mean > settings.cap)
+      return refuse(to, "participation.rate",
+                    "selects " + std::to_string(std::lround(mean)) + " of " + std::to_string(clients) +
+                        " clients a round on average, more than participation.cap, " + std::to_string(settings.cap),
+                    "lower it, or raise participation.cap");
+    settings.per_round = settings.cap;
+    return {};
+  }
   if (to.values.has("participation.fraction")) {
     const double share = to.values.number("participation.fraction") * static_cast<double>(clients);
     settings.per_round = std::max(1U, static_cast<std::uint32_t>(std::lround(share)));
@@ -73,7 +83,10 @@ result<void> check_cohort(const scenario& of) {
   const auto most = rule.traits.most_updates;
   const auto asked = asked_of(settings);
   if (asked > most)
-    return refuse(of, async ? "participation.buffer" : "participation.per_round",
+    return refuse(of,
+                  async                                 ? "participation.buffer"
+                  : settings.policy.traits.draws_cohort ? "participation.cap"
+                                                        : "participation.per_round",
                   (async ? "gathers " + std::to_string(asked) + " updates"
                          : "asks " + std::to_string(asked) + " clients a round") +
                       ", more than the exact sums of the rule " + rule.kind + " hold",
@@ -97,9 +110,12 @@ void settle_rounds(scenario& to, std::size_t clients) {
     settings.rounds = given("scenario.rounds");
   } else if (to.values.has("scenario.epochs")) {
     const auto epochs = given("scenario.epochs");
-    const std::uint64_t at_once = settings.participation->per_round;
+    const auto& how = *settings.participation;
+    const std::uint64_t at_once = how.per_round;
     const bool pooled = !settings.algorithm->traits.sends;
-    settings.rounds = pooled ? epochs : (epochs * clients + at_once - 1) / at_once;
+    settings.rounds = pooled                             ? epochs
+                      : how.policy.traits.draws_cohort   ? static_cast<std::uint64_t>(std::ceil(static_cast<double>(epochs) / how.rate))
+                                                         : (epochs * clients + at_once - 1) / at_once;
   } else {
     settings.rounds = to.values.has("scenario.until.rounds") ? given("scenario.until.rounds") : endless;
   }

@@ -21,7 +21,9 @@ void add_synchronous(std::vector<key_spec>& keys) {
   add(key("participation.selection_timeout", FURLONG_AT(participation->selection_timeout),
           "sync: seconds to wait for available clients before a round continues with fewer."));
   add(key("participation.retry", FURLONG_AT(participation->retry),
-          "Seconds between selections while too few clients are available.", above_zero));
+          "Seconds between selections while too few clients are available; with a drawn cohort (rate) the least "
+          "duration of a round in which nobody reports.",
+          above_zero));
   add(key("participation.deadline", FURLONG_AT(participation->deadline),
           "sync: seconds after which a round ends; later reports are discarded. 0: no deadline."));
   add(key("participation.min_reports", FURLONG_AT(participation->min_reports),
@@ -111,6 +113,11 @@ void add_participation_keys(std::vector<key_spec>& keys) {
   for (const auto& entry : registered_policies()) keys.back().option.choices.push_back(entry.kind);
   add(key("participation.candidates", FURLONG_AT(participation->candidates),
           "Policies that choose among candidates: the number of candidates; 0: twice the number of selected clients."));
+  add(optional(key("participation.rate", FURLONG_AT(participation->rate),
+                   "Probability with which an available client takes part in a round.", {0.0, 1.0, true})));
+  add(key("participation.cap", FURLONG_AT(participation->cap),
+          "Maximum number of clients in a round; of more drawn ones those with the lowest drawn ranks are selected.",
+          at_least_one));
   add(key("participation.mode", FURLONG_AT(participation->mode),
           words<participation_mode>{{"sync", participation_mode::sync}, {"async", participation_mode::async}},
           "Rounds with a cohort each, or a new version whenever buffer updates have arrived."));

@@ -136,6 +136,13 @@ void add_running_keys(std::vector<key_spec>& keys) {
   keys.push_back(
       may_change(key("checkpoint.every", FURLONG_AT(checkpoint_every),
                      "Rounds between checkpoints; 0: only when stopping, and on a server after 16,384 updates.")));
+  keys.push_back(may_change(plain({.name = "checkpoint.keep",
+                                   .type = option_type::integer,
+                                   .fallback = std::int64_t{0},
+                                   .doc = "How many of the newest checkpoints are kept, each with a snapshot of the "
+                                          "private store, as starting points of `furlong replay`.",
+                                   .at_least = 0,
+                                   .at_most = 1000000})));
 }
 
 }  // namespace furlong::scenarios

@@ -124,6 +124,23 @@ result<std::vector<fs::path>> files_in(const fs::path& folder) {
               folder.string(), "cannot list the folder: " + failed.message(), "check that it exists and is readable");
 }
 
+result<void> snapshot_folder(const fs::path& from, const fs::path& to) {
+  const auto all = files_in(from);
+  if (!all) return tl::unexpected(all.error());
+  if (auto made = make_folder(to, durability::later); !made) return made;
+  for (const auto& file : *all) {
+    const auto name = file.filename().string();
+    std::error_code failed;
+    if (name == "LOCK" || name.starts_with("LOG") || !fs::is_regular_file(file, failed)) continue;
+    if (file.extension() == ".sst") fs::create_hard_link(file, to / name, failed);
+    if (file.extension() != ".sst" || failed) fs::copy_file(file, to / name, failed);
+    if (failed)
+      return fail(error::kind::runtime, (to / name).string(), "cannot be written: " + failed.message(),
+                  failed == std::errc::no_space_on_device ? "free some space on the disk" : "");
+  }
+  return sync_folder(to);
+}
+
 result<void> sync_folder(const fs::path& folder) {
   const auto all = files_in(folder);
   if (!all) return tl::unexpected(all.error());

@@ -33,6 +33,9 @@ namespace furlong::storage::detail {
 enum class durability : std::uint8_t { at_once, later };
 /// Creates a folder and its missing parents; an existing folder is no error.
 [[nodiscard]] result<void> make_folder(const std::filesystem::path& folder, durability how);
+/// Copies the regular files of a folder to a new one; durable on return. Files that are never written again, the tables
+/// of RocksDB (.sst), are linked if the file system supports it. Leaves out lock and log files of messages.
+[[nodiscard]] result<void> snapshot_folder(const std::filesystem::path& from, const std::filesystem::path& to);
 /// Deletes a folder and its content; a missing folder is no error.
 [[nodiscard]] result<void> remove_folder(const std::filesystem::path& folder);
 

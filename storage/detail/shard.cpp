@@ -225,6 +225,15 @@ void shard::close_unless(const std::function<bool()>& wanted) {
   db_.reset();
 }
 
+result<void> shard::copy_to(const std::filesystem::path& store) {
+  const std::lock_guard hold(lock_);
+  if (!content_) return {};
+  std::optional<quiet_files> quiet;
+  if (db_) quiet.emplace(db_->raw());
+  return snapshot_folder(place(content_->generation).folder,
+                         generation_folder(store, number_, content_->generation));
+}
+
 result<bool> shard::erase(std::uint32_t client) {
   const std::lock_guard hold(lock_);
   if (!content_) return false;

@@ -56,6 +56,8 @@ class shard {
   [[nodiscard]] result<bool> erase(std::uint32_t client);
   /// Clients that were ever stored or prepared, ascending. Does not open databases with a family per client.
   [[nodiscard]] result<std::vector<std::uint32_t>> clients();
+  /// Copies its files to the folder of another store (see snapshot_folder()).
+  [[nodiscard]] result<void> copy_to(const std::filesystem::path& store);
   /// Checks every file and every record, and adds all damage.
   void verify(std::vector<store_problem>& problems);
 

@@ -64,6 +64,7 @@ class asking {
     e.settings.participation->policy = federated::chosen_policy(kind);
     e.settings.participation->mode = mode;
     e.settings.participation->candidates = candidates;
+    e.settings.participation->rate = 0.5;
     e.participants = std::move(clients);
     resume();
   }

@@ -182,6 +182,8 @@ std::vector<bound_key> keys_of_participation() {
   using p = participation_settings;
   return {
       field("participation.candidates", 7, &run::participation, &p::candidates),
+      field("participation.rate", 0.25, &run::participation, &p::rate),
+      field("participation.cap", 7, &run::participation, &p::cap),
       words<participation_mode>("participation.mode",
                                 {{"sync", participation_mode::sync}, {"async", participation_mode::async}},
                                 &run::participation, &p::mode),

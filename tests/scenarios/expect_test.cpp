@@ -308,6 +308,14 @@ BOOST_AUTO_TEST_CASE(what_has_no_effect_is_noted) {
   BOOST_TEST(notes({{"participation.buffer", "5"}}) == "participation.buffer has no effect: mode is \"sync\"\n");
   BOOST_TEST(notes({{"participation.candidates", "5"}}) ==
              "participation.candidates has no effect: policy is \"uniform\"\n");
+  BOOST_TEST(notes({{"participation.rate", "0.5"}}) == "participation.rate has no effect: policy is \"uniform\"\n");
+  BOOST_TEST(notes({{"participation.policy", "poisson"},
+                    {"participation.rate", "0.5"},
+                    {"participation.over_selection", "1.5"},
+                    {"participation.selection_timeout", "5"}}) ==
+             "participation.per_round has no effect: policy is \"poisson\"\n"
+             "participation.over_selection has no effect: policy is \"poisson\"\n"
+             "participation.selection_timeout has no effect: policy is \"poisson\"\n");
   BOOST_TEST(notes({{"participation.mode", "async"}, {"participation.deadline", "5"}}) ==
              "participation.per_round has no effect: mode is \"async\"\n"
              "participation.deadline has no effect: mode is \"async\"\n");

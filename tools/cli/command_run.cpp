@@ -5,12 +5,14 @@
 
 #include "actors/actor_engine.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/settings/private_values.hpp"
 #include "federated/simulation/simulate.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_end.hpp"
 #include "tools/cli/run_outputs.hpp"
+#include "tools/cli/run_session.hpp"
 #include "tools/cli/run_start.hpp"
 #include "tools/cli/stop_signal.hpp"
 
@@ -42,19 +44,22 @@ std::filesystem::path default_folder(const scenarios::scenario& of) {
   return std::filesystem::path("runs") / (of.name + "-" + std::to_string(of.settings.seed));
 }
 
-int run_session(const session& of, run_directory& folder, const run_options& options) {
+}  // namespace
+
+int run_session(const session& of, run_directory& folder, const run_options& options,
+                std::optional<output_format> closing) {
   auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
   if (!from) return report_failure(from.error());
   spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
                from->state.version);
-  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds);
+  const auto keep = static_cast<std::size_t>(of.scenario.values.integer("checkpoint.keep"));
+  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds,
+                                   checkpoint_keeper{*from->store, keep, of.experiment.settings.own->key_file});
   if (!outputs) return report_failure(outputs.error());
   auto outcome = run_engine(of, *from, **outputs, options);
   if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
-  return end_run(of, folder, outcome, *from->store, options.format);
+  return end_run(of, folder, outcome, *from->store, closing);
 }
-
-}  // namespace
 
 int run_command(const run_options& options) {
   auto overrides = options.overrides;
@@ -70,7 +75,7 @@ int run_command(const run_options& options) {
   auto ready = open_session(std::move(*scenario));
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (!ready) return report_failure(ready.error());
-  return run_session(*ready, folder, options);
+  return run_session(*ready, folder, options, options.format);
 }
 
 }  // namespace furlong::tools

@@ -51,6 +51,8 @@ void print_what_is_simulated(const scenarios::scenario& of) {
       fmt::print(stderr, "note: {} has no effect: clients are on nodes and not simulated\n", key);
   if (of.records.contains("event"))
     fmt::print(stderr, "note: [[event]] has no effect: a server cannot inject faults into real nodes\n");
+  if (of.values.integer("checkpoint.keep") > 0)
+    fmt::print(stderr, "note: checkpoint.keep has no effect: private values are on nodes\n");
 }
 
 /// The observer with a ledger of the updates in each version; must outlive it.

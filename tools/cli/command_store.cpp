@@ -9,6 +9,8 @@
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/kept_checkpoints.hpp"
+#include "tools/cli/messages.hpp"
 #include "tools/cli/run_directory.hpp"
 
 namespace furlong::tools {
@@ -69,17 +71,32 @@ std::string erase_note(const std::filesystem::path& store) {
   return scenario ? scenario->settings.algorithm->traits.erase_note : std::string();
 }
 
-int erase(storage::rocks_store& store, std::uint32_t client, const std::string& note, output_format format) {
+/// Erases a client from the store and from the kept checkpoints of its run.
+int erase(storage::rocks_store& store, const store_options& options, const std::filesystem::path& key_file,
+          const std::string& note) {
+  const auto client = *options.client;
+  const run_directory run(options.place);
+  const bool of_run = run.is_of_run();
   auto erased = store.erase(client);
   if (!erased) return report_failure(erased.error());
-  if (format == output_format::json) {
-    json out = {{"client", client}, {"erased", *erased}};
+  const auto dropped =
+      of_run ? kept_checkpoints(run).drop(std::span(&client, 1), key_file) : result<std::size_t>(std::size_t{0});
+  if (!dropped) return report_failure(dropped.error());
+  const auto unlearn =
+      of_run ? fmt::format("furlong replay {} --without {}", run.root().string(), client) : std::string();
+  if (options.format == output_format::json) {
+    json out = {{"client", client}, {"erased", *erased}, {"kept_checkpoints_removed", *dropped}};
     if (*erased && !note.empty()) out["note"] = note;
+    if (of_run) out["unlearn"] = unlearn;
     std::cout << json_text(out) << '\n';
     return done;
   }
   fmt::print("client {}: {}\n", client, *erased ? "erased, no byte of its values remains" : "had no private values");
   if (*erased && !note.empty()) fmt::print("note: {}\n", note);
+  if (*dropped > 0) fmt::print("{} kept checkpoints that had its values were removed\n", *dropped);
+  if (of_run)
+    fmt::print("the shared model was trained with its updates; to train it again without them:\n  {}\n",
+               for_people(unlearn));
   return done;
 }
 
@@ -109,14 +126,15 @@ std::filesystem::path key_of(const store_options& options, const std::filesystem
 
 int store_command(const store_options& options) {
   const auto folder = store_in(options.place);
+  const auto key_file = key_of(options, folder);
   const auto access =
       options.action == store_action::erase ? storage::store_access::change : storage::store_access::read;
-  auto store = storage::rocks_store::inspect(folder, access, key_of(options, folder));
+  auto store = storage::rocks_store::inspect(folder, access, key_file);
   if (!store) return report_failure(store.error());
   switch (options.action) {
     case store_action::list: return list(**store, options.format);
     case store_action::show: return show(**store, *options.client, options.format);
-    case store_action::erase: return erase(**store, *options.client, erase_note(folder), options.format);
+    case store_action::erase: return erase(**store, options, key_file, erase_note(folder));
     case store_action::verify: return verify(**store, options.format);
   }
   return failure;

@@ -106,6 +106,18 @@ struct export_options {
 };
 int export_command(const export_options& options);
 
+struct replay_options {
+  std::filesystem::path run;
+  std::vector<std::string> without;  ///< "17" or "20-25"
+  bool each = false;                 ///< without each of them, one by one
+  std::filesystem::path out;         ///< empty: beside the run
+  std::size_t threads = 0;           ///< 0: one per core; with `each` 1
+  std::size_t jobs = 0;              ///< with `each`, replays at once; 0: one per core
+  output_format format = output_format::text;
+  std::string log_level = "info";
+};
+int replay_command(const replay_options& options);
+
 enum class store_action : std::uint8_t { list, show, erase, verify };
 struct store_options {
   store_action action = store_action::list;

@@ -114,6 +114,33 @@ void add_export(CLI::App& app, command& chosen) {
   sub->callback([options, &chosen] { chosen = [options] { return export_command(*options); }; });
 }
 
+void add_replay(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<replay_options>();
+  auto* sub = app.add_subcommand("replay", "train a run again as if some clients had never reported");
+  sub->add_option("run", options->run, "directory of a run that has ended")->required()->option_text("RUN");
+  sub->add_option("--without", options->without, "the clients, such as 3,17,20-25")
+      ->required()
+      ->delimiter(',')
+      ->option_text("CLIENTS")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  auto* each = sub->add_flag("--each", options->each,
+                             "one replay without each of them, and a table of the influence of each on the evaluation");
+  sub->add_option("--out", options->out, "folder of the replay (default: RUN-without-CLIENT; --each: RUN-influence)")
+      ->option_text("DIR");
+  sub->add_option("--threads", options->threads, "scheduler threads of a replay (default: one per core; --each: 1)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_option("--jobs", options->jobs, "with --each: replays at once (default: one per core)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N")
+      ->needs(each);
+  add_log_level(sub, options->log_level, "of log.txt (default info)");
+  add_format(sub, options->format);
+  sub->callback([options, &chosen] { chosen = [options] { return replay_command(*options); }; });
+}
+
 void add_store(CLI::App& app, command& chosen) {
   auto* sub = app.add_subcommand("store", "look into a run's private store, or erase a client from it");
   sub->require_subcommand(1);
@@ -345,6 +372,7 @@ int parse_and_run(int argc, char** argv) {
   add_validate(app, chosen);
   add_infer(app, chosen);
   add_export(app, chosen);
+  add_replay(app, chosen);
   add_store(app, chosen);
   add_report(app, chosen);
   add_test(app, chosen);

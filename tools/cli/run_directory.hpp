@@ -60,6 +60,8 @@ class run_directory {
   [[nodiscard]] std::filesystem::path summary() const { return root_ / "summary.json"; }
   [[nodiscard]] std::filesystem::path checkpoint() const { return root_ / "checkpoint"; }
   [[nodiscard]] std::filesystem::path private_store() const { return root_ / "private"; }
+  /// Kept checkpoints (kept_checkpoints.hpp).
+  [[nodiscard]] std::filesystem::path kept() const { return root_ / "kept"; }
   [[nodiscard]] std::filesystem::path log() const { return root_ / "log.txt"; }
   [[nodiscard]] std::filesystem::path report() const { return root_ / "report.html"; }
 

@@ -29,7 +29,8 @@ struct complaint {
 
 /// summary.json and report.html of a run that has ended; the closing table on stdout.
 result<void> conclude(const session& of, const run_directory& folder, const federated::run_outcome& outcome,
-                      const std::optional<complaint>& wrong, federated::private_store& store, output_format format) {
+                      const std::optional<complaint>& wrong, federated::private_store& store,
+                      std::optional<output_format> format) {
   auto own = read_private_facts(store, outcome.state.version);
   if (!own) return tl::unexpected(own.error());
   auto summary = summary_json(of, outcome, *own);
@@ -42,6 +43,7 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
     std::cout << json_text(summary) << '\n';
     return {};
   }
+  if (!format) return {};
   std::cout << comparison_table({&*record, 1});
   fmt::print("{:.1f} s, of these {:.1f} s training; model {}\nreport: {}\n", outcome.state.wall_seconds,
              outcome.state.train_seconds, summary["model_sha256"].get<std::string>().substr(0, 16),
@@ -231,7 +233,7 @@ embedding_figures figures_of(const trained_run& run, const run_embeddings& from,
 }  // namespace
 
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
-            federated::private_store& store, output_format format) {
+            federated::private_store& store, std::optional<output_format> format) {
   if (!outcome) return report_failure(outcome.error());
   if (outcome->interrupted) {
     fmt::print(stderr, "furlong: stopped after round {}; continue with --resume --out {}\n", outcome->state.version,

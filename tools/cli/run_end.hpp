@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -13,10 +14,10 @@
 
 namespace furlong::tools {
 
-/// Writes the outputs of an ended run, prints its closing table to stdout, and returns the exit code: of the error, of
-/// an interrupted run, or of a run without a result.
+/// Writes the outputs of an ended run, prints its closing table to stdout in this format, if any, and returns the exit
+/// code: of the error, of an interrupted run, or of a run without a result.
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
-            federated::private_store& store, output_format format);
+            federated::private_store& store, std::optional<output_format> format);
 
 // The user embeddings of a trained run, for its owner's local report.
 

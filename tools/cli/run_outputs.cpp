@@ -11,6 +11,7 @@
 #include "storage/checkpoint.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/kept_checkpoints.hpp"
 
 namespace furlong::tools {
 
@@ -72,20 +73,22 @@ run_outputs::run_outputs(const run_directory& folder, growing_file metrics, grow
 
 result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& folder,
                                                        const federated::protocol::server_state& from,
-                                                       std::uint64_t rounds) {
+                                                       std::uint64_t rounds, std::optional<checkpoint_keeper> keeper) {
   auto metrics = growing_file::open(folder.metrics(), length_of(from, "metrics.jsonl"));
   if (!metrics) return tl::unexpected(metrics.error());
   auto events = growing_file::open(folder.events(), length_of(from, "events.jsonl"));
   if (!events) return tl::unexpected(events.error());
-  return std::unique_ptr<run_outputs>(
+  std::unique_ptr<run_outputs> made(
       new run_outputs(folder, std::move(*metrics), std::move(*events), from.version, rounds));
+  if (keeper) made->keeper_.emplace(std::move(*keeper));
+  return made;
 }
 
 federated::run_observer run_outputs::observer() {
   return {[this](const federated::round_report& report) { return on_round(report); },
           [this](const federated::evaluation_report& report) { return on_evaluation(report); },
           [this](federated::protocol::server_state& state) { return on_checkpoint(state); },
-          [this](const federated::run_event& event) { return events_.append(to_json(event).dump()); }};
+          [this](const federated::run_event& event) { return on_event(event); }};
 }
 
 result<void> run_outputs::write_pending() {
@@ -127,7 +130,20 @@ result<void> run_outputs::on_checkpoint(federated::protocol::server_state& state
   state.output_bytes = {{"metrics.jsonl", *metrics}, {"events.jsonl", *events}};
   auto written = storage::write_checkpoint(folder_.checkpoint(), state);
   if (written) spdlog::debug("checkpoint of version {} written", state.version);
-  return written;
+  if (!written || !keeper_) return written;
+  return kept_checkpoints(folder_).add(state.version, keeper_->store, keeper_->keep);
+}
+
+/// A client that is erased must not be in kept checkpoints either.
+result<void> run_outputs::on_event(const federated::run_event& event) {
+  if (keeper_ && event.what == "erased") {
+    auto clients = event.members;
+    if (event.client) clients.push_back(*event.client);
+    const auto dropped = kept_checkpoints(folder_).drop(clients, keeper_->key_file);
+    if (!dropped) return tl::unexpected(dropped.error());
+    if (*dropped > 0) spdlog::info("{} kept checkpoints had values of erased clients and were removed", *dropped);
+  }
+  return events_.append(to_json(event).dump());
 }
 
 result<void> run_outputs::finish() {

@@ -36,13 +36,21 @@ class progress {
   clock::time_point drawn_;
 };
 
+/// Keeps checkpoints of a run with its private store, which must outlive it.
+struct checkpoint_keeper {
+  const federated::private_store& store;
+  std::size_t keep = 0;            ///< checkpoint.keep
+  std::filesystem::path key_file;  ///< of an encrypted store
+};
+
 /// The observer of a run. A round's line is written at the next callback, so that it can include an evaluation.
 class run_outputs {
  public:
-  /// Opens the files, truncated to their lengths in `from`.
+  /// Opens the files, truncated to their lengths in `from`. Without a keeper no checkpoints are kept.
   [[nodiscard]] static result<std::unique_ptr<run_outputs>> open(const run_directory& folder,
                                                                  const federated::protocol::server_state& from,
-                                                                 std::uint64_t rounds);
+                                                                 std::uint64_t rounds,
+                                                                 std::optional<checkpoint_keeper> keeper = {});
   /// Callbacks into this object, which must outlive them.
   [[nodiscard]] federated::run_observer observer();
   /// Writes the last line.
@@ -54,6 +62,7 @@ class run_outputs {
   [[nodiscard]] result<void> on_round(const federated::round_report& report);
   [[nodiscard]] result<void> on_evaluation(const federated::evaluation_report& report);
   [[nodiscard]] result<void> on_checkpoint(federated::protocol::server_state& state);
+  [[nodiscard]] result<void> on_event(const federated::run_event& event);
   [[nodiscard]] result<void> write_pending();
 
   const run_directory& folder_;
@@ -61,6 +70,7 @@ class run_outputs {
   growing_file events_;
   std::optional<json> pending_;
   progress progress_;
+  std::optional<checkpoint_keeper> keeper_;
 };
 
 // The updates in each version, for audits of a federation: no update counts twice, and no acknowledged one is missing.

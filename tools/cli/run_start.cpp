@@ -89,6 +89,7 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
     return tl::unexpected(written.error());
   std::error_code failed;  // the files of a run that was killed before its first checkpoint
   std::filesystem::remove_all(folder.private_store(), failed);
+  if (!failed) std::filesystem::remove_all(folder.kept(), failed);
   if (failed)
     return fail(error::kind::runtime, folder.private_store().string(),
                 "cannot remove the files of an earlier start of the run: " + failed.message(),

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "tools/report/run_record.hpp"
@@ -24,6 +25,13 @@ namespace furlong::tools {
 /// one that shows private values is its owner's alone (mode 0600), whatever the umask.
 /// Fails (kind usage) without runs, (kind runtime) when the file cannot be written.
 [[nodiscard]] result<void> write_report(std::span<const run_record> runs, const std::filesystem::path& html);
+
+/// Writes a page with one table. Cells are plain text; the first of a row heads it, the others are figures.
+/// Fails (kind runtime) when the file cannot be written.
+[[nodiscard]] result<void> write_table(const std::string& title, const std::string& text,
+                                       const std::vector<std::string>& heads,
+                                       const std::vector<std::vector<std::string>>& rows,
+                                       const std::filesystem::path& html);
 
 /// The content of that file. `runs` must not be empty.
 [[nodiscard]] std::string report_html(std::span<const run_record> runs);

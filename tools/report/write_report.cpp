@@ -139,8 +139,9 @@ std::string report_html(std::span<const run_record> runs) {
   return head(title_of(runs)) + (runs.size() == 1 ? one_run(runs.front()) : several_runs(runs)) + foot();
 }
 
-result<void> write_report(std::span<const run_record> runs, const std::filesystem::path& html) {
-  if (runs.empty()) return fail(error::kind::usage, "", "there is no run to report on", "name a run directory or more");
+namespace {
+
+result<void> write_page(const std::string& content, bool for_the_owner_alone, const std::filesystem::path& html) {
   // Beside the file, so that the rename stays within one file system; a name of its own, so that two writers can meet.
   auto draft = html;
   draft += "." + std::to_string(::getpid()) + ".tmp";
@@ -150,15 +151,36 @@ result<void> write_report(std::span<const run_record> runs, const std::filesyste
     return fail(error::kind::runtime, html.string(), "cannot be written: " + why);
   };
   errno = 0;
-  if (!create(draft, shows_private_values(runs))) return refuse(std::strerror(errno));
+  if (!create(draft, for_the_owner_alone)) return refuse(std::strerror(errno));
   std::ofstream out(draft, std::ios::binary | std::ios::trunc);
-  out << report_html(runs);
+  out << content;
   out.close();
   if (!out) return refuse(errno != 0 ? std::strerror(errno) : "the device refused");
   std::error_code problem;
   std::filesystem::rename(draft, html, problem);
   if (problem) return refuse(problem.message());
   return {};
+}
+
+}  // namespace
+
+result<void> write_report(std::span<const run_record> runs, const std::filesystem::path& html) {
+  if (runs.empty()) return fail(error::kind::usage, "", "there is no run to report on", "name a run directory or more");
+  return write_page(report_html(runs), shows_private_values(runs), html);
+}
+
+result<void> write_table(const std::string& title, const std::string& text, const std::vector<std::string>& heads,
+                         const std::vector<std::vector<std::string>>& rows, const std::filesystem::path& html) {
+  std::vector<table_head> columns;
+  for (const auto& name : heads) columns.push_back({escape(name), "", !columns.empty()});
+  std::vector<table_row> lines;
+  for (const auto& row : rows) {
+    auto& cells = lines.emplace_back().cells;
+    for (const auto& cell : row) cells.push_back(cells.empty() ? text_cell(cell) : number_cell(cell));
+  }
+  return write_page(head(title) + "<header><h1>" + escape(title) + "</h1></header>\n" + hint(escape(text)) +
+                        html_table("", columns, lines) + foot(),
+                    false, html);
 }
 
 }  // namespace furlong::tools

@@ -81,6 +81,7 @@ void simulated_run::record_process_event(const event_settings& event) {
       case event_kind::join: down_.erase(at); break;
       case event_kind::partition: isolated_.insert(at); break;
       case event_kind::heal: isolated_.erase(at); break;
+      case event_kind::unresponsive: break;  // of clients without nodes
     }
   }
 }
@@ -287,6 +288,7 @@ void simulated_run::apply_to_process(const event_settings& event, host at) {
     case event_kind::leave: return federation_.drain(at - federation_.node_host(0));
     case event_kind::partition: return federation_.world().net.isolate(at);
     case event_kind::heal: return federation_.world().net.heal(at);
+    case event_kind::unresponsive: return;  // of clients without nodes
   }
 }
 

@@ -1,0 +1,332 @@
+// furlong replay
+//
+// A replay is a run of the same scenario with one more event: the removed clients are unresponsive from the start. They
+// are selected as before and never report; every draw about another client is keyed by that client and stays. So the
+// replay is the run that would have been, to the bit. Rounds before the first of them was selected are not trained
+// again if a checkpoint of these was kept (kept_checkpoints.hpp).
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <iostream>
+#include <ranges>
+
+#include "federated/algorithm_traits.hpp"
+#include "federated/evaluation.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/private_values.hpp"
+#include "scenarios/schema/records.hpp"
+#include "storage/checkpoint.hpp"
+#include "storage/durable_folder.hpp"
+#include "storage/rocks_store.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/influence.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/kept_checkpoints.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/run_session.hpp"
+#include "tools/cli/run_start.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+using federated::protocol::server_state;
+using client_list = std::vector<std::uint32_t>;
+
+tl::unexpected<error> refuse(const fs::path& run, std::string why, std::string fix) {
+  return fail(error::kind::usage, run.string(), std::move(why), std::move(fix));
+}
+
+/// The clients of "--without", ascending.
+result<client_list> parse_clients(const std::vector<std::string>& texts) {
+  client_list all;
+  for (const auto& text : texts) {
+    const auto range = scenarios::parse_subjects(text);
+    if (!range || range->target != federated::event_target::clients)
+      return fail(error::kind::usage, "--without", "\"" + text + "\" names no clients", "write 3,17,20-25");
+    for (auto client = std::uint64_t{range->first}; client <= range->last; ++client)
+      all.push_back(static_cast<std::uint32_t>(client));
+  }
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
+}
+
+/// Their ranges as events of a scenario.
+std::string events_about(const client_list& clients) {
+  std::string text;
+  for (std::size_t i = 0; i < clients.size();) {
+    auto end = i + 1;
+    while (end < clients.size() && clients[end] == clients[end - 1] + 1) ++end;
+    text += fmt::format("\n[[event]]\nat = \"round 1\"\nunresponsive = \"{}-{}\"\n", clients[i], clients[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+result<scenarios::scenario> as_scenario(tl::expected<scenarios::scenario, std::vector<scenarios::problem>> parsed) {
+  if (parsed) return std::move(*parsed);
+  return fail(error::kind::data, "", parsed.error().front().text(), "name the folder of a run");
+}
+
+/// What a replay needs of a run.
+result<void> check_replayable(const scenarios::scenario& of, const run_directory& run) {
+  if (!fs::exists(run.summary()))
+    return refuse(run.root(), "is no run that has ended", "let it end with furlong run --resume");
+  const auto& traits = of.settings.algorithm->traits;
+  if (!traits.sends)
+    return refuse(run.root(), of.settings.algorithm->kind + " trains on pooled data: no client reports",
+                  "remove the clients from the data");
+  if (of.settings.clock == federated::clock_kind::real)
+    return refuse(run.root(), "ran under scenario.clock = \"real\"; a replay simulates clients that do not respond",
+                  "run the scenario with clock = \"virtual\"");
+  if (of.values.integer("topology.nodes") > 0)
+    return refuse(run.root(), "simulated the processes of a federation (topology.nodes)",
+                  "run the scenario without topology.nodes");
+  return {};
+}
+
+/// The scenario of the run with `without` unresponsive from the start.
+result<scenarios::scenario> scenario_without(const run_directory& run, const client_list& without) {
+  auto original = as_scenario(scenarios::parse_scenario(run.scenario()));
+  if (!original) return original;
+  if (auto possible = check_replayable(*original, run); !possible) return tl::unexpected(possible.error());
+  original->expectations.clear();  // they are about the run with all clients
+  return as_scenario(scenarios::parse_scenario_text(scenarios::resolved_toml(*original) + events_about(without),
+                                                    run.scenario().string(), {{"checkpoint.keep", "0"}}));
+}
+
+result<void> check_training_clients(const session& of, const client_list& clients) {
+  for (const auto client : clients)
+    if (!std::ranges::binary_search(of.experiment.clients->training(), client))
+      return fail(error::kind::usage, "--without", fmt::format("client {} does not train", client),
+                  "name clients that train: furlong export --split shows them");
+  return {};
+}
+
+/// The evaluation of the run's final model without these clients.
+result<federated::evaluation_report> evaluate_without(const session& of, const run_directory& run,
+                                                      const server_state& state, const client_list& without) {
+  std::unique_ptr<storage::rocks_store> store;
+  if (of.experiment.settings.algorithm->traits.keeps_state) {
+    auto opened = storage::rocks_store::inspect(run.private_store(), storage::store_access::read,
+                                                of.experiment.settings.own->key_file);
+    if (!opened) return tl::unexpected(opened.error());
+    if (auto fits = (*opened)->check_fits(state.version, state.private_save); !fits)
+      return tl::unexpected(fits.error());
+    store = std::move(*opened);
+  }
+  const auto model = state.chosen();
+  federated::evaluation scores(of.experiment, model, store.get());
+  scores.leave_out(without);
+  federated::workspace use;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    if (auto done = scores.score(i, use); !done) return tl::unexpected(done.error());
+  return scores.report();
+}
+
+// ---- the start of a replay -----------------------------------------------------------------------------------------
+
+/// True if figures about training clients may decide what the run does: then a kept checkpoint may depend on the
+/// removed clients although none was selected.
+bool judged_by_training_clients(const session& of) {
+  const auto& how = *of.experiment.settings.evaluation;
+  if (how.every == 0 || (!how.keep_best && how.target.metric.empty())) return false;
+  const bool held_out = !of.experiment.clients->unseen_validation().empty();
+  return how.target.metric.starts_with("seen.") || !held_out;
+}
+
+/// The newest kept checkpoint from before the first of these clients was selected. Nothing: there is none.
+result<std::optional<std::uint64_t>> newest_without(const session& of, const run_directory& run,
+                                                    const client_list& without) {
+  if (judged_by_training_clients(of)) return std::optional<std::uint64_t>();
+  const kept_checkpoints kept(run);
+  for (const auto version : kept.versions() | std::views::reverse) {
+    const auto state = storage::read_checkpoint(kept.at(version).checkpoint(), of.experiment.parts);
+    if (!state) return tl::unexpected(state.error());
+    if (std::ranges::all_of(without, [&](auto client) { return (*state->ledger)[client].asked_version == 0; }))
+      return std::optional(version);
+  }
+  return std::optional<std::uint64_t>();
+}
+
+/// Writes the lines of a run's file up to a length, without figures of groups that have removed clients.
+result<std::uint64_t> copy_lines(const fs::path& from, std::uint64_t bytes, const fs::path& to, const session& of) {
+  std::ifstream in(from, std::ios::binary);
+  auto out = growing_file::open(to, 0);
+  if (!out) return tl::unexpected(out.error());
+  std::string line;
+  for (std::uint64_t read = 0; read < bytes && std::getline(in, line);) {
+    read += line.size() + 1;
+    auto value = json::parse(line, nullptr, false);
+    if (value.is_object() && value.contains("eval")) {
+      value["eval"].erase("seen");
+      if (of.experiment.clients->unseen_validation().empty()) value["eval"].erase("validation");
+      line = value.dump();
+    }
+    if (auto written = out->append(line); !written) return tl::unexpected(written.error());
+  }
+  return out->sync();
+}
+
+/// Copies the values of a kept store to a new one of the replay.
+result<federated::store_save> copy_store(const session& of, const run_directory& kept, const run_directory& to,
+                                         std::uint64_t version) {
+  const auto& e = of.experiment;
+  auto from =
+      storage::rocks_store::inspect(kept.private_store(), storage::store_access::read, e.settings.own->key_file);
+  if (!from) return tl::unexpected(from.error());
+  auto store = open_private_store(e, to.private_store(), {}, static_cast<std::uint32_t>(e.clients->training().size()),
+                                  false, {});
+  if (!store) return tl::unexpected(store.error());
+  result<void> copied;
+  auto visited = (*from)->visit([&](std::uint32_t client, std::uint64_t at, const models::private_parameters& value) {
+    if (copied) copied = (*store)->commit(client, at, value);
+  });
+  if (!visited) return tl::unexpected(visited.error());
+  if (!copied) return tl::unexpected(copied.error());
+  return (*store)->save(version);
+}
+
+/// Makes the replay's directory as that of a run that stopped after a kept checkpoint.
+result<void> begin_at(const session& of, const run_directory& run, std::uint64_t version, const run_directory& to) {
+  const auto kept = kept_checkpoints(run).at(version);
+  auto state = storage::read_checkpoint(kept.checkpoint(), of.experiment.parts);
+  if (!state) return tl::unexpected(state.error());
+  if (auto made = to.create(); !made) return made;
+  const auto bytes = state->output_bytes;
+  for (const auto& [from, file] : {std::pair(run.metrics(), to.metrics()), std::pair(run.events(), to.events())}) {
+    const auto name = file.filename().string();
+    const auto length = bytes.find(name);
+    const auto copied = copy_lines(from, length == bytes.end() ? 0 : length->second, file, of);
+    if (!copied) return tl::unexpected(copied.error());
+    state->output_bytes[name] = *copied;
+  }
+  state->run = of.experiment.run;
+  for (auto& task : state->open) task.id.run = state->run;
+  for (auto& task : state->simulation.tasks) task.id.run = state->run;
+  state->history = {};
+  state->wall_seconds = state->cpu_seconds = state->train_seconds = state->train_cpu_seconds = 0.0;
+  state->private_save = {};
+  if (of.experiment.settings.algorithm->traits.keeps_state) {
+    auto saved = copy_store(of, kept, to, version);
+    if (!saved) return tl::unexpected(saved.error());
+    state->private_save = *saved;
+  }
+  if (auto copied = storage::copy_checkpoint(kept.checkpoint(), to.checkpoint()); !copied) return copied;
+  if (auto written = storage::write_checkpoint(to.checkpoint(), *state); !written) return written;
+  // Last: a folder without it is not that of a run, and is not resumed.
+  return write_atomically(to.scenario(), scenarios::resolved_toml(of.scenario));
+}
+
+// ---- results -------------------------------------------------------------------------------------------------------
+
+json read_json(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return json::parse(in, nullptr, false);
+}
+
+json participation_json(const server_state& state, const client_list& without) {
+  json all = json::array();
+  for (const auto client : without) {
+    const auto& of = (*state.ledger)[client];
+    all.push_back({{"client", client}, {"selected", of.selected}, {"folded", of.folded}});
+  }
+  return all;
+}
+
+void print_replay(const json& of) {
+  const auto from = of["started_from"].get<std::uint64_t>();
+  fmt::print("without {}: selected {} times, {} updates aggregated; trained again from {}\n",
+             of["clients"].size() == 1 ? "client " + of["clients"][0]["client"].dump()
+                                       : fmt::format("{} clients", of["clients"].size()),
+             of["selected"].get<std::uint64_t>(), of["folded"].get<std::uint64_t>(),
+             from == 0 ? "the start" : fmt::format("the checkpoint of version {}", from));
+  fmt::print("{:<28} {:>12} {:>12} {:>12}\n", "figure, of all others", "with", "without", "change");
+  for (const auto& one : influence_figures(of))
+    fmt::print("{:<28} {:>12.6f} {:>12.6f} {:>+12.6f}\n", one.name, one.with, one.without, one.without - one.with);
+  fmt::print("model {} -> {}\nrun directory: {}\n", of["model_sha256"]["with"].get<std::string>().substr(0, 16),
+             of["model_sha256"]["without"].get<std::string>().substr(0, 16), for_people(of["out"].get<std::string>()));
+}
+
+fs::path default_out(const replay_options& options, const client_list& without) {
+  auto out = options.run;
+  if (!out.has_filename()) out = out.parent_path();
+  out += options.each ? "-influence" : fmt::format("-without-{}", without.front());
+  if (!options.each && without.size() > 1) out += fmt::format("-and-{}", without.size() - 1);
+  return out;
+}
+
+/// Trains without these clients, and writes replay.json.
+int replay(const replay_options& options, const client_list& without) {
+  const run_directory run(options.run);
+  auto scenario = scenario_without(run, without);
+  if (!scenario) return report_failure(scenario.error());
+  const auto original = as_scenario(scenarios::parse_scenario(run.scenario()));
+  if (!original) return report_failure(original.error());
+  auto of = open_session(std::move(*scenario));
+  if (!of) return report_failure(of.error());
+  if (auto known = check_training_clients(*of, without); !known) return report_failure(known.error());
+  const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
+    if (from.run != scenarios::run_id(*original))
+      return fail(error::kind::data, run.root().string(), "the checkpoint is of another scenario than scenario.toml",
+                  "restore the folder from a copy");
+    return check_same_data(*of, from.data_sha256, run.root());
+  };
+  const auto state = storage::read_checkpoint(run.checkpoint(), of->experiment.parts, is_right);
+  if (!state) return report_failure(state.error());
+  if (state->start_id != 0)
+    return report_failure({error::kind::usage, run.root().string(),
+                           "is the folder of furlong serve: a federation of real processes cannot be replayed",
+                           "replay a run of furlong run"});
+  const auto start = newest_without(*of, run, without);
+  if (!start) return report_failure(start.error());
+  run_directory out(options.out.empty() ? default_out(options, without) : options.out);
+  const bool continues = !out.vacant() && out.is_of_run();
+  if (!continues && *start)
+    if (auto begun = begin_at(*of, run, **start, out); !begun) return report_failure(begun.error());
+  run_options how;
+  how.threads = options.threads;
+  how.log_level = options.log_level;
+  how.resume = continues || start->has_value();
+  if (const int code = run_session(*of, out, how, std::nullopt); code != done) return code;
+  const auto with = evaluate_without(*of, run, *state, without);
+  if (!with) return report_failure(with.error());
+  const auto before = read_json(run.summary());
+  const auto after = read_json(out.summary());
+  if (!before.is_object() || !after.is_object())
+    return report_failure({error::kind::data, run.summary().string(), "cannot be read", "restore it from a copy"});
+  json made = {{"run", run.root().string()},
+               {"out", out.root().string()},
+               {"clients", participation_json(*state, without)},
+               {"selected", 0},
+               {"folded", 0},
+               {"started_from", start->value_or(0)},
+               {"model_sha256", {{"with", before["model_sha256"]}, {"without", after["model_sha256"]}}},
+               {"eval", {{"with", to_json(*with)}, {"without", after["eval"]}}}};
+  for (const auto* count : {"selected", "folded"})
+    for (const auto& one : made["clients"])
+      made[count] = made[count].get<std::uint64_t>() + one[count].get<std::uint64_t>();
+  if (auto written = write_atomically(out.root() / "replay.json", json_text(made)); !written)
+    return report_failure(written.error());
+  if (options.format == output_format::json)
+    std::cout << json_text(made) << '\n';
+  else
+    print_replay(made);
+  return done;
+}
+
+}  // namespace
+
+int replay_command(const replay_options& options) {
+  const auto without = parse_clients(options.without);
+  if (!without) return report_failure(without.error());
+  if (!options.each) return replay(options, *without);
+  auto complete = options;
+  if (complete.out.empty()) complete.out = default_out(options, *without);
+  return measure_influence(complete, *without);
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,28 @@
+// The influence of single clients on the evaluation of a run, by leave-one-out replays.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/cli/commands.hpp"
+#include "tools/cli/figures_json.hpp"
+
+namespace furlong::tools {
+
+/// A figure of the evaluations of a run and of its replay, both without the removed clients.
+struct influence_figure {
+  std::string name;  ///< "unseen.rmse"
+  double with = 0.0;
+  double without = 0.0;
+};
+/// Those that both evaluations of a replay.json have, but for counts.
+[[nodiscard]] std::vector<influence_figure> influence_figures(const json& replay);
+
+/// `furlong replay RUN --without CLIENTS --each`: a replay without each client, as child processes. Writes
+/// influence.csv and report.html to options.out, prints the table, and returns the exit code. Replays that have ended
+/// before are kept.
+int measure_influence(const replay_options& options, std::span<const std::uint32_t> clients);
+
+}  // namespace furlong::tools
