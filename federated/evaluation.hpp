@@ -113,8 +113,8 @@ class evaluation {
   std::vector<item> work_;
   std::vector<client_score> scores_;
   std::vector<std::uint32_t> left_out_;  ///< ascending
-  std::size_t first_seen_ = 0;         ///< item of the seen group; its other items follow
-  std::vector<std::uint32_t> folded_;  ///< by client of the seen group: aggregated updates; empty without a ledger
+  std::size_t first_seen_ = 0;           ///< item of the seen group; its other items follow
+  std::vector<std::uint32_t> folded_;    ///< by client of the seen group: aggregated updates; empty without a ledger
 };
 
 }  // namespace furlong::federated

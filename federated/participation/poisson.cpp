@@ -75,8 +75,9 @@ class poisson_policy final : public selection_policy {
 
 policy_entry poisson_entry() {
   return {.kind = "poisson",
-          .doc = "Every available client takes part with probability `participation.rate`, by a draw of its own: the "
-                 "number of clients varies from round to round.",
+          .doc =
+              "Every available client takes part with probability `participation.rate`, by a draw of its own: the "
+              "number of clients varies from round to round.",
           .traits = {.draws_cohort = true},
           .build = [](const experiment& e, const participation_ledger&) -> std::unique_ptr<selection_policy> {
             return std::make_unique<poisson_policy>(e);

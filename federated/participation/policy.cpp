@@ -10,9 +10,8 @@ namespace furlong::federated {
 namespace {
 
 registry<policy_entry>& table() {
-  static registry<policy_entry> entries = {
-      {uniform_entry(), by_weight_entry(), round_robin_entry(), least_recent_entry(), power_of_choice_entry(),
-       poisson_entry()}};
+  static registry<policy_entry> entries = {{uniform_entry(), by_weight_entry(), round_robin_entry(),
+                                            least_recent_entry(), power_of_choice_entry(), poisson_entry()}};
   return entries;
 }
 

@@ -132,8 +132,8 @@ bool server_machine::commits_after_ack() const {
   return routed_ && e_.settings.algorithm->traits.keeps_state && e_.settings.own->commit == commit_kind::after_ack;
 }
 
-/// A drawn cohort may be empty, or nobody of it may report. Such a round takes participation.retry, because availability
-/// changes with time only. True if the round ends later.
+/// A drawn cohort may be empty, or nobody of it may report. Such a round takes participation.retry, because
+/// availability changes with time only. True if the round ends later.
 bool server_machine::prolong_round(server_effects& out) {
   const auto until = round_began_ + std::max<virtual_time>(from_seconds(how().retry), 1);
   const bool timed = routed_ || e_.around != nullptr;  // tasks under the real clock of one process take no time

@@ -290,7 +290,7 @@ class server_machine {
   bool shares_open_ = false;       ///< the round's shares are under way
   bool closing_ = false;
   bool all_ended_ = false;  ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
-  bool prolonged_ = false;        ///< nobody reported, and the round ends when participation.retry is over
+  bool prolonged_ = false;  ///< nobody reported, and the round ends when participation.retry is over
   std::uint32_t selections_ = 0;  ///< for clients, in this round
   std::uint64_t probes_ = 0;      ///< clients looked at in this round, as often as they were
   std::vector<bool> probed_;      ///< by client, in this round: looked at

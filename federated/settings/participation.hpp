@@ -24,10 +24,10 @@ struct participation_settings {
   std::uint32_t cap = 4096;        ///< Poisson: most clients of a round
   double over_selection = 1.0;     ///< synchronous: clients asked per report that is needed
   double selection_timeout = 0.0;  ///< synchronous: how long to look for clients before going on with fewer
-  double retry = 60.0;             ///< when too few are there, look again after this time; Poisson: a round without reports
-  double deadline = 0.0;           ///< synchronous: a round ends at the latest after this; 0: none
-  std::uint32_t min_reports = 1;   ///< synchronous: a round with fewer is abandoned
-  double reconnect_least = 0.0;    ///< pace steering: a client comes back after a time drawn from this window
+  double retry = 60.0;    ///< when too few are there, look again after this time; Poisson: a round without reports
+  double deadline = 0.0;  ///< synchronous: a round ends at the latest after this; 0: none
+  std::uint32_t min_reports = 1;  ///< synchronous: a round with fewer is abandoned
+  double reconnect_least = 0.0;   ///< pace steering: a client comes back after a time drawn from this window
   double reconnect_most = 0.0;
   participation_mode mode = participation_mode::sync;
   std::uint32_t buffer = 10;        ///< asynchronous: updates in one new version (FedBuff: K); 1 for FedAsync

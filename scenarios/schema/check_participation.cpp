@@ -17,9 +17,7 @@ const federated::policy_traits& policy_of(const draft& of) {
 bool draws_candidates(const draft& of) { return policy_of(of).draws_candidates; }
 
 /// A policy that draws the cohort has a rate instead of a number of clients.
-bool draws_cohort(const draft& of) {
-  return of.good({"participation.policy"}) && policy_of(of).draws_cohort;
-}
+bool draws_cohort(const draft& of) { return of.good({"participation.policy"}) && policy_of(of).draws_cohort; }
 
 void check_cohort(draft& of) {
   const std::string one = "participation.per_round";
@@ -86,10 +84,11 @@ void check_mode(draft& of) {
   if (!of.good({mode})) return;
   const bool async = of.values.text(mode) == "async";
   if (async && draws_cohort(of))
-    return of.report("participation.policy",
-                     "is " + quoted(of, "participation.policy") +
-                         ", which selects in rounds, and an asynchronous run has none: it replaces each client that ends",
-                     "choose another policy, or mode = \"sync\"");
+    return of.report(
+        "participation.policy",
+        "is " + quoted(of, "participation.policy") +
+            ", which selects in rounds, and an asynchronous run has none: it replaces each client that ends",
+        "choose another policy, or mode = \"sync\"");
   if (async) return check_async(of);
   check_cohort(of);
   check_sizes(of);

@@ -39,9 +39,10 @@ std::vector<dependency> make() {
   return {
       {keys_in("private", "commit layout open_shards key_file"),
        {.trait = &traits::keeps_state, .otherwise = "keeps nothing from round to round"}},
-      {keys_in(participation,
-               "per_round fraction policy candidates rate cap retry min_reports buffer concurrency max_staleness weighting "
-               "staleness_exponent hinge_slope hinge_from update mixing"),
+      {keys_in(
+           participation,
+           "per_round fraction policy candidates rate cap retry min_reports buffer concurrency max_staleness weighting "
+           "staleness_exponent hinge_slope hinge_from update mixing"),
        {.trait = &traits::sends, .otherwise = "uses all clients' data"}},
       {keys_in(participation, "per_round fraction over_selection selection_timeout deadline min_reports"),
        {.key = "participation.mode", .words = {"sync"}}},

@@ -113,9 +113,10 @@ void settle_rounds(scenario& to, std::size_t clients) {
     const auto& how = *settings.participation;
     const std::uint64_t at_once = how.per_round;
     const bool pooled = !settings.algorithm->traits.sends;
-    settings.rounds = pooled                             ? epochs
-                      : how.policy.traits.draws_cohort   ? static_cast<std::uint64_t>(std::ceil(static_cast<double>(epochs) / how.rate))
-                                                         : (epochs * clients + at_once - 1) / at_once;
+    settings.rounds = pooled ? epochs
+                      : how.policy.traits.draws_cohort
+                          ? static_cast<std::uint64_t>(std::ceil(static_cast<double>(epochs) / how.rate))
+                          : (epochs * clients + at_once - 1) / at_once;
   } else {
     settings.rounds = to.values.has("scenario.until.rounds") ? given("scenario.until.rounds") : endless;
   }

@@ -63,8 +63,8 @@ std::optional<event_subjects> parse_subjects(std::string_view text) {
 }
 
 const std::vector<std::string>& event_words() {
-  static const std::vector<std::string> words = {"join",    "leave",     "kill", "restart",
-                                                 "partition", "heal", "unresponsive"};
+  static const std::vector<std::string> words = {"join",      "leave", "kill",        "restart",
+                                                 "partition", "heal",  "unresponsive"};
   return words;
 }
 

@@ -104,9 +104,10 @@ record_spec event_record() {
   happens("restart", "They run again, with their stored state.");
   happens("partition", "They are unreachable until they are healed.");
   happens("heal", "They are reachable again.");
-  happens("unresponsive",
-          "They do not respond any more: the server selects them as before, and each of their tasks ends in the download "
-          "at once. They are left out of evaluations.");
+  happens(
+      "unresponsive",
+      "They do not respond any more: the server selects them as before, and each of their tasks ends in the download "
+      "at once. They are left out of evaluations.");
   spec.options.push_back({.name = "erase",
                           .type = option_type::boolean,
                           .fallback = false,

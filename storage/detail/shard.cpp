@@ -230,8 +230,7 @@ result<void> shard::copy_to(const std::filesystem::path& store) {
   if (!content_) return {};
   std::optional<quiet_files> quiet;
   if (db_) quiet.emplace(db_->raw());
-  return snapshot_folder(place(content_->generation).folder,
-                         generation_folder(store, number_, content_->generation));
+  return snapshot_folder(place(content_->generation).folder, generation_folder(store, number_, content_->generation));
 }
 
 result<bool> shard::erase(std::uint32_t client) {

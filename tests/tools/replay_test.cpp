@@ -45,7 +45,7 @@ std::string event_about(int client) {
   return "[[event]]\nat = \"round 1\"\nunresponsive = \"" + std::to_string(client) + "\"\n";
 }
 
-/// The clients that train: the first column of the participation figures is not in any file, so of the split.
+/// The clients that train.
 std::vector<int> training_clients(const scratch_folder& folder, const std::filesystem::path& run) {
   const auto file = folder / "split.csv";
   const auto done = run_furlong(folder, {"export", run.string(), "--split", file.string()});
@@ -53,7 +53,7 @@ std::vector<int> training_clients(const scratch_folder& folder, const std::files
   std::vector<int> all;
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);)
-    if (line.find(",seen,") != std::string::npos)
+    if (line.find(",train,train,") != std::string::npos)
       if (const int client = std::stoi(line); all.empty() || all.back() != client) all.push_back(client);
   return all;
 }

@@ -13,6 +13,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/evaluation.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/settings/events.hpp"
 #include "federated/settings/private_values.hpp"
 #include "scenarios/schema/records.hpp"
 #include "storage/checkpoint.hpp"
@@ -207,6 +208,13 @@ result<void> begin_at(const session& of, const run_directory& run, std::uint64_t
   state->run = of.experiment.run;
   for (auto& task : state->open) task.id.run = state->run;
   for (auto& task : state->simulation.tasks) task.id.run = state->run;
+  // The events about the removed clients have happened, also if the run is over.
+  const auto& events = *of.experiment.settings.events;
+  auto& happened = state->simulation.events;
+  for (std::uint32_t i = 0; i < events.size(); ++i)
+    if (events[i].what == federated::event_kind::unresponsive && events[i].at_round && events[i].round == 1 &&
+        std::ranges::find(happened, i) == happened.end())
+      happened.push_back(i);
   state->history = {};
   state->wall_seconds = state->cpu_seconds = state->train_seconds = state->train_cpu_seconds = 0.0;
   state->private_save = {};
