@@ -6,8 +6,8 @@
 namespace furlong::federated {
 
 [[nodiscard]] algorithm_entry fedavg_entry();
-[[nodiscard]] algorithm_entry fedatt_entry();
 [[nodiscard]] algorithm_entry fedsgd_entry();
+[[nodiscard]] algorithm_entry fedatt_entry();
 [[nodiscard]] algorithm_entry furl_entry();
 [[nodiscard]] algorithm_entry fedper_entry();
 [[nodiscard]] algorithm_entry fedrep_entry();
@@ -15,12 +15,12 @@ namespace furlong::federated {
 [[nodiscard]] algorithm_entry fedbabu_entry();
 [[nodiscard]] algorithm_entry fedrecon_entry();
 [[nodiscard]] algorithm_entry als_entry();
-[[nodiscard]] algorithm_entry scaffold_entry();
-[[nodiscard]] algorithm_entry feddyn_entry();
-[[nodiscard]] algorithm_entry centralized_entry();
 [[nodiscard]] algorithm_entry ditto_entry();
 [[nodiscard]] algorithm_entry pfedme_entry();
 [[nodiscard]] algorithm_entry apfl_entry();
+[[nodiscard]] algorithm_entry scaffold_entry();
+[[nodiscard]] algorithm_entry feddyn_entry();
+[[nodiscard]] algorithm_entry centralized_entry();
 
 /// The build function of an algorithm without options.
 template <class Algorithm>

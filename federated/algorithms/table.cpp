@@ -20,12 +20,12 @@ registry<algorithm_entry>& table() {
       fedbabu_entry(),
       fedrecon_entry(),
       als_entry(),
-      scaffold_entry(),
-      feddyn_entry(),
-      centralized_entry(),
       ditto_entry(),
       pfedme_entry(),
       apfl_entry(),
+      scaffold_entry(),
+      feddyn_entry(),
+      centralized_entry(),
   }};
   return entries;
 }

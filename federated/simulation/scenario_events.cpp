@@ -46,8 +46,8 @@ bool apply_event(const event_settings& event, virtual_time now, protocol::simula
 }
 
 bool loses_waiting_values(const run_settings& settings, const event_settings& event) {
-  const bool gone = event.what == event_kind::leave || event.what == event_kind::kill ||
-                    event.what == event_kind::unresponsive;
+  const bool gone =
+      event.what == event_kind::leave || event.what == event_kind::kill || event.what == event_kind::unresponsive;
   return gone && (event.erase || !stages_values(settings));
 }
 
