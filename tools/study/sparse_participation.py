@@ -5,7 +5,7 @@ at p = TUNED_AT without dropout, trains with these at every p and rate of dropou
 """
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import figure
 from intervals import mean_interval
@@ -26,6 +26,8 @@ class Size:
     settings: dict
     words: str
     start_ms: float  # CPU of a run beside its tasks, measured
+    slowness: float = 1.0  # of a task, compared with the full size
+    left_out: dict = field(default_factory=dict)  # algorithm: participations that would cost too much
 
 
 SMOKE = Size(0, 3, {}, "a few", 100)
@@ -49,8 +51,9 @@ class Data:
 DATA_SETS = {
     "ml-1m": Data("MovieLens-1M", "ratings", (30, 10, 3, 1, 0.5), 10, {
         "full": Size(5436, 544, {}, "all 6,040 users, 5,436 of them train", 250),
-        "reduced": Size(906, 91, {"data.unseen_users.test": 0.85},
-                        "906 of the 6,040 users train, all others are unseen", 250),
+        "reduced": Size(906, 91, {"data.unseen_users.test": 0.85, "model.rank": 10},
+                        "906 of the 6,040 users train, all others are unseen; rank 10; SCAFFOLD not at p = 30", 250, 0.6,
+                        {"scaffold": (30,)}),
         "smoke": SMOKE}),
     "synthetic": Data("Synthetic ratings", "ratings", (30, 10, 3, 1, 0.5), 10, {
         "full": Size(3600, 360, {}, "4,000 users, 3,600 of them train", 200),
@@ -133,9 +136,9 @@ ALGORITHMS = {
     "apfl": Algorithm("APFL", ("#009e73", "cross"), {None: {"algorithm.kind": "apfl"}}, both({LR: SIX}),
                       (0.8, 0.115, 5.4)),
     "scaffold": Algorithm("SCAFFOLD", ("#7b3294", "diamond"), {None: {"algorithm.kind": "scaffold"}}, both({LR: SIX}),
-                          (3.0, 0.3, 3.0)),
+                          (10.0, 0.3, 5.0)),
     "feddyn": Algorithm("FedDyn", ("#7b3294", "circle"), {None: {"algorithm.kind": "feddyn", **PLAIN_SERVER}},
-                        both({LR: THREE, "algorithm.feddyn.alpha": (0.1, 1.0)}), (0.4, 0.1, 2.5)),
+                        both({LR: THREE, "algorithm.feddyn.alpha": (0.1, 1.0)}), (0.64, 0.11, 3.0)),
 }
 
 
@@ -175,7 +178,8 @@ class Experiment:
                      {"scenario.rounds": size.rounds, **size.settings, **self.algorithm.settings_for(self.data.kind),
                       **settings},
                      smoke=self.size == "smoke", may_diverge=True, group=f"{self.data_key}, {self.algorithm.name}",
-                     cpu_seconds=points * (sum(cohorts) * size.rounds * task_ms + len(cohorts) * size.start_ms) / 1000)
+                     cpu_seconds=points * (sum(cohorts) * size.rounds * task_ms * size.slowness
+                                           + len(cohorts) * size.start_ms) / 1000)
 
     def tuning(self):
         grid = self.algorithm.tried[self.data.kind]
@@ -196,7 +200,8 @@ class Experiment:
     def run(self, run):
         """The rows of the main runs, and those of the choice."""
         tuned = run(self.tuning())
-        participations = (TUNED_AT,) if self.size == "smoke" else self.data.participations
+        left_out = self.data.sizes[self.size].left_out.get(self.algorithm_key, ())
+        participations = (TUNED_AT,) if self.size == "smoke" else [p for p in self.data.participations if p not in left_out]
         rows = []
         for seed in self.seeds:
             chosen = self.choose([row for row in tuned if row["seed"] == seed])
@@ -266,7 +271,7 @@ class Results:
         """What was tried, and chosen by each seed."""
         lines = []
         for key, one in algorithms_for(self.data).items():
-            rows = self.runs(key, self.points[0], 0)
+            rows = self.runs(key, TUNED_AT, 0)
             for setting, values in one.tried[self.data.kind].items():
                 lines.append([one.name, f"`{setting}`", ", ".join(map(number, values)),
                               ", ".join(number(row["chosen"][setting]) for row in rows)])
