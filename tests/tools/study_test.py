@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""The studies of tools/study: their statistics, their plans, how settings are chosen, and that the pages have the tables
+and figures that are written.
+
+usage: study_test.py
+"""
+import itertools
+import math
+import os
+import random
+import re
+import statistics
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools" / "study"))
+
+import crossover  # noqa: E402
+import figure  # noqa: E402
+import intervals  # noqa: E402
+import sparse_participation as sparse  # noqa: E402
+import study  # noqa: E402
+import sweeps  # noqa: E402
+
+
+def made_up(sweep):
+    """Stands in for a Runner: rows with figures that no run reached."""
+    random.seed(sweep.folder)
+    rows = []
+    for values in itertools.product(*sweep.grid.values()):
+        for seed in sweep.seeds:
+            shown = [sweeps.toml(value) if isinstance(value, dict) else value for value in values]
+            rows.append({**sweep.about, "seed": seed, "grid": dict(zip(sweep.grid, shown)), "summary": summary()})
+    return rows
+
+
+def summary():
+    scores = {"rmse": 0.9 + random.random() / 10, "accuracy": 0.5 + random.random() / 10, "clients": 20}
+    seen = {**scores, "by_participation": [{"least": i, "most": i, **scores, "clients": 10} for i in range(2)]}
+    return {"eval": {"validation": dict(scores), "seen": seen, "unseen": dict(scores)}, "cpu_seconds": 1.0,
+            "participation": {"never_folded": 5, "clients": 20}, "private_staleness": {"mean": 3.0}}
+
+
+def outline(text):
+    """The headings, and the first line of each table."""
+    lines = ["", *text.splitlines()]
+    return [line for before, line in zip(lines, lines[1:])
+            if line.startswith("#") or line.startswith("|") and not before.startswith("|")]
+
+
+def panels(drawn):
+    return re.findall(r'class="title">([^<]*)', drawn)
+
+
+def page_of(name):
+    """The text of a page, and what is between its markers."""
+    page = (ROOT / "docs" / f"{name}.md").read_text()
+    return page, page[page.index(study.begin(name)) + len(study.begin(name)):page.index(study.END)]
+
+
+class Intervals(unittest.TestCase):
+    def test_quantiles_are_those_of_the_tables(self):
+        for freedom, value in {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 7: 2.3646, 10: 2.2281, 30: 2.0423}.items():
+            self.assertAlmostEqual(intervals.t_quantile(freedom), value, places=4)
+        self.assertAlmostEqual(intervals.t_quantile(2, 0.99), 9.9248, places=4)
+        self.assertAlmostEqual(intervals.t_quantile(2000), 1.9612, places=4)  # the normal one is 1.95996
+
+    def test_an_interval_covers_the_mean_in_95_of_100_samples(self):
+        draw = random.Random(1)
+        covered = 0
+        for _ in range(4000):
+            mean, half = intervals.mean_interval([draw.gauss(5, 2) for _ in range(3)])
+            covered += abs(mean - 5) < half
+        self.assertAlmostEqual(covered / 4000, 0.95, delta=0.015)
+
+    def test_of_three_values(self):
+        mean, half = intervals.mean_interval([1.0, 2.0, 6.0])
+        self.assertEqual(mean, 3.0)
+        self.assertAlmostEqual(half, 4.302653 * statistics.stdev([1, 2, 6]) / math.sqrt(3), places=5)
+        self.assertEqual(intervals.mean_interval([1.0]), (1.0, math.inf))
+
+
+class Crossover(unittest.TestCase):
+    def test_the_page_has_the_tables_that_are_written(self):
+        found = crossover.results(made_up, "full")
+        self.assertEqual(outline(page_of("crossover")[1]), outline(crossover.tables(found, "full")))
+
+    def test_the_page_says_what_its_picture_is(self):
+        page = page_of("crossover")[0]
+        kept = panels((ROOT / "docs" / "images" / "crossover.svg").read_text())
+        drawn = panels(crossover.figures(crossover.results(made_up, "full"), "full")["crossover.svg"])
+        self.assertIn({4: "Four panels", 6: "Six panels"}[len(kept)], page, "the picture's words count wrong")
+        self.assertEqual("drawn by an earlier form of the command" in page, kept != drawn)
+
+
+class SparseParticipation(unittest.TestCase):
+    def test_all_algorithms_have_the_same_budget_of_choices(self):
+        counts = {(one.name, kind): math.prod(map(len, grid.values()))
+                  for one in sparse.ALGORITHMS.values() for kind, grid in one.tried.items()}
+        self.assertEqual(set(counts.values()), {6}, counts)
+
+    def test_styles_differ(self):
+        styles = [one.style for one in sparse.ALGORITHMS.values()]
+        self.assertEqual(len(set(styles)), len(styles))
+        self.assertLessEqual({shape for _, shape in styles}, set(figure.SHAPES))
+
+    def test_every_user_takes_part_p_times_on_average(self):
+        for data in sparse.DATA_SETS.values():
+            for size in (data.sizes["full"], data.sizes["reduced"]):
+                self.assertAlmostEqual(data.cohort * size.rounds / size.clients, 1.0, delta=0.01)
+            for p in data.participations:
+                self.assertEqual(data.cohort * p, int(data.cohort * p))
+
+    def test_a_plan_runs_nothing_and_keeps_to_the_budget(self):
+        for size, most in (("full", 12), ("reduced", 1.2)):
+            planner = sweeps.Planner()
+            sparse.results(planner, size)
+            self.assertLess(sum(seconds for _, seconds in planner.cost.values()) / 3600, most, size)
+            self.assertIn("core-hours", planner.table())
+
+    def test_settings_are_chosen_by_the_validation_figures_of_a_seed(self):
+        for key, best in (("ml-1m", min), ("texts", max)):
+            one = sparse.Experiment(key, "furl", "reduced")
+            run = []
+
+            def recorded(sweep):
+                run.append(sweep)
+                return made_up(sweep)
+
+            rows, tuned = one.run(recorded)
+            metric = one.data.metric
+            for seed in (1, 2, 3):
+                mine = [row for row in tuned if row["seed"] == seed]
+                expected = best(mine, key=lambda row: row["summary"]["eval"]["validation"][metric])
+                chosen = expected["grid"][sparse.LR]
+                main = [sweep for sweep in run[1:] if sweep.seeds == (seed,)]
+                self.assertEqual([sweep.settings[sparse.LR] for sweep in main], [chosen])
+                self.assertEqual({row["chosen"][sparse.LR] for row in rows if row["seed"] == seed}, {chosen})
+
+    def test_diverged_settings_are_not_chosen(self):
+        one = sparse.Experiment("ml-1m", "furl", "reduced")
+        tuned = made_up(one.tuning())
+        for row in tuned:
+            if row["grid"][sparse.LR] != 0.08:
+                del row["summary"]["eval"]
+        self.assertEqual(one.choose(tuned), {sparse.LR: 0.08})
+
+    def test_tables_of_runs_that_diverged(self):
+        self.assertEqual(sparse.cell([0.9, None, 0.8], "rmse"), "1 of 3 diverged")
+        self.assertEqual(sparse.differences([1.0, None], [0.5, 0.5]), [0.5, None])
+        rows, tuned = sparse.results(made_up, "reduced")
+        for row in rows:
+            if row["algorithm"] == "ditto" and row["seed"] == 2:
+                del row["summary"]["eval"]
+        self.assertIn("| Ditto | 1 of 3 diverged |", sparse.tables((rows, tuned), "reduced"))
+        sparse.figures((rows, tuned), "reduced")
+
+    def test_differences_are_paired_by_seed(self):
+        rows, _ = sparse.results(made_up, "reduced")
+        random.shuffle(rows)
+        found = sparse.Results("texts", rows)
+        expected = [a - b for a, b in zip(found.values("ditto", 3, 50), found.values("furl", 3, 50))]
+        self.assertEqual(found.against("furl", "ditto", 3, 50), expected)
+        by_seed = {row["seed"]: 100 * row["summary"]["eval"]["seen"]["accuracy"] for row in rows
+                   if (row["data"], row["algorithm"], row["participations"], row["dropout"]) == ("texts", "ditto", 3, 50)}
+        self.assertEqual(found.values("ditto", 3, 50), [by_seed[1], by_seed[2], by_seed[3]])
+
+    def test_the_page_has_the_tables_that_are_written(self):
+        written = outline(page_of("sparse-participation")[1])
+        if written:
+            size = re.search(r"^### Size of these runs: (\w+)", written[0])[1]
+            found = sparse.results(made_up, size)
+            made = outline(sparse.tables(found, size))
+            self.assertEqual([line for line in written if "%)" not in line],  # the heads of bins have shares of users
+                             [line for line in made if "%)" not in line])
+            for name in sparse.DATA_SETS:
+                self.assertTrue((ROOT / "docs" / "images" / f"sparse-participation-{name}.svg").exists())
+
+
+class Data(unittest.TestCase):
+    """Data are looked for where all tests look for them."""
+
+    def test_are_looked_for_in_the_named_folder_and_in_data_and_beside_the_repository(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder) / "repository"
+            named, own, shared = Path(folder) / "named", root / "data", Path(folder) / "shared" / "data"
+            needed = ("ml-1m", "texts")
+            with mock.patch.object(sweeps, "ROOT", root), mock.patch.dict("os.environ", FURLONG_DATA=str(named)):
+                self.assertEqual(sweeps.data_root(needed), str(named))  # has nothing either; the message names it
+                (shared / "ml-1m").mkdir(parents=True)
+                self.assertEqual(sweeps.data_root(needed), str(named))  # shared has only one of the two
+                for place in (shared, own, named):
+                    for one in needed:
+                        (place / one).mkdir(parents=True, exist_ok=True)
+                    self.assertEqual(sweeps.data_root(needed), str(place))
+                del os.environ["FURLONG_DATA"]
+                self.assertEqual(sweeps.data_root(needed), str(own))
+
+
+if __name__ == "__main__":
+    unittest.main()
