@@ -34,6 +34,9 @@ std::string value_text(const option_value& value) {
 
 namespace {
 
+/// The value of a key that has that of another one.
+constexpr std::string_view following = "that of ";
+
 /// The tables of the keys, each once; a table follows its parent.
 std::vector<std::string> tables_of(const std::vector<key_spec>& keys) {
   std::vector<std::string> tables;
@@ -110,7 +113,8 @@ std::vector<std::pair<std::string, std::string>> identity_of(const scenario& of)
     if (at == values.end() || !identifies(of, key)) continue;
     const auto leader = values.find(key.option.same_as);
     const bool follows = leader != values.end() && leader->second == at->second;
-    all.emplace_back(at->first, follows ? "that of " + leader->first : identifying_text(of, key, at->second));
+    all.emplace_back(at->first,
+                     follows ? std::string(following) + leader->first : identifying_text(of, key, at->second));
   }
   return all;
 }
@@ -150,7 +154,8 @@ std::vector<std::string> run_differences(const scenario& before, const scenario&
   for (const auto& [key, value] : is)
     if (const auto old = value_in(was, key); old != value) found.push_back(key + " was " + old + " and is " + value);
   for (const auto& [key, value] : was)
-    if (value_in(is, key) == "not set") found.push_back(key + " was " + value + " and is not set");
+    if (value_in(is, key) == "not set" && !value.starts_with(following))
+      found.push_back(key + " was " + value + " and is not set");
   if (write_records(before) != write_records(after)) found.emplace_back("the tables that come several times differ");
   return found;
 }
