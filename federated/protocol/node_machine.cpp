@@ -98,7 +98,7 @@ node_effects node_machine::on_run_opened(const std::vector<task_id>& pending) {
   bool unlisted = false;               // in this session's hello
   for (const auto& id : pending)
     unlisted |= tasks_.try_emplace(id, held_task{stage::done, false, nullptr, true}).second;
-  if (welcomed_ && unlisted && !draining_) return on_redirect({address_});
+  if (connected_ && unlisted && !draining_) return on_redirect({address_});
   if (welcomed_) effects.emplace_back(say_ready{run_->run});
   for (const auto& [id, task] : std::map(tasks_)) start_next(id.client, effects);
   return effects;

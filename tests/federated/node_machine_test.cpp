@@ -144,6 +144,18 @@ BOOST_AUTO_TEST_CASE(tasks_with_pending_values_are_listed_by_a_new_hello_and_hea
   BOOST_TEST((only<send_update>(one.machine.on_trained(task(0, 5))).task == task(0, 5)));
 }
 
+// The session may begin anew while the store is opened: its hello was sent without them.
+BOOST_AUTO_TEST_CASE(pending_values_that_are_found_before_the_welcome_are_listed_too) {
+  node one;
+  static_cast<void>(one.welcome_to());
+  static_cast<void>(one.machine.on_disconnected());
+  BOOST_TEST(only<say_hello>(one.machine.on_connected()).content.holding.empty());
+  const auto opened = one.machine.on_run_opened({task(0, 3)});
+  BOOST_REQUIRE(opened.size() == 2U);
+  BOOST_TEST(std::holds_alternative<hang_up>(opened[0]));
+  BOOST_TEST(only<say_hello>(one.machine.on_connected()).content.holding.size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(the_hello_lists_what_is_held_and_a_task_given_again_is_sent_again) {
   node one;
   one.enter();
