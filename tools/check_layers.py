@@ -2,7 +2,8 @@
 """Enforces which folder may include which, over all tracked and new sources.
 
     check_layers.py                    the includes: a second or less
-    check_layers.py --headers BUILD    each public header compiles alone, with the flags of BUILD/compile_commands.json
+    check_layers.py --headers BUILD    each installed header compiles alone, with the flags of BUILD/compile_commands.json
+    check_layers.py --headers BUILD --all    each header, which takes ten minutes of a processor
 
 Exit code 0 when all is well, 1 with one line per violation, 2 for a misuse.
 """
@@ -220,6 +221,12 @@ def flags_of(header, flags):
     return next((flags[str(folder)] for folder in header.parents if str(folder) in flags), None)
 
 
+def installed():
+    """The headers that other projects include."""
+    text = (ROOT / "cmake" / "FurlongHeaders.cmake").read_text(encoding="utf-8")
+    return [pathlib.PurePosixPath(name) for name in re.findall(r"\S+\.hpp\b", text)]
+
+
 def check_headers(paths, build, jobs):
     """One text per header that does not compile alone, and how many were looked at."""
     flags = read_compile_commands(build)
@@ -233,7 +240,8 @@ def check_headers(paths, build, jobs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--headers", metavar="BUILD", type=pathlib.Path, help="compile each public header alone")
+    parser.add_argument("--headers", metavar="BUILD", type=pathlib.Path, help="compile each installed header alone")
+    parser.add_argument("--all", action="store_true", help="with --headers: all headers of the project")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at once")
     options = parser.parse_args()
     paths = sources()
@@ -242,7 +250,8 @@ def main():
     else:
         if not (options.headers / "compile_commands.json").is_file():
             parser.error(f"{options.headers} has no compile_commands.json: configure it first")
-        (problems, checked), what = check_headers(paths, options.headers, options.jobs), "headers compile alone"
+        headers = paths if options.all else installed()
+        (problems, checked), what = check_headers(headers, options.headers, options.jobs), "headers compile alone"
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:

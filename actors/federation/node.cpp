@@ -78,7 +78,7 @@ result<std::vector<federated::task_id>> restore_pending(node_pointer self) {
   return state.run->store
       ->visit_pending([&](const federated::task_id& task, const models::private_parameters& own) {
         if (!state.machine->clients().contains(task.client)) return;
-        const auto held = std::make_shared<const models::private_parameters>(own);
+        const auto held = std::make_shared<const models::packed_private>(own);
         if (state.held.try_emplace(task, held_values{held}).second) found.push_back(task);
       })
       .map([&] { return found; });

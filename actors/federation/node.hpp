@@ -41,7 +41,7 @@ struct node_hooks {
 
 /// Private values of a finished task (commit = "after-ack").
 struct held_values {
-  std::shared_ptr<const models::private_parameters> value;
+  std::shared_ptr<const models::packed_private> value;
   bool kept = false;  ///< in the open store
 };
 

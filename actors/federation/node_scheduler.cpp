@@ -57,7 +57,7 @@ void end_wave(node_pointer self) {
   if (federated::stages_values(state.run->e.settings))
     for (const auto& one : done)
       if (one.frame && one.job->keeps && state.machine->counts(one.job->id))
-        if (auto staged = state.run->store->stage(one.job->id, one.job->own); !staged)
+        if (auto staged = state.run->store->stage(one.job->id, one.job->own.unpacked()); !staged)
           return finish(self, "its store failed", staged.error());
   const auto served = served_by(done);
   if (state.run->e.settings.algorithm->traits.keeps_state) save(self, served);
@@ -76,7 +76,7 @@ void end_wave(node_pointer self) {
     }
     state.updates[id] = std::move(one.frame);
     if (one.job->keeps && state.run->e.settings.own->commit == federated::commit_kind::after_ack)
-      state.held[id] = {std::make_shared<const models::private_parameters>(std::move(one.job->own))};
+      state.held[id] = {std::make_shared<const models::packed_private>(std::move(one.job->own))};
     add(state.machine->on_trained(id));
   }
   perform_all(self, std::move(effects));
@@ -153,7 +153,7 @@ void store_values(node_pointer self, const federated::task_id& task, held_values
   };
   self->state.store_actions.push_back({may_run, [self, task, value = held.value, version] {
                                          self->state.unsynced = true;
-                                         auto kept = self->state.run->store->commit(task.client, version, *value);
+                                         auto kept = self->state.run->store->commit(task.client, version, value->unpacked());
                                          if (kept) return;
                                          if (kept.error().what == error::kind::runtime)
                                            return finish(self, "its store failed", kept.error());

@@ -13,8 +13,8 @@ result<bool> load_private(const experiment& e, private_store& store, const train
   if (!e.settings.algorithm->traits.keeps_state) return false;
   if (use.own.shape() != e.parts.private_) use.own = models::private_parameters(e.parts.private_);
   if (!job.loaded) return store.load(job.id.client, use.own);
-  if (job.own.values().empty()) return false;
-  use.own = job.own;
+  if (job.own.empty()) return false;
+  use.own = job.own.unpacked();
   return true;
 }
 
@@ -32,7 +32,7 @@ void perform(const experiment& e, private_store& store, training_job& job, works
   job.keeps = client_work(e, *job.from, job.id, *has_own, use, job.update);
   if (!job.keeps) return;
   if (!job.stores || e.settings.own->commit != commit_kind::after_training) {
-    job.own = use.own;
+    job.own = models::packed_private(use.own);
   } else if (auto kept = store.commit(job.id.client, job.id.version, use.own); !kept) {
     fail_job(kept.error());
   } else {

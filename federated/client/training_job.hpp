@@ -7,6 +7,7 @@
 #include "federated/experiment.hpp"
 #include "federated/private_store.hpp"
 #include "federated/update.hpp"
+#include "models/packed_private.hpp"
 
 namespace furlong::federated {
 
@@ -21,7 +22,7 @@ struct training_job {
   bool stores = false;
   // Filled by whoever does it.
   client_update update;
-  models::private_parameters own;  ///< private values as trained, if they are to be kept and not stored
+  models::packed_private own;  ///< private values as trained, if they are to be kept and not stored
   bool keeps = false;              ///< training changed the private values
   bool stored = false;             ///< they are in the store
   std::shared_ptr<const error> failure;

@@ -253,7 +253,7 @@ void timeline::recycle(training_job&& done) {
 bool timeline::keep(const live_task& task) {
   const auto [client, version] = std::pair(task.what.id.client, task.what.id.version);
   const auto kept =
-      task.result.stored ? result<void>() : store_.commit(client, server_.state().version, task.result.own);
+      task.result.stored ? result<void>() : store_.commit(client, server_.state().version, task.result.own.unpacked());
   if (kept)
     server_.on_kept(client, version, task.what.trained_at);
   else if (kept.error().what == error::kind::runtime)

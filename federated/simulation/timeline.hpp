@@ -73,7 +73,7 @@ class timeline final : public virtual_run, public protocol::roster {
   };
   struct held_values {
     task_id task;
-    models::private_parameters own;
+    models::packed_private own;
     virtual_time trained_at = 0;
   };
 

@@ -6,6 +6,7 @@
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/round.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/private_values.hpp"
@@ -68,7 +69,8 @@ BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
   for (std::size_t run = 0; run < 120 * kinds; ++run) {
     const auto settings = draw_settings(stream);
     const auto e = tests::make_experiment(settings, population, {}, {"user"});
-    const broadcast from{e.run, 3, initial_model(e), {}};
+    auto from = make_broadcast(e, initial_state(e));
+    from.version = 3;
     workspace use;
     client_update update;
     const bool pooled = !settings.algorithm->traits.sends;

@@ -101,7 +101,7 @@ std::vector<task_id> node_process::restore_pending() {
   const auto done =
       in_.around.disk(index_).values().visit_pending([&](const task_id& task, const models::private_parameters& own) {
         if (!clients_.contains(task.client) || held_.contains(task) || machine_.counts(task)) return;
-        held_[task] = {nullptr, own, now(), std::nullopt};
+        held_[task] = {nullptr, models::packed_private(own), now(), std::nullopt};
         found.push_back(task);
       });
   if (!done) in_.around.on_failure(done.error());
@@ -142,10 +142,10 @@ void node_process::perform_one(protocol::node_effect&& effect) {
 }
 
 /// Stores private values, durably: what goes with them is reported, or forgotten, next. False: the store failed.
-bool node_process::commit(const task_id& task, std::uint64_t version, const models::private_parameters& own,
+bool node_process::commit(const task_id& task, std::uint64_t version, const models::packed_private& own,
                           virtual_time trained_at) {
   auto& disk = in_.around.disk(index_);
-  auto stored = disk.values().commit(task.client, version, own);
+  auto stored = disk.values().commit(task.client, version, own.unpacked());
   if (stored) stored = disk.sync();
   if (!stored) {
     in_.around.on_failure(stored.error());
@@ -155,9 +155,9 @@ bool node_process::commit(const task_id& task, std::uint64_t version, const mode
   return true;
 }
 
-bool node_process::stage(const task_id& task, const models::private_parameters& own) {
+bool node_process::stage(const task_id& task, const models::packed_private& own) {
   auto& disk = in_.around.disk(index_);
-  auto staged = disk.values().stage(task, own);
+  auto staged = disk.values().stage(task, own.unpacked());
   if (staged) staged = disk.sync();
   if (!staged) in_.around.on_failure(staged.error());
   return staged.has_value();
@@ -168,7 +168,7 @@ void node_process::keep(const task_id& task, std::uint64_t version) {
   const auto at = held_.find(task);
   if (at == held_.end()) return in_.around.wrong(text_of(task) + " is to be kept, and is not there");
   auto& made = at->second;
-  if (made.own.values().empty() || made.kept_in == history_.life()) return;
+  if (made.own.empty() || made.kept_in == history_.life()) return;
   if (commit(task, version, made.own, made.trained_at)) made.kept_in = history_.life();
 }
 
@@ -212,7 +212,7 @@ void node_process::work(training_job&& job) {
     if (in_.e.settings.algorithm->traits.keeps_state) {
       const auto found = in_.around.disk(index_).values().load(id.client, values_);
       if (!found) return in_.around.on_failure(found.error());
-      if (*found) job.own = values_;
+      if (*found) job.own = models::packed_private(values_);
     }
     task.job = in_.jobs.add(std::move(job), fate.ends_at);
   }

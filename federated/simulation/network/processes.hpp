@@ -292,7 +292,7 @@ class node_process final : public process {
   };
   struct held_update {
     update_ptr update;
-    models::private_parameters own;  ///< private values that wait for an acknowledgement; empty: none do
+    models::packed_private own;  ///< private values that wait for an acknowledgement; empty: none do
     virtual_time trained_at = 0;
     std::optional<std::uint32_t> kept_in;  ///< the life of the run in which these values were kept
   };
@@ -307,11 +307,11 @@ class node_process final : public process {
   [[nodiscard]] bool needs_training(const protocol::simulated_task& what) const;
   void score(const protocol::evaluation_request& what);
   void report_failure(const task_id& task);
-  [[nodiscard]] bool commit(const task_id& task, std::uint64_t version, const models::private_parameters& own,
+  [[nodiscard]] bool commit(const task_id& task, std::uint64_t version, const models::packed_private& own,
                             virtual_time trained_at);
   void keep(const task_id& task, std::uint64_t version);
   /// Makes the private values of a task pending, durably.
-  [[nodiscard]] bool stage(const task_id& task, const models::private_parameters& own);
+  [[nodiscard]] bool stage(const task_id& task, const models::packed_private& own);
   /// The tasks of pending values in the store that the node does not hold; from now on it does.
   [[nodiscard]] std::vector<task_id> restore_pending();
   void release(const protocol::release& what);

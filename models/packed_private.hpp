@@ -1,0 +1,27 @@
+// Private values that wait: without the rows of zeros, of which a tensor over all items has many.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/parameters.hpp"
+
+namespace furlong::models {
+
+/// A copy of one client's private values, without rows whose values are all 0 (-0 is not 0). Empty at first.
+class packed_private {
+ public:
+  packed_private() = default;
+  explicit packed_private(const private_parameters& from);
+
+  [[nodiscard]] bool empty() const { return !shape_; }
+  /// All values. Not of an empty object.
+  [[nodiscard]] private_parameters unpacked() const;
+
+ private:
+  layout_ptr shape_;
+  std::vector<std::uint32_t> rows_;  ///< those kept, counted over all tensors, ascending
+  std::vector<float> values_;        ///< of these rows
+};
+
+}  // namespace furlong::models

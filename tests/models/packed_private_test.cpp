@@ -1,0 +1,38 @@
+// Private values without their rows of zeros.
+#include "models/packed_private.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <limits>
+
+using namespace furlong;
+
+namespace {
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(packed_private_values)
+
+BOOST_AUTO_TEST_CASE(all_values_come_back_bit_by_bit) {
+  const auto shape = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{
+      {"user", 1, 3}, {"item", 5, 2, models::row_index::by_feature}, {"bias", 4, 1}});
+  models::private_parameters values(shape);
+  BOOST_TEST(same_bits(models::packed_private(values).unpacked().values(), values.values()));
+  values.tensor(1)[5] = 2.5F;   // row 2
+  values.tensor(1)[8] = -0.0F;  // row 4
+  values.tensor(2)[3] = std::numeric_limits<float>::denorm_min();
+  const models::packed_private packed(values);
+  BOOST_TEST(!packed.empty());
+  BOOST_TEST(same_bits(packed.unpacked().values(), values.values()));
+  BOOST_TEST((packed.unpacked().shape() == shape));
+  for (auto& value : values.values()) value += 1.0F;
+  BOOST_TEST(same_bits(models::packed_private(values).unpacked().values(), values.values()));
+}
+
+BOOST_AUTO_TEST_CASE(an_object_without_values_is_empty) { BOOST_TEST(models::packed_private().empty()); }
+
+BOOST_AUTO_TEST_SUITE_END()
