@@ -153,7 +153,8 @@ void store_values(node_pointer self, const federated::task_id& task, held_values
   };
   self->state.store_actions.push_back({may_run, [self, task, value = held.value, version] {
                                          self->state.unsynced = true;
-                                         auto kept = self->state.run->store->commit(task.client, version, value->unpacked());
+                                         auto kept =
+                                             self->state.run->store->commit(task.client, version, value->unpacked());
                                          if (kept) return;
                                          if (kept.error().what == error::kind::runtime)
                                            return finish(self, "its store failed", kept.error());

@@ -23,8 +23,8 @@ struct training_job {
   // Filled by whoever does it.
   client_update update;
   models::packed_private own;  ///< private values as trained, if they are to be kept and not stored
-  bool keeps = false;              ///< training changed the private values
-  bool stored = false;             ///< they are in the store
+  bool keeps = false;          ///< training changed the private values
+  bool stored = false;         ///< they are in the store
   std::shared_ptr<const error> failure;
   bool store_failed = false;  ///< the failure is of the whole store or model, not of this client alone
 };

@@ -63,7 +63,8 @@ void timeline::perform(protocol::acknowledge& effect) {
     if (at == held_.end() || at->second.task != id) continue;
     auto& values = at->second;
     // The server has moved on to the next version: these values belong to the one before it.
-    if (auto kept = store_.commit(id.client, effect.version, values.own.unpacked()); !kept) return fail_with(kept.error());
+    if (auto kept = store_.commit(id.client, effect.version, values.own.unpacked()); !kept)
+      return fail_with(kept.error());
     server_.on_kept(id.client, id.version, values.trained_at);
   }
 }

@@ -18,8 +18,8 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
 BOOST_AUTO_TEST_SUITE(packed_private_values)
 
 BOOST_AUTO_TEST_CASE(all_values_come_back_bit_by_bit) {
-  const auto shape = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{
-      {"user", 1, 3}, {"item", 5, 2, models::row_index::by_feature}, {"bias", 4, 1}});
+  const auto shape = std::make_shared<const models::layout>(
+      std::vector<models::tensor_spec>{{"user", 1, 3}, {"item", 5, 2, models::row_index::by_feature}, {"bias", 4, 1}});
   models::private_parameters values(shape);
   BOOST_TEST(same_bits(models::packed_private(values).unpacked().values(), values.values()));
   values.tensor(1)[5] = 2.5F;   // row 2

@@ -177,6 +177,23 @@ BOOST_AUTO_TEST_CASE(an_erased_client_is_in_no_kept_checkpoint) {
   }
 }
 
+// Where the server keeps values that are sums of what clients keep, erasing a client does not change them: it says so.
+BOOST_AUTO_TEST_CASE(what_the_server_still_has_of_an_erased_client_is_told) {
+  const scratch_folder folder;
+  for (const std::string kind : {"scaffold", "furl"}) {
+    const auto made = folder / kind;
+    const auto done = run_furlong(folder, {"run", scenario_of(folder, kinds[0]).string(), "--out", made.string(),
+                                           "--set", "algorithm.kind=" + kind});
+    BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+    const auto stored = json::parse(run_furlong(folder, {"store", "ls", made.string(), "--format", "json"}).out);
+    const auto client = stored["clients"].at(0)["client"].dump();
+    const auto erased = run_furlong(folder, {"store", "erase", made.string(), "--client", client});
+    BOOST_TEST(
+        (erased.out.find("note: the control variate c of the server") != std::string::npos) == (kind == "scaffold"),
+        erased.out);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_influence_of_each_client_is_a_table) {
   const scratch_folder folder;
   const auto all = folder / "all";
