@@ -55,7 +55,7 @@ result<void> settle_cohort(scenario& to, std::size_t clients) {
                     "selects " + std::to_string(std::lround(mean)) + " of " + std::to_string(clients) +
                         " clients a round on average, more than participation.cap, " + std::to_string(settings.cap),
                     "lower it, or raise participation.cap");
-    settings.per_round = settings.cap;
+    settings.per_round = static_cast<std::uint32_t>(std::min<std::size_t>(settings.cap, clients));
     return {};
   }
   if (to.values.has("participation.fraction")) {

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from case import Case, main
-from federation import SYNTHETIC_RATINGS, USAGE
+from federation import SCENARIO, SYNTHETIC_RATINGS, USAGE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 USERS = 200
@@ -99,19 +99,27 @@ def movielens_ratings() -> Path | None:
 
 
 class Parity(Case):
-    def compare(self, kind: str = "furl", aggregators: int = 2, more: dict | None = None, secure: bool = True) -> None:
-        with self.federation(settings={"algorithm.kind": kind} | (more or {}), secure=secure) as f:
+    def compare(self, kind: str = "furl", aggregators: int = 2, more: dict | None = None, secure: bool = True,
+                scenario: str = SCENARIO) -> None:
+        with self.federation(scenario=scenario, settings={"algorithm.kind": kind} | (more or {}), secure=secure) as f:
             alone = f.alone()
             f.start(aggregators)
             self.check_same(f, f.end(), alone)
             stores = sum(f.store(i).exists() for i in range(4))
-            self.assertEqual(stores, 4 if kind == "furl" else 0, "nodes with a private store")
+            self.assertEqual(stores, 0 if kind == "fedrecon" else 4, "nodes with a private store")
 
     def test_furl(self):
         self.compare()
 
     def test_fedrecon(self):
         self.compare("fedrecon")
+
+    def test_scaffold(self):
+        """Control variates go to the clients with the model, and come back with the updates."""
+        self.compare("scaffold")
+
+    def test_poisson(self):
+        self.compare(scenario=SCENARIO.replace("per_round = 20\n", 'policy = "poisson"\nrate = 0.12\n'))
 
     def test_insecure(self):
         self.compare(secure=False)

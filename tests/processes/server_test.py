@@ -50,6 +50,11 @@ class Server(Case):
         back behind that round, they are not."""
         self.interrupt(signal.SIGKILL, settings=LONG | {"private.commit": "after-ack"})
 
+    def test_killed_exact_state(self):
+        """What the server keeps is a sum of what clients keep: their values are pending until it has their updates."""
+        self.interrupt(signal.SIGKILL, settings=LONG | {"algorithm.kind": "scaffold"},
+                       same=("model_sha256", "added_sha256", "eval", "folded", "selected"))
+
     def test_stopped_with_open_tasks(self):
         """Tasks that a checkpoint holds open end in the next life, before its first round: in its books too."""
         with self.federation(settings=LONG | {"participation.over_selection": 1.4}) as f:

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -57,6 +58,17 @@ BOOST_AUTO_TEST_CASE(what_a_server_sends_is_believed_and_means_the_same) {
   BOOST_TEST(got.values.integer("scenario.rounds") == 10);
   BOOST_TEST((got.data.numbers("split") == own.data.numbers("split")));
   BOOST_TEST(!got.data.has("path"));
+}
+
+// A node does not hear of the policy: the most clients of a round are a cohort that it accepts.
+BOOST_AUTO_TEST_CASE(a_cohort_that_is_drawn_is_told_as_its_largest_size) {
+  auto text = valid_scenario();
+  text.replace(text.find("per_round = 10\n"), 15, "policy = \"poisson\"\nrate = 0.1\n");
+  auto own = *parse_scenario_text(text, "own.toml");
+  BOOST_REQUIRE(fit(own, *load_outline(own)).has_value());
+  const auto got = believed(node_toml(own));
+  BOOST_TEST(got.values.integer("participation.per_round") == own.settings.participation->per_round);
+  BOOST_TEST(check_size(got, facts).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_scenario_that_names_files_is_refused) {
