@@ -126,7 +126,7 @@ ALGORITHMS = {
         None: {"algorithm.kind": "fedrecon", REBUILD + "split": False}}, rebuilding(), (0.06, 0.02, 2.7)),
     "als": Algorithm("ALS", ("#000000", "diamond"), {
         "ratings": {"algorithm.kind": "als", REBUILD + "ridge_per_example": False, **PLAIN_SERVER}}, {
-        "ratings": {REBUILD + "ridge": (5.0, 10.0, 20.0), "algorithm.als.ridge_per_rating": (0.05, 0.2)}},
+        "ratings": {REBUILD + "ridge": (2.0, 6.0, 18.0), "algorithm.als.ridge_per_rating": (0.05, 0.2)}},
                      (0.5, 0.05, 0.0)),
     "ditto": Algorithm("Ditto", ("#009e73", "square"), {None: {"algorithm.kind": "ditto"}},
                        both({LR: THREE, "algorithm.ditto.lambda": (0.1, 1.0)}), (0.64, 0.11, 5.5)),
