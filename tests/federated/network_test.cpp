@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(every_world_keeps_its_promises) {
     mixed_many = mixed_many || seen.mixed_many;
   }
   // The worlds are rough enough to mean something.
-  BOOST_TEST(sum.folded > 3 * worlds);
+  BOOST_TEST(sum.folded > 10 * worlds / 3);
   BOOST_TEST(sum.late > worlds / 30);
   BOOST_TEST(sum.surplus > worlds / 30);
   BOOST_TEST(sum.abandoned > worlds / 60);
