@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Every output for machines is as docs/schemas describes it, and every key described there occurs.
+
+usage: schemas_test.py FURLONG DASHBOARD_SAMPLE SOURCE
+
+Exit code 3, skipped, without the Python module jsonschema.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    from checker import Checker
+except ImportError as why:
+    print(f"skipped: {why} (Debian: python3-jsonschema)")
+    sys.exit(3)
+
+# Keys of outputs that no quick run has.
+NOT_MADE_HERE = {
+    "summary: protocol", "summary: data_sha256",                  # read files
+    "status: $defs.round.rejected",                               # the sample's last round
+}
+
+SCENARIO = """
+[scenario]
+name = "small"
+rounds = {rounds}
+[data]
+source = "synthetic-ratings"
+users = 60
+items = 30
+rank = 2
+ratings_per_user = 12
+rounding = "half"
+split = [0.6, 0.2, 0.2]
+unseen_users = {{validation = 0.1, test = 0.1}}
+[model]
+{model}
+[algorithm]
+kind = "furl"
+client = {{lr = 0.05, batch_size = 4}}
+[participation]
+per_round = 8
+[evaluation]
+every = 1
+[expect]
+"rounds" = {{at_least = 1}}
+"""
+DEVICES = """
+[devices.speed]
+ms_per_example = 500
+[dropout]
+download = 0.1
+train = 0.1
+upload = 0.1
+"""
+
+EVENTS = """
+[topology]
+aggregators = 1
+nodes = 2
+[[event]]
+at = "round 2"
+leave = "3-5"
+[[event]]
+at = "round 3"
+join = "3-5"
+[[event]]
+at = "round 4"
+kill = "node 1"
+[[event]]
+at = "round 4"
+leave = 0.1
+erase = true
+[[event]]
+at = "round 10"
+restart = "node 1"
+"""
+TEXTS = """
+[scenario]
+name = "texts"
+rounds = 2
+[data]
+source = "synthetic-texts"
+task = "{task}"
+users = 20
+[model]
+{model}
+[algorithm]
+kind = "fedavg"
+client = {{lr = 0.1, batch_size = 4}}
+[participation]
+per_round = 4
+"""
+FACTORS = 'kind = "matrix-factorization"\nrank = 2\nprivate = ["user"]'
+LOGISTIC = 'kind = "logistic-regression"\nuser_bias = true\nprivate = ["user_bias"]'
+CLASSIFIER = 'kind = "doc-classifier"\nembedding = 4\nhidden = 4\nmlp = 4\nuser_embedding = 2'
+LANGUAGE_MODEL = 'kind = "gru-lm"\nembedding = 4\nhidden = 4'
+
+
+class Furlong:
+    """The command, run in a folder."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+
+    def __call__(self, *words, code=0, text=False):
+        ran = subprocess.run([self.program, *map(str, words)] + ([] if text else ["--format", "json"]),
+                             cwd=self.folder, capture_output=True, text=True, check=False)
+        assert ran.returncode == code, f"{words}: exit code {ran.returncode}\n{ran.stdout}{ran.stderr}"
+        return ran.stdout if text else json.loads(ran.stdout)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+
+def check_run(checker, folder, summary):
+    checker.check("summary", summary)
+    assert json.loads((folder / "summary.json").read_text(encoding="utf-8")) == summary
+    for file in ("metrics", "events"):
+        for line in (folder / f"{file}.jsonl").read_text(encoding="utf-8").splitlines():
+            checker.check(file, json.loads(line))
+
+
+def runs(furlong, checker):
+    """Runs that between them write every key."""
+    def run(name, scenario, *settings, code=0):
+        words = [word for one in settings for word in ("--set", one)]
+        check_run(checker, furlong.folder / name, furlong("run", scenario, "--out", name, *words, code=code))
+
+    furlong.write("small.toml", SCENARIO.format(rounds=3, model=FACTORS))
+    furlong.write("devices.toml", SCENARIO.format(rounds=6, model=FACTORS) + DEVICES)
+    run("plain", "small.toml", "checkpoint.keep=2", "checkpoint.every=1", "evaluation.select='best'",
+        "evaluation.target={metric='seen.rmse', at_most=100}")
+    run("devices", "devices.toml", "participation.over_selection=2", "participation.min_reports=8",
+        "algorithm.aggregation.rule='fedatt'", "evaluation.attention=true")
+    run("refused", "small.toml", "algorithm.aggregation.max_norm=1e-6", code=4)
+    run("async", "devices.toml", "participation={mode='async', buffer=4, concurrency=12}")
+    furlong.write("events.toml", SCENARIO.format(rounds=30, model=FACTORS) + EVENTS)
+    run("events", "events.toml")
+    run("kept-sums", "small.toml", "algorithm.kind='scaffold'", "model.private=[]")
+    run("classes", furlong.write("classes.toml", TEXTS.format(task="classes", model=CLASSIFIER)))
+    run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
+    furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
+    run("log-odds", "log-odds.toml", "data.binarize=3")
+
+
+def commands(furlong, checker, sample):
+    """The outputs of all commands but run."""
+    def check(name, part, *words, code=0):
+        checker.check(name, furlong(*words, code=code), part)
+
+    check("validate", None, "validate", "devices.toml")
+    check("validate", None, "validate", "classes.toml")
+    check("validate", None, "validate", furlong.write("broken.toml", "[scenario]\nrounds = 0\n"), code=2)
+    check("replay", "replay", "replay", "plain", "--without", 5)
+    check("replay", "influence", "replay", "plain", "--without", 5, "--each")
+    for action, *client in (("ls",), ("show", 5), ("verify",), ("erase", 5)):
+        check("store", action, "store", action, "plain", *(["--client", client[0]] if client else []))
+    check("store", "erase", "store", "erase", "kept-sums", "--client", 5)
+    furlong("trace", "generate", "--kind", "markov", "--clients", 5, "--days", 1, "--out", "trace.csv", text=True)
+    check("trace-show", None, "trace", "show", "trace.csv")
+    furlong("certs", "init", "--out", "pki", text=True)
+    furlong("certs", "issue", "--pki", "pki", "--role", "node", "--name", "n", "--clients", "0-4", "--out", "n", text=True)
+    furlong("certs", "issue", "--pki", "pki", "--role", "server", "--name", "s", "--out", "s", text=True)
+    check("certs-show", None, "certs", "show", "pki")
+    check("certs-show", None, "certs", "show", "s")
+    with subprocess.Popen([sample], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as served:
+        address = served.stdout.readline().strip().removeprefix("http://").rstrip("/")
+        check("status", None, "status", "--server", address)
+        served.stdin.close()
+
+
+def main():
+    furlong_program, sample, source = sys.argv[1:]
+    checker = Checker(Path(source) / "docs/schemas")
+    faults = list(checker.faults())
+    with tempfile.TemporaryDirectory(prefix="furlong-schemas-") as folder:
+        furlong = Furlong(Path(furlong_program).resolve(), Path(folder))
+        runs(furlong, checker)
+        commands(furlong, checker, Path(sample).resolve())
+    unseen = set(checker.unseen())
+    faults += [f"{key} is described, and no output has it" for key in sorted(unseen - NOT_MADE_HERE)]
+    faults += [f"{key} is made here after all" for key in sorted(NOT_MADE_HERE - unseen)]
+    print("\n".join(faults) or f"{len(checker.seen)} keys")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
