@@ -67,9 +67,7 @@ class feddyn final : public algorithm {
 };
 
 void check(scenario_view& of) {
-  for (const std::string name : {"momentum", "proximal", "optimizer"})
-    if (const auto key = "algorithm.client." + name; of.is_changed(key))
-      of.report(key, "is set, and FedDyn regularizes plain SGD steps with terms that it states itself", "remove it");
+  check_plain_steps(of, "feddyn");
   for (const std::string name : {"optimizer", "lr", "momentum"})
     if (const auto key = "algorithm.server." + name; of.is_changed(key))
       of.report(key, "is set, and FedDyn's server has no step size: the model is the mean minus h / alpha",

@@ -64,14 +64,6 @@ class scaffold final : public algorithm {
   }
 };
 
-void check(scenario_view& of) {
-  const std::string table = "algorithm.client.";
-  for (const std::string name : {"momentum", "proximal", "optimizer"})
-    if (of.is_changed(table + name))
-      of.report(table + name, "is set, and SCAFFOLD's control variates are gradients that it finds from plain steps",
-                "remove it");
-}
-
 }  // namespace
 
 algorithm_entry scaffold_entry() {
@@ -90,7 +82,7 @@ algorithm_entry scaffold_entry() {
                      .rules = {"uniform-mean"},
                      .defaults = {{"private.commit", std::string("after-ack")},
                                   {"algorithm.aggregation.rule", std::string("uniform-mean")}}},
-          .check = check,
+          .check = [](scenario_view& of) { check_plain_steps(of, "scaffold"); },
           .build = build_as<scaffold>};
 }
 

@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 from case import QUICK, Case, main
-from federation import FAILURE, INTERRUPTED, SCENARIO, wait_until
+from federation import FAILURE, INTERRUPTED, SCENARIO, folded_tasks, wait_until
 from proxy import Proxy
 
 SILENCE = QUICK["network.heartbeat"] + QUICK["network.timeout"]
@@ -118,6 +118,29 @@ class Nodes(Case):
             self.check_books(f, summary)
             self.assertGreater(sum(summary["dropped"].values()), 0)
             self.assertTrue(f.sound(1))
+
+    def test_killed_before_the_verdict(self):
+        """Pending values survive their node: a client whose update is in the model has the value that belongs to it,
+        whenever its node was killed."""
+        with self.federation(settings=QUICK | {"algorithm.kind": "scaffold"}) as f:
+            f.start(aggregators=1)
+            f.wait_for_version(3)
+            for kill in range(3):
+                at = f.version()
+                f.processes["node1"].kill()
+                f.join(1)
+                self.takes_part(f, 1, after=at)
+                time.sleep(0.01 * kill)
+            summary = f.finish()
+            self.check_books(f, summary)
+            last = {}
+            for _, base, client, _ in folded_tasks(f.lines(f.ledger)):
+                last[client] = max(base, last.get(client, 0))
+            stored = {}
+            for number in range(4):
+                listed = json.loads(f.run("store", "ls", f.store(number), "--format", "json").stdout)
+                stored |= {one["client"]: one["version"] for one in listed["clients"]}
+            self.assertEqual(stored, last)
 
     def test_frozen(self):
         """SIGSTOP: given up after network.heartbeat + network.timeout; SIGCONT: it comes back by itself."""

@@ -202,8 +202,8 @@ void books::closed(const federated::round_report& report, const federated::proto
     if (!folded_.insert(id).second) wrong(text_of(id) + " was folded twice");
     for (std::uint32_t other = 0; other < id.attempt; ++other)
       if (folded_.contains({id.run, id.version, id.client, other})) wrong(text_of(id) + ": two attempts were folded");
-    for (const auto& [life, unwanted] : told_unwanted_)
-      if (unwanted == id && server.state().history.contains(life, id.version))
+    for (const auto& one : told_unwanted_)
+      if (one.task == id && server.state().history.contains(one.life, one.decided_at))
         wrong(text_of(id) + " was folded after its client was told that it never would be");
   }
   if (report.folded != in_round_.size())
@@ -257,7 +257,7 @@ void books::told(const federated::protocol::verdict& what, const federated::run_
       wrong(text_of(what.task) + " was called taken, and is in no model");
     return;
   }
-  told_unwanted_.emplace(history.life(), what.task);
+  told_unwanted_.push_back({history.life(), shadow_.version, what.task});
   // Of several in the model only the last of a client need be called durable, and the others only after it.
   const bool later = std::ranges::any_of(durable_, [&](const task_id& other) {
     return other.client == what.task.client && other.version > what.task.version;

@@ -145,7 +145,13 @@ class books {
   std::uint64_t in_flight_ = 0;           ///< after the last round
   std::set<federated::task_id> folded_;   ///< by the life under way
   std::set<federated::task_id> durable_;  ///< in the last durable checkpoint
-  std::set<std::pair<std::uint32_t, federated::task_id>> told_unwanted_;
+  /// A server that goes back behind this version has not decided it.
+  struct unwanted_task {
+    std::uint32_t life = 0;
+    std::uint64_t decided_at = 0;  ///< version
+    federated::task_id task;
+  };
+  std::vector<unwanted_task> told_unwanted_;
   std::set<std::pair<std::uint32_t, federated::task_id>> kept_;
   std::set<federated::task_id> to_be_kept_;
   std::map<std::pair<std::uint32_t, federated::task_id>, std::uint64_t> begun_on_;  ///< processes, by life and task
