@@ -15,6 +15,12 @@ constexpr std::uint64_t outdated_ratio = 4;
 constexpr std::size_t most_log_files = 16;  // each opening starts a new log
 constexpr std::size_t most_recent = 1024;   // clients
 
+/// The calling thread's, for all shards: with one each, a store would hold as many dense records as it has shards.
+record_coder::scratch& scratch() {
+  thread_local record_coder::scratch space;
+  return space;
+}
+
 }  // namespace
 
 shard::shard(const store_facts& facts, std::uint32_t number, const std::optional<shard_state>& content)
@@ -66,7 +72,7 @@ result<std::optional<record_view>> shard::read(std::uint32_t client, const datab
   const auto present = db_->get(client, of, slot, found_);
   if (!present) return tl::unexpected(present.error());
   if (!*present) return std::optional<record_view>();
-  auto record = facts_.coder.decode(client, {found_.data(), found_.size()}, scratch_);
+  auto record = facts_.coder.decode(client, {found_.data(), found_.size()}, scratch());
   if (record && record->tag.life > facts_.history.life())
     record = tl::unexpected<std::string>("the record belongs to a later life than any in the store's description");
   if (!record) return as_error(db_->place(), {number_, client, {}, record.error()});
@@ -133,7 +139,7 @@ result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::spa
   const auto slot = slot_to_write(*tags, facts_.history, facts_.covered);
   const slot_tag tag{true, facts_.history.life(), version, next_sequence(*tags)};
   if (auto put =
-          db_->put(client, *of, slot, facts_.coder.encode(client, tag, values, scratch_), !(*tags)[slot].present);
+          db_->put(client, *of, slot, facts_.coder.encode(client, tag, values, scratch()), !(*tags)[slot].present);
       !put)
     return put;
   (*tags)[slot] = tag;
@@ -148,7 +154,7 @@ result<std::optional<slot_tag>> shard::pending_tag(std::uint32_t client, const d
 }
 
 result<void> shard::put_pending(std::uint32_t client, const slot_tag& tag, std::span<const float> values, bool is_new) {
-  return db_->put(client, *db_->find(client), pending_slot, facts_.coder.encode(client, tag, values, scratch_), is_new)
+  return db_->put(client, *db_->find(client), pending_slot, facts_.coder.encode(client, tag, values, scratch()), is_new)
       .and_then([this] { return overgrown() ? shorten() : result<void>(); });
 }
 

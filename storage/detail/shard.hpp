@@ -95,7 +95,6 @@ class shard {
   std::unique_ptr<database> db_;
   std::unordered_map<std::uint32_t, slot_pair> recent_;  // tags of clients in buckets, cached from load to commit
   bool closed_dirty_ = false;                            // closed with commits that are not durable yet
-  record_coder::scratch scratch_;
   rocksdb::PinnableSlice found_;
 };
 
