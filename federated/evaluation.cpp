@@ -48,7 +48,10 @@ std::shared_ptr<const models::shared_parameters> as_sent(const experiment& e, co
 
 evaluation::evaluation(const experiment& e, const protocol::model_version& of, private_store* store,
                        const participation_ledger* ledger)
-    : e_(e), sent_(as_sent(e, of)), scorer_(e, sent_ != nullptr ? *sent_ : of.model, store), version_(of.version) {
+    : e_(e),
+      sent_(as_sent(e, of)),
+      scorer_(e, sent_ != nullptr ? *sent_ : of.model, of.version, store),
+      version_(of.version) {
   const auto unseen = e.clients->unseen_validation();
   add_group(group::validation, unseen.empty() ? e.clients->training() : unseen);
   first_seen_ = work_.size();

@@ -34,7 +34,7 @@ void train(const worker_actor::pointer self, const node_actor& parent, node_trai
 std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given) {
   auto scores = std::make_shared<protocol::evaluation_scores>();
   scores->version = given.from->version;
-  const federated::client_scorer scorer(given.run->e, given.from->model, given.run->store.get());
+  const federated::client_scorer scorer(given.run->e, given.from->model, given.from->version, given.run->store.get());
   std::size_t no_numbers = 0;
   for (const auto& [in, client] : *given.clients) {
     auto score = scorer.score(in, client, thread_workspace());

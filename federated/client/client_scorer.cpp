@@ -8,6 +8,7 @@
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/training.hpp"
 #include "models/logistic.hpp"
+#include "models/work_scope.hpp"
 
 namespace furlong::federated {
 
@@ -22,8 +23,13 @@ bool keeps_rows_of_examples(const experiment& e) {
 
 }  // namespace
 
-client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store)
-    : e_(e), model_(model), store_(store), validation_is_unseen_(!e.clients->unseen_validation().empty()) {}
+client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, std::uint64_t version,
+                             private_store* store)
+    : e_(e),
+      model_(model),
+      version_(version),
+      store_(store),
+      validation_is_unseen_(!e.clients->unseen_validation().empty()) {}
 
 void client_scorer::exclude(std::vector<std::uint32_t> clients) {
   excluded_ = std::move(clients);
@@ -143,6 +149,7 @@ void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_sc
 }
 
 result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const try {
+  const models::work_scope scope(models::work_kind::evaluation, version_);
   client_score score;
   if (in == group::seen || (in == group::validation && !validation_is_unseen_)) {
     if (auto done = score_seen(in, client, use, score); !done) return tl::unexpected(done.error());

@@ -18,9 +18,10 @@ namespace furlong::federated {
 /// Scores the clients of an experiment on one model. Thread-safe, each thread with a workspace of its own.
 class client_scorer {
  public:
-  /// `model` is as clients get it. `store` may be null where the algorithm keeps no state. The arguments must outlive
-  /// the scorer.
-  client_scorer(const experiment& e, const models::shared_parameters& model, private_store* store);
+  /// `model` is as clients get it, of that version. `store` may be null where the algorithm keeps no state. The
+  /// arguments must outlive the scorer.
+  client_scorer(const experiment& e, const models::shared_parameters& model, std::uint64_t version,
+                private_store* store);
 
   /// These clients are scored as if they had no private values. To be called before any is scored.
   void exclude(std::vector<std::uint32_t> clients);
@@ -37,6 +38,7 @@ class client_scorer {
 
   const experiment& e_;
   const models::shared_parameters& model_;
+  std::uint64_t version_;
   private_store* store_;
   bool validation_is_unseen_;
   std::vector<std::uint32_t> excluded_;  ///< ascending

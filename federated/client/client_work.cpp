@@ -14,6 +14,7 @@
 #include "federated/settings/training.hpp"
 #include "federated/validation.hpp"
 #include "models/kernels/kernels.hpp"
+#include "models/work_scope.hpp"
 
 namespace furlong::federated {
 
@@ -89,6 +90,7 @@ bool stages_values(const run_settings& settings) {
 
 bool client_work(const experiment& e, const broadcast& model, const task_id& id, bool has_own, workspace& use,
                  client_update& out) {
+  const models::work_scope scope(models::work_kind::training, id.version);
   const auto& [kind, traits, algorithm] = *e.settings.algorithm;
   out.id = id;
   out.weight = 0;

@@ -95,7 +95,8 @@ class Check:
         self._unchanged(before, "gradient")
         for name, value in self.gradients.items():
             if not numpy.array_equal(value, first[name]):
-                self._refuse("gradient", f'two calls with the same seed give different gradients of "{name}"',
+                self._refuse("gradient",
+                             f'two calls of gradient() with the same seed give different gradients of "{name}"',
                              "draw from step.random, numpy.random, random or torch only, and keep no state between "
                              "calls; overwrite gradients, do not add to their old values")
         private = self.private_names()

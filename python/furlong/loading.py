@@ -24,6 +24,10 @@ _LIBRARIES = tuple(
 )
 _NAME = re.compile(r"[A-Za-z0-9_.:\[\]-]+")
 
+#: random.seed() of integers, without its conversions of other types: each step seeds.
+_generator: Any = random._inst  # type: ignore[attr-defined]
+_seed_random = super(random.Random, _generator).seed
+
 Place = Tuple[Optional[str], Optional[int]]
 
 
@@ -109,7 +113,8 @@ def report_in_child(error: BaseException) -> NoReturn:
 
 def seed_globals(seed: int) -> None:
     """Seeds random and numpy.random. PyTorch's generator is seeded by furlong.torch."""
-    random.seed(seed)
+    _seed_random(seed)
+    _generator.gauss_next = None
     numpy.random.seed(seed & 0xFFFFFFFF)
 
 

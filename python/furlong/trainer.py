@@ -18,7 +18,7 @@ import struct
 import sys
 import threading
 import time
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
 import numpy
 
@@ -164,9 +164,8 @@ class Trainer:
         buffer = self._buffer
         seed, count, groups = _STEP.unpack_from(buffer, 8)
         at = 24 + 16 * count
-        offsets = bytes(memoryview(buffer)[24:at])
-        if offsets != self._offsets:
-            self._use(offsets, count)
+        if buffer[24:at] != self._offsets:
+            self._use(bytes(buffer[24:at]), count)
         layout = self._layout
         problem = self._problem
         assert layout is not None and problem is not None
@@ -175,11 +174,12 @@ class Trainer:
         else:
             client, part, size = _GROUP.unpack_from(buffer, at)
             examples = numpy.frombuffer(buffer, numpy.uint32, size, at + 12).astype(numpy.int64)
-            loss = self._mean_loss(problem, Step(layout, client, PARTS[part], examples, seed)) * size
-            if not self._warned and not math.isfinite(loss):
-                self._warn_of(loss / size, client)
+            loss = self._mean_loss(problem, Step(layout, client, PARTS[part], examples, seed))
             if self._unchecked:
-                self._check_written(layout)
+                self._check_first(problem, layout, (client, PARTS[part], examples), seed, loss)
+            if not self._warned and not math.isfinite(loss):
+                self._warn(f"returned the loss {loss} for client {client}")
+            loss *= size
         _LOSS.pack_into(self._loss, 0, 12, GRADIENT, loss)
         return self._loss
 
@@ -189,11 +189,11 @@ class Trainer:
         loss = problem.gradient(step)
         return loss if type(loss) is float else loading.check_loss(problem, "gradient", loss)
 
-    def _warn_of(self, loss: float, client: int) -> None:
-        """Once: a loss that is not finite. Training may diverge, so that it is no error."""
+    def _warn(self, what: str) -> None:
+        """Once: values that are not finite. Training may diverge, so that they are no error."""
         self._warned = True
         file, line = loading.place_of_method(self._problem, "gradient")
-        print(f"{file}:{line}: gradient() returned the loss {loss} for client {client}: look at its data and the function "
+        print(f"{file}:{line}: gradient() {what}: look at its data and the function "
               f"(python -m furlong.check {self._given}), or lower algorithm.client.lr", file=sys.stderr)
 
     def _pooled_gradient(self, problem: Problem, layout: Layout, seed: int, groups: List[Group]) -> float:
@@ -209,7 +209,7 @@ class Trainer:
             own_seed = (seed + number * 0x9E3779B97F4A7C15) % 2**64 or 1 if seed else 0
             mean = self._mean_loss(problem, Step(scratch, client, part, examples, own_seed))
             if self._unchecked:
-                self._check_written(scratch)
+                self._check_first(problem, scratch, (client, part, examples), own_seed, mean)
             weight = numpy.float32(len(examples) / total)
             for name, array in scratch.gradients.items():
                 array *= weight
@@ -231,15 +231,27 @@ class Trainer:
         if self._unchecked:
             mark_unwritten(layout.gradients)
 
-    def _check_written(self, layout: Layout) -> None:
-        """After the first step with these gradients: raises ProblemError if it left values of them unwritten."""
-        assert self._problem is not None
+    def _check_first(self, problem: Problem, layout: Layout, group: Group, seed: int, loss: float) -> None:
+        """After the first step with these gradients: repeats it. Raises ProblemError if values were left unwritten, or
+        if the second time gives others: a run of such a problem could not be repeated or resumed."""
+        place = loading.place_of_method(problem, "gradient")
         name = first_unwritten(layout.gradients)
         if name is not None:
             raise ProblemError(
                 f'gradient() did not write all of step.gradients["{name}"]',
                 f'assign it: step.gradients["{name}"][...] = value (set it to zero first if only rows are written)',
-                loading.place_of_method(self._problem, "gradient"))
+                place)
+        first = {name: gradient.copy() for name, gradient in layout.gradients.items()}
+        again = self._mean_loss(problem, Step(layout, *group, seed))
+        changed = [name for name, gradient in layout.gradients.items() if gradient.tobytes() != first[name].tobytes()]
+        if changed or struct.pack("<d", again) != struct.pack("<d", loss):
+            what = f'gradients of "{changed[0]}"' if changed else "losses"
+            raise ProblemError(f"two calls of gradient() with the same seed give different {what}",
+                               "draw from step.random, numpy.random, random or torch only, keep no state between calls, "
+                               "and overwrite gradients, do not add to their old values", place)
+        name = next((name for name, gradient in first.items() if not numpy.isfinite(gradient).all()), None)
+        if name is not None and math.isfinite(loss) and not self._warned:
+            self._warn(f'wrote values that are not finite to step.gradients["{name}"] for client {group[0]}')
         self._written.add(tuple(layout.gradients))
         self._unchecked = False
 
@@ -257,9 +269,8 @@ class Trainer:
         """The steps of an evaluation or prediction."""
         _, count, groups = _STEP.unpack_from(self._buffer, 8)
         at = 24 + 8 * count
-        offsets = bytes(memoryview(self._buffer)[24:at])
-        if offsets != self._offsets:
-            self._use(offsets, count)
+        if self._buffer[24:at] != self._offsets:
+            self._use(bytes(self._buffer[24:at]), count)
         assert self._layout is not None
         loading.seed_globals(0)
         return [Step(self._layout, client, part, examples, 0) for client, part, examples in self._groups(at, groups)]
@@ -339,6 +350,18 @@ def _end_with(control: socket.socket) -> None:
     os._exit(1)
 
 
+def _shown(leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
+    """os._exit, which in this process, though not in its children, first shows who calls it."""
+    trainer = os.getpid()
+
+    def shown(status: int) -> NoReturn:
+        if os.getpid() == trainer:
+            faulthandler.dump_traceback(all_threads=False)
+        leave(status)
+
+    return shown
+
+
 def main() -> None:
     """Serves the connection at descriptor 3 until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides when a trainer ends
@@ -357,6 +380,9 @@ def main() -> None:
     trainer = Trainer(control, memory)
     signal.signal(signal.SIGUSR1, trainer.interrupt)
     faulthandler.register(signal.SIGUSR1, chain=True)  # also shows where code in C is
+    faulthandler.enable()
+    os._exit = _shown(os._exit)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
     try:
         trainer.serve()
     except (BrokenPipeError, ConnectionResetError):

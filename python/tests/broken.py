@@ -87,16 +87,45 @@ BROKEN = {
     "memory": ("        error = self.errors(step)\n        if", "        numpy.zeros(1 << 50)  # here\n        if", "MemoryError", ""),
     "recursion": ("        error = self.errors(step)\n        if",
                   "        error = self.gradient(step)  # here\n        if", "RecursionError", ""),
+    "random": ("    def gradient(self, step):\n        error = self.errors(step)",
+               "    def gradient(self, step):  # here\n        import os\n        error = self.errors(step) + os.urandom(1)[0]",
+               "two calls of gradient() with the same seed give different", "draw from step.random"),
+    "adds": ('    def gradient(self, step):\n        error = self.errors(step)\n        if "w" in step.gradients:\n            step.gradients["w"][:] = 2',
+             '    def gradient(self, step):  # here\n        error = self.errors(step)\n        if "w" in step.gradients:\n            step.gradients["w"][:] += 2',
+             'did not write all of step.gradients["w"]', "assign it"),
+    "endless": ("        error = self.errors(step)\n        if", "        while True: pass  # here\n        if",
+                "takes too long", "does not end"),
+}
+
+#: Those of BROKEN that show in the first step; the others show when the problem is opened.
+STEPS = {"no loss", "gradient shape", "not written", "writes parameters", "index", "exit", "memory", "recursion", "random",
+         "adds", "endless"}
+
+_STEP = "        error = self.errors(step)\n        if"
+_OPEN = "    def __init__(self):"
+
+#: Trouble that only another process sees, in a run by the command: name: (text of GOOD, its replacement, exit code, what
+#: the message or log.txt says)..
+PROCESSES = {
+    "exit in the constructor": (_OPEN, _OPEN + "\n        exit()  # here", 2, ["taste.py:7: the problem called exit(None); return"]),
+    "exit at once": (_STEP, "        import os; os._exit(3)\n" + _STEP, 4, [
+        "taste.py:Taste: the trainer ended 5 times at the same work (client ben, round 1), last with status 3; look at",
+        'trainer 0 (client ben, round 1):   File "taste.py", line 16 in gradient']),
+    "crash": (_STEP, "        import ctypes; ctypes.string_at(0)\n" + _STEP, 4, [
+        "taste.py:Taste: the trainer ended 5 times at the same work (client ben, round 1), last with signal 11 (Seg",
+        'trainer 0 (client ben, round 1):   File "taste.py", line 16 in gradient']),
+    "fork": (_STEP, "        import os, time\n        if os.fork() == 0: time.sleep(600)\n" + _STEP, 0, []),
+    "prints": (_STEP, "        print('looks at', step.client)\n" + _STEP, 0, ["trainer 0 (client ben, round 1): looks at 1"]),
+    "much memory": (_OPEN, _OPEN + "\n        self.more = numpy.ones(1 << 30, numpy.int8)", 0, [
+        "taste.py:Taste: takes 1", " MiB of memory of its own; keep less data in it"]),
+    "nan": (_STEP, _STEP.replace("(step)", "(step) * numpy.nan"), 4, [
+        "taste.py:15: gradient() returned the loss nan for client "]),
+    "nan gradient": ("= 2 * error.mean()", "= numpy.nan", 4, [
+        'taste.py:15: gradient() wrote values that are not finite to step.gradients["b"] for client ']),
 }
 
 #: Only found by furlong.check.
 CHECKED = {
-    "random": ("    def gradient(self, step):\n        error = self.errors(step)",
-               "    def gradient(self, step):  # here\n        import os\n        error = self.errors(step) + os.urandom(1)[0]",
-               "two calls with the same seed", "draw from step.random"),
-    "adds": ('    def gradient(self, step):\n        error = self.errors(step)\n        if "w" in step.gradients:\n            step.gradients["w"][:] = 2',
-             '    def gradient(self, step):  # here\n        error = self.errors(step)\n        if "w" in step.gradients:\n            step.gradients["w"][:] += 2',
-             'did not write all of step.gradients["w"]', "assign it"),
     "wrong derivative": ("    def gradient(self, step):\n        error = self.errors(step)",
                          "    def gradient(self, step):  # here\n        error = 2 * self.errors(step)", 'the gradient of "w" at',
                          "correct the derivative"),
@@ -118,8 +147,6 @@ CHECKED = {
               "with the count 1 for", "count examples"),
     "predictions": ("    def predict(self, step):\n        return ", "    def predict(self, step):  # here\n        return [1] or ",
                     "the predictions of 20 examples are 1 entries", "one entry for each"),
-    "endless": ("        error = self.errors(step)\n        if", "        while True: pass  # here\n        if",
-                "takes too long", "does not end"),
 }
 
 

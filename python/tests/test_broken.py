@@ -1,30 +1,77 @@
 """Broken problems: every message names file, line, reason and fix, in a run and in furlong.check."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import broken
 import pytest
-from host import Host, TrainerError
 
-from furlong import check
+from furlong import check, command
 
+PACKAGE = Path(__file__).resolve().parents[1]
 ALL_CHECKED = {**broken.BROKEN, **broken.CHECKED}
+SCENARIO = """
+scenario = {name = "taste", rounds = 1}
+data.source = "python"
+model.kind = "python"
+python = {problem = "taste.py:Taste", timeout = 1.0}
+algorithm = {kind = "fedavg", client = {lr = 0.1, batch_size = 20}}
+participation.fraction = 1.0
+"""
+#: Mistakes that show when the problem is opened are those of its file; later ones those of the run.
+OPENED, STEPS = 2, 4
+
+
+def left_over(mark):
+    """Processes with this variable in their environment."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and mark in (process / "environ").read_bytes():
+                found.append(process.name)
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+def run(folder, text):
+    """Runs the command with a problem; exit code, standard error and log.txt. Nothing may be left running."""
+    try:
+        furlong = command.find()
+    except FileNotFoundError:
+        pytest.skip("no furlong command")
+    (folder / "taste.py").write_text(text)
+    (folder / "taste.toml").write_text(SCENARIO)
+    mark = f"FURLONG_BROKEN={folder}"
+    done = subprocess.run([furlong, "run", "taste.toml", "--out", "run", "--threads", "1"], cwd=folder, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          env=dict(os.environ, FURLONG_PYTHON=sys.executable, PYTHONPATH=str(PACKAGE),
+                                   FURLONG_BROKEN=str(folder)))
+    assert not left_over(mark.encode())
+    log = folder / "run" / "log.txt"
+    return done.returncode, done.stderr, log.read_text() if log.exists() else ""
 
 
 @pytest.mark.parametrize("name", broken.BROKEN)
-def test_the_trainer_names_place_reason_and_fix(tmp_path, name):
+def test_a_run_names_place_reason_and_fix(tmp_path, name):
     text, line = broken.text_of(broken.BROKEN[name])
-    file = tmp_path / "taste.py"
-    file.write_text(text)
-    with Host(f"{file}:Taste") as host:
-        with pytest.raises(TrainerError) as error:
-            host.open()
-            host.gradient([(0, "train", [0, 14, 25] if name == "index" else [0, 14])])
-        reply = error.value.reply
-    assert broken.BROKEN[name][2] in reply["error"]
-    assert broken.BROKEN[name][3] in reply["fix"]
-    assert reply["file"] == str(file)
-    if line:
-        assert reply["line"] == line
-    assert "furlong/" not in reply["traceback"]
+    code, told, _ = run(tmp_path, text)
+    _, _, reason, fix = broken.BROKEN[name]
+    assert f"{tmp_path}/taste.py" + (f":{line}: " if line else "") in told
+    assert reason in told and fix in told
+    assert "furlong/trainer.py" not in told and "furlong/loading.py" not in told
+    assert code == (STEPS if name in broken.STEPS else OPENED)
+
+
+@pytest.mark.parametrize("name", broken.PROCESSES)
+def test_trouble_of_a_process_is_reported(tmp_path, name):
+    text, _ = broken.text_of(broken.PROCESSES[name])
+    expected, said = broken.PROCESSES[name][2:]
+    code, told, log = run(tmp_path, text)
+    assert all(one in (told + log).replace(f"{tmp_path}/", "") for one in said)
+    assert code == expected
 
 
 @pytest.mark.parametrize("name", ALL_CHECKED)

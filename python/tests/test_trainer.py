@@ -164,7 +164,7 @@ def test_a_long_request_enlarges_the_buffer(linear):
 def test_prints_go_to_standard_output(linear):
     linear.gradient([(1, "train", [0])])
     code, output = linear.close()
-    assert code == 0 and output == "a line of the user\n"
+    assert code == 0 and output == 2 * "a line of the user\n"  # the first step is repeated
 
 
 DRAWS = """

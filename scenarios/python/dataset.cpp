@@ -144,7 +144,8 @@ dataset_entry python_data_entry() {
       {.name = "timeout",
        .type = option_type::number,
        .fallback = 600.0,
-       .doc = "Seconds that one step may take; then its trainer is ended.",
+       .doc =
+           "Seconds that one step may take; then its trainer is ended. Opening the class may take at least a minute.",
        .at_least = 0.01,
        .at_most = 1e6},
       {.name = "on_error",

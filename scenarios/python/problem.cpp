@@ -9,6 +9,9 @@
 
 #include "base/large_memory.hpp"
 #include "base/shared_memory.hpp"
+#include "models/work_scope.hpp"
+#include "scenarios/python/step_request.hpp"
+#include "scenarios/python/trainer_output.hpp"
 #include "scenarios/python/trainer_process.hpp"
 #include "scenarios/python/trainer_setup.hpp"
 
@@ -18,36 +21,20 @@ namespace {
 
 using json = nlohmann::ordered_json;  // metrics keep their order
 
-constexpr std::size_t header_bytes = 8;
-constexpr std::uint64_t no_gradient = UINT64_MAX;
 constexpr int most_attempts = 5;
+/// At least: an interpreter starts, libraries and data are loaded.
+constexpr std::chrono::minutes time_to_open{1};
 constexpr std::uint64_t worth_a_warning = std::uint64_t{512} << 20U;
-
-/// Numbers of a request, one after the other.
-class request_buffer {
- public:
-  void clear() { bytes_.resize(header_bytes); }
-  template <class T>
-  void put(T value) {
-    put(std::span<const T>(&value, 1));
-  }
-  template <class T>
-  void put(std::span<const T> values) {
-    const auto* from = reinterpret_cast<const std::byte*>(values.data());
-    bytes_.insert(bytes_.end(), from, from + values.size_bytes());
-  }
-  [[nodiscard]] std::span<std::byte> bytes() { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
-};
 
 /// A trainer with what a call needs; one call at a time.
 struct worker {
-  worker(std::uint32_t number, const trainer_command& how) : process(number, how) {}
+  worker(std::uint32_t its_number, const trainer_command& how) : number(its_number), process(number, how) {}
+  std::uint32_t number;
   trainer_process process;
   request_buffer request;
-  large_floats copies;  ///< of values that are not in the memory file
+  large_floats copies;                ///< of values that are not in the memory file
+  std::uint32_t client = UINT32_MAX;  ///< whose work its lines belong to
+  models::work work;
   std::uint64_t reported_memory = worth_a_warning;
   std::chrono::steady_clock::time_point looked;
 };
@@ -76,10 +63,10 @@ class problem final : public trainer_problem {
   double gradient(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
                   std::uint64_t seed, std::span<float* const> out) const override {
     const borrowed with(*this);
-    write_batch(*with, weights, examples, seed, &out);
-    const auto answer = call(*with, message_kind::gradient, client_of(examples.front()));
+    const step_request step{weights, examples, seed, &out};
+    const auto answer = call(*with, message_kind::gradient, step);
     if (answer.size() != sizeof(double)) throw failed(not_understood("a gradient has no loss"));
-    read_copies(*with, weights, out);
+    step.read_copies((*with).copies);
     double loss = 0.0;
     std::memcpy(&loss, answer.data(), sizeof loss);
     return loss;
@@ -88,8 +75,7 @@ class problem final : public trainer_problem {
   void score(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
              models::class_scores& to) const override {
     const borrowed with(*this);
-    write_batch(*with, weights, examples, 0, nullptr);
-    const auto answer = call(*with, message_kind::evaluate, client_of(examples.front()));
+    const auto answer = call(*with, message_kind::evaluate, {weights, examples});
     std::vector<double> figures(answer.size() / sizeof(double));
     std::memcpy(figures.data(), answer.data(), figures.size() * sizeof(double));
     if (figures.size() != 2 + 2 * metrics_.size() || figures[1] != static_cast<double>(examples.size()))
@@ -106,8 +92,7 @@ class problem final : public trainer_problem {
   std::string predict(std::span<const models::tensor_view> weights,
                       std::span<const std::uint32_t> examples) const override {
     const borrowed with(*this);
-    write_batch(*with, weights, examples, 0, nullptr);
-    const auto answer = call(*with, message_kind::predict, client_of(examples.front()));
+    const auto answer = call(*with, message_kind::predict, {weights, examples});
     return {reinterpret_cast<const char*>(answer.data()), answer.size()};
   }
 
@@ -134,25 +119,17 @@ class problem final : public trainer_problem {
   [[nodiscard]] result<void> start(worker& one) const;
   /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
   [[nodiscard]] std::optional<error> ask(worker& of, message_kind kind) const;
-  std::span<const std::byte> call(worker& of, message_kind kind, std::uint32_t client) const;
+  std::span<const std::byte> call(worker& of, message_kind kind, const step_request& step) const;
   /// A failure of the client alone, or of the run: as python.on_error says.
   [[nodiscard]] models::model_failure failed(error why) const {
     why.what = settings_.drops_client ? error::kind::data : error::kind::runtime;
     return models::model_failure(std::move(why));
   }
-  void write_batch(worker& to, std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
-                   std::uint64_t seed, const std::span<float* const>* gradients) const;
-  void read_copies(worker& from, std::span<const models::tensor_view> weights, std::span<float* const> out) const;
+  std::string begin_work(worker& of, std::uint32_t client) const;
   void look_at_memory(worker& of) const;
-  /// Which part of which client, as an index of starts_.
-  [[nodiscard]] std::size_t part_of(std::uint32_t example) const {
-    return static_cast<std::size_t>(std::ranges::upper_bound(starts_, example) - starts_.begin()) - 1;
-  }
-  [[nodiscard]] std::uint32_t client_of(std::uint32_t example) const {
-    return static_cast<std::uint32_t>(part_of(example) / 3);
-  }
-  [[nodiscard]] std::chrono::milliseconds limit() const {
-    return std::chrono::milliseconds(static_cast<std::int64_t>(settings_.timeout * 1000.0));
+  [[nodiscard]] std::chrono::milliseconds limit_of(message_kind kind) const {
+    const std::chrono::milliseconds given(static_cast<std::int64_t>(settings_.timeout * 1000.0));
+    return kind == message_kind::open ? std::max<std::chrono::milliseconds>(given, time_to_open) : given;
   }
   [[nodiscard]] std::string open_request(bool first) const {
     const auto colon = settings_.problem.rfind(':');
@@ -207,11 +184,12 @@ void problem::give_back(worker& one) const {
 // ---- requests ------------------------------------------------------------------------------------------------------
 
 std::optional<error> problem::ask(worker& of, message_kind kind) const {
-  switch (of.process.exchange(kind, of.request.bytes(), limit())) {
+  const auto limit = limit_of(kind);
+  switch (of.process.exchange(kind, of.request.bytes(), limit)) {
     case trainer_process::outcome::answered: break;
     case trainer_process::outcome::timed_out:
       return error{error::kind::runtime, "python.timeout",
-                   "the trainer did not answer within " + std::to_string(static_cast<int>(settings_.timeout)) +
+                   "the trainer did not answer within " + json(static_cast<double>(limit.count()) / 1000.0).dump() +
                        " seconds, and was ended",
                    "correct " + settings_.problem + ", or raise python.timeout"};
     case trainer_process::outcome::died: return error{error::kind::runtime, "", of.process.last_end(), ""};
@@ -227,6 +205,7 @@ std::optional<error> problem::ask(worker& of, message_kind kind) const {
 /// Makes a trainer ready for calls: what it says of itself is known already.
 result<void> problem::start(worker& one) const {
   if (auto started = one.process.start(); !started) return started;
+  one.client = UINT32_MAX;
   one.request.clear();
   one.request.put(std::span<const char>(open_request(false)));
   if (const auto why = ask(one, message_kind::open)) {
@@ -236,19 +215,33 @@ result<void> problem::start(worker& one) const {
   return {};
 }
 
-std::span<const std::byte> problem::call(worker& of, message_kind kind, std::uint32_t client) const {
-  request_buffer request = std::move(of.request);  // opening a new trainer writes one of its own
+/// Tells the trainer's log whose work it does.
+std::string problem::begin_work(worker& of, std::uint32_t client) const {
+  const auto now = models::work_scope::current();
+  std::string text = "client " + clients_[client].name;
+  if (now.kind == models::work_kind::training) text += ", round " + std::to_string(now.version + 1);
+  if (now.kind == models::work_kind::evaluation) text += ", evaluation of round " + std::to_string(now.version);
+  of.process.set_work(text);
+  of.client = client;
+  of.work = now;
+  return text;
+}
+
+std::span<const std::byte> problem::call(worker& of, message_kind kind, const step_request& step) const {
+  const auto client = static_cast<std::uint32_t>(part_of(starts_, step.examples.front()) / 3);
+  step.write(starts_, of.request, of.copies);
   std::string end;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    if (!of.process.running())
+    if (!of.process.running()) {
       if (auto started = start(of); !started) {
         end = started.error().reason;
         if (started.error().place.empty()) continue;  // it was ended while it started
-        of.request = std::move(request);
         throw models::model_failure(started.error());
       }
-    if (settings_.threads == 1) of.process.follow_caller();
-    std::swap(of.request, request);
+      step.write(starts_, of.request, of.copies);  // in the place of the request that opened it
+    }
+    if (of.client != client || of.work != models::work_scope::current()) begin_work(of, client);
+    if (settings_.threads == 1) of.process.share_processor();
     const auto why = ask(of, kind);
     if (!why) {
       look_at_memory(of);
@@ -256,17 +249,15 @@ std::span<const std::byte> problem::call(worker& of, message_kind kind, std::uin
     }
     if (!why->place.empty()) {
       auto said = *why;
-      said.reason += " (client " + clients_[client].name + ")";
-      of.process.note(said.text());
+      said.reason += " (" + begin_work(of, client) + ")";
+      note_trainer(of.number, said.text());
       throw failed(std::move(said));
     }
     end = why->reason;
-    std::swap(of.request, request);
   }
-  of.request = std::move(request);
   throw failed({error::kind::runtime, settings_.problem,
-                "the trainer ended " + std::to_string(most_attempts) + " times at the same work of client " +
-                    clients_[client].name + ", last with " + end,
+                "the trainer ended " + std::to_string(most_attempts) + " times at the same work (" +
+                    begin_work(of, client) + "), last with " + end,
                 "look at its last lines in the log: it may run out of memory or call exit"});
 }
 
@@ -277,80 +268,9 @@ void problem::look_at_memory(worker& of) const {
   of.looked = now;
   const auto bytes = of.process.memory_bytes();
   if (bytes < of.reported_memory) return;
-  of.process.note("takes " + std::to_string(bytes >> 20U) + " MiB of memory");
+  note_trainer(of.number, settings_.problem + ": takes " + std::to_string(bytes >> 20U) +
+                              " MiB of memory of its own; keep less data in it, or lower python.workers");
   of.reported_memory = 2 * bytes;
-}
-
-void problem::write_batch(worker& to, std::span<const models::tensor_view> weights,
-                          std::span<const std::uint32_t> examples, std::uint64_t seed,
-                          const std::span<float* const>* gradients) const {
-  auto& request = to.request;
-  request.clear();
-  request.put(seed);
-  request.put(static_cast<std::uint32_t>(weights.size()));
-  const std::size_t groups_at = request.bytes().size();
-  request.put(std::uint32_t{0});
-
-  std::size_t outside = 0;  // floats that are not in the memory file
-  for (std::size_t t = 0; t < weights.size(); ++t) {
-    if (!shared_offset(weights[t].data)) outside += weights[t].size();
-    if (gradients != nullptr && (*gradients)[t] != nullptr && !shared_offset((*gradients)[t]))
-      outside += weights[t].size();
-  }
-  if (to.copies.size() < outside) to.copies.resize(outside);
-  float* free = to.copies.data();
-  for (const auto& view : weights) {
-    auto at = shared_offset(view.data);
-    if (!at) {
-      std::copy_n(view.data, view.size(), free);
-      at = shared_offset(free);
-      free += view.size();
-    }
-    request.put(at.value());
-  }
-  if (gradients != nullptr)
-    for (std::size_t t = 0; t < weights.size(); ++t) {
-      if ((*gradients)[t] == nullptr) {
-        request.put(no_gradient);
-        continue;
-      }
-      auto at = shared_offset((*gradients)[t]);
-      if (!at) {
-        at = shared_offset(free);
-        free += weights[t].size();
-      }
-      request.put(at.value());
-    }
-
-  std::uint32_t groups = 0;
-  for (std::size_t i = 0; i < examples.size(); ++groups) {
-    const auto part = part_of(examples[i]);
-    std::size_t end = i;
-    while (end < examples.size() && examples[end] >= starts_[part] && examples[end] < starts_[part + 1]) ++end;
-    request.put(static_cast<std::uint32_t>(part / 3));
-    request.put(static_cast<std::uint32_t>(part % 3));
-    request.put(static_cast<std::uint32_t>(end - i));
-    i = end;
-  }
-  for (std::size_t i = 0; i < examples.size();) {
-    const auto part = part_of(examples[i]);
-    for (; i < examples.size() && examples[i] >= starts_[part] && examples[i] < starts_[part + 1]; ++i)
-      request.put(examples[i] - starts_[part]);
-  }
-  std::memcpy(request.bytes().data() + groups_at, &groups, sizeof groups);
-}
-
-/// Gradients that the trainer wrote into copies, to where they are wanted.
-void problem::read_copies(worker& from, std::span<const models::tensor_view> weights,
-                          std::span<float* const> out) const {
-  const float* at = from.copies.data();
-  for (const auto& view : weights)
-    if (!shared_offset(view.data)) at += view.size();
-  for (std::size_t t = 0; t < weights.size(); ++t) {
-    if (out[t] == nullptr || shared_offset(out[t])) continue;
-    std::copy_n(at, weights[t].size(), out[t]);
-    at += weights[t].size();
-  }
 }
 
 // ---- opening -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "models/work_scope.hpp"
+
 namespace furlong::scenarios {
 
 namespace {
@@ -24,32 +26,29 @@ constexpr std::size_t header_bytes = 8;
 constexpr std::uint32_t longest_answer = 1U << 30U;
 constexpr std::chrono::seconds time_to_explain{2};
 
-void write_to_standard_error(std::uint32_t trainer, std::string_view line) {
-  std::fprintf(stderr, "trainer %u: %.*s\n", trainer, static_cast<int>(line.size()), line.data());
-}
-void (*output_to)(std::uint32_t, std::string_view) = write_to_standard_error;
+/// How long a thread stays on a processor with its trainer before the scheduler may choose another one.
+constexpr std::chrono::milliseconds time_on_processor{100};
 
-/// Gives each line of a pipe away, until all that can write to it are gone.
-void pass_lines_on(int from, std::uint32_t trainer) {
-  constexpr std::size_t longest_line = 1U << 16U;
-  std::string line;
-  std::vector<char> block(4096);
-  for (;;) {
-    const auto count = read(from, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    for (const char c : std::string_view(block.data(), static_cast<std::size_t>(count))) {
-      if (c != '\n' && line.size() < longest_line) {
-        line += c;
-        continue;
-      }
-      output_to(trainer, line);
-      line.clear();
-      if (c != '\n') line += c;
-    }
-  }
-  if (!line.empty()) output_to(trainer, line);
-  close(from);
+/// A thread that runs on one processor alone.
+struct binding {
+  int processor = -1;  ///< -1: on any
+  cpu_set_t before;
+  std::chrono::steady_clock::time_point since;
+};
+thread_local binding bound;
+
+void unbind() {
+  if (bound.processor < 0) return;
+  sched_setaffinity(0, sizeof bound.before, &bound.before);
+  bound.processor = -1;
+}
+
+/// Best effort: elsewhere a thread is only slower.
+void run_on(pid_t thread, int processor) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(processor, &only);
+  sched_setaffinity(thread, sizeof only, &only);
 }
 
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
@@ -85,8 +84,6 @@ int above_standard(int descriptor) {
 
 }  // namespace
 
-void set_trainer_output(void (*to)(std::uint32_t, std::string_view)) { output_to = to; }
-
 result<void> trainer_process::start() {
   const auto refuse = [&](const char* what, int code) {
     return fail(error::kind::runtime, "trainer", std::string(what) + ": " + std::strerror(code));
@@ -113,11 +110,12 @@ result<void> trainer_process::start() {
   posix_spawn_file_actions_adddup2(&files, memory, memory_descriptor);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
+  sigset_t until_handled;  // an interpreter that starts would die of the signal that asks where a step hangs
+  sigemptyset(&until_handled);
+  sigaddset(&until_handled, SIGUSR1);
   sigset_t defaults;
   sigfillset(&defaults);
-  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigmask(&attributes, &until_handled);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setpgroup(&attributes, 0);  // a Ctrl-C of the terminal is for furlong, which ends its trainers
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -139,7 +137,7 @@ result<void> trainer_process::start() {
   socket_ = ends[0];
   limit_ = {};
   processor_ = -1;
-  output_ = std::thread(pass_lines_on, pipe_ends[0], number_);
+  output_ = std::make_unique<trainer_output>(number_, pipe_ends[0]);
   return {};
 }
 
@@ -154,7 +152,7 @@ void trainer_process::end() {
   }
   last_end_ = end_text(status);
   pid_ = 0;
-  output_.join();
+  output_.reset();
 }
 
 bool trainer_process::send(std::span<const std::byte> bytes) const {
@@ -237,16 +235,20 @@ trainer_process::outcome trainer_process::exchange(message_kind kind, std::span<
   return outcome::answered;
 }
 
-void trainer_process::note(std::string_view text) const { output_to(number_, text); }
-
-void trainer_process::follow_caller() {
-  const int here = sched_getcpu();
-  if (here < 0 || here == processor_) return;
+void trainer_process::share_processor() {
+  if (bound.processor >= 0 && std::chrono::steady_clock::now() - bound.since > time_on_processor)
+    return unbind();  // during this call the scheduler may move the thread
+  const int here = bound.processor >= 0 ? bound.processor : sched_getcpu();
+  if (here < 0) return;
+  if (bound.processor < 0 && sched_getaffinity(0, sizeof bound.before, &bound.before) == 0 &&
+      models::work_scope::at_end(unbind)) {
+    run_on(0, here);
+    bound.processor = here;
+    bound.since = std::chrono::steady_clock::now();
+  }
+  if (here == processor_) return;
   processor_ = here;
-  cpu_set_t only;
-  CPU_ZERO(&only);
-  CPU_SET(here, &only);
-  static_cast<void>(sched_setaffinity(pid_, sizeof only, &only));  // best effort: elsewhere it is only slower
+  run_on(pid_, here);
 }
 
 std::uint64_t trainer_process::memory_bytes() const {

@@ -4,15 +4,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/result.hpp"
+#include "scenarios/python/trainer_output.hpp"
 
 namespace furlong::scenarios {
 
@@ -23,10 +24,6 @@ struct trainer_command {
       variables;    ///< of the environment, in addition to those of this process
   int memory = -1;  ///< the memory file
 };
-
-/// Takes the lines that trainers write to standard output and standard error: which trainer, and the line. Called from
-/// threads of their own, one line at a time. Default: standard error. Set before a trainer is started.
-void set_trainer_output(void (*to)(std::uint32_t trainer, std::string_view line));
 
 enum class message_kind : std::uint32_t { open = 1, initial, gradient, evaluate, predict, failure = 255 };
 
@@ -53,11 +50,15 @@ class trainer_process {
   /// How the last process ended: "signal 9 (Killed)", "status 3".
   [[nodiscard]] const std::string& last_end() const { return last_end_; }
 
-  /// Lets the process run on the processor of the calling thread alone: the two take turns, and a switch within a
-  /// processor takes a fraction of the time of one between two.
-  void follow_caller();
-  /// A line of its own among the trainer's.
-  void note(std::string_view text) const;
+  /// What the lines that it writes from now on belong to, such as "client anna, round 3". Not kept over a start.
+  void set_work(std::string_view what) {
+    if (output_ != nullptr) output_->set_work(what);
+  }
+  /// Puts the process and the calling thread on one processor: the two take turns, and a switch within a processor
+  /// takes a fraction of the time of one between two, where the scheduler would place each that wakes while the other
+  /// is idle. The thread stays there to the end of its work (models/work_scope.hpp), but not longer than 100 ms at a
+  /// time, so that processors are shared evenly.
+  void share_processor();
   /// Bytes of memory of its own, without what is shared; 0: not known.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
@@ -72,7 +73,7 @@ class trainer_process {
   int socket_ = -1;
   int processor_ = -1;
   std::chrono::milliseconds limit_{0};
-  std::thread output_;
+  std::unique_ptr<trainer_output> output_;
   message_kind kind_ = message_kind::failure;
   std::vector<std::byte> answer_;
   std::string last_end_;

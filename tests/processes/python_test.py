@@ -7,6 +7,7 @@ usage: python_test.py FURLONG [TEST...]
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -88,7 +89,10 @@ class Python(Case):
             reference = self.result(f, "reference", "--engine", "reference")
             f.settings["algorithm.kind"] = "centralized"
             self.assertEqual(reference["model_sha256"], self.result(f, "again")["model_sha256"])
-            self.assertIn("looks at", (f.folder / "again" / "log.txt").read_text())
+            lines = re.findall("(trainer.*): looks at (.*)", (f.folder / "furl-2" / "log.txt").read_text())
+            self.assertGreater(len(lines), 1000)
+            for what, client in lines:
+                self.assertRegex(what, rf"^trainer \d \(client user {client}, (evaluation of )?round \d+\)$")
 
     def test_trainers_killed(self):
         """Trainers that are killed at random moments are started anew, and nothing changes."""

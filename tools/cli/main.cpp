@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 
 #include "federated/settings/devices.hpp"
-#include "scenarios/python/trainer_process.hpp"
+#include "scenarios/python/trainer_output.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
@@ -396,11 +396,11 @@ int parse_and_run(int argc, char** argv) {
 namespace {
 
 /// To the log, or where there is none to stderr.
-void log_trainer(std::uint32_t trainer, std::string_view line) {
+void log_trainer(std::string_view line) {
   if (const auto* log = spdlog::default_logger_raw(); log->name() == "furlong")
-    spdlog::info("trainer {}: {}", trainer, line);
+    spdlog::info("{}", line);
   else
-    fmt::print(stderr, "trainer {}: {}\n", trainer, line);
+    fmt::print(stderr, "{}\n", line);
 }
 
 }  // namespace

@@ -216,7 +216,7 @@ bool simulated_run::waiting_helps() const {
 }
 
 scored_client simulated_run::score(std::uint32_t, const broadcast& model, group in, std::uint32_t client) {
-  client_scorer scorer(e_, model.model, &store_);
+  client_scorer scorer(e_, model.model, model.version, &store_);
   scorer.exclude(past_.erasures);
   auto score = scorer.score(in, client, use_);
   return {in, client, score ? std::move(*score) : client_score{}};

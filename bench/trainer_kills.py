@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Kills trainers of a run with a Python class at random moments, and then furlong itself, which is resumed each time;
+compares the results with a run that was never disturbed. CI does the same with a few kills (processes_python_*).
+
+usage: trainer_kills.py [BUILD_DIR [TRAINERS [FURLONGS]]]     (default 50 and 20; exits 1 if something differs)
+"""
+# packages: python3-numpy
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "processes"))
+from federation import wait_until  # noqa: E402
+from python_test import SCENARIO, children_of  # noqa: E402
+
+PYTHON = "/usr/bin/python3"
+SAME = ["model_sha256", "private_sha256", "eval", "selected", "folded", "bytes_up", "bytes_down"]
+ENVIRONMENT = {"PYTHONPATH": str(ROOT / "python"), "FURLONG_PYTHON": PYTHON, "TROUBLE": "slow"}
+
+
+def figure(case: str, metric: str, value: float, unit: str) -> None:
+    print(json.dumps({"bench": "trainer_kills", "case": case, "metric": metric, "value": value, "unit": unit,
+                      "baseline": None, "ratio": None}), flush=True)
+
+
+class Runs:
+    """Runs of one scenario in a folder."""
+
+    def __init__(self, furlong: Path, folder: Path, rounds: int) -> None:
+        self.furlong, self.folder, self.rounds = furlong, folder, rounds
+        self.scenario = folder / "scenario.toml"
+        self.scenario.write_text(SCENARIO)
+
+    def start(self, name: str, *more: str) -> subprocess.Popen:
+        command = [str(self.furlong), "run", str(self.scenario), "--out", str(self.folder / name), "--set",
+                   f"scenario.rounds={self.rounds}", "--set", f"python.interpreter={PYTHON}", *more]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                env={**os.environ, **ENVIRONMENT})
+
+    def whole(self) -> float:
+        """The undisturbed run; its seconds."""
+        begun = time.monotonic()
+        if self.start("whole").wait() != 0:
+            sys.exit("trainer_kills: the undisturbed run failed")
+        return time.monotonic() - begun
+
+    def differences(self, name: str) -> list[str]:
+        one, other = (json.loads((self.folder / run / "summary.json").read_text()) for run in ("whole", name))
+        return [key for key in SAME if one.get(key) != other.get(key)]
+
+
+def kill_trainers(runs: Runs, wanted: int, draw: random.Random) -> int:
+    """Runs as often as it takes; the number of differences."""
+    different: list[str] = []
+    killed = number = 0
+    while killed < wanted:
+        number += 1
+        name = f"trainers{number}"
+        run = runs.start(name, "--threads", str(1 + number % 3))
+        while run.poll() is None:
+            time.sleep(draw.uniform(0.05, 0.3))
+            trainers = children_of(run.pid)
+            if trainers and killed < wanted:
+                try:
+                    os.kill(draw.choice(trainers), signal.SIGKILL)
+                    killed += 1
+                except ProcessLookupError:
+                    pass
+        different += [f"exit code {run.returncode}"] if run.returncode else runs.differences(name)
+    figure("trainers", "kills", killed, "kills")
+    figure("trainers", "differences", len(different), "keys")
+    print(f"{killed} trainers killed in {number} runs; different: {different or 'nothing'}", file=sys.stderr)
+    return len(different)
+
+
+def kill_furlong(runs: Runs, wanted: int, length: float, draw: random.Random) -> int:
+    """Kills until `wanted` kills found a run at work; the number of differences, and of trainers left over."""
+    different: list[str] = []
+    killed = number = 0
+    while killed < wanted:
+        number += 1
+        name = f"furlong{number}"
+        for _ in range(100):
+            run = runs.start(name, "--resume", "--threads", str(1 + number % 3))
+            try:
+                run.wait(draw.uniform(0.1, 0.5) * length if killed < wanted else None)
+                break  # it ended by itself
+            except subprocess.TimeoutExpired:
+                trainers = children_of(run.pid)
+                run.send_signal(signal.SIGKILL)
+                killed += run.wait() == -signal.SIGKILL
+                wait_until("the trainers end", lambda t=trainers: not any(Path(f"/proc/{one}/exe").exists() for one in t))
+        different += [f"exit code {run.returncode}"] if run.returncode else runs.differences(name)
+    figure("furlong", "kills", killed, "kills")
+    figure("furlong", "differences", len(different), "keys")
+    print(f"furlong killed {killed} times in {number} runs; different: {different or 'nothing'}", file=sys.stderr)
+    return len(different)
+
+
+def main() -> int:
+    build = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    trainers, furlongs = (int(sys.argv[at]) if len(sys.argv) > at else fallback for at, fallback in ((2, 50), (3, 20)))
+    draw = random.Random(1)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(build / "furlong", Path(folder), rounds=60)
+        length = runs.whole()
+        return 1 if kill_trainers(runs, trainers, draw) + kill_furlong(runs, furlongs, length, draw) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
