@@ -64,13 +64,16 @@ def kill_trainers(runs: Runs, wanted: int, draw: random.Random) -> int:
         number += 1
         name = f"trainers{number}"
         run = runs.start(name, "--threads", str(1 + number % 3))
+        metrics, rounds = runs.folder / name / "metrics.jsonl", 0
         while run.poll() is None:
-            time.sleep(draw.uniform(0.05, 0.3))
+            time.sleep(draw.uniform(0.02, 0.2))
             trainers = children_of(run.pid)
-            if trainers and killed < wanted:
+            # Not before a round has ended: five ends in a row at one task are the run's.
+            if trainers and killed < wanted and metrics.exists() and metrics.read_text().count("\n") > rounds:
                 try:
                     os.kill(draw.choice(trainers), signal.SIGKILL)
                     killed += 1
+                    rounds = metrics.read_text().count("\n")
                 except ProcessLookupError:
                     pass
         different += [f"exit code {run.returncode}"] if run.returncode else runs.differences(name)

@@ -90,7 +90,7 @@ class Python(Case):
             f.settings["algorithm.kind"] = "centralized"
             self.assertEqual(reference["model_sha256"], self.result(f, "again")["model_sha256"])
             lines = re.findall("(trainer.*): looks at (.*)", (f.folder / "furl-2" / "log.txt").read_text())
-            self.assertGreater(len(lines), 1000)
+            self.assertGreater(len(lines), 500)
             for what, client in lines:
                 self.assertRegex(what, rf"^trainer \d \(client user {client}, (evaluation of )?round \d+\)$")
 
@@ -103,14 +103,17 @@ class Python(Case):
             run = f.process("run")
             run.start([f.furlong, "run", str(f.scenario), "--out", str(f.folder / "killed"), "--threads", "2", *f.sets()],
                       f.environment)
-            kills = 0
+            kills = rounds = 0
+            metrics = f.folder / "killed" / "metrics.jsonl"
             while run.running:
-                time.sleep(draw.uniform(0.2, 0.7))
+                time.sleep(draw.uniform(0.02, 0.3))
                 trainers = children_of(run.process.pid)
-                if trainers:
+                # Not before a round has ended: five ends in a row at one task are the run's.
+                if trainers and metrics.exists() and metrics.read_text().count("\n") > rounds:
                     try:
                         os.kill(draw.choice(trainers), signal.SIGKILL)
                         kills += 1
+                        rounds = metrics.read_text().count("\n")
                     except ProcessLookupError:
                         pass
             self.assertEqual(run.wait(), DONE)
