@@ -46,6 +46,7 @@ PACKAGES = {
     "prometheus": r"prometheus/",
     "boost-test": r"boost/(test|mpl)/",
     "asio": r"boost/(asio|system)/",
+    "boost-math": r"boost/math/",
 }
 # Random numbers come from base/random.hpp and time from the clocks of actors/: both must be reproducible.
 IMPURE = {"chrono", "ctime", "filesystem", "fstream", "iostream", "random"}
@@ -65,7 +66,7 @@ LAYERS = {
     "actors": layer("storage wire federated models base", "expected caf spdlog openssl asio"),
     "scenarios": layer("federated models base", "expected toml json spdlog openssl"),
     "tools": layer("scenarios actors storage wire federated models base",
-                   "expected caf capnp cli json spdlog openssl httplib prometheus"),
+                   "expected caf capnp cli json spdlog openssl httplib prometheus boost-math"),
 }
 FOLDERS = frozenset(LAYERS)
 # Folders of tests that mirror a part of a folder, and which.

@@ -109,6 +109,46 @@ class Sweep:
         return _frame([{k: _number(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))])
 
 
+class Comparison:
+    """What ``furlong compare --format json`` prints, in `data`. Runs that differ in the seed alone are one
+    configuration; frames as those of a Run."""
+
+    def __init__(self, data: Dict[str, Any]) -> None:
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"<furlong.Comparison of {', '.join(one['label'] for one in self.data['configurations'])}>"
+
+    @property
+    def baseline(self) -> str:
+        """The label of the configuration that the others are compared with."""
+        return self.data["baseline"]
+
+    @property
+    def table(self) -> Any:
+        """One row for each figure and configuration: n, mean, sd (of the sample), low and high (95 % interval by
+        Student's t), and best: whether it is better than each other one in the interval of the paired difference."""
+        return _frame([{"figure": figure["figure"], "configuration": one["label"],
+                        **{k: one[k] for k in ("n", "mean", "sd", "low", "high")},
+                        "best": figure["best"] == one["label"]}
+                       for figure in self.data["figures"] for one in figure["configurations"]])
+
+    @property
+    def differences(self) -> Any:
+        """One row for each figure and configuration but the baseline: the differences from the baseline within the
+        seeds that both have, as n, mean, sd, low, high and excludes_zero."""
+        return _frame([{"figure": figure["figure"], "configuration": one["label"], "baseline": self.baseline,
+                        **one["difference"]}
+                       for figure in self.data["figures"] for one in figure["configurations"] if "difference" in one])
+
+    @property
+    def values(self) -> Any:
+        """One row for each figure and run that counts: configuration, seed, value."""
+        return _frame([{"figure": figure["figure"], "configuration": one["label"], **value}
+                       for figure in self.data["figures"] for one in figure["configurations"]
+                       for value in one["values"]])
+
+
 def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
         out: Union[str, "os.PathLike[str]", None] = None, problem: ProblemName = None,
         seed: Optional[int] = None, threads: Optional[int] = None, resume: bool = False,
@@ -166,6 +206,24 @@ def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optio
             arguments.append("--smoke")
         command.run(arguments, progress, "call it again: finished runs are kept")
     return Sweep(out)
+
+
+def compare(runs: Sequence[Union[Run, Sweep, str, "os.PathLike[str]"]], *, metrics: Optional[Sequence[str]] = None,
+            baseline: Optional[str] = None) -> Comparison:
+    """Compares configurations: means over seeds with intervals, and differences paired by seed.
+
+    runs      runs and sweeps, or their directories
+    metrics   keys of summary.json, such as "eval.unseen.rmse" (default: all metrics of the evaluations)
+    baseline  the label of a configuration, or a part of it (default: the first)
+
+    Raises CommandError.
+    """
+    arguments = ["compare", *(str(one.path if isinstance(one, (Run, Sweep)) else one) for one in runs)]
+    for key in metrics or ():
+        arguments += ["--metric", key]
+    if baseline is not None:
+        arguments += ["--baseline", baseline]
+    return Comparison(json.loads(command.output_of([*arguments, "--format", "json"])))
 
 
 def open(path: Union[str, "os.PathLike[str]"]) -> Run:

@@ -20,6 +20,7 @@ except ImportError as why:
 # Keys of outputs that no quick run has.
 NOT_MADE_HERE = {
     "summary: protocol", "summary: data_sha256",                  # read files
+    "summary: smaller_is_better",                                 # a model in Python
     "status: $defs.round.rejected",                               # the sample's last round
 }
 
@@ -146,6 +147,7 @@ def runs(furlong, checker):
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
     run("log-odds", "log-odds.toml", "data.binarize=3")
+    run("one-place", "small.toml", "algorithm.kind='centralized'", "model.private=[]")
 
 
 def commands(furlong, checker, sample):
@@ -156,6 +158,7 @@ def commands(furlong, checker, sample):
     check("validate", None, "validate", "devices.toml")
     check("validate", None, "validate", "classes.toml")
     check("validate", None, "validate", furlong.write("broken.toml", "[scenario]\nrounds = 0\n"), code=2)
+    check("compare", None, "compare", "plain", "devices", "refused", "one-place")
     check("replay", "replay", "replay", "plain", "--without", 5)
     check("replay", "influence", "replay", "plain", "--without", 5, "--each")
     for action, *client in (("ls",), ("show", 5), ("verify",), ("erase", 5)):

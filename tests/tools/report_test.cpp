@@ -118,25 +118,60 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(table)
 
-// Equal figures mark none, nor does a figure that only one run has.
-BOOST_AUTO_TEST_CASE(compares_runs_and_marks_the_best) {
+// A mark needs an interval, and another one that has the figure.
+BOOST_AUTO_TEST_CASE(compares_configurations_and_marks_the_best) {
   const std::string expected = R"(
-                   -- validation ---  ---- seen -----  ---- unseen -----  MB per report  MB per task  --- clients ----
-algorithm  rounds    RMSE      acc.     RMSE     acc.    RMSE      acc.             up          down   per s   private
----------  ------  -------  --------  ------  -------  -------  --------  -------------  -----------  -------  -------
-furl            4  0.8801*  44.00 %*  0.8612  44.83 %  0.8779*  44.13 %*         0.100*        0.500  12,346        31
-fedavg          4  0.9457   41.28 %        -        -  0.9498   41.11 %          0.200         0.500  23,457*        0
+                             ----------- validation ------------  ------------- seen --------------  ------------- unseen --------------  MB per report  MB per task  --- clients ----
+configuration  runs  rounds              RMSE              acc.               RMSE             acc.              RMSE              acc.             up          down   per s   private
+-------------  ----  ------  -----------------  ----------------  ----------------  ---------------  -----------------  ----------------  -------------  -----------  -------  -------
+furl           3          4  0.8801 +- 0.0010*  44.00 +- 0.10 %*  0.8612 +- 0.0010  44.83 +- 0.10 %  0.8779 +- 0.0010*  44.13 +- 0.10 %*         0.100*        0.500  12,346        31
+fedavg         3          4  0.9457 +- 0.0010   41.28 +- 0.10 %        -                -            0.9498 +- 0.0010   41.11 +- 0.10 %          0.200         0.500  23,457*        0
+* best: the 95 % interval of its difference to each other configuration, within a seed, excludes zero.
 )";
-  BOOST_TEST("\n" + comparison_table(both()) == expected);
+  BOOST_TEST("\n" + comparison_table(over_seeds(both())) == expected);
+  const auto single = comparison_table(both());
+  BOOST_TEST(!has(single, "*"));
+  BOOST_TEST(has(single, "Nothing is marked as best: with one shared seed a difference has no interval"));
+  BOOST_TEST(!has(comparison_table({both().data(), 1}), "marked"));
+}
+
+// Means that lie apart by less than the seeds do.
+BOOST_AUTO_TEST_CASE(what_the_seeds_explain_is_not_marked) {
+  auto runs = over_seeds({both()[0], both()[0]});
+  for (std::size_t i = 0; i < 3; ++i) {
+    runs[i].name = "other";
+    (*runs[i].summary->eval)[2]->rmse.value() -= 0.01 * static_cast<double>(i);
+    (*runs[i].summary->eval)[0]->rmse.value() -= 0.01;
+  }
+  const auto text = comparison_table(runs);
+  BOOST_TEST(count(text, "*") == 2U, text);  // of the validation, and of the note
+  BOOST_TEST(has(text, "0.8701 +- 0.0010*"), text);
+}
+
+// What is not of every run says of how many it is, and failed runs are beside.
+BOOST_AUTO_TEST_CASE(runs_without_a_figure_and_failed_ones_are_told) {
+  auto runs = over_seeds({both()[0]});
+  (*runs[0].summary->eval)[1].reset();
+  (*runs[1].summary->eval)[2]->rmse = std::nan("");
+  auto failed = runs[2];
+  failed.seed = "4";
+  failed.directory = "runs/fourth";
+  failed.summary->failed = "training diverged: the loss is not finite";
+  runs.push_back(failed);
+  const auto text = comparison_table(runs);
+  BOOST_TEST(has(text, "3 of 4, 1 diverged"), text);
+  BOOST_TEST(has(text, "0.8617 +- 0.0007 (2 of 3)"), text);
+  BOOST_TEST(has(text, "0.8779 +- 0.0014 (2 of 3)"), text);
+  BOOST_TEST(has(text, "Not counted: fourth, diverged: training diverged: the loss is not finite."), text);
 }
 
 BOOST_AUTO_TEST_CASE(columns_line_up) {
-  const auto text = comparison_table(both());
+  const auto text = comparison_table(over_seeds(both()));
   std::istringstream lines(text);
   std::string line;
   std::vector<std::string> all;
   while (std::getline(lines, line)) all.push_back(line);
-  BOOST_REQUIRE(all.size() == 5U);
+  BOOST_REQUIRE(all.size() == 6U);
   // Where the rule has a gap, so has every row below it.
   for (std::size_t at = 0; at + 1 < all[2].size(); ++at) {
     if (all[2].substr(at, 2) != "  ") continue;
@@ -151,10 +186,8 @@ BOOST_AUTO_TEST_CASE(names_tell_runs_apart_and_cannot_steer_the_terminal) {
   BOOST_TEST(has(comparison_table(runs), "a?[2Jb"));
   runs[0].name = runs[1].name;
   runs[0].algorithm = runs[1].algorithm;
-  runs[0].seed = "8";
-  BOOST_TEST(has(comparison_table(runs), "seed 8"));
-  runs[0].seed = runs[1].seed;
-  BOOST_TEST(has(comparison_table(runs), "furl "));  // the folder
+  runs[0].scenario = runs[1].scenario;
+  BOOST_TEST(has(comparison_table(runs), "films (furl)"));  // the folder
   runs[0].directory = runs[1].directory;
   BOOST_TEST(has(comparison_table(runs), "#2"));
   BOOST_TEST(comparison_table({}) == "");
@@ -164,8 +197,9 @@ BOOST_AUTO_TEST_CASE(names_tell_runs_apart_and_cannot_steer_the_terminal) {
 BOOST_AUTO_TEST_CASE(bytes_that_were_never_sent_are_not_the_best) {
   auto runs = both();
   runs.push_back(runs[1]);
-  runs[2].algorithm = "centralized";
+  runs[2].name = "in one place";
   runs[2].summary->bytes_up = runs[2].summary->bytes_down = 0;
+  runs = over_seeds(runs);
   const auto text = comparison_table(runs);
   BOOST_TEST(has(text, "0.100*"));
   BOOST_TEST(!has(text, " 0*"));
@@ -190,8 +224,9 @@ BOOST_AUTO_TEST_CASE(models_are_counted_by_task_and_updates_by_report) {
     if (!ended) fs::remove(run.at / "summary.json");
     const auto record = read(run.at);
     BOOST_TEST(record.summary.has_value() == ended);
-    BOOST_TEST(has(comparison_table({&record, 1}), "MB per report  MB per task"));
-    BOOST_TEST(has(comparison_table({&record, 1}), "0.500        1.000"), comparison_table({&record, 1}));
+    if (ended) BOOST_TEST(has(comparison_table({&record, 1}), "MB per report  MB per task"));
+    if (ended) BOOST_TEST(has(comparison_table({&record, 1}), "0.500        1.000"), comparison_table({&record, 1}));
+    if (!ended) BOOST_TEST(has(comparison_table({&record, 1}), "0 of 1, 1 not ended"));
     for (const auto* card : {"<span>100 client tasks</span>", "1.00 MB a client task", "500 kB a report"})
       BOOST_TEST(has(page(record), card), card);
   }
@@ -246,14 +281,13 @@ BOOST_AUTO_TEST_CASE(a_divergence_is_told_and_never_best) {
   BOOST_TEST(has(html, "stayed as it was in 1 round:"));
   BOOST_TEST(has(html, "<b>NaN</b>"));
   BOOST_TEST(has(html, "3 points, first 1.5000, last 0.7500"));  // the losses without that of the idle round
-  BOOST_TEST(has(comparison_table(runs), "0.9498*"));
+  for (const auto* not_best : {"NaN*", "0.9498*"}) BOOST_TEST(!has(comparison_table(over_seeds(runs)), not_best));
 }
 
 BOOST_AUTO_TEST_CASE(several_runs) {
+  BOOST_TEST(has(report_html(over_seeds(both())), "<td class=\"num best\">0.8779 \u00B1 0.0010<span class=\"mark\""));
   const auto html = report_html(both());
   BOOST_TEST(has(html, "<h1>films, 2 runs</h1>"));
-  BOOST_TEST(has(html, "<td class=\"num best\">0.8779<span class=\"mark\""));
-  BOOST_TEST(has(html, "<td class=\"num best\">23,457<span"));
   BOOST_TEST(has(html, "<td class=\"num\">0.500</td>"));
   BOOST_TEST(count(html, "<section class=\"run\">") == 2U);
   BOOST_TEST(has(html, "data-name=\"fedavg\""));

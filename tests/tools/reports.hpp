@@ -47,6 +47,23 @@ inline run_record read(const fs::path& folder) {
 
 inline std::vector<run_record> both() { return {read(golden / "furl"), read(golden / "fedavg")}; }
 
+// Each run with three seeds. Their figures of quality are apart by 0.001 times `spread`, the same in all runs.
+inline std::vector<run_record> over_seeds(const std::vector<run_record>& runs, double spread = 1.0) {
+  std::vector<run_record> all;
+  for (const auto& run : runs)
+    for (const int seed : {1, 2, 3}) {
+      auto& copy = all.emplace_back(run);
+      copy.seed = std::to_string(seed);
+      if (const auto at = copy.scenario.find("seed = "); at != std::string::npos)
+        copy.scenario.replace(at + 7, copy.scenario.find('\n', at) - at - 7, copy.seed);
+      for (auto& group : *copy.summary->eval)
+        if (group)
+          for (auto* figure : {&group->rmse, &group->accuracy, &group->perplexity})
+            if (*figure) **figure += 0.001 * spread * (seed - 2);
+    }
+  return all;
+}
+
 inline std::string page(const run_record& run) { return tools::report_html({&run, 1}); }
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

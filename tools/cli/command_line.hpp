@@ -42,6 +42,8 @@ void add_format(CLI::App* to, output_format& format);
 void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides);
 void add_log_level(CLI::App* to, std::string& level, const std::string& doc);
 
+/// report and compare.
+void add_reports(CLI::App& app, command& chosen);
 /// serve, aggregate and join.
 void add_federation(CLI::App& app, command& chosen);
 

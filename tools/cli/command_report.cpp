@@ -23,17 +23,14 @@ std::filesystem::path default_page(const report_options& options) {
 }  // namespace
 
 int report_command(const report_options& options) {
-  std::vector<run_record> runs;
-  for (const auto& folder : options.runs) {
-    auto record = read_run(folder);
-    if (!record) {
-      std::cerr << "furlong: " << for_people(record.error().text()) << '\n';
-      return exit_code_of(record.error());
-    }
-    runs.push_back(std::move(*record));
+  auto read = read_runs(options.runs);
+  if (!read) {
+    std::cerr << "furlong: " << for_people(read.error().text()) << '\n';
+    return exit_code_of(read.error());
   }
+  auto& runs = *read;
   if (options.embeddings)
-    if (auto added = add_embeddings(options.runs, runs); !added) {
+    if (auto added = add_embeddings(runs); !added) {
       std::cerr << "furlong: " << for_people(added.error().text()) << '\n';
       return exit_code_of(added.error());
     }

@@ -129,12 +129,22 @@ struct store_options {
 int store_command(const store_options& options);
 
 struct report_options {
-  std::vector<std::filesystem::path> runs;
+  std::vector<std::filesystem::path> runs;  ///< or folders of sweeps
   std::filesystem::path out;  ///< empty: report.html in the run directory, or comparison.html next to the first run
   bool embeddings = false;    ///< with a picture of the user embeddings, which are private values: the names above
                               ///< become report-private.html and comparison-private.html
 };
 int report_command(const report_options& options);
+
+enum class compare_format : std::uint8_t { text, json, csv };
+struct compare_options {
+  std::vector<std::filesystem::path> runs;  ///< or folders of sweeps
+  std::vector<std::string> figures;         ///< keys of summary.json; empty: all metrics of the evaluations
+  std::string baseline;                     ///< a configuration; empty: the first
+  std::filesystem::path curves;             ///< CSV of all rounds; empty: none
+  compare_format format = compare_format::text;
+};
+int compare_command(const compare_options& options);
 
 struct test_options {
   std::vector<std::filesystem::path> scenarios;

@@ -9,6 +9,7 @@
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/python/problem.hpp"
+#include "tools/report/csv.hpp"
 
 namespace furlong::tools {
 
@@ -25,13 +26,6 @@ void each_figure(const json& of, const std::string& before, char separator, cons
     else if (!value.is_array())
       to(before + name, value);
   }
-}
-
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
 }
 
 std::string csv_field(const json& value) {

@@ -171,17 +171,6 @@ void add_store(CLI::App& app, command& chosen) {
   }
 }
 
-void add_report(CLI::App& app, command& chosen) {
-  auto options = std::make_shared<report_options>();
-  auto* sub = app.add_subcommand("report", "write one HTML file about a run, or comparing several");
-  sub->add_option("runs", options->runs, "run directories")->required()->option_text("RUN...");
-  sub->add_option("--out", options->out, "the file (default: report.html in the run, comparison.html for several)")
-      ->option_text("FILE");
-  sub->add_flag("--embeddings", options->embeddings,
-                "with a picture of the user embeddings: it shows private values, in report-private.html");
-  sub->callback([options, &chosen] { chosen = [options] { return report_command(*options); }; });
-}
-
 void add_test(CLI::App& app, command& chosen) {
   auto options = std::make_shared<test_options>();
   auto* sub = app.add_subcommand("test", "run scenarios and check their expectations and the invariants");
@@ -374,7 +363,7 @@ int parse_and_run(int argc, char** argv) {
   add_export(app, chosen);
   add_replay(app, chosen);
   add_store(app, chosen);
-  add_report(app, chosen);
+  add_reports(app, chosen);
   add_test(app, chosen);
   add_sweep(app, chosen);
   add_trace(app, chosen);

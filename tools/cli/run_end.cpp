@@ -248,13 +248,13 @@ int end_run(const session& of, const run_directory& folder, const result<federat
   return done;
 }
 
-result<void> add_embeddings(const std::vector<std::filesystem::path>& folders, std::vector<run_record>& runs) {
+result<void> add_embeddings(std::vector<run_record>& runs) {
   std::vector<trained_run> opened;
   std::vector<run_embeddings> all;
-  for (const auto& folder : folders) {
-    auto run = open_trained_run(run_directory(folder));
+  for (const auto& one : runs) {
+    auto run = open_trained_run(run_directory(one.directory));
     if (!run) return tl::unexpected(run.error());
-    auto found = read_embeddings(*run, folder);
+    auto found = read_embeddings(*run, one.directory);
     if (!found) return tl::unexpected(found.error());
     found->data = data_of(*run);
     opened.push_back(std::move(*run));

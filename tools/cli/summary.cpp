@@ -5,6 +5,7 @@
 
 #include "base/digest.hpp"
 #include "federated/algorithm.hpp"
+#include "federated/client/personalization.hpp"
 #include "federated/fairness.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -132,10 +133,25 @@ void add_target(const federated::target_settings& target, const federated::proto
   out["time_to_target"] = std::move(reached);
 }
 
+/// Whether a model that was trained in one place has values of single clients: a private tensor or one with a row per
+/// client, or values that are found from the client's examples.
+bool is_personalized(const federated::experiment& e) {
+  for (const auto tensor : e.parts.all_tensors)
+    if (federated::is_personal(e, tensor)) return true;
+  return e.settings.algorithm->does->personalizes_from_examples(e, {.trains = true});
+}
+
 /// The model with which the run ends.
 void add_best(const federated::protocol::server_state& state, json& out) {
   if (state.best)
     out["best"] = {{"metric", state.best->metric}, {"value", state.best->figure}, {"version", state.best->version}};
+}
+
+/// Of the metrics that the model defines, which value is the better one.
+void add_directions(const federated::evaluation_report& report, json& out) {
+  for (const auto* group : {&report.validation, &report.seen, &report.unseen})
+    if (*group)
+      for (const auto& one : (*group)->custom) out["smaller_is_better"][one.name] = one.smaller_is_better;
 }
 
 json final_evaluation(const federated::evaluation_report& report) {
@@ -207,8 +223,10 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   const auto& settings = of.experiment.settings;
   if (state.ledger && settings.algorithm->traits.sends)
     out["participation"] = participation_json(*state.ledger, of.experiment.participants->training());
+  if (!settings.algorithm->traits.sends) out["personalized"] = is_personalized(of.experiment);
   add_target(settings.evaluation->target, state, out);
   add_best(state, out);
+  add_directions(outcome.evaluation, out);
   out["eval"] = final_evaluation(outcome.evaluation);
   return out;
 }

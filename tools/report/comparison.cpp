@@ -1,9 +1,7 @@
 #include "tools/report/detail/comparison.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <set>
 
 #include "tools/cli/failure.hpp"
@@ -12,120 +10,8 @@ namespace furlong::tools {
 
 namespace {
 
-// Which value of a column is best.
-enum class better : std::uint8_t { smaller, larger, neither };
-
-using figure = std::function<std::optional<double>(const run_record&)>;
-using writer = std::function<std::string(std::optional<double>)>;
-
-// Whether a run's figure competes with the others for the best one.
-using entrant = std::function<bool(const run_record&)>;
-bool everybody(const run_record& /*run*/) { return true; }
-
-void add_column(std::vector<comparison_column>& to, std::span<const run_record> runs, std::string group,
-                std::string title, const figure& value, const writer& text, better when,
-                const entrant& competes = everybody) {
-  comparison_column column{std::move(group), std::move(title), {}, {}};
-  std::optional<double> best;
-  bool any = false;
-  std::size_t figures = 0;
-  for (const auto& run : runs) {
-    const auto found = value(run);
-    column.cells.push_back(text(found));
-    any = any || found;
-    if (!found || !competes(run)) continue;
-    ++figures;
-    if (!std::isnan(*found) && when != better::neither &&
-        (!best || (when == better::smaller ? *found < *best : *found > *best)))
-      best = found;
-  }
-  if (!any) return;
-  // Equal as written is equally good; where all are, or none else has a figure, none is best.
-  const auto best_text = best ? text(best) : std::string();
-  std::size_t winners = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const bool wins = best && figures > 1 && column.cells[i] == best_text && competes(runs[i]);
-    column.best.push_back(wins);
-    winners += wins ? 1 : 0;
-  }
-  if (winners == figures) column.best.assign(column.best.size(), false);
-  to.push_back(std::move(column));
-}
-
 bool all_are_no_language_models(std::span<const run_record> runs) {
   return std::all_of(runs.begin(), runs.end(), is_no_language_model);
-}
-
-void add_metrics(std::vector<comparison_column>& to, std::span<const run_record> runs) {
-  const bool alike = all_are_no_language_models(runs);
-  const auto competes = [&](const run_record& run) { return alike || !is_no_language_model(run); };
-  for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
-    for (const auto& which : metrics) {
-      const auto value = [&](const run_record& run) -> std::optional<double> {
-        const auto found = final_evaluation(run);
-        if (!found || !(*found)[group] || is_redundant(which, *(*found)[group])) return std::nullopt;
-        return *(*found)[group].*which.value;
-      };
-      const auto text = [&](std::optional<double> v) { return written(v, which.style); };
-      add_column(to, runs, std::string(evaluation_groups[group]), which.short_title, value, text,
-                 which.smaller_is_better ? better::smaller : better::larger, competes);
-    }
-}
-
-std::optional<double> from_summary(const run_record& run, std::optional<double> run_summary::*member) {
-  return run.summary ? (*run.summary).*member : std::nullopt;
-}
-
-// Virtual seconds, where the clock moved at all.
-std::optional<double> virtual_seconds_of(const run_record& run) {
-  const auto seconds = from_summary(run, &run_summary::virtual_seconds);
-  return seconds && *seconds > 0.0 ? seconds : std::nullopt;
-}
-
-// Infinite where the target was not reached; of a run under the real clock nothing.
-std::optional<double> time_to_target_of(const run_record& run) {
-  if (!run.summary || !run.summary->time_to_target) return std::nullopt;
-  const auto& target = *run.summary->time_to_target;
-  if (!virtual_seconds_of(run)) return std::nullopt;
-  return target.reached ? target.virtual_seconds : std::numeric_limits<double>::infinity();
-}
-
-std::optional<participation_figures> participation_of(const run_record& run) {
-  return run.summary ? run.summary->participation : std::nullopt;
-}
-
-void add_time_and_fairness(std::vector<comparison_column>& to, std::span<const run_record> runs) {
-  const auto time = [](std::optional<double> v) { return written(v, number_style::seconds); };
-  const auto share = [](std::optional<double> v) { return v ? fixed(*v * 100.0, 1) + " %" : written(v, {}); };
-  const auto gini = [](std::optional<double> v) { return v ? fixed(*v, 3) : written(v, {}); };
-  const auto count = [](std::optional<double> v) { return written(v, number_style::count); };
-  const auto reached = [&](std::optional<double> v) { return v && std::isinf(*v) ? "not reached" : time(v); };
-  const std::string clock(time_word(runs));
-  add_column(to, runs, clock, "to target", time_to_target_of, reached, better::smaller);
-  add_column(to, runs, clock, "in all", virtual_seconds_of, time, better::neither);
-  add_column(
-      to, runs, "tasks", "wasted", [](const auto& run) { return from_summary(run, &run_summary::wasted_share); }, share,
-      better::smaller);
-  add_column(
-      to, runs, "participation", "Gini",
-      [](const auto& run) { return participation_of(run).value_or(participation_figures{}).gini; }, gini,
-      better::smaller);
-  add_column(
-      to, runs, "participation", "never trained",
-      [](const auto& run) -> std::optional<double> {
-        const auto never = participation_of(run).value_or(participation_figures{}).never_folded;
-        return never ? std::optional(static_cast<double>(*never)) : std::nullopt;
-      },
-      count, better::smaller);
-}
-
-// A run that sends nothing (all data in one place): that is no merit.
-std::optional<double> unless_zero(std::optional<double> bytes) { return bytes == 0.0 ? std::nullopt : bytes; }
-
-std::string megabytes(std::optional<double> bytes) {
-  if (!bytes) return written(bytes, number_style::plain);
-  const double mb = *bytes / 1e6;
-  return fixed(mb, mb < 0.1 ? 4 : mb < 10 ? 3 : 1);
 }
 
 // Both a summary and a round have these counts: a run has the same figures with its summary and without. A task that
@@ -257,34 +143,6 @@ std::vector<std::string> labels_of(std::span<const run_record> runs) {
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (has_failed(runs[i])) labels[i].append(" (").append(failure_word(runs[i].summary->failed)).append(")");
   return labels;
-}
-
-std::vector<comparison_column> compare(std::span<const run_record> runs) {
-  std::vector<comparison_column> columns;
-  const auto count = [](std::optional<double> v) { return written(v, number_style::count); };
-  add_column(
-      columns, runs, "", "rounds", [](const auto& run) { return static_cast<double>(rounds_of(run)); }, count,
-      better::neither);
-  add_metrics(columns, runs);
-  add_time_and_fairness(columns, runs);
-  add_column(
-      columns, runs, "MB per report", "up",
-      [](const auto& run) { return unless_zero(traffic_of(run).up_per_report()); }, megabytes, better::smaller);
-  add_column(
-      columns, runs, "MB per task", "down",
-      [](const auto& run) { return unless_zero(traffic_of(run).down_per_task()); }, megabytes, better::smaller);
-  add_column(
-      columns, runs, "clients", "per s",
-      [](const auto& run) { return from_summary(run, &run_summary::clients_per_second); },
-      [](std::optional<double> v) { return written(v, number_style::rate); }, better::larger);
-  add_column(
-      columns, runs, "clients", "private",
-      [](const auto& run) -> std::optional<double> {
-        if (!run.summary || !run.summary->private_clients) return std::nullopt;
-        return static_cast<double>(*run.summary->private_clients);
-      },
-      count, better::neither);
-  return columns;
 }
 
 }  // namespace furlong::tools

@@ -75,6 +75,13 @@ void json_fields::read(const char* key, bool& to) {
   to = found->get<bool>();
 }
 
+void json_fields::read(const char* key, std::optional<bool>& to) {
+  if (find(key) == nullptr) return;
+  bool value = false;
+  read(key, value);
+  to = value;
+}
+
 void json_fields::read(const char* key, std::string& to) {
   const auto* found = find(key);
   if (found == nullptr) return;
@@ -94,6 +101,12 @@ void json_fields::read(const char* key, named_counts& to) {
       inner.read(item.key().c_str(), count);
       to.emplace_back(item.key(), count);
     }
+  });
+}
+
+void json_fields::read(const char* key, std::map<std::string, bool, std::less<>>& to) {
+  within(key, [&](json_fields& inner) {
+    for (const auto& item : inner.object_.items()) inner.read(item.key().c_str(), to[item.key()]);
   });
 }
 

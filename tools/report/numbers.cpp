@@ -46,6 +46,11 @@ std::string bytes(double value) {
   return fixed(scaled, digits) + " " + unit.name;
 }
 
+std::string megabytes(double value) {
+  const double mb = value / 1e6;
+  return fixed(mb, mb < 0.1 ? 4 : mb < 10 ? 3 : 1);
+}
+
 }  // namespace
 
 std::string fixed(double value, int digits) {
@@ -67,9 +72,26 @@ std::string written(std::optional<double> value, number_style style) {
     case number_style::mean: return mean(*value);
     case number_style::bytes: return bytes(*value);
     case number_style::seconds: return duration(*value);
+    case number_style::megabytes: return megabytes(*value);
     case number_style::plain: break;
   }
   return plain(*value);
+}
+
+spread_text written_spread(double mean, std::optional<double> sd, number_style style) {
+  spread_text text{written(mean, style), {}, {}};
+  if (text.mean.ends_with(" %")) {
+    text.unit = " %";
+    text.mean.resize(text.mean.size() - 2);
+  }
+  if (!sd) return text;
+  const double scale = style == number_style::percent ? 100.0 : style == number_style::megabytes ? 1e-6 : 1.0;
+  const auto point = text.mean.find('.');
+  const bool own_unit = style == number_style::seconds || style == number_style::bytes;
+  const bool has_decimals = point != std::string::npos && text.mean.find('e') == std::string::npos;
+  text.spread = own_unit || !has_decimals ? written(sd, style == number_style::count ? number_style::mean : style)
+                                          : fixed(*sd * scale, static_cast<int>(text.mean.size() - point - 1));
+  return text;
 }
 
 std::string grouped(std::uint64_t count) {

@@ -4,10 +4,13 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "tools/report/detail/json_fields.hpp"
+#include "tools/report/detail/scenario_settings.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {
@@ -247,6 +250,18 @@ void read_figures(json_fields& fields, run_summary& to) {
   fields.read("private_staleness_seconds", to.private_staleness_seconds);
   read_participation(fields, to);
   fields.read("eval", to.eval);
+  fields.within("best", [&](json_fields& best) { best.read("version", to.best_version); });
+  fields.read("personalized", to.personalized);
+  fields.read("smaller_is_better", to.smaller_is_better);
+}
+
+void flatten(const nlohmann::ordered_json& object, const std::string& before, run_summary& to) {
+  for (const auto& item : object.items()) {
+    const auto key = before + item.key();
+    if (item.value().is_object()) flatten(item.value(), key + ".", to);
+    if (item.value().is_number()) to.figures[key] = item.value().get<double>();
+    if (item.value().is_null()) to.figures[key] = std::numeric_limits<double>::quiet_NaN();
+  }
 }
 
 result<void> read_summary(const std::string& text, const path& file, run_record& run) {
@@ -258,48 +273,27 @@ result<void> read_summary(const std::string& text, const path& file, run_record&
   fields.read("model", run.model);
   fields.read("seed", run.seed);
   read_figures(fields, run.summary.emplace());
+  flatten(*object, "", *run.summary);
   return fields.check();
 }
 
-// The value of a key in a resolved scenario, which Furlong writes one "key = value" a line under [table] headings.
-// Empty when there is none, or when it is more than a number or a text without escapes.
-std::string scenario_value(std::string_view text, std::string_view table, std::string_view key) {
-  const auto trim = [](std::string_view part) {
-    const auto first = part.find_first_not_of(" \t\r");
-    return first == std::string_view::npos ? std::string_view()
-                                           : part.substr(first, part.find_last_not_of(" \t\r") - first + 1);
+// What only the scenario says, and what an interrupted run has no summary for.
+void read_scenario(run_record& run) {
+  const auto settings = scenario_settings(run.scenario);
+  const auto read = [&](std::string_view key, std::string& to) {
+    if (const auto* value = find_setting(settings, key); value != nullptr && to.empty()) to = *value;
   };
-  std::string_view in;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const auto line = trim(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    const auto equals = line.find('=');
-    if (line.starts_with('[') && line.ends_with(']')) in = line.substr(1, line.size() - 2);
-    if (in != table || equals == std::string_view::npos || trim(line.substr(0, equals)) != key) continue;
-    auto value = trim(line.substr(equals + 1));
-    if (value.size() >= 2 && value.front() == '"' && value.find('"', 1) == value.size() - 1)
-      value = value.substr(1, value.size() - 2);
-    return std::string(value.find_first_of("\"\\[{#") == std::string_view::npos ? value : std::string_view());
-  }
-  return {};
-}
-
-std::optional<double> deadline_in(std::string_view scenario) {
-  const auto text = scenario_value(scenario, "participation", "deadline");
-  double seconds = 0.0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (end.ec != std::errc{} || end.ptr != text.data() + text.size() || !(seconds > 0.0)) return std::nullopt;
-  return seconds;
-}
-
-// What an interrupted run has no summary for.
-void name_after_scenario(run_record& run) {
-  if (run.name.empty()) run.name = scenario_value(run.scenario, "scenario", "name");
-  if (run.seed.empty()) run.seed = scenario_value(run.scenario, "scenario", "seed");
-  if (run.algorithm.empty()) run.algorithm = scenario_value(run.scenario, "algorithm", "kind");
-  if (run.model.empty()) run.model = scenario_value(run.scenario, "model", "kind");
+  read("scenario.name", run.name);
+  read("scenario.seed", run.seed);
+  read("algorithm.kind", run.algorithm);
+  read("model.kind", run.model);
+  read("model.protocol", run.protocol);
   if (run.name.empty()) run.name = run.directory.filename().string();
+  std::string deadline;
+  read("participation.deadline", deadline);
+  double seconds = 0.0;
+  const auto end = std::from_chars(deadline.data(), deadline.data() + deadline.size(), seconds);
+  if (end.ec == std::errc{} && seconds > 0.0) run.deadline = seconds;
 }
 
 }  // namespace
@@ -325,12 +319,74 @@ result<run_record> read_run(const path& run_directory) {
   if (good && texts[2]) good = read_events(*texts[2], run_directory / names[2], run);
   if (!good) return tl::unexpected(good.error());
   run.scenario = std::move(texts[3]).value_or("");
-  name_after_scenario(run);
-  run.deadline = deadline_in(run.scenario);
-  run.protocol = scenario_value(run.scenario, "model", "protocol");
+  read_scenario(run);
   if (!run.summary) run.notes.emplace_back("This run has no summary.json: it was interrupted, or is still going on.");
   if (!texts[1]) run.notes.emplace_back("This run has no metrics.jsonl: there are no curves to draw.");
   return run;
+}
+
+namespace {
+
+// A run of a sweep that left nothing to read, because it failed before its first round.
+run_record read_failed(const path& sweep, const std::string& name, const std::string& seed, const std::string& why) {
+  run_record run;
+  run.directory = sweep / name;
+  run.seed = seed;
+  if (const auto text = read_file(sweep / "logs" / (name + ".toml")); text && *text) run.scenario = **text;
+  read_scenario(run);
+  run.summary.emplace().failed = why;
+  return run;
+}
+
+result<void> read_sweep(const path& sweep, std::vector<run_record>& to) {
+  const auto file = sweep / "sweep.json";
+  const auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  const auto object = parse_object(text->value_or(""), file.string());
+  if (!object) return tl::unexpected(object.error());
+  json_fields fields(*object, file.string());
+  result<void> good;
+  fields.each("runs", [&](json_fields& line) {
+    std::string name;
+    std::string seed;
+    std::string why;
+    line.require("run");
+    line.read("run", name);
+    line.read("seed", seed);
+    line.read("why", why);
+    if (!good || name.empty()) return;
+    const auto folder = sweep / name;
+    if (std::filesystem::exists(folder / "summary.json") || std::filesystem::exists(folder / "metrics.jsonl")) {
+      auto run = read_run(folder);
+      if (run)
+        to.push_back(std::move(*run));
+      else
+        good = tl::unexpected(run.error());
+    } else if (!why.empty()) {
+      to.push_back(read_failed(sweep, name, seed, why));
+    }
+  });
+  return good ? fields.check() : good;
+}
+
+}  // namespace
+
+result<std::vector<run_record>> read_runs(std::span<const path> folders) {
+  std::vector<run_record> runs;
+  for (const auto& folder : folders) {
+    if (std::filesystem::exists(folder / "sweep.json")) {
+      if (auto good = read_sweep(folder, runs); !good) return tl::unexpected(good.error());
+      continue;
+    }
+    auto run = read_run(folder);
+    if (!run) return tl::unexpected(run.error());
+    runs.push_back(std::move(*run));
+  }
+  // A run that is named twice, also as part of a sweep, is one run.
+  std::set<path> known;
+  std::erase_if(
+      runs, [&](const auto& run) { return !known.insert(std::filesystem::weakly_canonical(run.directory)).second; });
+  return runs;
 }
 
 }  // namespace furlong::tools

@@ -21,6 +21,10 @@ namespace furlong::tools {
 /// Fails (kind data, place "file:line") on any other damage, and where the folder holds nothing of a run.
 [[nodiscard]] result<run_record> read_run(const std::filesystem::path& run_directory);
 
+/// Reads runs, and of the folders of sweeps all their runs, each once. A run of a sweep that failed before it wrote
+/// anything has the reason as its summary's `failed`; one that has not started is left out. Fails as read_run() does.
+[[nodiscard]] result<std::vector<run_record>> read_runs(std::span<const std::filesystem::path> folders);
+
 /// Writes the report of one run, or the comparison of several, to one HTML file. The file appears whole or not at all;
 /// one that shows private values is its owner's alone (mode 0600), whatever the umask.
 /// Fails (kind usage) without runs, (kind runtime) when the file cannot be written.
@@ -36,7 +40,8 @@ namespace furlong::tools {
 /// The content of that file. `runs` must not be empty.
 [[nodiscard]] std::string report_html(std::span<const run_record> runs);
 
-/// A table for the terminal, one row per run, a '*' after the best value of each column; empty without runs.
+/// A table for the terminal, one row per configuration (comparison.hpp) with its means and standard deviations, a '*'
+/// after the best value of a column, and notes; empty without runs.
 [[nodiscard]] std::string comparison_table(std::span<const run_record> runs);
 
 }  // namespace furlong::tools

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -140,6 +142,12 @@ struct run_summary {
   std::optional<target_figures> time_to_target;
   std::vector<participation_bin> by_participation;  ///< seen clients, ascending
   std::optional<evaluation_figures> eval;
+  std::optional<std::uint64_t> best_version;  ///< with select = "best": the version that `eval` is about
+  /// Every number of summary.json outside of lists, by dotted key; one that is null, as after a divergence, is NaN.
+  std::map<std::string, double, std::less<>> figures;
+  std::map<std::string, bool, std::less<>> smaller_is_better;  ///< of the metrics that the model defines
+  /// Only of runs that send nothing: whether the model has values of single clients.
+  std::optional<bool> personalized;
 };
 
 /// What a run knows of its users: a vector for each, of the same clients in all runs of a report with the same data.

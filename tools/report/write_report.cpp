@@ -5,6 +5,7 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "tools/report/comparison.hpp"
 #include "tools/report/detail/comparison.hpp"
 #include "tools/report/detail/figures.hpp"
 #include "tools/report/detail/html.hpp"
@@ -61,27 +62,27 @@ std::string one_run(const run_record& run) {
   return out;
 }
 
-std::string comparison(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  const auto columns = compare(runs);
-  bool named_by_algorithm = true;
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    named_by_algorithm = named_by_algorithm && labels[i] == runs[i].algorithm;
-  std::vector<table_head> heads{{named_by_algorithm ? "algorithm" : "run", "", false}};
-  if (!named_by_algorithm) heads.push_back({"algorithm", "", false});
-  for (const auto& column : columns) heads.push_back({escape(column.title), escape(column.group), true});
+std::string cell_text(const comparison& of, const compared_column& column, std::size_t i) {
+  const auto text = text_of(of, column, i);
+  return text.mean + (text.spread.empty() ? "" : " \u00B1 " + text.spread) + text.unit;
+}
+
+std::string comparison_section(std::span<const run_record> runs) {
+  const auto of = compare(runs, table_figures(runs));
+  std::vector<table_head> heads{{"configuration", "", false}, {"algorithm", "", false}, {"runs", "", false}};
+  for (const auto& column : of.columns)
+    heads.push_back({escape(column.figure.title), escape(column.figure.group), true});
   std::vector<table_row> rows;
-  bool marks = false;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    table_row row{{{swatch(i) + escape(labels[i])}}, ""};
-    if (!named_by_algorithm) row.cells.push_back(text_cell(runs[i].algorithm));
-    for (const auto& column : columns) {
-      row.cells.push_back({escape(column.cells[i]), true, column.best[i]});
-      marks = marks || column.best[i];
-    }
+  for (std::size_t i = 0; i < of.configurations.size(); ++i) {
+    const auto& one = of.configurations[i];
+    table_row row{{text_cell(one.label), text_cell(one.algorithm), text_cell(runs_text(runs, one))}, ""};
+    for (const auto& column : of.columns)
+      row.cells.push_back({escape(cell_text(of, column, i)), true, column.best == i});
     rows.push_back(std::move(row));
   }
-  return "<div class=\"runs\">" + html_table("", heads, rows) + "</div>\n" + warning(protocol_warning(runs)) +
-         hint(marks ? "A dot marks the best value of a column." : "") + hint(explained_figures(runs));
+  std::string notes;
+  for (const auto& note : notes_on(runs, of)) notes += hint(escape(note));
+  return "<div class=\"runs\">" + html_table("", heads, rows) + "</div>\n" + notes + hint(explained_figures(runs));
 }
 
 std::string run_section(const run_record& run, const std::string& label, std::size_t index) {
@@ -116,7 +117,7 @@ std::string left_out(std::span<const run_record> runs) {
 std::string several_runs(std::span<const run_record> runs) {
   const auto labels = labels_of(runs);
   std::string out = "<header><p class=\"over\">Comparison</p><h1>" + escape(title_of(runs)) + "</h1></header>\n" +
-                    comparison(runs, labels) + figures(runs, labels) + left_out(runs) + "<h2>Runs</h2>\n";
+                    comparison_section(runs) + figures(runs, labels) + left_out(runs) + "<h2>Runs</h2>\n";
   for (std::size_t i = 0; i < runs.size(); ++i) out += run_section(runs[i], labels[i], i);
   return out;
 }

@@ -1,4 +1,4 @@
-// Runs side by side: what each is called, and the columns that compare them, for the terminal and for the page.
+// Runs side by side: what each is called, and what its figures are about.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@ namespace furlong::tools {
 
 /// A metric of an evaluation.
 struct metric {
+  const char* key;  ///< in summary.json
   const char* title;
   const char* short_title;
   std::optional<double> group_figures::*value;
@@ -22,13 +23,14 @@ struct metric {
 };
 /// The one that a run is judged by first stands before the others: perplexity, of a language model.
 inline constexpr std::array<metric, 7> metrics{{
-    {"RMSE", "RMSE", &group_figures::rmse, number_style::plain, true},
-    {"Perplexity", "perpl.", &group_figures::perplexity, number_style::plain, true},
-    {"Accuracy", "acc.", &group_figures::accuracy, number_style::percent, false},
-    {"Accuracy of words", "acc. words", &group_figures::accuracy_words, number_style::percent, false},
-    {"Accuracy before the end", "acc. no end", &group_figures::accuracy_no_end, number_style::percent, false},
-    {"AUC", "AUC", &group_figures::auc, number_style::plain, false},
-    {"Loss", "loss", &group_figures::loss, number_style::plain, true},
+    {"rmse", "RMSE", "RMSE", &group_figures::rmse, number_style::plain, true},
+    {"perplexity", "Perplexity", "perpl.", &group_figures::perplexity, number_style::plain, true},
+    {"accuracy", "Accuracy", "acc.", &group_figures::accuracy, number_style::percent, false},
+    {"accuracy_words", "Accuracy of words", "acc. words", &group_figures::accuracy_words, number_style::percent, false},
+    {"accuracy_no_end", "Accuracy before the end", "acc. no end", &group_figures::accuracy_no_end,
+     number_style::percent, false},
+    {"auc", "AUC", "AUC", &group_figures::auc, number_style::plain, false},
+    {"loss", "Loss", "loss", &group_figures::loss, number_style::plain, true},
 }};
 /// Squared error is the loss of ratings: the RMSE says the same, and perplexity that of words.
 [[nodiscard]] bool is_redundant(const metric& which, const group_figures& in);
@@ -66,17 +68,5 @@ struct traffic {
 /// A name for each run, no two alike: its scenario, then also its algorithm, seed and folder as far as that is needed.
 /// Beside language models, those that are none say so.
 [[nodiscard]] std::vector<std::string> labels_of(std::span<const run_record> runs);
-
-/// A column that compares runs.
-struct comparison_column {
-  std::string group;  ///< "unseen"; empty: stands alone
-  std::string title;
-  std::vector<std::string> cells;  ///< a run each
-  /// As written, no other is better; nowhere when all are equal or there is one figure. A figure of the protocol
-  /// "fedatt-2018" is never best beside those of language models.
-  std::vector<bool> best;
-};
-/// The columns in the order they are shown, those that no run has a figure for left out.
-[[nodiscard]] std::vector<comparison_column> compare(std::span<const run_record> runs);
 
 }  // namespace furlong::tools

@@ -31,12 +31,14 @@ class json_fields {
   /// Any number; null is NaN.
   void read(const char* key, std::optional<double>& to);
   void read(const char* key, bool& to);
+  void read(const char* key, std::optional<bool>& to);
   /// A text; a number is taken as it is written.
   void read(const char* key, std::string& to);
   /// An array of whole numbers.
   void read(const char* key, std::vector<std::uint64_t>& to);
-  /// An object of whole numbers.
+  /// An object of whole numbers; of truth values.
   void read(const char* key, named_counts& to);
+  void read(const char* key, std::map<std::string, bool, std::less<>>& to);
   void read(const char* key, std::optional<staleness_figures>& to);
   /// The metrics that this object has.
   void read(group_figures& to);

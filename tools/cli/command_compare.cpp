@@ -1,0 +1,98 @@
+// furlong compare
+#include <algorithm>
+#include <fmt/format.h>
+#include <iostream>
+
+#include "tools/cli/commands.hpp"
+#include "tools/cli/export_tables.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/report/compare_output.hpp"
+#include "tools/report/report.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+std::string listed_labels(const std::vector<configuration>& all) {
+  std::string text;
+  for (const auto& one : all) text += (text.empty() ? "\"" : ", \"") + one.label + "\"";
+  return text;
+}
+
+/// The configuration with that label or name; else the only one whose label contains the text.
+result<std::size_t> find_baseline(const std::string& text, const std::vector<configuration>& all) {
+  if (text.empty()) return 0;
+  const auto only = [&](const auto& matches) -> std::optional<std::size_t> {
+    if (std::ranges::count_if(all, matches) != 1) return std::nullopt;
+    return static_cast<std::size_t>(std::ranges::find_if(all, matches) - all.begin());
+  };
+  if (const auto at = only([&](const auto& one) { return one.label == text; })) return *at;
+  if (const auto at = only([&](const auto& one) { return one.name == text; })) return *at;
+  if (const auto at = only([&](const auto& one) { return one.label.find(text) != std::string::npos; })) return *at;
+  return fail(error::kind::usage, "--baseline " + text, "is not the label of one configuration",
+              "name one of these: " + listed_labels(all));
+}
+
+result<comparison> compare_by(const compare_options& options, std::span<const run_record> runs) {
+  if (options.figures.empty()) return compare(runs, quality_figures(runs));
+  std::vector<compared_figure> figures;
+  for (const auto& key : options.figures) figures.push_back(figure_named(key, runs));
+  auto made = compare(runs, figures);
+  for (const auto& key : options.figures)
+    if (std::ranges::none_of(made.columns, [&](const auto& column) { return column.figure.key == key; }))
+      return fail(error::kind::usage, "--metric " + key, "is a number in the summary of no finished run",
+                  "name a dotted key of summary.json, such as eval.seen.loss");
+  return made;
+}
+
+/// The lines of all metrics.jsonl, with the configuration, folder and seed of their run.
+result<std::vector<json>> all_rounds(std::span<const run_record> runs, const std::vector<configuration>& all) {
+  std::vector<json> rows;
+  for (const auto& one : all)
+    for (const auto* list : {&one.runs, &one.failed})
+      for (const auto i : *list) {
+        if (runs[i].rounds.empty()) continue;
+        auto rounds = read_rounds(run_directory(runs[i].directory));
+        if (!rounds) return tl::unexpected(rounds.error());
+        for (const auto& round : *rounds) {
+          json row = {{"configuration", one.label},
+                      {"run", runs[i].directory.string()},
+                      {"seed", runs[i].seed},
+                      {"state", state_word(runs[i])}};
+          row.update(round);
+          rows.push_back(std::move(row));
+        }
+      }
+  return rows;
+}
+
+result<void> write_curves(const std::filesystem::path& file, std::span<const run_record> runs,
+                          const std::vector<configuration>& all) {
+  const auto rows = all_rounds(runs, all);
+  if (!rows) return tl::unexpected(rows.error());
+  return write_bytes_atomically(file, curves_csv(*rows));
+}
+
+}  // namespace
+
+int compare_command(const compare_options& options) {
+  const auto runs = read_runs(options.runs);
+  if (!runs) return report_failure(runs.error());
+  const auto made = compare_by(options, *runs);
+  if (!made) return report_failure(made.error());
+  if (made->configurations.empty())
+    return report_failure({error::kind::data, options.runs.front().string(), "has no runs yet", "let the sweep go on"});
+  const auto baseline = find_baseline(options.baseline, made->configurations);
+  if (!baseline) return report_failure(baseline.error());
+  if (!options.curves.empty())
+    if (auto written = write_curves(options.curves, *runs, made->configurations); !written)
+      return report_failure(written.error());
+  switch (options.format) {
+    case compare_format::text: std::cout << compare_text(*runs, *made, *baseline); break;
+    case compare_format::json: std::cout << json_text(compare_json(*runs, *made, *baseline)) << '\n'; break;
+    case compare_format::csv: std::cout << compare_csv(*made, *baseline) << '\n'; break;
+  }
+  return done;
+}
+
+}  // namespace furlong::tools

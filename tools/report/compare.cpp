@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "tools/report/comparison.hpp"
+#include "tools/report/detail/comparison.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+// Figures of the protocol "fedatt-2018" do not compete with those of language models.
+std::vector<bool> competing(std::span<const run_record> runs, const std::vector<configuration>& of) {
+  const bool alike = std::all_of(runs.begin(), runs.end(), is_no_language_model);
+  std::vector<bool> competes;
+  for (const auto& one : of)
+    competes.push_back(alike || std::none_of(one.runs.begin(), one.runs.end(),
+                                             [&](std::size_t i) { return is_no_language_model(runs[i]); }));
+  return competes;
+}
+
+bool all_finite(const std::vector<seeded_value>& values) {
+  return std::all_of(values.begin(), values.end(), [](const auto& one) { return std::isfinite(one.second); });
+}
+
+std::optional<std::size_t> best_in(const compared_column& column, const std::vector<bool>& competes) {
+  if (column.figure.when == better::neither) return std::nullopt;
+  const double sign = column.figure.when == better::smaller ? 1.0 : -1.0;
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < column.values.size(); ++i) {
+    if (!competes[i] || column.estimates[i].n == 0 || !all_finite(column.values[i])) continue;
+    if (!best || sign * column.estimates[i].mean < sign * column.estimates[*best].mean) best = i;
+  }
+  if (!best) return best;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < column.values.size(); ++i) {
+    if (i == *best || !competes[i] || column.values[i].empty()) continue;
+    ++others;
+    if (const auto behind = difference_in(column, *best, i); !behind.excludes_zero() || sign * behind.mean < 0.0)
+      return std::nullopt;
+  }
+  return others > 0 ? best : std::nullopt;
+}
+
+// All spreads of a column are nothing: of counts that no seed changes.
+bool is_constant(const compared_column& column) {
+  return std::all_of(column.estimates.begin(), column.estimates.end(),
+                     [](const auto& one) { return one.sd.value_or(0.0) == 0.0; });
+}
+
+constexpr std::size_t listed_runs = 8;
+
+void add_failed(std::span<const run_record> runs, const comparison& of, std::vector<std::string>& notes) {
+  std::size_t number = 0;
+  for (const auto& one : of.configurations)
+    for (const auto i : one.failed) {
+      if (++number > listed_runs) continue;
+      const auto& run = runs[i];
+      std::string note = "Not counted: ";
+      note.append(run.directory.filename().string()).append(", ").append(state_word(run));
+      if (run.summary)
+        note.append(": ").append(run.summary->failed);
+      else if (!run.rounds.empty())
+        note.append(" after ").append(counted(rounds_of(run), "round"));
+      notes.push_back(note + ".");
+    }
+  if (number > listed_runs) notes.push_back("Not counted either: " + counted(number - listed_runs, "run") + ".");
+}
+
+// How many seeds the compared configurations share at most.
+std::size_t most_pairs(std::span<const run_record> runs, const std::vector<configuration>& of) {
+  std::size_t most = 0;
+  std::vector<std::set<std::string>> seeds(of.size());
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    for (const auto run : of[i].runs) seeds[i].insert(runs[run].seed);
+    for (std::size_t j = 0; j < i; ++j)
+      most = std::max(
+          most, static_cast<std::size_t>(std::count_if(seeds[j].begin(), seeds[j].end(),
+                                                       [&](const auto& seed) { return seeds[i].contains(seed); })));
+  }
+  return most;
+}
+
+std::string mark_note(std::span<const run_record> runs, const comparison& of) {
+  const auto counted_configurations = std::count_if(of.configurations.begin(), of.configurations.end(),
+                                                    [](const auto& one) { return !one.runs.empty(); });
+  if (counted_configurations < 2) return {};
+  const auto pairs = most_pairs(runs, of.configurations);
+  if (pairs == 0)
+    return "Nothing is marked as best: the configurations share no seed, so that no difference is paired.";
+  if (pairs == 1)
+    return "Nothing is marked as best: with one shared seed a difference has no interval; run several seeds.";
+  const bool marks =
+      std::any_of(of.columns.begin(), of.columns.end(), [](const auto& column) { return column.best.has_value(); });
+  if (!marks)
+    return "Nothing is marked as best: no configuration differs from all others by more than the 95 % interval of the "
+           "differences within a seed.";
+  return "* best: the 95 % interval of its difference to each other configuration, within a seed, excludes zero.";
+}
+
+}  // namespace
+
+comparison compare(std::span<const run_record> runs, const std::vector<compared_figure>& figures) {
+  comparison made{configurations_of(runs), {}};
+  const auto competes = competing(runs, made.configurations);
+  for (const auto& figure : figures) {
+    compared_column column{figure, {}, {}, {}};
+    bool any = false;
+    for (const auto& one : made.configurations) {
+      auto& values = column.values.emplace_back();
+      std::vector<double> numbers;
+      for (const auto i : one.runs)
+        if (const auto value = figure.value(runs[i])) {
+          values.emplace_back(runs[i].seed, *value);
+          numbers.push_back(*value);
+        }
+      column.estimates.push_back(estimate_of(numbers));
+      any = any || !values.empty();
+    }
+    if (!any) continue;
+    column.best = best_in(column, competes);
+    made.columns.push_back(std::move(column));
+  }
+  return made;
+}
+
+estimate difference_in(const compared_column& column, std::size_t baseline, std::size_t configuration) {
+  return paired_difference(column.values[baseline], column.values[configuration]);
+}
+
+estimate_text text_of(const comparison& of, const compared_column& column, std::size_t configuration) {
+  const auto& values = column.values[configuration];
+  const auto& estimate = column.estimates[configuration];
+  if (values.empty()) return {written({}, number_style::plain), {}, {}};
+  if (estimate.n == 0) return {std::isinf(values.front().second) ? "not reached" : "NaN", {}, {}};
+  const auto spread = is_constant(column) ? std::nullopt : estimate.sd;
+  auto [mean, sd, unit] = written_spread(estimate.mean, spread, column.figure.style);
+  const auto all = of.configurations[configuration].runs.size();
+  if (estimate.n < all)
+    unit.append(" (").append(std::to_string(estimate.n)).append(" of ").append(std::to_string(all)).append(")");
+  return {std::move(mean), std::move(sd), std::move(unit)};
+}
+
+std::string runs_text(std::span<const run_record> runs, const configuration& of) {
+  auto text = std::to_string(of.runs.size());
+  if (of.failed.empty()) return text;
+  text.append(" of ").append(std::to_string(of.runs.size() + of.failed.size()));
+  for (const auto* word : {"failed", "diverged", "not ended"}) {
+    const auto number =
+        std::count_if(of.failed.begin(), of.failed.end(), [&](std::size_t i) { return state_word(runs[i]) == word; });
+    if (number > 0) text.append(", ").append(std::to_string(number)).append(" ").append(word);
+  }
+  return text;
+}
+
+std::string best_rounds_text(std::span<const run_record> runs, const configuration& of) {
+  std::set<std::uint64_t> rounds;
+  for (const auto i : of.runs)
+    if (runs[i].summary->best_version) rounds.insert(*runs[i].summary->best_version);
+  if (rounds.empty()) return {};
+  const auto first = std::to_string(*rounds.begin());
+  return rounds.size() == 1 ? first : first + "-" + std::to_string(*rounds.rbegin());
+}
+
+std::vector<std::string> notes_on(std::span<const run_record> runs, const comparison& of) {
+  std::vector<std::string> notes;
+  if (auto note = mark_note(runs, of); !note.empty()) notes.push_back(std::move(note));
+  const bool selects = std::any_of(of.configurations.begin(), of.configurations.end(),
+                                   [&](const auto& one) { return !best_rounds_text(runs, one).empty(); });
+  if (selects)
+    notes.emplace_back(
+        "Figures are those of the model with the best validation figure (evaluation.select), from the round given.");
+  if (auto warning = protocol_warning(runs); !warning.empty()) notes.push_back(std::move(warning));
+  add_failed(runs, of, notes);
+  return notes;
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,152 @@
+// Figures that configurations are compared by.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "tools/report/comparison.hpp"
+#include "tools/report/detail/comparison.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using figure_list = std::vector<compared_figure>;
+
+std::optional<double> summary_figure(const run_record& run, const std::string& key) {
+  if (!run.summary) return std::nullopt;
+  const auto at = run.summary->figures.find(key);
+  return at == run.summary->figures.end() ? std::nullopt : std::optional(at->second);
+}
+
+compared_figure of_summary(const std::string& key, std::string group, std::string title,
+                           number_style style = number_style::plain, better when = better::neither) {
+  return {key, std::move(group), std::move(title), style, when, [key](const run_record& run) {
+            return summary_figure(run, key);
+          }};
+}
+
+compared_figure built_in(std::size_t group, const metric& which) {
+  const std::string name(evaluation_groups[group]);
+  return {"eval." + name + "." + which.key,
+          name,
+          which.short_title,
+          which.style,
+          which.smaller_is_better ? better::smaller : better::larger,
+          [group, member = which.value](const run_record& run) -> std::optional<double> {
+            if (!run.summary || !run.summary->eval || !(*run.summary->eval)[group]) return std::nullopt;
+            return *(*run.summary->eval)[group].*member;
+          }};
+}
+
+bool is_built_in(const std::string& name) {
+  return name == "examples" || name == "clients" ||
+         std::any_of(metrics.begin(), metrics.end(), [&](const auto& one) { return one.key == name; });
+}
+
+// Those that the model defines: their names are keys of the evaluation, and the summary states their direction.
+void add_own_metrics(figure_list& to, std::span<const run_record> runs, const std::string& group) {
+  const auto begin = "eval." + group + ".";
+  std::set<std::string> known;
+  for (const auto& run : runs) {
+    if (!run.summary) continue;
+    for (auto at = run.summary->figures.lower_bound(begin);
+         at != run.summary->figures.end() && at->first.starts_with(begin); ++at) {
+      const auto name = at->first.substr(begin.size());
+      if (is_built_in(name) || !known.insert(name).second) continue;
+      const auto stated = run.summary->smaller_is_better.find(name);
+      const auto when = stated == run.summary->smaller_is_better.end() ? better::neither
+                        : stated->second                               ? better::smaller
+                                                                       : better::larger;
+      to.push_back(of_summary(at->first, group, name, number_style::plain, when));
+    }
+  }
+}
+
+// What is 0 is no merit: a run that sends nothing has all data in one place.
+std::optional<double> unless_zero(std::optional<double> bytes) { return bytes == 0.0 ? std::nullopt : bytes; }
+
+std::optional<double> virtual_seconds_of(const run_record& run) {
+  const auto seconds = run.summary ? run.summary->virtual_seconds : std::nullopt;
+  return seconds && *seconds > 0.0 ? seconds : std::nullopt;  // the clock moved at all
+}
+
+std::optional<double> time_to_target_of(const run_record& run) {
+  if (!run.summary || !run.summary->time_to_target || !virtual_seconds_of(run)) return std::nullopt;
+  const auto& target = *run.summary->time_to_target;
+  return target.reached ? target.virtual_seconds : std::numeric_limits<double>::infinity();
+}
+
+// Of a summary's own member.
+template <class Value>
+compared_figure member(const std::string& key, std::string group, std::string title, number_style style, better when,
+                       const Value& value) {
+  return {
+      key, std::move(group), std::move(title), style, when, [value](const run_record& run) -> std::optional<double> {
+        if (!run.summary) return std::nullopt;
+        const auto found = value(*run.summary);
+        return found ? std::optional(static_cast<double>(*found)) : std::nullopt;
+      }};
+}
+
+participation_figures participation_of(const run_summary& of) {
+  return of.participation.value_or(participation_figures{});
+}
+
+void add_costs(figure_list& to, std::span<const run_record> runs) {
+  const std::string clock(time_word(runs));
+  to.push_back({"time_to_target.virtual_seconds", clock, "to target", number_style::seconds, better::smaller,
+                time_to_target_of});
+  to.push_back({"virtual_seconds", clock, "in all", number_style::seconds, better::neither, virtual_seconds_of});
+  to.push_back(member("wasted.share", "tasks", "wasted", number_style::percent, better::smaller,
+                      [](const auto& of) { return of.wasted_share; }));
+  to.push_back(member("participation.gini", "participation", "Gini", number_style::plain, better::smaller,
+                      [](const auto& of) { return participation_of(of).gini; }));
+  to.push_back(member("participation.never_folded", "participation", "never trained", number_style::mean,
+                      better::smaller, [](const auto& of) { return participation_of(of).never_folded; }));
+  to.push_back({"bytes_up/report", "MB per report", "up", number_style::megabytes, better::smaller,
+                [](const run_record& run) { return unless_zero(traffic_of(run).up_per_report()); }});
+  to.push_back({"bytes_down/task", "MB per task", "down", number_style::megabytes, better::smaller,
+                [](const run_record& run) { return unless_zero(traffic_of(run).down_per_task()); }});
+  to.push_back(member("clients_per_second", "clients", "per s", number_style::rate, better::larger,
+                      [](const auto& of) { return of.clients_per_second; }));
+  to.push_back(member("private_clients", "clients", "private", number_style::mean, better::neither,
+                      [](const auto& of) { return of.private_clients; }));
+}
+
+}  // namespace
+
+std::vector<compared_figure> quality_figures(std::span<const run_record> runs) {
+  figure_list all;
+  for (std::size_t group = 0; group < evaluation_groups.size(); ++group) {
+    for (const auto& which : metrics) all.push_back(built_in(group, which));
+    add_own_metrics(all, runs, std::string(evaluation_groups[group]));
+  }
+  return all;
+}
+
+std::vector<compared_figure> table_figures(std::span<const run_record> runs) {
+  figure_list all{member("rounds", "", "rounds", number_style::mean, better::neither,
+                         [](const auto& of) { return std::optional(of.rounds); })};
+  for (auto& one : quality_figures(runs)) {
+    const auto group = static_cast<std::size_t>(
+        std::find(evaluation_groups.begin(), evaluation_groups.end(), one.group) - evaluation_groups.begin());
+    if (one.key.ends_with(".loss"))
+      one.value = [value = one.value, group](const run_record& run) -> std::optional<double> {
+        const auto found = value(run);
+        return found && !is_redundant(metrics.back(), *(*run.summary->eval)[group]) ? found : std::nullopt;
+      };
+    all.push_back(std::move(one));
+  }
+  add_costs(all, runs);
+  return all;
+}
+
+compared_figure figure_named(const std::string& key, std::span<const run_record> runs) {
+  for (auto& list : {quality_figures(runs), table_figures(runs)})
+    for (const auto& one : list)
+      if (one.key == key) return one;
+  return of_summary(key, "", key);
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,297 @@
+#include "tools/report/configurations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "tools/cli/failure.hpp"
+#include "tools/report/detail/comparison.hpp"
+#include "tools/report/detail/scenario_settings.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+// Keys that change no result, by their beginnings; and the seed and what labels show anyway.
+bool tells_nothing(std::string_view key) {
+  constexpr std::array<std::string_view, 11> beginnings{
+      "scenario.seed",  "scenario.name",       "checkpoint.",         "expect.",
+      "private.layout", "private.open_shards", "private.key_file",    "python.workers",
+      "python.timeout", "python.interpreter",  "evaluation.attention"};
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](auto begin) { return key.starts_with(begin); });
+}
+
+// A run with the settings that tell it apart from others.
+struct described_run {
+  std::size_t index = 0;
+  std::vector<scenario_setting> settings;  ///< in the order of the file, without seeds
+  std::vector<scenario_setting> seeds;     ///< keys of further seeds
+};
+
+described_run describe(const run_record& run, std::size_t index) {
+  described_run of{index, {}, {}};
+  for (auto& one : scenario_settings(run.scenario))
+    if (!tells_nothing(one.first)) (one.first.ends_with("seed") ? of.seeds : of.settings).push_back(std::move(one));
+  // An alias is no setting: it counts only where there is no other word for the algorithm.
+  if (run.scenario.empty())
+    of.settings = {{"algorithm.kind", run.algorithm}, {"model.kind", run.model}, {"model.protocol", run.protocol}};
+  return of;
+}
+
+// What two runs of one configuration have in common.
+std::string identity_text(const run_record& run, const std::vector<scenario_setting>& settings) {
+  std::string text = run.name;
+  for (const auto& [key, value] : settings) text.append("\n").append(key).append("=").append(value);
+  return text;
+}
+
+// Moves the further seeds of a scenario to its settings. One that equals scenario.seed follows it, unless another run
+// of otherwise equal settings has the same value with another seed: then it is fixed.
+void settle_seeds(std::span<const run_record> runs, std::vector<described_run>& all) {
+  std::set<std::tuple<std::string, std::string, std::string>> fixed;  // identity, key, value
+  std::vector<std::string> identities;
+  for (const auto& one : all) {
+    identities.push_back(identity_text(runs[one.index], one.settings));
+    for (const auto& [key, value] : one.seeds)
+      if (value != runs[one.index].seed) fixed.emplace(identities.back(), key, value);
+  }
+  for (auto& one : all)
+    for (auto& [key, value] : one.seeds) {
+      const bool is_fixed = fixed.contains({identities[one.index], key, value});
+      one.settings.emplace_back(key, is_fixed ? value : "scenario.seed");
+    }
+}
+
+struct grouped_runs {
+  std::vector<std::size_t> members;  ///< indices of described runs
+  std::string suffix;                ///< what tells it apart from another of the same settings
+};
+
+bool has_repeated_seed(std::span<const run_record> runs, const std::vector<std::size_t>& members) {
+  std::set<std::string> seeds;
+  return std::any_of(members.begin(), members.end(),
+                     [&](std::size_t i) { return counts(runs[i]) && !seeds.insert(runs[i].seed).second; });
+}
+
+// By parent folder, then in the order given: no seed of a finished run twice in a group.
+std::vector<grouped_runs> without_repeated_seeds(std::span<const run_record> runs, std::vector<std::size_t> members) {
+  if (!has_repeated_seed(runs, members)) return {{std::move(members), {}}};
+  std::vector<std::pair<std::filesystem::path, std::vector<std::size_t>>> folders;
+  for (const auto i : members) {
+    const auto parent = runs[i].directory.parent_path();
+    const auto known =
+        std::find_if(folders.begin(), folders.end(), [&](const auto& folder) { return folder.first == parent; });
+    if (known == folders.end())
+      folders.push_back({parent, {i}});
+    else
+      known->second.push_back(i);
+  }
+  std::vector<grouped_runs> groups;
+  for (const auto& [folder, inside] : folders) {
+    const auto suffix = folders.size() > 1 ? folder.filename().string() : std::string();
+    if (!has_repeated_seed(runs, inside)) {
+      groups.push_back({inside, suffix});
+      continue;
+    }
+    for (const auto i : inside) groups.push_back({{i}, runs[i].directory.filename().string()});
+  }
+  return groups;
+}
+
+// Ascending numbers; seeds are whole and have no leading zeros.
+bool seed_before(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+// The values of a key in configurations; those without it have none.
+std::vector<const std::string*> values_of(const std::string& key, const std::vector<configuration>& all,
+                                          const std::vector<std::size_t>& of) {
+  std::vector<const std::string*> values;
+  for (const auto i : of) values.push_back(find_setting(all[i].settings, key));
+  return values;
+}
+
+bool same_value(const std::string* a, const std::string* b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
+
+bool all_same(const std::vector<const std::string*>& values) {
+  return std::all_of(values.begin(), values.end(), [&](const auto* one) { return same_value(one, values.front()); });
+}
+
+// Whether two keys part the configurations alike, as tied keys do and a key that has the value of another.
+bool same_parts(const std::vector<const std::string*>& a, const std::vector<const std::string*>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (same_value(a[i], a[j]) != same_value(b[i], b[j])) return false;
+  return true;
+}
+
+std::vector<std::string> keys_in(const std::vector<configuration>& all, const std::vector<std::size_t>& of) {
+  std::vector<std::string> keys;
+  std::set<std::string> known;
+  for (const auto i : of)
+    for (const auto& one : all[i].settings)
+      if (known.insert(one.first).second) keys.push_back(one.first);
+  return keys;
+}
+
+// The keys that tell these configurations apart: those of the algorithm first, of tied ones the first.
+std::vector<std::string> telling_keys(const std::vector<configuration>& all, const std::vector<std::size_t>& of) {
+  auto keys = keys_in(all, of);
+  std::stable_partition(keys.begin(), keys.end(), [](const auto& key) { return key.starts_with("algorithm."); });
+  std::vector<std::string> chosen;
+  std::vector<std::vector<const std::string*>> parts;
+  for (const auto& key : keys) {
+    auto values = values_of(key, all, of);
+    const bool tells = !all_same(values) && std::none_of(parts.begin(), parts.end(),
+                                                         [&](const auto& known) { return same_parts(known, values); });
+    if (!tells) continue;
+    chosen.push_back(key);
+    parts.push_back(std::move(values));
+  }
+  return chosen;
+}
+
+std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+std::string shortened(const std::string& text) {
+  constexpr std::size_t most = 32;
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
+
+void add_settings(std::vector<configuration>& all, const std::vector<std::size_t>& of) {
+  const auto keys = telling_keys(all, of);
+  for (const auto& key : keys) {
+    const auto leaf = last_part(key);
+    const bool clear =
+        std::count_if(keys.begin(), keys.end(), [&](const auto& other) { return last_part(other) == leaf; }) == 1;
+    for (const auto i : of) {
+      const auto* value = find_setting(all[i].settings, key);
+      if (value == nullptr) continue;
+      all[i].label += (all[i].label.empty() ? "" : ", ") + (clear ? leaf : key) + "=" + shortened(*value);
+    }
+  }
+}
+
+// Positions of configurations by some text of theirs, in order of first appearance.
+template <class Text>
+std::vector<std::vector<std::size_t>> parted_by(const std::vector<configuration>& all,
+                                                const std::vector<std::size_t>& of, const Text& text) {
+  std::vector<std::vector<std::size_t>> parts;
+  for (const auto i : of) {
+    const auto same = std::find_if(parts.begin(), parts.end(),
+                                   [&](const auto& part) { return text(all[part.front()]) == text(all[i]); });
+    if (same == parts.end())
+      parts.push_back({i});
+    else
+      same->push_back(i);
+  }
+  return parts;
+}
+
+void add_text(std::vector<configuration>& all, const std::vector<std::size_t>& to,
+              const std::string configuration::*text) {
+  for (const auto i : to)
+    if (const auto& more = all[i].*text; !more.empty()) all[i].label += (all[i].label.empty() ? "" : ", ") + more;
+}
+
+void add_labels(std::vector<configuration>& all) {
+  std::vector<std::size_t> every(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) every[i] = i;
+  const auto names = parted_by(all, every, [](const auto& one) { return one.name; });
+  for (const auto& named : names) {
+    if (names.size() > 1 || all.size() == 1) add_text(all, named, &configuration::name);
+    const auto algorithms = parted_by(all, named, [](const auto& one) { return one.algorithm; });
+    if (algorithms.size() > 1) add_text(all, named, &configuration::algorithm);
+    for (const auto& alike : algorithms)
+      if (alike.size() > 1) add_settings(all, alike);
+  }
+  for (const auto i : every)
+    if (all[i].label.empty()) add_text(all, {i}, &configuration::name);
+}
+
+void make_unique(std::vector<configuration>& all) {
+  std::map<std::string, std::size_t> count;
+  for (const auto& one : all) ++count[one.label];
+  std::map<std::string, std::size_t> number;
+  for (auto& one : all)
+    if (count[one.label] > 1) one.label.append(" #").append(std::to_string(++number[one.label]));
+}
+
+// Leaves the settings in which configurations differ.
+void keep_differences(std::vector<configuration>& all) {
+  std::vector<std::size_t> every(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) every[i] = i;
+  std::set<std::string> differing;
+  for (const auto& key : keys_in(all, every))
+    if (!all_same(values_of(key, all, every))) differing.insert(key);
+  for (auto& one : all) std::erase_if(one.settings, [&](const auto& of) { return !differing.contains(of.first); });
+}
+
+configuration make_configuration(std::span<const run_record> runs, const std::vector<described_run>& described,
+                                 const grouped_runs& group) {
+  configuration made;
+  const auto& first = runs[group.members.front()];
+  made.name = first.name;
+  made.algorithm = first.algorithm;
+  made.settings = described[group.members.front()].settings;
+  for (const auto i : group.members) {
+    if (counts(runs[i]) && made.runs.empty()) made.algorithm = runs[i].algorithm;  // a summary has the alias
+    (counts(runs[i]) ? made.runs : made.failed).push_back(i);
+  }
+  for (auto* list : {&made.runs, &made.failed})
+    std::stable_sort(list->begin(), list->end(),
+                     [&](std::size_t a, std::size_t b) { return seed_before(runs[a].seed, runs[b].seed); });
+  return made;
+}
+
+// Any of its runs.
+std::size_t of_configuration(const configuration& one) {
+  return one.runs.empty() ? one.failed.front() : one.runs.front();
+}
+
+}  // namespace
+
+std::vector<configuration> configurations_of(std::span<const run_record> runs) {
+  std::vector<described_run> described;
+  for (std::size_t i = 0; i < runs.size(); ++i) described.push_back(describe(runs[i], i));
+  settle_seeds(runs, described);
+  std::vector<std::vector<std::size_t>> groups;
+  std::map<std::string, std::size_t> known;
+  for (const auto& one : described) {
+    const auto [at, is_new] = known.try_emplace(identity_text(runs[one.index], one.settings), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].push_back(one.index);
+  }
+  std::vector<configuration> all;
+  std::vector<std::string> suffixes;
+  for (const auto& members : groups)
+    for (const auto& group : without_repeated_seeds(runs, members)) {
+      all.push_back(make_configuration(runs, described, group));
+      suffixes.push_back(group.suffix);
+    }
+  add_labels(all);
+  const bool all_alike = std::all_of(runs.begin(), runs.end(), is_no_language_model);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto& one = all[i];
+    const auto& run = runs[of_configuration(one)];
+    if (run.summary && run.summary->personalized == false) one.label += " (not personalized)";
+    if (!all_alike && is_no_language_model(run)) one.label.append(" (").append(run.protocol).append(")");
+    if (!suffixes[i].empty()) one.label.append(" (").append(suffixes[i]).append(")");
+  }
+  make_unique(all);
+  keep_differences(all);
+  return all;
+}
+
+bool counts(const run_record& run) { return run.summary && !has_failed(run); }
+
+std::string_view state_word(const run_record& run) {
+  if (counts(run)) return "done";
+  return run.summary ? failure_word(run.summary->failed) : "not ended";
+}
+
+}  // namespace furlong::tools
