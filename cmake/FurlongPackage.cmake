@@ -18,7 +18,12 @@ install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 install(FILES "${PROJECT_SOURCE_DIR}/bench/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/bench" COMPONENT runtime)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+# Reports and the dashboard contain Vega.
+file(READ "${PROJECT_SOURCE_DIR}/LICENSE" license)
+file(READ "${PROJECT_SOURCE_DIR}/tools/page/vega.js" notice)
+string(REGEX REPLACE "^.*/\\*! (.*) \\*/.*$" "\\1" notice "${notice}")
+file(WRITE "${PROJECT_BINARY_DIR}/copyright" "${license}\n${notice}\n")
+install(FILES "${PROJECT_BINARY_DIR}/copyright" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 
 # Where Debian's Python looks, so that the command finds it as well.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/furlong" DESTINATION lib/python3/dist-packages COMPONENT python

@@ -1,35 +1,15 @@
-// Plots of bars, timelines, and what they are made of.
+// Charts of bars, timelines, and what they are made of.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
-#include "tools/report/detail/axis.hpp"
-#include "tools/report/detail/bar_chart.hpp"
-#include "tools/report/detail/outcome_figures.hpp"
-#include "tools/report/detail/svg_frame.hpp"
-#include "tools/report/detail/timeline.hpp"
+#include "tools/report/detail/figures.hpp"
 
 using namespace furlong::tools;
 
 namespace {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
-  return found;
-}
-
-bar_chart two_parts() {
-  bar_chart plot;
-  plot.title = "Ends <of> tasks";
-  plot.x_label = "round";
-  plot.y_style = number_style::count;
-  plot.parts = {{"folded", 0, "11"}, {"late & lost", 3, "4"}, {"none", 1, "0"}};
-  plot.bars = {{0.5, 1.5, "1", {6.0, 4.0, 0.0}, {}}, {1.5, 2.5, "2", {5.0, no_value, 0.0}, {}}};
-  return plot;
-}
 
 round_figures round_of(std::uint64_t number, std::uint64_t folded, std::uint64_t late) {
   round_figures round;
@@ -53,6 +33,15 @@ round_figures timed(std::vector<task_figures> tasks, double began, double ended)
   round.ended = ended;
   round.spans = std::move(tasks);
   return round;
+}
+
+// The only chart of a run with that round.
+page_json timeline_of(const round_figures& round, std::optional<double> deadline) {
+  run_record run;
+  run.rounds = {round};
+  run.deadline = deadline;
+  const auto made = timelines_of(run);
+  return made.empty() ? page_json() : made.front();
 }
 
 }  // namespace
@@ -79,18 +68,11 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(times)
 
-BOOST_AUTO_TEST_CASE(are_written_and_ticked_in_fitting_units) {
+BOOST_AUTO_TEST_CASE(are_written_in_fitting_units) {
   BOOST_TEST(written(7620.0, number_style::seconds) == "2 h 07 min");
   BOOST_TEST(duration(47.0 * 3600) == "47 h 00 min");
   BOOST_TEST(duration(50.5 * 3600) == "2 d 02 h");
   BOOST_TEST(duration(-1) == "\u2013");
-  BOOST_TEST(make_axis(0, 100, number_style::seconds, 6, false).ticks.at(1).label == "20 s");
-  BOOST_TEST(make_axis(0, 600, number_style::seconds, 6, false).ticks.at(1).label == "2 min");
-  BOOST_TEST(make_axis(0, 36455, number_style::seconds, 6, false).ticks.at(1).label == "2 h");
-  BOOST_TEST(make_axis(0, 3e6, number_style::seconds, 6, false).ticks.at(1).label == "5 d");
-  const auto early = make_axis(-60, 100, number_style::seconds, 6, false);
-  BOOST_TEST(early.ticks.front().label == "-60 s");
-  BOOST_TEST(early.low == -60.0);
 }
 
 BOOST_AUTO_TEST_CASE(means_of_counts_have_few_digits) {
@@ -101,94 +83,41 @@ BOOST_AUTO_TEST_CASE(means_of_counts_have_few_digits) {
   BOOST_TEST(written(std::nan(""), number_style::mean) == "NaN");
 }
 
-BOOST_AUTO_TEST_CASE(labels_that_would_touch_are_left_out) {
-  axis x{0.0, 10.0, {}};
-  for (int i = 0; i < 10; ++i) x.ticks.push_back({i + 0.5, "12\u201317", false});
-  thin_out(x);
-  BOOST_TEST(x.ticks.size() == 10U);
-  BOOST_TEST(!x.ticks[0].minor);
-  BOOST_TEST(x.ticks[1].minor);  // fits, but not in large letters
-  for (auto& mark : x.ticks) mark.label = "1,000\u20132,000";
-  thin_out(x);
-  BOOST_TEST(x.ticks.size() == 5U);
-  BOOST_TEST(x.ticks[1].at == 2.5);
-  axis none{0.0, 1.0, {}};
-  thin_out(none);
-  BOOST_TEST(none.ticks.empty());
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(bars)
 
-BOOST_AUTO_TEST_CASE(stack_from_zero_and_leave_out_what_is_not_there) {
-  const auto svg = render(two_parts(), 3);
-  // Axis from 0 to 10 over 224 units: 6 are 134.4 high, 4 stand on them.
-  BOOST_TEST(has(svg, "y=\"101.6\" width=\"237.0\" height=\"134.4\""));
-  BOOST_TEST(has(svg, "y=\"12.0\" width=\"237.0\" height=\"89.6\""));
-  BOOST_TEST(count(svg, "<rect x=") == 1U + 3U);  // the clip path and three parts of bars
-  BOOST_TEST(!has(svg, "none"));
-  BOOST_TEST(has(svg, "late &amp; lost"));
-  BOOST_TEST(has(svg, "Ends &lt;of&gt; tasks by round"));
-  BOOST_TEST(has(svg, "folded: lowest 5 at 2, highest 6 at 1."));
-}
-
-BOOST_AUTO_TEST_CASE(have_a_table_of_all_values) {
-  const auto svg = render(two_parts(), 3);
-  BOOST_TEST(has(svg, "<summary>Values</summary>"));
-  BOOST_TEST(has(svg, "<th scope=\"row\">2</th><td class=\"num\">5</td><td class=\"num\">\u2013</td>"));
-}
-
-BOOST_AUTO_TEST_CASE(grow_up_and_down_from_a_base) {
-  bar_chart plot;
-  plot.title = "RMSE";
-  plot.x_label = "updates";
-  plot.label_bars = true;
-  plot.base = 0.9;
-  plot.base_name = "all";
-  plot.parts = {{"seen", 0, ""}};
-  plot.bars = {{0.0, 1.0, "0", {1.0}, {}}, {1.0, 2.0, "1", {0.85}, {}}};
-  const auto svg = render(plot, 1);
-  BOOST_TEST(has(svg, ">1.000</text>"));
-  BOOST_TEST(has(svg, ">0.850</text>"));
-  BOOST_TEST(has(svg, "<line class=\"whole\""));
-  BOOST_TEST(has(svg, "<b>0.9000</b>"));
-  BOOST_TEST(!has(svg, "\"end\">0</text>"));  // the y axis does not begin at zero
-}
-
 BOOST_AUTO_TEST_CASE(of_ten_thousand_rounds_are_few_and_are_means) {
-  const auto plot = outcomes_by_round(long_run(10000));
-  BOOST_REQUIRE(plot.has_value());
-  BOOST_TEST(plot->bars.size() == 50U);
-  BOOST_TEST(plot->bars[0].label == "1\u2013200");
-  BOOST_TEST(plot->bars[0].values[0] == 8.0);
-  BOOST_TEST(plot->bars[0].values[2] == 1.5);
-  BOOST_TEST(plot->parts[2].total == "15,000");
-  BOOST_TEST(has(plot->note, "200 rounds"));
-  BOOST_TEST(render(*plot, 1).size() < 40000U);
-  BOOST_TEST(!outcomes_by_round(run_record{}));
+  const auto chart = outcomes_by_round(long_run(10000));
+  BOOST_REQUIRE(chart["bars"].size() == 50U);
+  BOOST_TEST(chart["bars"][0]["label"] == "1\u2013200");
+  BOOST_TEST(chart["bars"][0]["from"] == 0.5);
+  BOOST_TEST(chart["bars"][0]["to"] == 200.5);
+  BOOST_TEST(chart["bars"][0]["values"] == (page_json{8, 1.5}));  // outcomes that never occur are left out
+  BOOST_TEST(chart["series"][1]["name"] == "late");
+  BOOST_TEST(chart["series"][1]["value"] == "15,000");
+  BOOST_TEST(has(chart["note"], "200 rounds"));
+  BOOST_TEST(outcomes_by_round(run_record{}).is_null());
 }
 
 BOOST_AUTO_TEST_CASE(runs_where_all_is_folded_need_none) {
   auto run = long_run(3);
   for (auto& round : run.rounds) round.late = 0;
-  BOOST_TEST(!outcomes_by_round(run));
+  BOOST_TEST(outcomes_by_round(run).is_null());
   run.rounds[1].dropped = {{"train", 1}};
-  const auto plot = outcomes_by_round(run);
-  BOOST_REQUIRE(plot.has_value());
-  BOOST_TEST(plot->bars[1].values[4] == 1.0);
-  BOOST_TEST(plot->note.empty());
+  const auto chart = outcomes_by_round(run);
+  BOOST_REQUIRE(!chart.is_null());
+  BOOST_TEST(chart["bars"][1]["values"] == (page_json{8, 1}));
+  BOOST_TEST(!chart.contains("note"));
 }
 
 // A round that was given up and tried again stands in the file twice.
 BOOST_AUTO_TEST_CASE(rounds_tried_twice_are_averaged) {
   run_record run;
   run.rounds = {round_of(1, 0, 4), round_of(1, 8, 0), round_of(2, 8, 2)};
-  const auto plot = outcomes_by_round(run);
-  BOOST_REQUIRE(plot.has_value());
-  BOOST_REQUIRE(plot->bars.size() == 2U);
-  BOOST_TEST(plot->bars[0].values[0] == 4.0);
-  BOOST_TEST(plot->bars[0].values[2] == 2.0);
+  const auto chart = outcomes_by_round(run);
+  BOOST_REQUIRE(chart["bars"].size() == 2U);
+  BOOST_TEST(chart["bars"][0]["values"] == (page_json{4, 2}));
 }
 
 BOOST_AUTO_TEST_CASE(availability_lays_days_over_each_other) {
@@ -202,39 +131,66 @@ BOOST_AUTO_TEST_CASE(availability_lays_days_over_each_other) {
     round.available = i < 24 ? 2 : 4;
     run.rounds.push_back(round);
   }
-  const auto plot = availability_by_hour(run);
-  BOOST_REQUIRE(plot.has_value());
-  BOOST_TEST(plot->bars.size() == 24U);
-  BOOST_TEST(plot->bars[0].values[0] == 10.0 / 30.0);  // hours 0, 24 and 48
-  BOOST_TEST(plot->bars[23].values[0] == 6.0 / 20.0);
-  BOOST_TEST(has(plot->note, "2 d 00 h"));
+  const auto chart = availability_by_hour(run);
+  BOOST_REQUIRE(chart["bars"].size() == 24U);
+  BOOST_TEST(chart["bars"][0]["values"][0] == 0.333333);  // hours 0, 24 and 48
+  BOOST_TEST(chart["bars"][23]["values"][0] == 0.3);
+  BOOST_TEST(has(chart["note"], "2 d 00 h"));
   run.rounds.resize(3);
-  BOOST_TEST(!availability_by_hour(run));  // not three hours
+  BOOST_TEST(availability_by_hour(run).is_null());  // not three hours
   run.rounds.resize(2);
   run.rounds[1].began = 20000.0;
   run.rounds[1].ended = 20001.0;
   const auto gaps = availability_by_hour(run);
-  BOOST_REQUIRE(gaps.has_value());
-  BOOST_TEST(gaps->note.empty());
-  BOOST_TEST(std::isnan(gaps->bars[1].values[0]));
+  BOOST_REQUIRE(!gaps.is_null());
+  BOOST_TEST(!gaps.contains("note"));
+  BOOST_TEST(gaps["bars"][1]["values"][0].is_null());
   run.rounds[0].began = std::numeric_limits<double>::quiet_NaN();
-  BOOST_TEST(!availability_by_hour(run));
+  BOOST_TEST(availability_by_hour(run).is_null());
 }
 
 BOOST_AUTO_TEST_CASE(staleness_is_counted_over_all_rounds) {
   run_record run;
   run.rounds.resize(2);
-  BOOST_TEST(!staleness_histogram(run));
+  BOOST_TEST(staleness_histogram(run).is_null());
   run.rounds[0].staleness = {3, 1};
   run.rounds[1].staleness = {1, 0, 2, 0, 0};
-  const auto plot = staleness_histogram(run);
-  BOOST_REQUIRE(plot.has_value());
-  BOOST_REQUIRE(plot->bars.size() == 3U);
-  BOOST_TEST(plot->bars[0].values[0] == 4.0);
-  BOOST_TEST(plot->bars[2].values[0] == 2.0);
-  BOOST_TEST(plot->bars[0].more[0] == "57.14 %");
+  const auto chart = staleness_histogram(run);
+  BOOST_REQUIRE(chart["bars"].size() == 3U);
+  BOOST_TEST(chart["bars"][0]["values"][0] == 4);
+  BOOST_TEST(chart["bars"][2]["values"][0] == 2);
+  BOOST_TEST(chart["bars"][0]["more"][0] == "57.14 %");
   run.rounds[1].staleness.assign(1001, 1);
-  BOOST_TEST(staleness_histogram(run)->bars.size() == 51U);
+  BOOST_TEST(staleness_histogram(run)["bars"].size() == 51U);
+}
+
+BOOST_AUTO_TEST_CASE(quality_grows_from_the_value_over_all) {
+  run_record run;
+  auto& of = run.summary.emplace();
+  evaluation_figures eval;
+  const auto group = [](double rmse, std::uint64_t clients) {
+    group_figures figures;
+    figures.rmse = rmse;
+    figures.loss = rmse * rmse;  // says the same: no chart of its own
+    figures.clients = clients;
+    return figures;
+  };
+  of.by_participation = {{0, 0, group(1.0, 3)}, {1, 2, group(0.85, 7)}, {3, 9, group(std::nan(""), 0)}};
+  eval[1] = group(0.9, 10);
+  eval[2] = group(0.95, 4);
+  of.eval = eval;
+  const auto charts = quality_by_participation(run);
+  BOOST_REQUIRE(charts.size() == 1U);
+  const auto& chart = charts[0];
+  BOOST_TEST(chart["title"] == "RMSE by participation");
+  BOOST_TEST(chart["base"] == 0.9);
+  BOOST_TEST(has(chart["note"], "Bars begin at 0.9000, the value over all seen clients: down is better."));
+  BOOST_REQUIRE(chart["bars"].size() == 3U);
+  BOOST_TEST(chart["bars"][1]["label"] == "1\u20132");
+  BOOST_TEST(chart["bars"][1]["values"] == (page_json{0.85, nullptr}));
+  BOOST_TEST(chart["bars"][2]["label"] == "unseen");
+  BOOST_TEST(chart["bars"][2]["values"] == (page_json{nullptr, 0.95}));
+  BOOST_TEST(chart["bars"][2]["more"][0] == "4");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -247,54 +203,51 @@ BOOST_AUTO_TEST_CASE(begin_with_the_round_and_are_sorted_by_end) {
                                        {9, 1000.0, 1060.0, true, "late"}},
                                       1000, 1060),
                                 100.0);
-  BOOST_REQUIRE(line.tasks.size() == 3U);
-  BOOST_TEST(line.tasks[0].client == 1234U);
-  BOOST_TEST(line.tasks[0].ended == 20.0);
-  BOOST_REQUIRE(line.moments.size() == 2U);
-  BOOST_TEST(line.moments[0].name == "the round ends");
-  BOOST_TEST(line.moments[1].at == 100.0);
-  const auto svg = render(line, 2);
-  BOOST_TEST(has(svg, "<title>client 1,234, dropped: 0.00 s to 20.0 s</title>"));
-  BOOST_TEST(has(svg, "deadline, 1 min 40 s"));
-  BOOST_TEST(has(svg, "3 tasks, from start to end"));
-  BOOST_TEST(has(svg, "still at work when the round ends"));
-  BOOST_TEST(has(svg, "client 9, late: 0.00 s to after the round"));
-  BOOST_TEST(count(svg, ">at work</td>") == 1U);
-  BOOST_TEST(count(svg, "<tr>") == 4U);
+  BOOST_REQUIRE(line["tasks"].size() == 3U);
+  BOOST_TEST(line["tasks"][0]["client"] == 1234);
+  BOOST_TEST(line["tasks"][0]["from"] == 0);
+  BOOST_TEST(line["tasks"][0]["to"] == 20);
+  BOOST_TEST(line["tasks"][2]["open"] == true);
+  BOOST_REQUIRE(line["moments"].size() == 2U);
+  BOOST_TEST(line["moments"][0]["name"] == "the round ends");
+  BOOST_TEST(line["moments"][1]["at"] == 100);
+  BOOST_TEST(line["across"] == (page_json{0, 100}));
+  BOOST_TEST(has(line["note"], "still at work when the round ends"));
+  BOOST_TEST(line["series"][0] == (page_json{{"name", "folded"}, {"colour", 0}, {"value", "1"}}));
 }
 
 BOOST_AUTO_TEST_CASE(mark_a_deadline_that_ended_the_round_once) {
   const auto line = timeline_of(timed({{7, 0.0, 50.0, false, "folded"}}, 0, 600), 600.0);
-  BOOST_REQUIRE(line.moments.size() == 1U);
-  BOOST_TEST(line.moments[0].name == "deadline: the round ends");
+  BOOST_REQUIRE(line["moments"].size() == 1U);
+  BOOST_TEST(line["moments"][0]["name"] == "deadline: the round ends");
 }
 
 BOOST_AUTO_TEST_CASE(show_the_begin_where_tasks_began_before) {
   const auto line = timeline_of(timed({{7, 40.0, 150.0, false, "folded"}}, 100, 160), std::nullopt);
-  BOOST_REQUIRE(line.moments.size() == 2U);
-  BOOST_TEST(line.moments[0].name == "the round begins");
-  BOOST_TEST(has(render(line, 1), "-1 min 00 s to 50.0 s"));
+  BOOST_REQUIRE(line["moments"].size() == 2U);
+  BOOST_TEST(line["moments"][0]["name"] == "the round begins");
+  BOOST_TEST(line["tasks"][0]["from"] == -60);
+  BOOST_TEST(line["across"][0] == -60);
 }
 
 BOOST_AUTO_TEST_CASE(cut_off_stragglers) {
   std::vector<task_figures> tasks;
   for (std::uint64_t i = 0; i < 40; ++i) tasks.push_back({i, 0.0, 10.0 + static_cast<double>(i), false, "folded"});
-  BOOST_TEST(!has(render(timeline_of(timed(tasks, 0, 50), std::nullopt), 1), "cut off"));
+  BOOST_TEST(!timeline_of(timed(tasks, 0, 50), std::nullopt).contains("note"));
   tasks.push_back({99, 0.0, 5000.0, false, "late"});
-  const auto svg = render(timeline_of(timed(tasks, 0, 50), std::nullopt), 1);
-  BOOST_TEST(has(svg, "1 bar cut off at the edge"));
-  BOOST_TEST(has(svg, "1 h 23 min"));  // the table tells
+  const auto line = timeline_of(timed(tasks, 0, 50), std::nullopt);
+  BOOST_TEST(has(line["note"], "1 bar cut off at the edge"));
+  BOOST_TEST(line["across"][1] == 150);
+  BOOST_TEST(line["tasks"][40]["to"] == 5000);  // the table tells
 }
 
 BOOST_AUTO_TEST_CASE(survive_odd_times) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const auto none = timeline_of(timed({{1, nan, 5.0, false, "folded"}}, 0, 10), std::nullopt);
-  BOOST_TEST(none.tasks.empty());
-  const auto point = render(timeline_of(timed({{1, 0.0, 0.0, false, "eaten <b>"}}, 0, 0), std::nullopt), 1);
-  BOOST_TEST(has(point, "eaten &lt;b&gt;"));
-  BOOST_TEST(!has(point, "nan"));
-  BOOST_TEST(colour_of("eaten") == 7U);
-  BOOST_TEST(colour_of("folded") == 0U);
+  BOOST_TEST(timeline_of(timed({{1, nan, 5.0, false, "folded"}}, 0, 10), std::nullopt).is_null());
+  const auto point = timeline_of(timed({{1, 0.0, 0.0, false, "eaten <b>"}}, 0, 0), std::nullopt);
+  BOOST_TEST(point["series"][0]["name"] == "eaten <b>");
+  BOOST_TEST(point["series"][0]["colour"] == 7);
+  BOOST_TEST(point["across"][0] < point["across"][1]);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

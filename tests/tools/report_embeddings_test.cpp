@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/random.hpp"
-#include "tools/report/detail/embedding_figures.hpp"
+#include "tools/report/detail/figures.hpp"
 #include "tools/report/detail/tsne.hpp"
 #include "tools/report/report.hpp"
 
@@ -109,6 +109,7 @@ BOOST_AUTO_TEST_CASE(the_report_has_the_picture_and_says_what_it_shows) {
   BOOST_TEST(has(html, "User embeddings"));
   BOOST_TEST(has(html, "private values"));
   BOOST_TEST(has(html, "class 2"));
+  BOOST_TEST(embedding_picture(one, "")["points"].size() == 60U);
   auto plain = one;
   plain.embeddings.reset();
   BOOST_TEST(!has(report_html({&plain, 1}), "User embeddings"));
@@ -154,26 +155,27 @@ BOOST_AUTO_TEST_CASE(runs_of_other_data_are_not_compared) {
 BOOST_AUTO_TEST_CASE(the_commonest_classes_have_colours_and_the_rest_share_one) {
   auto run = run_of(three_clusters(60, 6), "furl");
   for (std::size_t i = 0; i < 60; ++i) run.embeddings->labels[i] = static_cast<float>(i < 30 ? 7 : i % 20);
-  const auto plot = embedding_picture(run, "").value();
-  BOOST_TEST(plot.groups.size() == 8U);
-  BOOST_TEST(plot.groups[0].name == "class 7");
-  BOOST_TEST(plot.groups.back().name == "13 other classes");
+  const auto chart = embedding_picture(run, "");
+  const auto& groups = chart["series"];
+  BOOST_TEST(groups.size() == 8U);
+  BOOST_TEST(groups[0]["name"] == "class 7");
+  BOOST_TEST(groups.back()["name"] == "13 other classes");
+  BOOST_TEST(groups.back()["colour"] == 7);
+  BOOST_TEST(chart["points"].size() == 60U);
+  BOOST_TEST(chart["points"][0][0] == 0);
+  BOOST_TEST(chart["points"][0][3] == "client 0, class 7");
   run.embeddings->class_names = {"a", "b", "c", "d", "e", "f", "g", "<nova>"};
-  BOOST_TEST(embedding_picture(run, "").value().groups[0].name == "<nova>");
-  BOOST_TEST(has(report_html({&run, 1}), "&lt;nova&gt;"));
+  BOOST_TEST(embedding_picture(run, "")["series"][0]["name"] == "<nova>");
   BOOST_TEST(!has(report_html({&run, 1}), "<nova>"));
-  std::size_t points = 0;
-  for (const auto& group : plot.groups) points += group.points.size();
-  BOOST_TEST(points == 60U);
   run.embeddings->classes = false;
-  const auto means = embedding_picture(run, "").value();
-  BOOST_TEST(means.groups.size() <= 5U);
-  BOOST_TEST(means.groups.front().name.starts_with("mean label 0.00 to"));
+  const auto means = embedding_picture(run, "");
+  BOOST_TEST(means["series"].size() <= 5U);
+  BOOST_TEST(means["series"][0]["name"].get<std::string>().starts_with("mean label 0.00 to"));
   run.embeddings->labels.clear();  // next tokens
-  const auto alike = embedding_picture(run, "").value();
-  BOOST_TEST(alike.groups.size() == 1U);
-  BOOST_TEST(alike.groups[0].points.size() == 60U);
-  BOOST_TEST(!has(alike.note, "coloured"));
+  const auto alike = embedding_picture(run, "");
+  BOOST_TEST(alike["series"].size() == 1U);
+  BOOST_TEST(alike["points"].size() == 60U);
+  BOOST_TEST(!has(alike["note"], "coloured"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

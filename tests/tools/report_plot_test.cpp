@@ -1,13 +1,14 @@
-// Numbers, long curves, axes and plots of the report.
+// Numbers, long curves, means over seeds, and the template of the report.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
-#include "tools/report/detail/axis.hpp"
-#include "tools/report/detail/html.hpp"
-#include "tools/report/detail/svg_chart.hpp"
+#include "tests/tools/reports.hpp"
+#include "tools/page/page.hpp"
+#include "tools/report/detail/series.hpp"
 
+using namespace furlong::tests;
 using namespace furlong::tools;
 
 namespace {
@@ -19,22 +20,6 @@ series wave(std::size_t size) {
     points.push_back({x, std::sin(x / 7.0)});
   }
   return points;
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::vector<std::string> labels_of(const axis& of) {
-  std::vector<std::string> labels;
-  for (const auto& mark : of.ticks) labels.push_back(mark.label);
-  return labels;
-}
-
-chart plot_of(series points) {
-  chart plot;
-  plot.title = "RMSE <of> \"all\"";
-  plot.x_label = "round";
-  plot.curves.push_back({"a & b", 0, std::move(points), false});
-  return plot;
 }
 
 }  // namespace
@@ -111,113 +96,115 @@ BOOST_AUTO_TEST_CASE(a_sliding_mean_keeps_straight_lines_at_the_start_and_averag
   BOOST_TEST(smooth({}, 3).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_start_far_off_does_not_flatten_the_rest) {
-  series points{{1, 50.0}, {2, 20.0}};
-  for (int i = 3; i <= 100; ++i) points.push_back({static_cast<double>(i), i % 2 == 0 ? 0.9 : 1.0});
-  const auto shown = settled_part({&points});
-  BOOST_TEST(shown.high < 1.2);
-  BOOST_TEST(shown.low == 0.9);
-  const auto sine = wave(100);
-  BOOST_TEST(settled_part({&sine}).high == all_of({&sine}).high);
-  // A run much shorter than another has a late part of its own.
-  const series brief{{1, 3.0}, {2, 2.0}};
-  BOOST_TEST(settled_part({&points, &brief}).high >= 2.0);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(axes)
+BOOST_AUTO_TEST_SUITE(means)
 
-BOOST_AUTO_TEST_CASE(ticks_are_round_numbers) {
-  const auto y = make_axis(0.861, 0.954, number_style::plain, 5, true);
-  const std::vector<std::string> expected{"0.86", "0.88", "0.90", "0.92", "0.94", "0.96"};
-  BOOST_TEST(labels_of(y) == expected, boost::test_tools::per_element());
-  BOOST_TEST(y.low == 0.86, boost::test_tools::tolerance(1e-12));
-  const auto x = make_axis(1, 500, number_style::count, 6, false);
-  const std::vector<std::string> rounds{"100", "200", "300", "400", "500"};
-  BOOST_TEST(labels_of(x) == rounds, boost::test_tools::per_element());
-  BOOST_TEST(x.low == 1.0);
-  const auto share = make_axis(0.41, 0.45, number_style::percent, 5, true);
-  BOOST_TEST(labels_of(share).front() == "41 %");
-  const auto data = make_axis(0, 37.1e9, number_style::bytes, 5, true);
-  BOOST_TEST(labels_of(data)[1] == "5 GB");
-  BOOST_TEST(labels_of(make_axis(-1, 1, number_style::plain, 5, true)).at(2) == "0");
-}
-
-BOOST_AUTO_TEST_CASE(rounds_have_no_fractions) {
-  for (const auto& mark : make_axis(1, 2, number_style::count, 6, false).ticks)
-    BOOST_TEST(mark.at == std::round(mark.at));
-}
-
-BOOST_AUTO_TEST_CASE(any_range_gives_a_usable_axis) {
-  const double tiny = std::numeric_limits<double>::denorm_min();
-  for (const auto style : {number_style::plain, number_style::count, number_style::percent, number_style::bytes})
-    for (const auto& [low, high] : {std::pair{0.0, 0.0},
-                                    {1.0, 1.0},
-                                    {-3.0, -3.0},
-                                    {0.0, 1e-300},
-                                    {0.0, 1e300},
-                                    {-1e300, 1e300},
-                                    {1e15, 1e15 + 1},
-                                    {0.0, tiny}}) {
-      const auto made = make_axis(low, high, style, 5, true);
-      BOOST_TEST(made.low < made.high);
-      BOOST_TEST(std::isfinite(made.place(high)));
-      BOOST_TEST(made.ticks.size() < 51U);
-      for (const auto& mark : made.ticks) BOOST_TEST((mark.at >= made.low && mark.at <= made.high));
+// Three seeds of one scenario, and one run of another.
+std::vector<run_record> seeds_and_another() {
+  std::vector<run_record> runs(4);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    auto& run = runs[i];
+    run.name = i < 3 ? "a" : "b";
+    run.seed = std::to_string(i + 1);
+    run.summary.emplace();
+    for (std::uint64_t r = 1; r <= 2; ++r) {
+      auto& round = run.rounds.emplace_back();
+      round.round = r;
+      round.loss = static_cast<double>(r * (i + 1));
+      round.ended = static_cast<double>(10 * r * (i + 1));
+      round.bytes_up = 5;
     }
+  }
+  return runs;
+}
+
+BOOST_AUTO_TEST_CASE(seeds_are_one_curve_with_the_interval_of_t) {
+  const auto data = data_of(seeds_and_another());
+  const auto chart = chart_of(data, "Training loss");
+  BOOST_REQUIRE(chart["series"].size() == 2U);
+  const auto& curve = chart["series"][0];
+  BOOST_TEST(curve["y"] == (page_json{2, 4}));
+  // Of 1, 2 and 3: sd 1, t(0.975, 2) = 4.302653, over sqrt(3).
+  BOOST_TEST(std::abs(curve["low"][0].get<double>() - (2.0 - 4.302653 / std::sqrt(3.0))) < 1e-5);
+  BOOST_TEST(std::abs(curve["high"][1].get<double>() - (4.0 + 2.0 * 4.302653 / std::sqrt(3.0))) < 1e-4);
+  BOOST_TEST(curve["runs"].size() == 3U);
+  const auto& track = data["tracks"][curve["track"].get<std::size_t>()];
+  BOOST_TEST(track["rounds"] == (page_json{1, 2}));
+  BOOST_TEST(track["time"] == (page_json{20, 40}));  // means
+  BOOST_TEST(track["bytes"] == (page_json{5, 10}));
+  BOOST_TEST(!chart["series"][1].contains("low"));
+  BOOST_TEST(has(section_of(data, "Learning")["note"], "95 % interval"));
+}
+
+BOOST_AUTO_TEST_CASE(two_seeds_have_a_band_from_the_lower_to_the_higher) {
+  auto runs = seeds_and_another();
+  runs.erase(runs.begin() + 2);
+  const auto curve = chart_of(data_of(runs), "Training loss")["series"][0];
+  BOOST_TEST(curve["low"] == (page_json{1, 2}));
+  BOOST_TEST(curve["high"] == (page_json{2, 4}));
+}
+
+BOOST_AUTO_TEST_CASE(failed_runs_are_in_no_mean) {
+  auto runs = seeds_and_another();
+  runs[2].summary->failed = "diverged";
+  BOOST_TEST(chart_of(data_of(runs), "Training loss")["series"][0]["y"] == (page_json{1.5, 3}));
+  runs[3].summary.reset();  // where no run counts, it is drawn, and named so
+  BOOST_TEST(has(chart_of(data_of(runs), "Training loss")["series"][1]["name"], "(not ended)"));
+}
+
+BOOST_AUTO_TEST_CASE(long_runs_are_decimated_and_noisy_ones_averaged) {
+  run_record run;
+  run.summary.emplace();
+  for (std::uint64_t r = 1; r <= 20000; ++r) {
+    auto& round = run.rounds.emplace_back();
+    round.round = r;
+    round.loss = r % 2 == 0 ? 1.0 : 3.0;
+    round.selected = round.folded = r == 7777 ? 99 : 5;
+  }
+  const auto data = data_of(run);
+  BOOST_TEST(data.dump().size() < 600000U);
+  const auto loss = chart_of(data, "Training loss");
+  BOOST_TEST(loss["smoothed"] == true);
+  BOOST_TEST(std::abs(loss["series"][0]["y"][200].get<double>() - 2.0) < 0.01);
+  BOOST_TEST(loss["series"][0]["runs"].size() == 1U);  // the single rounds, pale behind their means
+  const auto counts = series_of(chart_of(data, "Clients a round"), "folded");
+  BOOST_TEST(counts["y"].size() <= 500U);
+  BOOST_TEST(std::count(counts["y"].begin(), counts["y"].end(), 99) == 1);  // no peak is lost
+}
+
+BOOST_AUTO_TEST_CASE(one_point_is_no_curve) {
+  auto runs = seeds_and_another();
+  for (auto& run : runs) run.rounds.resize(1);
+  BOOST_TEST(charts_of(data_of(runs)).empty());
+}
+
+BOOST_AUTO_TEST_CASE(figures_have_six_digits) {
+  BOOST_TEST(brief(0.123456789).dump() == "0.123457");
+  BOOST_TEST(brief(1234567.0).dump() == "1234570");
+  BOOST_TEST(brief(-2.0).dump() == "-2");
+  BOOST_TEST(brief(std::nan("")).is_null());
+  BOOST_TEST(name_of(number_style::seconds) == "seconds");
+  BOOST_TEST(name_of(number_style::plain) == "plain");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(plots)
+BOOST_AUTO_TEST_SUITE(templates)
 
-BOOST_AUTO_TEST_CASE(have_words_for_those_who_cannot_see_them) {
-  const auto svg = render(plot_of({{1, 0.95}, {2, 0.9}, {3, 0.91}}), 4);
-  BOOST_TEST(has(svg, "<title id=\"p4t\">RMSE &lt;of&gt; &quot;all&quot; by round</title>"));
-  BOOST_TEST(has(svg, "a &amp; b: 3 points, first 0.9500, last 0.9100, lowest 0.9000, highest 0.9500."));
-  BOOST_TEST(has(svg, "aria-labelledby=\"p4t p4d\""));
-  BOOST_TEST(has(svg, "1;0.9500|"));
+BOOST_AUTO_TEST_CASE(what_is_put_in_is_not_searched_again) {
+  BOOST_TEST(fill_template("<{{a}}|{{b}}>", {{"a", "{{b}}"}, {"b", "2"}}) == "<{{b}}|2>");
+  BOOST_CHECK_THROW((void)fill_template("{{c}}", {{"a", "1"}}), std::logic_error);
 }
 
-BOOST_AUTO_TEST_CASE(draw_from_left_to_right_within_the_frame) {
-  const auto svg = render(plot_of({{1, 1.0}, {3, 2.0}}), 1);
-  BOOST_TEST(has(svg, "d=\"M66.0 236.0L546.0 12.0\""));
+BOOST_AUTO_TEST_CASE(escaping_leaves_nothing_to_the_browser) {
+  BOOST_TEST(escape_html("<a href='x'>&\"\x01\r\n") == "&lt;a href=&#39;x&#39;&gt;&amp;&quot;\uFFFD\n");
+  BOOST_TEST(escape_html("\u00E9") == "\u00E9");
 }
 
-BOOST_AUTO_TEST_CASE(tell_what_is_off_the_scale) {
-  series points{{1, 50.0}};
-  for (int i = 2; i <= 100; ++i) points.push_back({static_cast<double>(i), i % 2 == 0 ? 0.9 : 1.0});
-  BOOST_TEST(has(render(plot_of(points), 1), "starts at up to 50.00"));
-  for (auto& p : points) p.y = -p.y;
-  BOOST_TEST(has(render(plot_of(points), 1), "starts as low as -50.00"));
-  auto whole = plot_of(points);
-  for (auto& p : whole.curves[0].points) p.y = -p.y;
-  whole.from_zero = true;
-  BOOST_TEST(!has(render(whole, 1), "starts"));
-}
-
-BOOST_AUTO_TEST_CASE(noisy_curves_show_their_mean) {
-  auto plot = plot_of(wave(200));
-  plot.noisy = true;
-  BOOST_TEST(has(render(plot, 1), "class=\"pale\""));
-  plot.curves[0].points = wave(20);
-  BOOST_TEST(!has(render(plot, 1), "class=\"pale\""));
-}
-
-BOOST_AUTO_TEST_CASE(later_turns_through_the_palette_are_dashed) {
-  BOOST_TEST(!has(swatch(7), "dasharray"));
-  BOOST_TEST(has(swatch(8), "stroke=\"var(--c0)\" stroke-dasharray"));
-}
-
-BOOST_AUTO_TEST_CASE(one_point_is_no_line) {
-  BOOST_TEST(!has_line(plot_of({{1, 1.0}})));
-  BOOST_TEST(has_line(plot_of({{1, 1.0}, {2, 1.0}})));
-}
-
-BOOST_AUTO_TEST_CASE(escape_leaves_nothing_to_the_browser) {
-  BOOST_TEST(escape("<a href='x'>&\"\x01\r\n") == "&lt;a href=&#39;x&#39;&gt;&amp;&quot;\uFFFD\n");
-  BOOST_TEST(escape("\u00E9") == "\u00E9");
+// SHA-256 of nothing, in base 64.
+BOOST_AUTO_TEST_CASE(a_policy_names_a_hash) {
+  BOOST_TEST(policy_source("") == "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

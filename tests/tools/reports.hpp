@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "tools/report/detail/sections.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tests {
@@ -65,6 +66,60 @@ inline std::vector<run_record> over_seeds(const std::vector<run_record>& runs, d
 }
 
 inline std::string page(const run_record& run) { return tools::report_html({&run, 1}); }
+
+// What the page of a run, or of several, is made from.
+inline tools::page_json data_of(const run_record& run) { return tools::report_data({&run, 1}); }
+inline tools::page_json data_of(const std::vector<run_record>& runs) { return tools::report_data(runs); }
+
+inline std::vector<tools::page_json> charts_of(const tools::page_json& data) {
+  std::vector<tools::page_json> all;
+  for (const auto& section : data["sections"])
+    for (const auto& chart : section["charts"]) all.push_back(chart);
+  return all;
+}
+inline tools::page_json chart_of(const tools::page_json& data, const std::string& title) {
+  for (auto& chart : charts_of(data))
+    if (chart["title"] == title) return chart;
+  return nullptr;
+}
+inline tools::page_json section_of(const tools::page_json& data, const std::string& title) {
+  for (const auto& section : data["sections"])
+    if (section["title"] == title) return section;
+  return nullptr;
+}
+// A series of a chart by its name, and its last value.
+inline tools::page_json series_of(const tools::page_json& chart, const std::string& name) {
+  if (!chart.is_null())
+    for (const auto& one : chart["series"])
+      if (one["name"] == name) return one;
+  return nullptr;
+}
+
+// "value, detail, detail" of a card of the first run.
+inline std::string card_of(const tools::page_json& data, const std::string& name) {
+  for (const auto& card : data["runs"][0]["cards"])
+    if (card["name"] == name) {
+      auto text = card["value"].get<std::string>();
+      for (const auto& detail : card["details"]) text += ", " + detail.get<std::string>();
+      return text;
+    }
+  return "no card";
+}
+// "cell | cell" of the row of a table of the first run.
+inline std::string row_of(const tools::page_json& data, const std::string& table, const std::string& first) {
+  for (const auto& one : data["runs"][0]["tables"]) {
+    if (one["title"] != table) continue;
+    for (const auto& row : one["rows"]) {
+      if (row["cells"][0] != first) continue;
+      std::string text;
+      for (std::size_t i = 1; i < row["cells"].size(); ++i)
+        text += (i == 1 ? "" : " | ") + row["cells"][i].get<std::string>();
+      return text;
+    }
+    return "no row";
+  }
+  return "no table";
+}
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

@@ -1,12 +1,11 @@
-#include "tools/report/detail/embedding_figures.hpp"
-
+// The pictures of user embeddings.
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 
-#include "tools/report/detail/numbers.hpp"
-#include "tools/report/detail/svg_frame.hpp"
+#include "tools/report/detail/figures.hpp"
 #include "tools/report/detail/tsne.hpp"
 
 namespace furlong::tools {
@@ -14,6 +13,7 @@ namespace furlong::tools {
 namespace {
 
 constexpr std::size_t neighbours = 10;
+constexpr std::size_t most_groups = 8;  // a colour each
 
 vectors vectors_of(const embedding_figures& of) { return {of.values, of.width}; }
 
@@ -24,43 +24,50 @@ std::string class_name(const embedding_figures& of, float label) {
   return is_number ? "class " + name : name;
 }
 
-/// The commonest classes have a colour each, the others share the last.
-std::vector<scatter_group> by_class(const embedding_figures& of, const std::vector<point>& places) {
-  std::map<float, std::vector<point>> found;
-  for (std::size_t i = 0; i < of.labels.size(); ++i) found[of.labels[i]].push_back(places[i]);
-  std::vector<scatter_group> groups;
-  for (auto& [label, points] : found) groups.push_back({class_name(of, label), 0, std::move(points)});
-  std::ranges::stable_sort(groups, std::greater{}, [](const scatter_group& one) { return one.points.size(); });
-  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].colour = std::min(i, palette - 1);
-  if (groups.size() <= palette) return groups;
-  auto& rest = groups[palette - 1];
-  rest.name = grouped(groups.size() - palette + 1) + " other classes";
-  for (std::size_t i = palette; i < groups.size(); ++i)
-    rest.points.insert(rest.points.end(), groups[i].points.begin(), groups[i].points.end());
-  groups.resize(palette);
+/// Clients by what they have in common, each with its name.
+using client_groups = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+
+/// The commonest classes have a group each, the others share the last.
+client_groups by_class(const embedding_figures& of) {
+  std::map<float, std::vector<std::size_t>> found;
+  for (std::size_t i = 0; i < of.labels.size(); ++i) found[of.labels[i]].push_back(i);
+  client_groups groups;
+  for (auto& [label, clients] : found) groups.emplace_back(class_name(of, label), std::move(clients));
+  std::ranges::stable_sort(groups, std::greater{}, [](const auto& one) { return one.second.size(); });
+  if (groups.size() <= most_groups) return groups;
+  auto& rest = groups[most_groups - 1];
+  rest.first = grouped(groups.size() - most_groups + 1) + " other classes";
+  for (std::size_t i = most_groups; i < groups.size(); ++i)
+    rest.second.insert(rest.second.end(), groups[i].second.begin(), groups[i].second.end());
+  groups.resize(most_groups);
   return groups;
 }
 
 /// Five groups of about equal size, from the lowest mean label to the highest; equal labels stay together.
-std::vector<scatter_group> by_mean(const std::vector<float>& labels, const std::vector<point>& places) {
+client_groups by_mean(const std::vector<float>& labels) {
   constexpr std::size_t parts = 5;
   std::vector<float> ascending = labels;
   std::ranges::sort(ascending);
-  std::vector<scatter_group> groups(parts);
+  client_groups groups(parts);
   std::vector<std::pair<float, float>> spans(parts, {INFINITY, -INFINITY});
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto rank = static_cast<std::size_t>(std::ranges::lower_bound(ascending, labels[i]) - ascending.begin());
     const auto part = rank * parts / labels.size();
-    groups[part].points.push_back(places[i]);
+    groups[part].second.push_back(i);
     spans[part] = {std::min(spans[part].first, labels[i]), std::max(spans[part].second, labels[i])};
   }
-  for (std::size_t i = 0; i < parts; ++i) {
-    groups[i].colour = i;
-    groups[i].name = "mean label " + fixed(static_cast<double>(spans[i].first), 2) + " to " +
-                     fixed(static_cast<double>(spans[i].second), 2);
-  }
-  std::erase_if(groups, [](const scatter_group& one) { return one.points.empty(); });
+  for (std::size_t i = 0; i < parts; ++i)
+    groups[i].first = "mean label " + fixed(static_cast<double>(spans[i].first), 2) + " to " +
+                      fixed(static_cast<double>(spans[i].second), 2);
+  std::erase_if(groups, [](const auto& one) { return one.second.empty(); });
   return groups;
+}
+
+client_groups groups_of(const embedding_figures& of) {
+  if (!of.labels.empty()) return of.classes ? by_class(of) : by_mean(of.labels);
+  std::vector<std::size_t> all(of.clients.size());
+  std::iota(all.begin(), all.end(), 0U);
+  return {{"clients", std::move(all)}};
 }
 
 /// Both without the clients that the other does not have.
@@ -87,21 +94,31 @@ matched match(const embedding_figures& a, const embedding_figures& b) {
 
 }  // namespace
 
-std::optional<scatter> embedding_picture(const run_record& run, const std::string& label) {
-  if (!run.embeddings || run.embeddings->clients.empty()) return std::nullopt;
+page_json embedding_picture(const run_record& run, const std::string& label) {
+  if (!run.embeddings || run.embeddings->clients.empty()) return nullptr;
   const auto& of = *run.embeddings;
   const auto places = tsne(vectors_of(of));
-  scatter plot{"User embeddings" + (label.empty() ? "" : ", " + label), {}, {}};
-  plot.note = "t-SNE of " + of.what + " of " + counted(of.clients.size(), "client");
-  if (of.labels.empty()) {
-    plot.groups = {{"clients", 0, places}};
-    plot.note += ".";
-    return plot;
+  page_json made{{"kind", "points"},
+                 {"title", "User embeddings" + (label.empty() ? "" : ", " + label)},
+                 {"note", "t-SNE of " + of.what + " of " + counted(of.clients.size(), "client")},
+                 {"series", page_json::array()},
+                 {"points", page_json::array()}};
+  for (const auto& [name, clients] : groups_of(of)) {
+    made["series"].push_back({{"name", name}, {"colour", made["series"].size()}, {"value", grouped(clients.size())}});
+    for (const auto i : clients) {
+      auto text = "client " + std::to_string(of.clients[i]);
+      if (!of.labels.empty())
+        text += of.classes ? ", " + class_name(of, of.labels[i])
+                           : ", mean label " + fixed(static_cast<double>(of.labels[i]), 2);
+      made["points"].push_back({made["series"].size() - 1, brief(places[i].x), brief(places[i].y), text});
+    }
   }
-  plot.groups = of.classes ? by_class(of, places) : by_mean(of.labels, places);
-  plot.note += std::string(", coloured by ") + (of.classes ? "the commonest label" : "the mean label") +
-               " of their training examples.";
-  return plot;
+  if (!of.labels.empty())
+    made["note"].get_ref<std::string&>() += std::string(", coloured by ") +
+                                            (of.classes ? "the commonest label" : "the mean label") +
+                                            " of their training examples";
+  made["note"].get_ref<std::string&>() += ".";
+  return made;
 }
 
 std::string data_difference(const option_values& a, const option_values& b) {

@@ -1,13 +1,15 @@
 #include "tools/report/detail/figures.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "tools/report/detail/comparison.hpp"
-#include "tools/report/detail/embedding_figures.hpp"
-#include "tools/report/detail/html.hpp"
-#include "tools/report/detail/outcome_figures.hpp"
+#include "tools/report/detail/series.hpp"
+#include "tools/report/statistics.hpp"
 
 namespace furlong::tools {
 
@@ -15,13 +17,7 @@ namespace {
 
 using round_value = std::function<std::optional<double>(const round_figures&)>;
 
-// A value over rounds, where it is known and finite.
-series over_rounds(const run_record& run, const round_value& value) {
-  series points;
-  for (const auto& round : run.rounds)
-    if (const auto y = value(round); y && std::isfinite(*y)) points.push_back({static_cast<double>(round.round), *y});
-  return points;
-}
+constexpr std::size_t few_rounds = 60;  // below it no curve needs a sliding mean
 
 round_value metric_of(std::size_t group, const metric& which) {
   return [group, &which](const round_figures& round) -> std::optional<double> {
@@ -39,257 +35,341 @@ round_value count_of(std::uint64_t round_figures::*member) {
   return [member](const round_figures& round) { return static_cast<double>(round.*member); };
 }
 
-// The sum of a count up to each round.
+// The sum of a count up to each round. To be copied for each run, since it counts.
 round_value cumulative(std::uint64_t round_figures::*member) {
   return [member, sum = 0.0](const round_figures& round) mutable { return sum += static_cast<double>(round.*member); };
 }
 
-chart by_round(std::string title, number_style style) {
-  chart plot;
-  plot.title = std::move(title);
-  plot.x_label = "round";
-  plot.y_style = style;
-  return plot;
-}
-
-// One curve a run. `value` is copied for each, since a cumulative one counts.
-chart overlay(chart plot, std::span<const run_record> runs, const std::vector<std::string>& labels,
-              const round_value& value) {
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    plot.curves.push_back({labels[i], i, over_rounds(runs[i], round_value(value)), false});
-  return plot;
-}
-
-void add(figure_group& to, chart plot) {
-  if (has_line(plot)) to.plots.push_back(std::move(plot));
-}
-
-void add_evaluation(figure_group& to, const run_record& run) {
-  for (const auto& which : metrics) {
-    auto plot = by_round(which.title, which.style);
-    for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
-      plot.curves.push_back(
-          {std::string(evaluation_groups[group]), group, over_rounds(run, metric_of(group, which)), false});
-    add(to, std::move(plot));
-  }
-}
-
-void add_evaluation(figure_group& to, std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
-    for (const auto& which : metrics) {
-      const auto title = which.title + (", " + std::string(evaluation_groups[group])) + " clients";
-      add(to, overlay(by_round(title, which.style), runs, labels, metric_of(group, which)));
-    }
-}
-
-figure_group learning(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  figure_group group{"Learning", "", {}};
-  auto loss = by_round("Training loss", number_style::plain);
-  loss.noisy = true;
-  auto step = by_round("Norm of the aggregated change", number_style::plain);
-  step.noisy = true;
-  const bool alone = runs.size() == 1;
-  if (alone) add_evaluation(group, runs.front());
-  if (!alone) add_evaluation(group, runs, labels);
-  const std::vector<std::string> names = alone ? std::vector<std::string>{"mean per example, before its step"} : labels;
-  add(group, overlay(std::move(loss), runs, names, value_of(&round_figures::loss)));
-  const std::vector<std::string> norm = alone ? std::vector<std::string>{"L2 norm"} : labels;
-  add(group, overlay(std::move(step), runs, norm, value_of(&round_figures::change_norm)));
-  for (const auto& plot : group.plots)
-    for (const auto& line : std::get<chart>(plot).curves)
-      if (is_averaged(line, std::get<chart>(plot)))
-        group.note = "Training curves are means over a sliding window; the single rounds lie pale behind them.";
-  if (const auto figures = explained_figures(runs); !figures.empty())
-    group.note += (group.note.empty() ? "" : " ") + figures;
-  return group;
-}
-
-// The metric that runs are judged by first, against what was sent for it.
-chart by_traffic(std::span<const run_record> runs, const std::vector<std::string>& labels, std::size_t group,
-                 const metric& which) {
-  chart plot;
-  plot.title = which.title + (", " + std::string(evaluation_groups[group])) + " clients, by data moved";
-  plot.x_label = "data up and down";
-  plot.x_style = number_style::bytes;
-  plot.y_style = which.style;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    series points;
-    double sent = 0.0;
-    const auto value = metric_of(group, which);
-    for (const auto& round : runs[i].rounds) {
-      sent += static_cast<double>(round.bytes_up) + static_cast<double>(round.bytes_down);
-      if (const auto y = value(round); y && std::isfinite(*y)) points.push_back({sent, *y});
-    }
-    plot.curves.push_back({labels[i], i, std::move(points), false});
-  }
-  return plot;
-}
-
-// Fills the last row of two: one plot beside one, two beside two.
-void add_by_traffic(figure_group& to, std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  const std::size_t wanted = 2 * to.plots.size();
-  for (const std::size_t group : {std::size_t{2}, std::size_t{0}, std::size_t{1}})  // unseen, validation, seen
-    for (const auto& which : metrics)
-      if (auto plot = by_traffic(runs, labels, group, which); has_line(plot) && to.plots.size() < wanted)
-        to.plots.push_back(std::move(plot));
-}
-
-figure_group communication(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  figure_group group{"Communication", "", {}};
-  const auto total = [](const char* title) {
-    auto plot = by_round(title, number_style::bytes);
-    plot.from_zero = true;
-    return plot;
-  };
-  if (runs.size() == 1) {
-    auto plot = total("Data moved so far");
-    const auto& run = runs.front();
-    plot.curves.push_back(
-        {"down, server to clients", 0, over_rounds(run, cumulative(&round_figures::bytes_down)), false});
-    plot.curves.push_back({"up, clients to server", 1, over_rounds(run, cumulative(&round_figures::bytes_up)), false});
-    add(group, std::move(plot));
-  } else {
-    add(group, overlay(total("Data up so far"), runs, labels, cumulative(&round_figures::bytes_up)));
-    add(group, overlay(total("Data down so far"), runs, labels, cumulative(&round_figures::bytes_down)));
-  }
-  add_by_traffic(group, runs, runs.size() == 1 ? std::vector<std::string>{"this run"} : labels);
-  return group;
-}
-
-// A value over virtual time: what a round came to stands at its end.
-series over_time(const run_record& run, const round_value& value) {
+// A value by round, where it is known and finite; of a round that was tried again, the last.
+series over_rounds(const run_record& run, round_value value) {
   series points;
   for (const auto& round : run.rounds) {
     const auto y = value(round);
-    if (!y || !std::isfinite(*y) || !round.ended || !std::isfinite(*round.ended)) continue;
-    if (points.empty() || *round.ended >= points.back().x) points.push_back({*round.ended, *y});
+    const auto x = static_cast<double>(round.round);
+    if (!y || !std::isfinite(*y)) continue;
+    if (!points.empty() && points.back().x == x) points.pop_back();
+    points.push_back({x, *y});
   }
   return points;
 }
 
-chart by_time(const std::string& title, number_style style, std::string_view clock) {
-  chart plot;
-  plot.title = title;
-  plot.x_label = clock;
-  plot.x_style = number_style::seconds;
-  plot.y_style = style;
-  return plot;
+// Means of several runs, round by round.
+struct mean_curve {
+  series points;
+  std::map<double, std::pair<double, double>> band;  ///< by round; empty of one run
+};
+
+mean_curve mean_of(const std::vector<series>& of) {
+  if (of.size() == 1) return {of.front(), {}};
+  std::map<double, std::vector<double>> values;
+  for (const auto& one : of)
+    for (const auto& p : one) values[p.x].push_back(p.y);
+  mean_curve made;
+  for (const auto& [x, some] : values) {
+    const auto found = estimate_of(some);
+    made.points.push_back({x, found.mean});
+    const auto [least, most] = std::minmax_element(some.begin(), some.end());
+    made.band[x] = some.size() > 2 && found.low ? std::pair(*found.low, *found.high) : std::pair(*least, *most);
+  }
+  return made;
 }
 
-// One run: a curve a group in each plot. Several: a plot a group, and a curve a run in each.
-figure_group learning_in_time(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  const auto clock = time_word(runs);
-  figure_group to{clock == "time" ? "Learning over time" : "Learning in virtual time", "", {}};
-  const auto name = [](std::size_t group) { return std::string(evaluation_groups[group]); };
-  const bool alone = runs.size() == 1;
-  for (const auto& which : metrics) {
-    auto plot = by_time(which.title, which.style, clock);
-    for (std::size_t group = 0; alone && group < evaluation_groups.size(); ++group)
-      plot.curves.push_back({name(group), group, over_time(runs.front(), metric_of(group, which)), false});
-    add(to, std::move(plot));
-  }
-  for (std::size_t group = 0; !alone && group < evaluation_groups.size(); ++group)
-    for (const auto& which : metrics) {
-      auto plot = by_time(which.title + (", " + name(group)) + " clients", which.style, clock);
-      for (std::size_t i = 0; i < runs.size(); ++i)
-        plot.curves.push_back({labels[i], i, over_time(runs[i], metric_of(group, which)), false});
-      add(to, std::move(plot));
+// The charts of some runs with one set of tracks: one for each run, then one for each configuration of several.
+class curve_charts {
+ public:
+  curve_charts(std::span<const run_record> runs, std::span<const configuration> configurations)
+      : runs_(runs), of_(configurations) {
+    for (std::size_t i = 0; i < runs.size(); ++i) add_track({i});
+    for (const auto& one : of_) {
+      const auto drawn = members(one);
+      track_of_.push_back(drawn.size() == 1 ? drawn.front() : tracks_.size());
+      if (drawn.size() > 1) add_track(drawn);
     }
-  return to;
-}
-
-template <class Plot>
-void add_all(figure_group& to, std::vector<Plot> plots) {
-  for (auto& plot : plots) to.plots.emplace_back(std::move(plot));
-}
-
-void add_some(figure_group& to, std::optional<bar_chart> plot) {
-  if (plot) to.plots.emplace_back(std::move(*plot));
-}
-
-bool any_rejected(const run_record& run) {
-  for (const auto& round : run.rounds)
-    if (round.rejected > 0) return true;
-  return false;
-}
-
-figure_group participation(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  figure_group group{"Participation", "", {}};
-  auto plot = by_round("Clients a round", number_style::count);
-  plot.from_zero = true;
-  if (auto ends = runs.size() == 1 ? outcomes_by_round(runs.front()) : std::nullopt) {
-    group.plots.emplace_back(std::move(*ends));
-  } else if (runs.size() == 1) {
-    const auto& run = runs.front();
-    plot.curves.push_back({"selected", 5, over_rounds(run, count_of(&round_figures::selected)), true});
-    plot.curves.push_back({"folded", 0, over_rounds(run, count_of(&round_figures::folded)), false});
-    if (any_rejected(run))
-      plot.curves.push_back({"rejected", 1, over_rounds(run, count_of(&round_figures::rejected)), false});
-    add(group, std::move(plot));
-  } else {
-    plot.title = "Clients folded a round";
-    add(group, overlay(std::move(plot), runs, labels, count_of(&round_figures::folded)));
   }
-  if (runs.size() == 1) add_some(group, availability_by_hour(runs.front()));
-  auto examples = by_round("Examples a round", number_style::count);
-  examples.from_zero = true;
-  examples.noisy = true;
-  const std::vector<std::string> names = runs.size() == 1 ? std::vector<std::string>{"processed"} : labels;
-  add(group, overlay(std::move(examples), runs, names, count_of(&round_figures::examples)));
-  if (runs.size() == 1) add_some(group, staleness_histogram(runs.front()));
-  return group;
+
+  struct wanted {
+    std::string title;
+    number_style style = number_style::plain;
+    bool zero = false;   ///< y starts at 0
+    bool noisy = false;  ///< long curves are means over a sliding window
+  };
+
+  // A curve for each configuration.
+  void add(page_json& to, const wanted& what, const round_value& value) const {
+    auto chart = start(what);
+    for (std::size_t i = 0; i < of_.size(); ++i) add_series(chart, i, name(i), i, value, what.noisy);
+    finish(to, std::move(chart), of_.size() > 1);
+  }
+
+  // Several curves of the only run.
+  void add(page_json& to, const wanted& what, const std::vector<std::pair<std::string, round_value>>& values) const {
+    auto chart = start(what);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      add_series(chart, 0, values[i].first, i, values[i].second, what.noisy);
+    finish(to, std::move(chart), false);
+  }
+
+  [[nodiscard]] const page_json& tracks() const { return tracks_; }
+  [[nodiscard]] std::string name(std::size_t i) const {
+    if (runs_.size() == 1) return "";
+    return of_[i].label +
+           (of_[i].runs.empty() ? " (" + std::string(state_word(runs_[of_[i].failed.front()])) + ")" : "");
+  }
+
+ private:
+  // The runs that count; where none does, the others are drawn.
+  static const std::vector<std::size_t>& members(const configuration& of) {
+    return of.runs.empty() ? of.failed : of.runs;
+  }
+
+  void add_track(const std::vector<std::size_t>& of) {
+    const auto mean = [&](const round_value& value) {
+      std::vector<series> all;
+      for (const auto i : of) all.push_back(over_rounds(runs_[i], value));
+      return mean_of(all).points;
+    };
+    page_json track;
+    const auto rounds = mean([](const round_figures& round) { return static_cast<double>(round.round); });
+    const auto put = [&](const char* key, const series& values) {
+      if (values.size() != rounds.size() || values.empty() || !(values.back().y > 0.0)) return;
+      for (const auto& p : values) track[key].push_back(brief(p.y));
+    };
+    track["rounds"] = page_json::array();
+    rounds_.emplace_back();
+    for (const auto& p : rounds) {
+      track["rounds"].push_back(static_cast<std::uint64_t>(p.x));
+      rounds_.back().push_back(p.x);
+    }
+    put("time", mean([](const round_figures& round) { return round.ended; }));
+    const auto moved = [sum = 0.0](const round_figures& round) mutable {
+      return std::optional(sum += static_cast<double>(round.bytes_up) + static_cast<double>(round.bytes_down));
+    };
+    put("bytes", mean(moved));
+    tracks_.push_back(std::move(track));
+  }
+
+  [[nodiscard]] page_json start(const wanted& what) const {
+    return {{"kind", "curves"},
+            {"title", what.title},
+            {"style", name_of(what.style)},
+            {"zero", what.zero},
+            {"series", page_json::array()}};
+  }
+
+  // Values, and where they lie in a track unless there is one for each of its rounds.
+  void put_points(page_json& to, const series& points, std::size_t track) const {
+    const auto& rounds = rounds_[track];
+    for (const auto& p : points) {
+      if (points.size() != rounds.size())
+        to["at"].push_back(std::lower_bound(rounds.begin(), rounds.end(), p.x) - rounds.begin());
+      to["y"].push_back(brief(p.y));
+    }
+  }
+
+  void add_series(page_json& chart, std::size_t of, const std::string& name, std::size_t colour,
+                  const round_value& value, bool noisy) const {
+    const auto& drawn = members(of_[of]);
+    std::vector<series> all;
+    bool smoothed = false;
+    page_json singles = page_json::array();
+    for (const auto i : drawn) {
+      auto points = over_rounds(runs_[i], value);
+      const bool long_enough = noisy && points.size() >= few_rounds;
+      if (drawn.size() > 1 || long_enough) {
+        page_json single{{"name", name + " seed " + runs_[i].seed}, {"track", i}};
+        put_points(single, decimate(points), i);
+        singles.push_back(std::move(single));
+      }
+      if (long_enough) points = smooth(points, points.size() / 25);
+      smoothed = smoothed || long_enough;
+      all.push_back(std::move(points));
+    }
+    const auto mean = mean_of(all);
+    if (mean.points.empty()) return;
+    page_json made{{"name", name}, {"colour", colour}, {"track", track_of_[of]}};
+    const auto kept = decimate(mean.points);
+    put_points(made, kept, track_of_[of]);
+    const bool alike = std::all_of(mean.band.begin(), mean.band.end(),
+                                   [](const auto& at) { return at.second.first == at.second.second; });
+    if (!alike)  // else there is no band to see, and all runs are this curve
+      for (const auto& p : kept) {
+        made["low"].push_back(brief(mean.band.at(p.x).first));
+        made["high"].push_back(brief(mean.band.at(p.x).second));
+      }
+    if (!singles.empty() && (!alike || smoothed)) made["runs"] = std::move(singles);
+    if (smoothed) chart["smoothed"] = true;
+    if (smoothed && runs_.size() == 1) chart["pale"] = true;  // beside others they would hide the means
+    chart["series"].push_back(std::move(made));
+  }
+
+  // One point is better told in a table.
+  static void finish(page_json& to, page_json chart, bool shared) {
+    chart["shared"] = shared;
+    for (const auto& one : chart["series"])
+      if (one["y"].size() > 1) return to.push_back(std::move(chart));
+  }
+
+  std::span<const run_record> runs_;
+  std::span<const configuration> of_;
+  page_json tracks_ = page_json::array();
+  std::vector<std::vector<double>> rounds_;  ///< of each track
+  std::vector<std::size_t> track_of_;        ///< of each configuration
+};
+
+using wanted = curve_charts::wanted;
+
+page_json section(std::string title, std::string note = {}) {
+  return {{"title", std::move(title)}, {"note", std::move(note)}, {"charts", page_json::array()}};
 }
 
-// A plot a tensor: how far the weights of a round's updates lie apart.
-figure_group attention(const run_record& run) {
-  figure_group group{"Attention", "", {}};
+std::string sentences(std::initializer_list<std::string> all) {
+  std::string text;
+  for (const auto& one : all)
+    if (!one.empty()) text += (text.empty() ? "" : " ") + one;
+  return text;
+}
+
+// One run: a curve a group in each chart. Several: a chart a group, and a curve a configuration in each.
+page_json learning(const curve_charts& charts, std::span<const run_record> runs,
+                   std::span<const configuration> configurations) {
+  auto made = section("Learning");
+  auto& to = made["charts"];
+  for (std::size_t group = 0; runs.size() > 1 && group < evaluation_groups.size(); ++group)
+    for (const auto& which : metrics)
+      charts.add(to, {which.title + (", " + std::string(evaluation_groups[group])) + " clients", which.style},
+                 metric_of(group, which));
+  for (const auto& which : metrics) {
+    if (runs.size() > 1) break;
+    std::vector<std::pair<std::string, round_value>> groups;
+    for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
+      groups.emplace_back(evaluation_groups[group], metric_of(group, which));
+    charts.add(to, {which.title, which.style}, groups);
+  }
+  charts.add(to, {"Training loss", number_style::plain, false, true}, value_of(&round_figures::loss));
+  charts.add(to, {"Norm of the aggregated change", number_style::plain, false, true},
+             value_of(&round_figures::change_norm));
+  std::size_t most = 0;
+  for (const auto& one : configurations) most = std::max(most, one.runs.size());
+  const bool smoothed = std::any_of(to.begin(), to.end(), [](const auto& chart) { return chart.contains("smoothed"); });
+  made["note"] = sentences(
+      {most < 2 ? ""
+       : most < 3
+           ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest."
+           : "A curve is the mean over the seeds of a configuration, its band the 95 % interval of Student\u2019s t "
+             "(of two seeds, from the lower to the higher). By time or data, a point is a round at its mean time.",
+       smoothed ? "Training curves are means over a sliding window." : "", explained_figures(runs)});
+  return made;
+}
+
+page_json communication(const curve_charts& charts, std::span<const run_record> runs) {
+  auto made = section("Communication");
+  const wanted up{"Data up so far", number_style::bytes, true};
+  const wanted down{"Data down so far", number_style::bytes, true};
+  if (runs.size() == 1) {
+    charts.add(made["charts"], {"Data moved so far", number_style::bytes, true},
+               {{"down, server to clients", cumulative(&round_figures::bytes_down)},
+                {"up, clients to server", cumulative(&round_figures::bytes_up)}});
+  } else {
+    charts.add(made["charts"], up, cumulative(&round_figures::bytes_up));
+    charts.add(made["charts"], down, cumulative(&round_figures::bytes_down));
+  }
+  return made;
+}
+
+void add_some(page_json& to, page_json chart) {
+  if (!chart.is_null()) to.push_back(std::move(chart));
+}
+
+page_json participation(const curve_charts& charts, std::span<const run_record> runs) {
+  auto made = section("Participation");
+  auto& to = made["charts"];
+  const auto& run = runs.front();
+  if (auto ends = runs.size() == 1 ? outcomes_by_round(run) : page_json(); !ends.is_null()) {
+    to.push_back(std::move(ends));
+  } else if (runs.size() == 1) {
+    std::vector<std::pair<std::string, round_value>> counts{{"selected", count_of(&round_figures::selected)},
+                                                            {"folded", count_of(&round_figures::folded)}};
+    if (std::any_of(run.rounds.begin(), run.rounds.end(), [](const auto& round) { return round.rejected > 0; }))
+      counts.emplace_back("rejected", count_of(&round_figures::rejected));
+    charts.add(to, {"Clients a round", number_style::count, true}, counts);
+  } else {
+    charts.add(to, {"Clients folded a round", number_style::count, true}, count_of(&round_figures::folded));
+  }
+  if (runs.size() == 1) add_some(to, availability_by_hour(run));
+  charts.add(to, {"Examples a round", number_style::count, true, true}, count_of(&round_figures::examples));
+  if (runs.size() == 1) add_some(to, staleness_histogram(run));
+  return made;
+}
+
+// A chart a tensor: how far the weights of a round's updates lie apart.
+page_json attention(const curve_charts& charts, const run_record& run) {
+  auto made = section(
+      "Attention",
+      "An update\u2019s attention times the number of updates in its round: 1 is what a plain mean gives to all.");
   const auto first =
       std::find_if(run.rounds.begin(), run.rounds.end(), [](const auto& round) { return !round.attention.empty(); });
-  if (first == run.rounds.end()) return group;
-  for (std::size_t t = 0; t < first->attention.size(); ++t) {
-    const auto curve_of = [&](const char* name, std::size_t colour, double attention_figures::*value) {
-      const auto at = [&](const round_figures& round) -> std::optional<double> {
+  for (std::size_t t = 0; first != run.rounds.end() && t < first->attention.size(); ++t) {
+    const auto at = [t](double attention_figures::*value) -> round_value {
+      return [t, value](const round_figures& round) -> std::optional<double> {
         if (t >= round.attention.size()) return std::nullopt;
         return value == nullptr ? 1.0 : round.attention[t].*value;
       };
-      return curve{name, colour, over_rounds(run, at), false};
     };
-    auto plot = by_round("Weight of an update in " + first->attention[t].tensor, number_style::plain);
-    plot.curves.push_back(curve_of("largest", 1, &attention_figures::most));
-    plot.curves.push_back(curve_of("mean", 7, nullptr));
-    plot.curves.push_back(curve_of("smallest", 0, &attention_figures::least));
-    add(group, std::move(plot));
+    charts.add(made["charts"], {"Weight of an update in " + first->attention[t].tensor},
+               {{"smallest", at(&attention_figures::least)},
+                {"largest", at(&attention_figures::most)},
+                {"mean", at(nullptr)}});
   }
-  group.note = "An update's attention times the number of updates in its round: 1 is what a plain mean gives to all.";
-  return group;
+  return made;
 }
 
-figure_group user_embeddings(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  figure_group group{"User embeddings", "", {}};
+page_json user_embeddings(std::span<const run_record> runs, const std::vector<std::string>& labels) {
+  auto made = section("User embeddings");
   for (std::size_t i = 0; i < runs.size(); ++i)
-    if (auto plot = embedding_picture(runs[i], runs.size() == 1 ? "" : labels[i])) group.plots.emplace_back(*plot);
-  const auto likeness = embedding_likeness(runs, labels);
-  group.note = "These points are made of private values: whoever has this file learns who is like whom." +
-               (likeness.empty() ? "" : " " + escape(likeness));
-  return group;
+    add_some(made["charts"], embedding_picture(runs[i], runs.size() == 1 ? "" : labels[i]));
+  made["note"] = sentences({"These points are made of private values: whoever has this file learns who is like whom.",
+                            embedding_likeness(runs, labels)});
+  return made;
+}
+
+page_json with_charts(std::string title, std::vector<page_json> charts) {
+  auto made = section(std::move(title));
+  for (auto& chart : charts) made["charts"].push_back(std::move(chart));
+  return made;
 }
 
 }  // namespace
 
-std::vector<figure_group> figures_of(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  figure_group quality{"Quality by participation", "", {}};
-  figure_group rounds{"Rounds, task by task", "", {}};
-  figure_group weights;
+page_json brief(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  std::array<char, 40> text{};
+  const auto* const end =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6).ptr;
+  std::from_chars(text.data(), end, value);
+  return value == std::round(value) && std::abs(value) < 1e15 ? page_json(static_cast<std::int64_t>(value))
+                                                              : page_json(value);
+}
+
+std::string_view name_of(number_style style) {
+  constexpr std::array<std::string_view, 8> names{"plain", "percent", "count",   "mean",
+                                                  "rate",  "bytes",   "seconds", "megabytes"};
+  return names.at(static_cast<std::size_t>(style));
+}
+
+page_json figures_of(std::span<const run_record> runs, std::span<const configuration> configurations) {
+  const curve_charts charts(runs, configurations);
+  const auto labels = labels_of(runs);
+  std::vector<page_json> sections{learning(charts, runs, configurations)};
   if (runs.size() == 1) {
-    weights = attention(runs.front());
-    add_all(quality, quality_by_participation(runs.front()));
-    add_all(rounds, timelines_of(runs.front()));
+    sections.push_back(attention(charts, runs.front()));
+    sections.push_back(with_charts("Quality by participation", quality_by_participation(runs.front())));
   }
-  std::vector<figure_group> groups;
-  for (auto& group : {learning(runs, labels), learning_in_time(runs, labels), weights, quality,
-                      communication(runs, labels), participation(runs, labels), rounds, user_embeddings(runs, labels)})
-    if (!group.plots.empty()) groups.push_back(group);
-  return groups;
+  sections.push_back(communication(charts, runs));
+  sections.push_back(participation(charts, runs));
+  if (runs.size() == 1) sections.push_back(with_charts("Rounds, task by task", timelines_of(runs.front())));
+  sections.push_back(user_embeddings(runs, labels));
+  std::erase_if(sections, [](const auto& one) { return one["charts"].empty(); });
+  return {{"clock", time_word(runs)}, {"tracks", charts.tracks()}, {"sections", std::move(sections)}};
 }
 
 }  // namespace furlong::tools

@@ -5,95 +5,102 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "tools/page/page.hpp"
 #include "tools/report/comparison.hpp"
 #include "tools/report/detail/comparison.hpp"
-#include "tools/report/detail/figures.hpp"
-#include "tools/report/detail/html.hpp"
+#include "tools/report/detail/page_parts.hpp"
 #include "tools/report/detail/sections.hpp"
-#include "tools/report/detail/style.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {
 
 namespace {
 
-// The policy makes sure of what the page promises: it asks nothing of any network.
-std::string head(const std::string& title) {
-  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-         "script-src 'unsafe-inline'\">\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-         "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +
-         escape(title) + "</title>\n<style>" + std::string(style_sheet()) + "</style></head>\n<body><main>\n";
-}
-
-std::string foot() {
-  return "<footer>Written by <code>furlong report</code>. This file is complete in itself and opens offline.</footer>\n"
-         "</main><script>" +
-         std::string(hover_script()) + "</script></body></html>\n";
-}
-
-std::string figures(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  std::string out;
-  std::size_t id = 0;
-  for (const auto& group : figures_of(runs, labels)) {
-    out += "<h2>" + escape(group.title) + "</h2>\n<div class=\"plots\">\n";
-    for (const auto& plot : group.plots) out += std::visit([&](const auto& data) { return render(data, ++id); }, plot);
-    out += "</div>\n";
-    out += hint(group.note);
+// The main table stands in the page itself, for readers without JavaScript.
+std::string html_table(const page_json& of) {
+  std::string groups;
+  std::string heads;
+  std::size_t last = 0;
+  bool has_groups = false;
+  const auto& columns = of["heads"];
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto group = columns[i].value("group", "");
+    heads += std::string("<th scope=\"col\"") + (columns[i].value("numeric", false) ? " class=\"num\">" : ">") +
+             escape_html(columns[i].value("name", "")) + "</th>";
+    if (i + 1 < columns.size() && !group.empty() && columns[i + 1].value("group", "") == group) continue;
+    groups += group.empty() ? "<td></td>"
+                            : "<th scope=\"colgroup\" colspan=\"" + std::to_string(i + 1 - last) + "\">" +
+                                  escape_html(group) + "</th>";
+    has_groups = has_groups || !group.empty();
+    last = i + 1;
   }
-  return out;
+  std::string rows;
+  for (const auto& row : of["rows"]) {
+    std::string cells;
+    for (std::size_t i = 0; i < row["cells"].size(); ++i) {
+      const auto& cell = row["cells"][i];
+      const bool plain = cell.is_string();
+      const std::string tag = i == 0 ? "th scope=\"row\"" : "td";
+      const std::string kind = std::string(columns[i].value("numeric", false) ? "num" : "") +
+                               (!plain && cell.value("best", false) ? " best" : "");
+      const auto value = plain || cell["value"].is_null() ? "" : " data-value=\"" + cell["value"].dump() + "\"";
+      cells += "<" + tag + (kind.empty() ? "" : " class=\"" + kind + "\"") + value + ">" +
+               escape_html(plain ? cell.get<std::string>() : cell.value("text", "")) + "</" + tag.substr(0, 2) + ">";
+    }
+    rows += "<tr>" + cells + "</tr>\n";
+  }
+  return "<div class=\"runs scroll\" tabindex=\"0\"><table><caption>" + escape_html(of.value("caption", "")) +
+         "</caption><thead>\n" + (has_groups ? "<tr class=\"groups\">" + groups + "</tr>\n" : "") + "<tr>" + heads +
+         "</tr>\n</thead><tbody>\n" + rows + "</tbody></table></div>\n";
 }
 
-// Two sections beside each other where there is room.
-std::string pair(const std::string& first, const std::string& second) {
-  if (first.empty() && second.empty()) return {};
-  return "<div class=\"pair\"><section>" + first + "</section><section>" + second + "</section></div>\n";
+std::string paragraph(const char* kind, const std::string& text) {
+  return text.empty() ? "" : "<p class=\"" + std::string(kind) + "\">" + escape_html(text) + "</p>\n";
 }
 
-std::string one_run(const run_record& run) {
-  std::string out = "<header><p class=\"over\">Run report</p><h1>" + escape(run.name) + "</h1>\n" + about_line(run) +
-                    notes_of(run) + "</header>\n" + cards(run) + final_metrics(run);
-  out += figures({&run, 1}, labels_of({&run, 1}));
-  if (run.rounds.size() < 2) out += hint(counted(run.rounds.size(), "round") + ": there are no curves to draw.");
-  out += pair(accounting(run), rejections(run) + participation_summary(run) + private_state(run)) + events(run) +
-         identity(run);
-  if (!run.scenario.empty()) out += "<h2>Scenario</h2>\n" + scenario_text(run);
-  return out;
+// The policy makes sure of what the page promises: it asks nothing of any network, and runs no script but its own.
+std::string page_of(const std::string& kind, const std::string& title, const page_json& main, const page_json& data) {
+  const auto script = std::string(chart_script) + std::string(report_script);
+  const auto policy =
+      "default-src 'none'; style-src " + policy_source(page_style) + "; script-src " + policy_source(script);
+  auto text = data.dump(-1, ' ', false, page_json::error_handler_t::replace);
+  for (auto at = text.find('<'); at != std::string::npos; at = text.find('<', at)) text.replace(at, 1, "\\u003c");
+  std::string table;
+  if (!main.is_null())
+    table = "<h2>" + escape_html(main.value("title", "")) + "</h2>\n" + html_table(main) +
+            paragraph("note", main.value("warning", ""));
+  if (main.contains("notes"))
+    for (const auto& note : main["notes"]) table += paragraph("hint", note);
+  if (!main.is_null()) table += paragraph("hint", main.value("hint", ""));
+  return fill_template(report_page, {{"title", escape_html(title)},
+                                     {"kind", kind},
+                                     {"policy", policy},
+                                     {"style", page_style},
+                                     {"table", table},
+                                     {"data", text},
+                                     {"script", script}});
 }
 
-std::string cell_text(const comparison& of, const compared_column& column, std::size_t i) {
-  const auto text = text_of(of, column, i);
-  return text.mean + (text.spread.empty() ? "" : " \u00B1 " + text.spread) + text.unit;
-}
-
-std::string comparison_section(std::span<const run_record> runs) {
+page_json comparison_of(std::span<const run_record> runs) {
   const auto of = compare(runs, table_figures(runs));
-  std::vector<table_head> heads{{"configuration", "", false}, {"algorithm", "", false}, {"runs", "", false}};
-  for (const auto& column : of.columns)
-    heads.push_back({escape(column.figure.title), escape(column.figure.group), true});
-  std::vector<table_row> rows;
-  for (std::size_t i = 0; i < of.configurations.size(); ++i) {
-    const auto& one = of.configurations[i];
-    table_row row{{text_cell(one.label), text_cell(one.algorithm), text_cell(runs_text(runs, one))}, ""};
-    for (const auto& column : of.columns)
-      row.cells.push_back({escape(cell_text(of, column, i)), true, column.best == i});
-    rows.push_back(std::move(row));
+  page_json made{{"title", "Figures"},
+                 {"heads", {{{"name", "configuration"}}, {{"name", "algorithm"}}, {{"name", "runs"}}}},
+                 {"rows", page_json::array()},
+                 {"notes", notes_on(runs, of)}};
+  for (const auto& one : of.configurations)
+    made["rows"].push_back({{"cells", {one.label, one.algorithm, runs_text(runs, one)}}});
+  for (const auto& column : of.columns) {
+    made["heads"].push_back({{"name", column.figure.title}, {"group", column.figure.group}, {"numeric", true}});
+    for (std::size_t i = 0; i < of.configurations.size(); ++i) {
+      const auto text = text_of(of, column, i);
+      made["rows"][i]["cells"].push_back(
+          {{"text", text.mean + (text.spread.empty() ? "" : " \u00B1 " + text.spread) + text.unit},
+           {"value", brief(column.estimates[i].mean)},
+           {"best", column.best == i}});
+    }
   }
-  std::string notes;
-  for (const auto& note : notes_on(runs, of)) notes += hint(escape(note));
-  return "<div class=\"runs\">" + html_table("", heads, rows) + "</div>\n" + notes + hint(explained_figures(runs));
-}
-
-std::string run_section(const run_record& run, const std::string& label, std::size_t index) {
-  std::string out = "<section class=\"run\"><header><h3>" + swatch(index) + escape(label) + "</h3>" + about_line(run) +
-                    notes_of(run) + "</header>\n" + cards(run);
-  const auto more =
-      accounting(run) + rejections(run) + participation_summary(run) + private_state(run) + events(run) + identity(run);
-  if (!more.empty())
-    out +=
-        "<details><summary>Accounting, events and hashes</summary><div class=\"inside\">" + more + "</div></details>\n";
-  return out + scenario_text(run) + "</section>\n";
+  made["hint"] = explained_figures(runs);
+  return made;
 }
 
 std::string title_of(std::span<const run_record> runs) {
@@ -104,23 +111,24 @@ std::string title_of(std::span<const run_record> runs) {
   return one_name ? name + ", " + count : "Comparison of " + count;
 }
 
-// What only the page of a single run draws.
-std::string left_out(std::span<const run_record> runs) {
+}  // namespace
+
+page_json report_data(std::span<const run_record> runs) {
+  const auto labels = labels_of(runs);
+  auto data = figures_of(runs, configurations_of(runs));
+  data["runs"] = page_json::array();
+  for (std::size_t i = 0; i < runs.size(); ++i) data["runs"].push_back(run_data(runs[i], labels[i]));
   const auto has_attention = [](const run_record& run) {
-    return std::any_of(run.rounds.begin(), run.rounds.end(),
-                       [](const auto& round) { return !round.attention.empty(); });
+    return std::any_of(run.rounds.begin(), run.rounds.end(), [](const auto& r) { return !r.attention.empty(); });
   };
-  if (std::none_of(runs.begin(), runs.end(), has_attention)) return {};
-  return hint("Attention, how much each update weighed, is drawn in the report of a single run.");
+  if (runs.size() > 1 && std::any_of(runs.begin(), runs.end(), has_attention))
+    data["hint"] = "Attention, how much each update weighed, is drawn in the report of a single run.";
+  if (runs.size() == 1 && runs.front().rounds.size() < 2)
+    data["hint"] = counted(runs.front().rounds.size(), "round") + ": there are no curves to draw.";
+  return data;
 }
 
-std::string several_runs(std::span<const run_record> runs) {
-  const auto labels = labels_of(runs);
-  std::string out = "<header><p class=\"over\">Comparison</p><h1>" + escape(title_of(runs)) + "</h1></header>\n" +
-                    comparison_section(runs) + figures(runs, labels) + left_out(runs) + "<h2>Runs</h2>\n";
-  for (std::size_t i = 0; i < runs.size(); ++i) out += run_section(runs[i], labels[i], i);
-  return out;
-}
+namespace {
 
 bool shows_private_values(std::span<const run_record> runs) {
   return std::any_of(runs.begin(), runs.end(), [](const run_record& run) { return run.embeddings.has_value(); });
@@ -137,7 +145,9 @@ bool create(const std::filesystem::path& file, bool for_the_owner_alone) {
 }  // namespace
 
 std::string report_html(std::span<const run_record> runs) {
-  return head(title_of(runs)) + (runs.size() == 1 ? one_run(runs.front()) : several_runs(runs)) + foot();
+  const bool alone = runs.size() == 1;
+  return page_of(alone ? "Run report" : "Comparison", title_of(runs),
+                 alone ? final_metrics(runs.front()) : comparison_of(runs), report_data(runs));
 }
 
 namespace {
@@ -172,15 +182,10 @@ result<void> write_report(std::span<const run_record> runs, const std::filesyste
 
 result<void> write_table(const std::string& title, const std::string& text, const std::vector<std::string>& heads,
                          const std::vector<std::vector<std::string>>& rows, const std::filesystem::path& html) {
-  std::vector<table_head> columns;
-  for (const auto& name : heads) columns.push_back({escape(name), "", !columns.empty()});
-  std::vector<table_row> lines;
-  for (const auto& row : rows) {
-    auto& cells = lines.emplace_back().cells;
-    for (const auto& cell : row) cells.push_back(cells.empty() ? text_cell(cell) : number_cell(cell));
-  }
-  return write_page(head(title) + "<header><h1>" + escape(title) + "</h1></header>\n" + hint(escape(text)) +
-                        html_table("", columns, lines) + foot(),
+  page_json table{{"title", ""}, {"hint", text}, {"heads", page_json::array()}, {"rows", page_json::array()}};
+  for (const auto& name : heads) table["heads"].push_back({{"name", name}, {"numeric", !table["heads"].empty()}});
+  for (const auto& row : rows) table["rows"].push_back({{"cells", row}});
+  return write_page(page_of("Table", title, table, {{"sections", page_json::array()}, {"runs", page_json::array()}}),
                     false, html);
 }
 

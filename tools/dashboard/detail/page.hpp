@@ -14,10 +14,9 @@ struct built_page {
 /// Thread-safe.
 [[nodiscard]] const built_page& the_page();
 
-// The files of tools/dashboard/page; embed.cmake makes the source that defines them.
+// The files of tools/dashboard/page.
 
-extern const std::string_view page_style;
-extern const std::string_view page_script;
-extern const std::string_view page_body;
+extern const std::string_view dashboard_page;
+extern const std::string_view dashboard_script;
 
 }  // namespace furlong::tools::dashboard

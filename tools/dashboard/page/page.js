@@ -28,7 +28,7 @@ function drawAll() {
   refresh("loss", newest, () => drawLoss(rounds));
   refresh("staleness", [status.staleness, status.asynchronous],
           () => drawStaleness(status.staleness, status.asynchronous));
-  drawMap(status);
+  refresh("map", [status.nodes, status.aggregators], () => drawMap(status));
   refresh("reasons", [status.tasks.rejected, status.unasked, status.refused_connections],
           () => drawReasons(status));
   drawNodes(status.nodes, status.now);

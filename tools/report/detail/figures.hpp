@@ -1,31 +1,61 @@
-// The plots of a report, as data: one run, or several overlaid.
+// The charts of a report as JSON, for the specifications in tools/page/charts. Figures are rounded to six digits.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "tools/report/detail/bar_chart.hpp"
-#include "tools/report/detail/scatter.hpp"
-#include "tools/report/detail/svg_chart.hpp"
-#include "tools/report/detail/timeline.hpp"
+#include "tools/report/configurations.hpp"
+#include "tools/report/detail/numbers.hpp"
 #include "tools/report/run_record.hpp"
 
 namespace furlong::tools {
 
-using figure_data = std::variant<chart, bar_chart, timeline, scatter>;
+using page_json = nlohmann::ordered_json;
 
-/// The plots under one heading; those without anything to show are left out.
-struct figure_group {
-  std::string title;
-  std::string note;  ///< escaped; may be empty
-  std::vector<figure_data> plots;
+/// All charts: {"clock": "virtual time", "tracks": [...], "sections": [{"title", "note", "charts": [...]}]}. A curve is
+/// the mean over the runs of a configuration that count, with its 95 % interval (lowest and highest of two runs), over
+/// the rounds of a track: {"rounds", "time" in seconds, "bytes" moved}, the last two where known.
+/// Of a single run also its tasks by outcome, availability, staleness, timelines, attention and quality by
+/// participation.
+[[nodiscard]] page_json figures_of(std::span<const run_record> runs, std::span<const configuration> configurations);
+
+/// A value to draw: six significant digits; not finite: null.
+[[nodiscard]] page_json brief(double value);
+/// "plain", "percent", ...: as the page's script calls styles.
+[[nodiscard]] std::string_view name_of(number_style style);
+
+// The charts of one run about its tasks and clients. Each is null where the run says nothing about it.
+
+/// Mean tasks a round by outcome, over rounds in stretches; only for a run where a task ended in another way than
+/// folded or rejected.
+[[nodiscard]] page_json outcomes_by_round(const run_record& run);
+/// The share of the probed clients that were available, by hour of the virtual day; only for runs of three virtual
+/// hours or more.
+[[nodiscard]] page_json availability_by_hour(const run_record& run);
+/// Folded updates by staleness.
+[[nodiscard]] page_json staleness_histogram(const run_record& run);
+/// The final metrics of the seen clients by how often they took part, and of the unseen; at most two charts.
+[[nodiscard]] std::vector<page_json> quality_by_participation(const run_record& run);
+/// The rounds of which the run tells every task.
+[[nodiscard]] std::vector<page_json> timelines_of(const run_record& run);
+
+/// The t-SNE picture of a run's user embeddings, coloured by label; null when it has none.
+[[nodiscard]] page_json embedding_picture(const run_record& run, const std::string& label);
+/// How alike the embeddings of the first run and each other one are, or why they are not compared, a sentence each;
+/// empty without two that have some.
+[[nodiscard]] std::string embedding_likeness(std::span<const run_record> runs, const std::vector<std::string>& labels);
+
+/// Whole numbers from `first` to `last` in at most about `most` stretches of equal width, the width 1, 2 or 5 times a
+/// power of ten. Every stretch ends before the next begins.
+struct stretch {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
 };
-
-/// Learning by round and in virtual time, communication and participation; of a single run also its rounds task by
-/// task, availability, staleness and quality by participation. `labels` names each run.
-[[nodiscard]] std::vector<figure_group> figures_of(std::span<const run_record> runs,
-                                                   const std::vector<std::string>& labels);
+[[nodiscard]] std::vector<stretch> stretches_of(std::uint64_t first, std::uint64_t last, std::size_t most = 60);
+/// "7", or "7\u201312".
+[[nodiscard]] std::string label_of(const stretch& of);
 
 }  // namespace furlong::tools

@@ -1,33 +1,20 @@
-// The parts of a report about one run, as HTML. Each is empty where the run has nothing to say about it.
+// The parts of a report about one run, as JSON. A table is {"title", "caption", "heads": [{"name", "numeric"}], "rows":
+// [{"cells": [...], "kind"}], "hint", "warning"}; cells are plain text.
 #pragma once
 
-#include <string>
-
-#include "tools/report/run_record.hpp"
+#include "tools/report/detail/figures.hpp"
 
 namespace furlong::tools {
 
-/// Algorithm, model, seed and version in one line.
-[[nodiscard]] std::string about_line(const run_record& run);
-/// What is missing from the run.
-[[nodiscard]] std::string notes_of(const run_record& run);
-/// The key figures.
-[[nodiscard]] std::string cards(const run_record& run);
-/// The final metrics of every group.
-[[nodiscard]] std::string final_metrics(const run_record& run);
-/// What became of every selected client, and whether it adds up.
-[[nodiscard]] std::string accounting(const run_record& run);
-/// Rejected updates by reason.
-[[nodiscard]] std::string rejections(const run_record& run);
-/// How often clients took part, and how evenly.
-[[nodiscard]] std::string participation_summary(const run_record& run);
-/// How stale the private values of clients with stored state are.
-[[nodiscard]] std::string private_state(const run_record& run);
-/// All kinds of events.
-[[nodiscard]] std::string events(const run_record& run);
-/// The hashes that tell whether two runs came to the same.
-[[nodiscard]] std::string identity(const run_record& run);
-/// The resolved scenario, folded away.
-[[nodiscard]] std::string scenario_text(const run_record& run);
+/// The final metrics of every group as a table; null without any.
+[[nodiscard]] page_json final_metrics(const run_record& run);
+
+/// {"label", "about": [...], "badge", "notes": [...], "cards": [{"name", "value", "details"}], "tables", "hashes":
+/// [[what, hash]], "scenario"}: what became of every selected client, rejections, participation, private staleness and
+/// events, as far as the run has them.
+[[nodiscard]] page_json run_data(const run_record& run, const std::string& label);
+
+/// All that the page of these runs holds, but for its main table: figures_of(), "runs" and perhaps a "hint".
+[[nodiscard]] page_json report_data(std::span<const run_record> runs);
 
 }  // namespace furlong::tools

@@ -1,0 +1,25 @@
+# cmake -DOUT=source -DHEADER=header -DNAMESPACE=name -DPARTS=name=file,file:name=file... -P embed.cmake: files as texts
+# in a C++ source that defines what HEADER declares. A specification NAME.json becomes the statement charts["NAME"] =
+# ...; and a module of Vega a function in vegaModules, as its own require() has it.
+set(source "// Made by tools/page/embed.cmake.\n#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\n")
+string(REPLACE ":" ";" parts "${PARTS}")
+foreach(part IN LISTS parts)
+  string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${part}")
+  set(name "${CMAKE_MATCH_1}")
+  string(REPLACE "," ";" files "${CMAKE_MATCH_2}")
+  string(APPEND source "const std::string_view ${name} = R\"furlong(")
+  foreach(file IN LISTS files)
+    file(READ "${file}" text)
+    get_filename_component(stem "${file}" NAME_WE)
+    string(REGEX REPLACE "\n//# sourceMappingURL=[^\n]*" "" text "${text}")
+    if(file MATCHES "\\.json$")
+      set(text "charts[\"${stem}\"] = ${text};\n")
+    elseif(stem MATCHES "^vega-")
+      string(REGEX REPLACE "^vega-selection$" "vega-selections" stem "${stem}")  # as others call it
+      set(text "vegaModules[\"${stem}\"] = (exports, require, module) => {${text}\n};\n")
+    endif()
+    string(APPEND source "${text}")
+  endforeach()
+  string(APPEND source ")furlong\";\n\n")
+endforeach()
+file(WRITE "${OUT}" "${source}}  // namespace ${NAMESPACE}\n")
