@@ -6,10 +6,12 @@ usage: schemas_test.py FURLONG DASHBOARD_SAMPLE SOURCE
 Exit code 3, skipped, without the Python module jsonschema.
 """
 import json
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 try:
     from checker import Checker
@@ -150,6 +152,30 @@ def runs(furlong, checker):
     run("one-place", "small.toml", "algorithm.kind='centralized'", "model.private=[]")
 
 
+def check_tests(furlong, checker):
+    """furlong test, as JSON and as JUnit XML."""
+    furlong.write("wrong.toml", SCENARIO.format(rounds=1, model=FACTORS).replace("small", "wrong") + '"seed" = {equals = 3}\n')
+    furlong.write("no-data.toml", re.sub(r"(?s)\[data\].*\[model\]", '[data]\nsource = "movielens"\npath = "gone"\n[model]',
+                                         SCENARIO.format(rounds=1, model=FACTORS)))
+    words = ["test", "small.toml", "wrong.toml", "no-data.toml", "--seed", 2, "--set", "scenario.rounds=1"]
+    made = furlong(*words, "--out", "tested", code=1)
+    checker.check("test", made)
+    assert [one["outcome"] for one in made["scenarios"]] == ["passed", "failed", "no-data"], made
+    assert all(one["seed"] == 2 for one in made["scenarios"]), made
+    assert (made["failed"], made["not_run"]) == (1, 1), made
+    by_name = {one["name"]: one["held"] for one in made["scenarios"][1]["conditions"]}
+    assert by_name["seed = {equals = 3.0}"] is False and by_name["accounting"] is True, by_name
+    suites = ElementTree.fromstring(furlong(*words, "--out", "tested", "--format", "junit", code=1, text=True))
+    assert [suites.get(key) for key in ("failures", "errors", "skipped")] == ["1", "0", "1"], suites.attrib
+    assert [one.get("name") for one in suites] == ["small", "wrong", "small"], [one.attrib for one in suites]
+    assert len(suites.findall("testsuite/testcase")) == int(suites.get("tests")) == made["held"] + 2
+    assert suites.find("testsuite/testcase/failure").get("message").startswith("seed = 2 (equals 3)")
+    invalid = ["test", "broken.toml", "small.toml"]
+    checker.check("test", furlong(*invalid, code=2))
+    suites = ElementTree.fromstring(furlong(*invalid, "--format", "junit", code=2, text=True))
+    assert int(suites.get("errors")) == int(suites.get("tests")) > 1, suites.attrib
+
+
 def commands(furlong, checker, sample):
     """The outputs of all commands but run."""
     def check(name, part, *words, code=0):
@@ -171,6 +197,7 @@ def commands(furlong, checker, sample):
     furlong("certs", "issue", "--pki", "pki", "--role", "server", "--name", "s", "--out", "s", text=True)
     check("certs-show", None, "certs", "show", "pki")
     check("certs-show", None, "certs", "show", "s")
+    check_tests(furlong, checker)
     with subprocess.Popen([sample], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as served:
         address = served.stdout.readline().strip().removeprefix("http://").rstrip("/")
         check("status", None, "status", "--server", address)

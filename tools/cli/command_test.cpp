@@ -16,14 +16,13 @@
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"
+#include "tools/cli/test_results.hpp"
 #include "tools/expectations/expectations.hpp"
 #include "tools/expectations/invariants.hpp"
 
 namespace furlong::tools {
 
 namespace {
-
-using json = nlohmann::ordered_json;
 
 /// A run that one or several scenarios need.
 struct planned_run {
@@ -90,11 +89,13 @@ class workplace {
 /// All runs of an invocation; runs shared by scenarios run once.
 class plan {
  public:
-  explicit plan(const test_options& options) : options_(options) {}
+  explicit plan(const test_options& options) : options_(options), overrides_(options.overrides) {
+    if (options.seed) overrides_.push_back({"scenario.seed", std::to_string(*options.seed)});
+  }
 
   /// Adds a scenario and its baselines. Appends their problems to `problems`.
   void add(const std::filesystem::path& file, std::vector<scenarios::problem>& problems) {
-    auto parsed = parse_variant(file, {}, options_.smoke);
+    auto parsed = parse_variant(file, overrides_, options_.smoke);
     if (!parsed) {
       problems.insert(problems.end(), parsed.error().begin(), parsed.error().end());
       return;
@@ -103,7 +104,7 @@ class plan {
     one.run = run_of(one.scenario);
     for (const auto& expected : one.scenario.expectations) {
       if (expected.kind != scenarios::expectation_kind::within || one.baselines.contains(expected.baseline)) continue;
-      const auto baseline = parse_variant(expected.baseline, {}, options_.smoke);
+      const auto baseline = parse_variant(expected.baseline, overrides_, options_.smoke);
       if (baseline)
         one.baselines.emplace(expected.baseline, run_of(*baseline));
       else
@@ -129,6 +130,7 @@ class plan {
   }
 
   const test_options& options_;
+  std::vector<scenarios::setting_override> overrides_;
   std::vector<tested> tests_;
   std::vector<planned_run> runs_;
   std::set<std::string> names_;
@@ -151,7 +153,7 @@ result<void> remove_earlier(const planned_run& run, const workplace& place) {
 
 /// Runs all remaining runs. False: interrupted.
 result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const workplace& place,
-                     const test_options& options) {
+                     const test_options& options, double& seconds) {
   std::vector<child_run> children;
   std::vector<std::size_t> runs;
   for (const auto index : needed) {
@@ -172,6 +174,7 @@ result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const wor
     auto& one = of.run(runs[i]);
     one.ended = true;
     one.end = end;
+    seconds += end.seconds;
   });
 }
 
@@ -213,38 +216,47 @@ result<findings> judge(const tested& one, plan& of, const workplace& place) {
   return found;
 }
 
-/// Number of lines by kind.
-struct tally {
-  std::size_t held = 0;
-  std::size_t failed = 0;
-  std::size_t broken = 0;  ///< runs that did not end well
-};
-
-/// Runs and checks one scenario. Returns an exit code.
-int test_one(const tested& one, plan& of, const workplace& place, const test_options& options, tally& counts) {
-  fmt::print("{} ({}{})\n", one.scenario.name, for_people(one.scenario.file), options.smoke ? ", smoke" : "");
-  std::cout.flush();
-  std::fflush(stdout);
+/// Runs and checks one scenario.
+test_result test_one(const tested& one, plan& of, const workplace& place, const test_options& options,
+                     std::size_t& broken) {
+  const bool text = options.format == test_format::text;
+  test_result made{one.scenario.name, one.scenario.file, one.scenario.settings.seed};
+  const auto fails = [&](const error& why) {
+    made.code = report_failure(why);
+    made.error = why.text();
+    return made;
+  };
+  if (text) {
+    fmt::print("{} ({}{})\n", one.scenario.name, for_people(one.scenario.file), options.smoke ? ", smoke" : "");
+    std::cout.flush();
+    std::fflush(stdout);
+  }
   std::vector<std::size_t> needed = {one.run};
   for (const auto& [file, run] : one.baselines) needed.push_back(run);
-  const auto ran = run_all(needed, of, place, options);
-  if (!ran) return report_failure(ran.error());
-  if (!*ran) return interrupted;
+  const auto ran = run_all(needed, of, place, options, made.seconds);
+  if (!ran) return fails(ran.error());
+  if (!*ran) {
+    made.code = interrupted;
+    made.error = "stopped";
+    return made;
+  }
   for (const auto index : needed) {
     const auto& run = of.run(index);
     if (run.end.code == done) continue;
-    ++counts.broken;
-    fmt::print("FAIL {}: its run ended with exit code {}\n{}", run.name, run.end.code,
-               last_words(place.of(run, ".stderr")));
-    return code_of_failure(run.end.code, run.scenario);
+    ++broken;
+    made.code = code_of_failure(run.end.code, run.scenario);
+    const auto words = last_words(place.of(run, ".stderr"));
+    made.error = fmt::format("{}: its run ended with exit code {}\n{}", run.name, run.end.code, words);
+    if (text) fmt::print("FAIL {}", made.error);
+    return made;
   }
-  const auto found = judge(one, of, place);
-  if (!found) return report_failure(found.error());
-  const auto failed = static_cast<std::size_t>(std::ranges::count(*found, false, &finding::held));
-  counts.failed += failed;
-  counts.held += found->size() - failed;
-  for (const auto& line : *found) fmt::print("{}\n", line_of(line));
-  return failed > 0 ? expectation_failed : done;
+  auto found = judge(one, of, place);
+  if (!found) return fails(found.error());
+  made.conditions = std::move(*found);
+  if (text)
+    for (const auto& line : made.conditions) fmt::print("{}\n", line_of(line));
+  if (std::ranges::count(made.conditions, false, &finding::held) > 0) made.code = expectation_failed;
+  return made;
 }
 
 /// The more important of two exit codes: interrupted, a failed run, an invalid scenario, a failed expectation, missing
@@ -255,28 +267,42 @@ int graver(int one, int other) {
   return rank(one) < rank(other) ? other : one;
 }
 
+void print_results(const test_results& of, const test_options& options) {
+  switch (options.format) {
+    case test_format::json: std::cout << json_text(to_json(of)) << '\n'; return;
+    case test_format::junit: std::cout << junit_xml(of); return;
+    case test_format::text: break;
+  }
+  if (!of.problems.empty() || of.code == interrupted) return;
+  fmt::print("{} scenario{}: {} held, {} failed{}\n", of.scenarios.size(), of.scenarios.size() == 1 ? "" : "s",
+             of.count(true), of.count(false), of.broken > 0 ? fmt::format(", {} did not run", of.broken) : "");
+  if (options.keep && options.out.empty()) fmt::print("kept in {}\n", of.folder);
+}
+
 }  // namespace
 
 int test_command(const test_options& options) {
   plan all(options);
-  std::vector<scenarios::problem> problems;
-  for (const auto& file : options.scenarios) all.add(file, problems);
-  if (!problems.empty()) return report_problems(problems);
+  test_results found;
+  found.smoke = options.smoke;
+  for (const auto& file : options.scenarios) all.add(file, found.problems);
+  if (!found.problems.empty()) {
+    found.code = report_problems(found.problems);
+    print_results(found, options);
+    return found.code;
+  }
   const auto place = workplace::make(options);
   if (!place) return report_failure(place.error());
-  tally counts;
-  int code = done;
+  if (options.keep || !options.out.empty()) found.folder = place->root().string();
   for (const auto& one : all.tests()) {
-    code = graver(code, test_one(one, all, *place, options, counts));
-    if (code == interrupted) {
-      std::cerr << "furlong: stopped\n";
-      return interrupted;
-    }
+    found.scenarios.push_back(test_one(one, all, *place, options, found.broken));
+    found.code = graver(found.code, found.scenarios.back().code);
+    if (found.code != interrupted) continue;
+    std::cerr << "furlong: stopped\n";
+    break;
   }
-  fmt::print("{} scenario{}: {} held, {} failed{}\n", all.tests().size(), all.tests().size() == 1 ? "" : "s",
-             counts.held, counts.failed, counts.broken > 0 ? fmt::format(", {} did not run", counts.broken) : "");
-  if (options.keep && options.out.empty()) fmt::print("kept in {}\n", place->root().string());
-  return code;
+  print_results(found, options);
+  return found.code;
 }
 
 }  // namespace furlong::tools

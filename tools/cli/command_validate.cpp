@@ -8,15 +8,11 @@
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
+#include "tools/cli/test_results.hpp"
 
 namespace furlong::tools {
 
 namespace {
-
-json to_json(const scenarios::problem& one) {
-  return {{"file", one.origin}, {"line", one.line}, {"column", one.column},
-          {"key", one.key},     {"why", one.why},   {"fix", one.fix}};
-}
 
 /// Summary of the data.
 json count(const scenarios::dataset& data) {

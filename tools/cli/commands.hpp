@@ -146,12 +146,17 @@ struct compare_options {
 };
 int compare_command(const compare_options& options);
 
+enum class test_format : std::uint8_t { text, json, junit };
+
 struct test_options {
   std::vector<std::filesystem::path> scenarios;
-  bool smoke = false;         ///< their small variants
-  std::filesystem::path out;  ///< folder of the runs; empty: a temporary one
-  std::size_t threads = 0;    ///< of each run; 0: one per core
-  bool keep = false;          ///< do not remove the temporary folder
+  std::vector<scenarios::setting_override> overrides;  ///< of all of them, and of their baselines
+  std::optional<std::uint64_t> seed;                   ///< likewise
+  bool smoke = false;                                  ///< their small variants
+  std::filesystem::path out;                           ///< folder of the runs; empty: a temporary one
+  std::size_t threads = 0;                             ///< of each run; 0: one per core
+  bool keep = false;                                   ///< do not remove the temporary folder
+  test_format format = test_format::text;
 };
 int test_command(const test_options& options);
 

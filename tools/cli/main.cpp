@@ -35,6 +35,8 @@ const std::map<std::string, scenarios::foreign_trace> foreign_traces = {
     {"auto", scenarios::foreign_trace::automatic},
     {"fedscale", scenarios::foreign_trace::fedscale},
     {"flash", scenarios::foreign_trace::flash}};
+const std::map<std::string, test_format> test_formats = {
+    {"text", test_format::text}, {"json", test_format::json}, {"junit", test_format::junit}};
 const std::map<std::string, certs::role> certificate_roles = {
     {"server", certs::role::server}, {"aggregator", certs::role::aggregator}, {"node", certs::role::node}};
 
@@ -175,12 +177,19 @@ void add_test(CLI::App& app, command& chosen) {
   auto options = std::make_shared<test_options>();
   auto* sub = app.add_subcommand("test", "run scenarios and check their expectations and the invariants");
   sub->add_option("scenarios", options->scenarios, "scenario files")->required()->option_text("SCENARIO...");
+  add_overrides(sub, options->overrides);
+  sub->add_option("--seed", options->seed, "replaces scenario.seed of all of them, and of their baselines")
+      ->transform(seed_number())
+      ->option_text("N");
   sub->add_flag("--smoke", options->smoke, "their small variants: the [smoke] table, else three rounds");
   sub->add_option("--out", options->out, "folder of the runs (default: a temporary one)")->option_text("DIR");
   sub->add_option("--threads", options->threads, "scheduler threads of a run (default: one per core)")
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
   sub->add_flag("--keep", options->keep, "do not remove the temporary folder");
+  sub->add_option("--format", options->format, "of stdout (default text)")
+      ->transform(one_of(test_formats))
+      ->option_text("text|json|junit");
   sub->callback([options, &chosen] { chosen = [options] { return test_command(*options); }; });
 }
 

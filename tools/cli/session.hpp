@@ -1,6 +1,7 @@
 // A scenario prepared to run: its data loaded, its model built, its parameters partitioned.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -40,12 +41,15 @@ int report_problems(const std::vector<scenarios::problem>& problems);
 constexpr int smoke_rounds = 3;
 
 /// Reads a scenario, or with `smoke` its small variant; without a [smoke] table, `smoke_rounds` rounds of the scenario
-/// without expectations.
+/// without expectations. Overrides of scenario.rounds and the other lengths of a run hold for it too.
 [[nodiscard]] inline tl::expected<scenarios::scenario, std::vector<scenarios::problem>> parse_variant(
     const std::filesystem::path& file, std::vector<scenarios::setting_override> overrides, bool smoke) {
   auto parsed =
       scenarios::parse_scenario(file, overrides, smoke ? scenarios::variant::smoke : scenarios::variant::full);
-  if (!smoke || !parsed || parsed->has_smoke) return parsed;
+  const auto is_length = [](const scenarios::setting_override& set) {
+    return set.key == "scenario.rounds" || set.key == "scenario.epochs" || set.key.starts_with("scenario.until");
+  };
+  if (!smoke || !parsed || parsed->has_smoke || std::ranges::any_of(overrides, is_length)) return parsed;
   overrides.push_back({"scenario.rounds", std::to_string(smoke_rounds)});
   auto cut = scenarios::parse_scenario(file, overrides, scenarios::variant::smoke);
   if (cut) cut->expectations.clear();

@@ -110,7 +110,10 @@ std::string alternatives(const ordered_json& of, const std::string& path) {
 findings judge_expectations(const std::vector<scenarios::expectation>& expected, const ordered_json& summary,
                             const baseline_summary& baseline) {
   findings found;
-  for (const auto& one : expected) found.push_back(judge(one, summary, baseline));
+  for (const auto& one : expected) {
+    found.push_back(judge(one, summary, baseline));
+    found.back().name = one.text();
+  }
   return found;
 }
 

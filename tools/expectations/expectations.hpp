@@ -21,7 +21,8 @@ namespace furlong::tools {
 
 struct finding {
   bool held = false;
-  std::string text;  ///< "eval.unseen.rmse = 0.9012 (at most 0.91)"
+  std::string text;       ///< "eval.unseen.rmse = 0.9012 (at most 0.91)"
+  std::string name = {};  ///< the same in every run: "eval.unseen.rmse = {at_most = 0.91}", "accounting"
 };
 
 /// "ok   TEXT" or "FAIL TEXT".

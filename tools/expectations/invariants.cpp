@@ -173,8 +173,10 @@ result<findings> judge_invariants(const std::filesystem::path& run) {
   if (!read) return tl::unexpected(read.error());
   auto time = judge_time(rounds, run / "events.jsonl");
   if (!time) return tl::unexpected(time.error());
-  return findings{judge_summary(summary),      judge_rounds(rounds, summary), judge_folded_once(rounds, summary),
-                  judge_private(run, summary), judge_finite(rounds, summary), std::move(*time)};
+  findings all{judge_summary(summary),      judge_rounds(rounds, summary), judge_folded_once(rounds, summary),
+               judge_private(run, summary), judge_finite(rounds, summary), std::move(*time)};
+  for (auto& one : all) one.name = one.text.substr(0, one.text.find(':'));
+  return all;
 }
 
 }  // namespace furlong::tools
