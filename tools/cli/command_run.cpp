@@ -9,6 +9,7 @@
 #include "federated/simulation/simulate.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
+#include "tools/cli/found_data.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_end.hpp"
 #include "tools/cli/run_outputs.hpp"
@@ -40,6 +41,9 @@ result<federated::run_outcome> run_engine(const session& of, start_point& from, 
 
 scenarios::setting_override seed_override(std::uint64_t seed) { return {"scenario.seed", std::to_string(seed)}; }
 
+/// Clients whose examples are counted at the start of a run, in less than a second.
+constexpr std::size_t quickly_counted = 100'000;
+
 std::filesystem::path default_folder(const scenarios::scenario& of) {
   return std::filesystem::path("runs") / (of.name + "-" + std::to_string(of.settings.seed));
 }
@@ -50,10 +54,13 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
                 std::optional<output_format> closing) {
   auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
   if (!from) return report_failure(from.error());
+  const auto found = found_text(found_data(of.data, quickly_counted));
+  fmt::print(stderr, "{}\n", found);
+  spdlog::info("{}", found);
   spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
                from->state.version);
   const auto keep = static_cast<std::size_t>(of.scenario.values.integer("checkpoint.keep"));
-  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings.rounds,
+  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings,
                                    checkpoint_keeper{*from->store, keep, of.experiment.settings.own->key_file});
   if (!outputs) return report_failure(outputs.error());
   auto outcome = run_engine(of, *from, **outputs, options);

@@ -1,11 +1,11 @@
 // furlong validate
 #include <fmt/format.h>
 #include <iostream>
-#include <map>
 #include <optional>
 
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
+#include "tools/cli/found_data.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/test_results.hpp"
@@ -13,49 +13,6 @@
 namespace furlong::tools {
 
 namespace {
-
-/// Summary of the data.
-json count(const scenarios::dataset& data) {
-  using federated::part;
-  const auto& clients = *data.clients;
-  const auto facts = clients.facts();
-  json out = {{"clients", facts.clients},
-              {"training", clients.training().size()},
-              {"unseen_validation", clients.unseen_validation().size()},
-              {"unseen_test", clients.unseen_test().size()},
-              {facts.words > 0 ? "words" : "items", facts.words > 0 ? facts.words : facts.features}};
-  if (facts.classes > 0) out["classes"] = facts.classes;
-  if (!data.whole) return out;
-  std::map<std::string, std::uint64_t> examples;
-  for (const auto client : clients.training()) {
-    examples["train"] += clients.count(client, part::train);
-    examples["validation"] += clients.count(client, part::validation);
-    examples["test"] += clients.count(client, part::test);
-  }
-  for (const auto& held_out : {clients.unseen_validation(), clients.unseen_test()})
-    for (const auto client : held_out) examples["unseen"] += clients.count(client, part::train);
-  out["examples"] = examples;
-  return out;
-}
-
-/// "data: 500 clients (400 train, 50 + 50 unseen), 300 items; examples: 9,600 train, ..."
-std::string text_of(const json& data) {
-  const auto things = data.contains("words") ? "words" : "items";
-  auto text = fmt::format("data: {} clients ({} to train; unseen: {} for validation, {} for the test), {} {}",
-                          data["clients"].get<std::uint64_t>(), data["training"].get<std::uint64_t>(),
-                          data["unseen_validation"].get<std::uint64_t>(), data["unseen_test"].get<std::uint64_t>(),
-                          data[things].get<std::uint64_t>(), things);
-  if (data.contains("classes")) text += fmt::format(", {} classes", data["classes"].get<std::uint64_t>());
-  if (!data.contains("examples")) return text + "; only nodes have their examples";
-  std::uint64_t all = 0;
-  std::string parts;
-  for (const char* part : {"train", "validation", "test", "unseen"}) {
-    const auto count = data["examples"].value(part, std::uint64_t{0});
-    all += count;
-    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count, part);
-  }
-  return text + fmt::format(", {} examples ({})", all, parts);
-}
 
 /// A valid scenario, as far as checked.
 struct examined {
@@ -80,7 +37,7 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
   } else if (auto fitted = scenarios::fit(*scenario, *data); !fitted) {
     return problem(fitted.error());
   }
-  return examined{std::move(*scenario), data ? std::optional(count(*data)) : std::nullopt};
+  return examined{std::move(*scenario), data ? std::optional(found_data(*data)) : std::nullopt};
 }
 
 }  // namespace
@@ -106,7 +63,7 @@ int validate_command(const validate_options& options) {
     return code;
   }
   for (const auto& note : found->scenario.notes) fmt::print("note: {}\n", for_people(note));
-  if (found->data) fmt::print("{}\n", text_of(*found->data));
+  if (found->data) fmt::print("{}\n", found_text(*found->data));
   fmt::print("{}: valid{}\n", for_people(options.scenario.string()),
              found->data ? "" : " without its data, which are missing");
   return done;

@@ -1,15 +1,14 @@
 #include "tools/cli/run_outputs.hpp"
 
-#include <cstdio>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
 #include <spdlog/spdlog.h>
 #include <string>
-#include <unistd.h>
 
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "storage/checkpoint.hpp"
-#include "tools/cli/figures_json.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/kept_checkpoints.hpp"
 
@@ -30,56 +29,24 @@ std::uint64_t whole_lines(const std::filesystem::path& path) {
   return last == std::string::npos ? 0 : last + 1;
 }
 
-constexpr auto redraw_every = std::chrono::milliseconds(100);
-constexpr auto line_every = std::chrono::milliseconds(1000);
-constexpr int bar_width = 24;
-// The maximum for `until` without a number of rounds.
-constexpr std::uint64_t open_end = UINT32_MAX;
-
-std::string span_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
-  if (whole < 60) return fmt::format("{}s", whole);
-  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
-  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
-}
-
-/// Errors of stderr are ignored: progress output must not stop a run.
-void show(const std::string& text) {
-  std::fputs(text.c_str(), stderr);
-  std::fflush(stderr);
-}
-
-void append_group(std::string& line, const char* name, const std::optional<federated::group_metrics>& group) {
-  if (!group) return;
-  const auto before = (line += fmt::format("  {}", name)).size();
-  if (group->rmse) line += fmt::format(" rmse {:.4f}", *group->rmse);
-  if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
-  if (group->perplexity) line += " perplexity " + figure_text(*group->perplexity, 2);
-  if (group->accuracy) line += fmt::format(" accuracy {:.1f}%", 100.0 * *group->accuracy);
-  for (const auto& one : group->custom) line += fmt::format(" {} {}", one.name, figure_text(one.value, 4));
-  if (line.size() == before) line += " loss " + figure_text(group->loss, 4);
-}
-
-/// Empty if nothing was aggregated: there is no loss then.
-std::string loss_text(const federated::round_report& report) {
-  return report.applied ? fmt::format("  loss {:.4f}", report.loss) : "";
-}
-
 }  // namespace
 
 run_outputs::run_outputs(const run_directory& folder, growing_file metrics, growing_file events, std::uint64_t done,
-                         std::uint64_t rounds)
-    : folder_(folder), metrics_(std::move(metrics)), events_(std::move(events)), progress_(done, rounds) {}
+                         const federated::run_settings& of)
+    : folder_(folder),
+      metrics_(std::move(metrics)),
+      events_(std::move(events)),
+      progress_(done, of.rounds, of.evaluation->target.metric) {}
 
 result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& folder,
                                                        const federated::protocol::server_state& from,
-                                                       std::uint64_t rounds, std::optional<checkpoint_keeper> keeper) {
+                                                       const federated::run_settings& of,
+                                                       std::optional<checkpoint_keeper> keeper) {
   auto metrics = growing_file::open(folder.metrics(), length_of(from, "metrics.jsonl"));
   if (!metrics) return tl::unexpected(metrics.error());
   auto events = growing_file::open(folder.events(), length_of(from, "events.jsonl"));
   if (!events) return tl::unexpected(events.error());
-  std::unique_ptr<run_outputs> made(
-      new run_outputs(folder, std::move(*metrics), std::move(*events), from.version, rounds));
+  std::unique_ptr<run_outputs> made(new run_outputs(folder, std::move(*metrics), std::move(*events), from.version, of));
   if (keeper) made->keeper_.emplace(std::move(*keeper));
   return made;
 }
@@ -174,49 +141,6 @@ result<void> fold_ledger::append(const std::string& line) {
   if (auto written = file_.append(line); !written) return written;
   if (auto synced = file_.sync(); !synced) return tl::unexpected(synced.error());
   return {};
-}
-
-progress::progress(std::uint64_t done, std::uint64_t total)
-    : terminal_(::isatty(STDERR_FILENO) != 0), first_(done), total_(total), begun_(clock::now()), drawn_(begun_) {}
-
-void progress::draw(const federated::round_report& report, double seconds) const {
-  const auto rate = rate_text(static_cast<double>(clients_) / seconds);
-  if (total_ == open_end) {
-    show(fmt::format("{}round {}{}  {} clients/s{}", terminal_ ? "\r\033[K" : "", report.version, loss_text(report),
-                     rate, terminal_ ? "" : "\n"));
-    return;
-  }
-  const double rounds = static_cast<double>(report.version - first_);
-  const double left = seconds / rounds * static_cast<double>(total_ - report.version);
-  if (!terminal_) {
-    show(fmt::format("round {}/{}{}  {} clients/s  {} left\n", report.version, total_, loss_text(report), rate,
-                     span_text(left)));
-    return;
-  }
-  const auto filled = static_cast<int>(bar_width * report.version / total_);
-  show(fmt::format("\r\033[K[{:=<{}}{: <{}}] round {}/{}{}  {} clients/s  {} left", "", filled, "", bar_width - filled,
-                   report.version, total_, loss_text(report), rate, span_text(left)));
-}
-
-void progress::on_round(const federated::round_report& report) {
-  clients_ += report.selected;
-  const auto now = clock::now();
-  if (now - drawn_ < (terminal_ ? redraw_every : line_every)) return;
-  drawn_ = now;
-  draw(report, std::chrono::duration<double>(now - begun_).count());
-}
-
-void progress::on_evaluation(const federated::evaluation_report& report) {
-  std::string line;
-  append_group(line, "validation", report.validation);
-  append_group(line, "seen", report.seen);
-  append_group(line, "unseen", report.unseen);
-  show(fmt::format("{}evaluated version {}:{}\n", terminal_ ? "\r\033[K" : "", report.version,
-                   line.empty() ? "  nothing to score" : line));
-}
-
-void progress::finish() {
-  if (terminal_) show(fmt::format("\r\033[K"));
 }
 
 }  // namespace furlong::tools

@@ -1,40 +1,16 @@
 // Output during a run: metrics, events, checkpoints, progress.
-//
-// Progress on stderr: on a terminal one line that is redrawn, otherwise a line at intervals.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 
 #include "federated/run_observer.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/progress.hpp"
 #include "tools/cli/run_directory.hpp"
 
 namespace furlong::tools {
-
-/// Not thread-safe.
-class progress {
- public:
-  /// `done` of `total` rounds are already complete.
-  progress(std::uint64_t done, std::uint64_t total);
-  void on_round(const federated::round_report& report);
-  void on_evaluation(const federated::evaluation_report& report);
-  /// Removes the redrawn line.
-  void finish();
-
- private:
-  using clock = std::chrono::steady_clock;
-  void draw(const federated::round_report& report, double seconds) const;
-
-  bool terminal_;
-  std::uint64_t first_;
-  std::uint64_t total_;
-  std::uint64_t clients_ = 0;
-  clock::time_point begun_;
-  clock::time_point drawn_;
-};
 
 /// Keeps checkpoints of a run with its private store, which must outlive it.
 struct checkpoint_keeper {
@@ -49,7 +25,7 @@ class run_outputs {
   /// Opens the files, truncated to their lengths in `from`. Without a keeper no checkpoints are kept.
   [[nodiscard]] static result<std::unique_ptr<run_outputs>> open(const run_directory& folder,
                                                                  const federated::protocol::server_state& from,
-                                                                 std::uint64_t rounds,
+                                                                 const federated::run_settings& of,
                                                                  std::optional<checkpoint_keeper> keeper = {});
   /// Callbacks into this object, which must outlive them.
   [[nodiscard]] federated::run_observer observer();
@@ -58,7 +34,7 @@ class run_outputs {
 
  private:
   run_outputs(const run_directory& folder, growing_file metrics, growing_file events, std::uint64_t done,
-              std::uint64_t rounds);
+              const federated::run_settings& of);
   [[nodiscard]] result<void> on_round(const federated::round_report& report);
   [[nodiscard]] result<void> on_evaluation(const federated::evaluation_report& report);
   [[nodiscard]] result<void> on_checkpoint(federated::protocol::server_state& state);
