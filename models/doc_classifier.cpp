@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/class_model.hpp"
 #include "models/entries.hpp"
 #include "models/layers/bidirectional.hpp"
 #include "models/layers/dense.hpp"
@@ -57,7 +58,7 @@ text_pass& thread_pass() {
   return of_thread;
 }
 
-class doc_classifier final : public model {
+class doc_classifier final : public class_model {
  public:
   doc_classifier(const option_values& options, const data_facts& facts)
       : objective_(facts.labels),
@@ -131,6 +132,22 @@ class doc_classifier final : public model {
       pass.targets.assign(block.size(), 0);  // arbitrary: the losses are not used
       rank_classes(weights, pass);
       for (std::size_t place = 0; place < block.size(); ++place) put(place, static_cast<float>(pass.likeliest[place]));
+    });
+  }
+
+  std::uint32_t classes() const override { return objective_ == objective::logistic ? 2 : (*tensors_)[output_].rows; }
+  void probabilities(std::span<const tensor_view> weights, const examples_view& batch,
+                     std::span<float> out) const override {
+    each_block(weights, batch, [&](std::size_t first, const examples_view& block, text_pass& pass) {
+      const auto to = out.subspan(first * classes(), block.size() * classes());
+      if (objective_ == objective::categorical)
+        return softmax_output_probabilities(output_of(weights), pass.hidden, pass.packed.order, to, step_arena());
+      const auto odds = log_odds(weights, pass);
+      for (std::size_t place = 0; place < block.size(); ++place) {
+        const float one = sigmoid(odds.data[place]);
+        to[2 * pass.packed.order[place]] = 1.0F - one;
+        to[2 * pass.packed.order[place] + 1] = one;
+      }
     });
   }
 

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/class_model.hpp"
 #include "models/entries.hpp"
 #include "models/layers/arena.hpp"
 #include "models/layers/dropout.hpp"
@@ -90,7 +91,7 @@ lm_sizes sizes_of(const option_values& options) {
   return {given("embedding"), given("hidden")};
 }
 
-class gru_lm final : public model {
+class gru_lm final : public class_model {
  public:
   gru_lm(const option_values& options, const data_facts& facts)
       : layers_(static_cast<std::size_t>(options.integer("layers"))),
@@ -145,14 +146,22 @@ class gru_lm final : public model {
   }
 
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
-    auto& pass = thread_pass();
-    for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
-      const auto count = std::min(score_batch_, batch.size() - first);
-      step_arena().clear();
-      pass.tokens.lay_out_inputs(sequences_of(batch.slice(first, first + count)));
-      forward(weights, pass, nullptr);
-      predict_after_last(weights, pass, out.subspan(first, count));
-    }
+    after_last(weights, batch, [&](std::size_t first, const tensor_view& last, batch_pass& pass) {
+      pass.tokens.targets.assign(last.rows, unknown_token);  // arbitrary: the losses are not used
+      pass.likeliest.resize(last.rows);
+      softmax_output_score(output_of(weights), last, pass.tokens.targets, pass.likeliest, step_arena());
+      for (std::size_t place = 0; place < last.rows; ++place)
+        out[first + pass.tokens.packed.order[place]] = static_cast<float>(pass.likeliest[place]);
+    });
+  }
+
+  std::uint32_t classes() const override { return words_; }
+  void probabilities(std::span<const tensor_view> weights, const examples_view& batch,
+                     std::span<float> out) const override {
+    after_last(weights, batch, [&](std::size_t first, const tensor_view& last, const batch_pass& pass) {
+      softmax_output_probabilities(output_of(weights), last, pass.tokens.packed.order, out.subspan(first * words_),
+                                   step_arena());
+    });
   }
 
   void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
@@ -222,14 +231,16 @@ class gru_lm final : public model {
     embed_backward(pass.tokens.inputs, d_h, out.data[embedding]);
   }
 
-  void predict_after_last(std::span<const tensor_view> weights, batch_pass& pass, std::span<float> out) const {
-    const auto& packed = pass.tokens.packed;
-    const auto last = last_rows(packed, pass.h, step_arena());
-    pass.tokens.targets.assign(packed.count(), unknown_token);  // arbitrary: the losses are not used
-    pass.likeliest.resize(packed.count());
-    softmax_output_score(output_of(weights), last, pass.tokens.targets, pass.likeliest, step_arena());
-    for (std::size_t place = 0; place < out.size(); ++place)
-      out[packed.order[place]] = static_cast<float>(pass.likeliest[place]);
+  /// Calls work(first sentence, the state after the last token of each, in the order of places) batch by batch.
+  template <class Work>
+  void after_last(std::span<const tensor_view> weights, const examples_view& batch, const Work& work) const {
+    auto& pass = thread_pass();
+    for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
+      step_arena().clear();
+      pass.tokens.lay_out_inputs(sequences_of(batch.slice(first, std::min(first + score_batch_, batch.size()))));
+      forward(weights, pass, nullptr);
+      work(first, last_rows(pass.tokens.packed, pass.h, step_arena()), pass);
+    }
   }
 
   std::size_t layers_;

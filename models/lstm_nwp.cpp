@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/class_model.hpp"
 #include "models/entries.hpp"
 #include "models/layers/lstm.hpp"
 #include "models/layers/matrices.hpp"
@@ -38,7 +39,7 @@ batch_pass& thread_pass() {
   return of_thread;
 }
 
-class lstm_nwp final : public model {
+class lstm_nwp final : public class_model {
  public:
   lstm_nwp(const option_values& options, const data_facts& facts)
       : hidden_(width_of(options, "hidden")), words_(facts.words), init_(static_cast<float>(options.number("init"))) {
@@ -91,11 +92,20 @@ class lstm_nwp final : public model {
   }
 
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
-    auto& pass = thread_pass();
-    each_block(batch, [&](std::size_t first, const examples_view& block) {
-      pass.tokens.lay_out_inputs(sequences_of(block));
-      forward(weights, pass);
-      predict_after_last(weights, pass, out.subspan(first, block.size()));
+    after_last(weights, batch, [&](std::size_t first, const tensor_view& last, batch_pass& pass) {
+      pass.tokens.targets.assign(last.rows, unknown_token);  // arbitrary: the losses are not used
+      rank_words(weights, last, pass);
+      for (std::size_t place = 0; place < last.rows; ++place)
+        out[first + pass.tokens.packed.order[place]] = static_cast<float>(pass.likeliest[place]);
+    });
+  }
+
+  std::uint32_t classes() const override { return words_; }
+  void probabilities(std::span<const tensor_view> weights, const examples_view& batch,
+                     std::span<float> out) const override {
+    after_last(weights, batch, [&](std::size_t first, const tensor_view& last, const batch_pass& pass) {
+      softmax_output_probabilities(dense_at(weights, output_), last, pass.tokens.packed.order,
+                                   out.subspan(first * words_), step_arena());
     });
   }
 
@@ -173,13 +183,15 @@ class lstm_nwp final : public model {
                                 step_arena());
   }
 
-  void predict_after_last(std::span<const tensor_view> weights, batch_pass& pass, std::span<float> out) const {
-    const auto& packed = pass.tokens.packed;
-    const auto last = last_rows(packed, pass.projected, step_arena());
-    pass.tokens.targets.assign(packed.count(), unknown_token);  // arbitrary: the losses are not used
-    rank_words(weights, last, pass);
-    for (std::size_t place = 0; place < out.size(); ++place)
-      out[packed.order[place]] = static_cast<float>(pass.likeliest[place]);
+  /// Calls work(first sentence, the projection after the last token of each, in the order of places) block by block.
+  template <class Work>
+  void after_last(std::span<const tensor_view> weights, const examples_view& batch, const Work& work) const {
+    auto& pass = thread_pass();
+    each_block(batch, [&](std::size_t first, const examples_view& block) {
+      pass.tokens.lay_out_inputs(sequences_of(block));
+      forward(weights, pass);
+      work(first, last_rows(pass.tokens.packed, pass.projected, step_arena()), pass);
+    });
   }
 
   std::uint32_t hidden_;

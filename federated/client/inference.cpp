@@ -7,6 +7,7 @@
 #include "federated/client/personalization.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/training.hpp"
+#include "models/class_model.hpp"
 
 namespace furlong::federated {
 
@@ -84,11 +85,15 @@ void with_unseen_model(const experiment& e, const models::shared_parameters& mod
 
 result<inference> predict_examples(const experiment& e, const models::shared_parameters& model, private_store* store,
                                    std::optional<std::uint32_t> client, const models::examples_view& known,
-                                   const models::examples_view& questions) {
+                                   const models::examples_view& questions, bool probabilities) {
   inference out;
+  const auto* of_classes = probabilities ? dynamic_cast<const models::class_model*>(e.model.get()) : nullptr;
   out.predictions.resize(questions.size());
   const auto predict = [&](auto weights, const models::examples_view& rows, const models::examples_view&) {
     e.model->predict(weights, rows, out.predictions);
+    if (of_classes == nullptr) return;
+    out.probabilities.resize(rows.size() * of_classes->classes());
+    of_classes->probabilities(weights, rows, out.probabilities);
   };
   const auto source = with_personal_model(e, model, store, client, known, questions, predict);
   if (!source) return tl::unexpected(source.error());

@@ -13,6 +13,8 @@ namespace furlong::federated {
 
 struct inference {
   std::vector<float> predictions;  ///< one per question, as models::model::predict() says it
+  /// Questions x classes, if asked for; empty if the model does not know them (models::class_model).
+  std::vector<float> probabilities;
   personal_source source = personal_source::model;
 };
 /// Predicts every question, for somebody with these examples: for a client with what evaluation scores it with, for
@@ -24,7 +26,7 @@ struct inference {
 [[nodiscard]] result<inference> predict_examples(const experiment& e, const models::shared_parameters& model,
                                                  private_store* store, std::optional<std::uint32_t> client,
                                                  const models::examples_view& known,
-                                                 const models::examples_view& questions);
+                                                 const models::examples_view& questions, bool probabilities = false);
 /// The same with one question for every feature (item), in their order.
 [[nodiscard]] result<inference> predict_all_features(const experiment& e, const models::shared_parameters& model,
                                                      private_store* store, std::optional<std::uint32_t> client,

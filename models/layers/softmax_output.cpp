@@ -1,6 +1,7 @@
 #include "models/layers/softmax_output.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/layers/matrices.hpp"
 
@@ -89,6 +90,22 @@ double softmax_output_score(const dense_weights& w, const tensor_view& h, std::s
     loss += kernels().softmax_score(softmax_of(logits, w.bias, targets.subspan(first)), likeliest.data() + first);
   });
   return loss;
+}
+
+void softmax_output_probabilities(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> order,
+                                  std::span<float> out, arena& memory) {
+  each_block(w, h, memory, [&](std::size_t first, const logits_block& logits) {
+    for (std::size_t row = 0; row < logits.rows; ++row) {
+      const std::span<float> values(logits.data + row * logits.stride, logits.classes);
+      if (w.bias != nullptr)
+        for (std::size_t c = 0; c < values.size(); ++c) values[c] += w.bias[c];
+      const float most = *std::ranges::max_element(values);
+      const auto to = out.subspan(std::size_t{order[first + row]} * logits.classes, logits.classes);
+      double sum = 0.0;
+      for (std::size_t c = 0; c < values.size(); ++c) sum += to[c] = std::exp(values[c] - most);
+      for (auto& one : to) one = static_cast<float>(one / sum);
+    }
+  });
 }
 
 }  // namespace furlong::models

@@ -23,4 +23,8 @@ double softmax_output_gradient(const dense_weights& w, const tensor_view& h, std
 double softmax_output_score(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
                             std::span<std::uint32_t> likeliest, arena& memory);
 
+/// Writes softmax(h W' + b) of row i of h as row order[i] of `out` (rows x classes). For few rows: plain loops.
+void softmax_output_probabilities(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> order,
+                                  std::span<float> out, arena& memory);
+
 }  // namespace furlong::models

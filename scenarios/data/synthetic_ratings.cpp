@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/random.hpp"
@@ -218,6 +219,10 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   const bool ahead = makes_ahead(settings, options.text("generate"));
   dataset data;
   data.clients = ahead ? split_ratings(make_ahead(settings), split) : synthesize_on_demand(settings, split);
+  if (settings.rounding == star_rounding::none) {  // rounding cuts them to 1 to 5
+    data.label_low = -std::numeric_limits<float>::infinity();
+    data.label_high = std::numeric_limits<float>::infinity();
+  }
   data.binarize = split.binarize;
   data.item_ids.resize(settings.items);
   std::iota(data.item_ids.begin(), data.item_ids.end(), 0U);

@@ -24,6 +24,9 @@ NOT_MADE_HERE = {
     "summary: protocol", "summary: data_sha256",                  # read files
     "summary: smaller_is_better",                                 # a model in Python
     "status: $defs.round.rejected",                               # the sample's last round
+    # Python classes
+    *(f"infer: $defs.examples.{key}" for key in ("who", "client", "known", "personal", "predictions")),
+    *(f"infer: $defs.examples.predictions.items.{key}" for key in ("part", "example", "prediction")),
 }
 
 SCENARIO = """
@@ -146,6 +149,7 @@ def runs(furlong, checker):
     run("events", "events.toml")
     run("kept-sums", "small.toml", "algorithm.kind='scaffold'", "model.private=[]")
     run("classes", furlong.write("classes.toml", TEXTS.format(task="classes", model=CLASSIFIER)))
+    run("labels", "classes.toml", "data.classes=2")
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
     run("log-odds", "log-odds.toml", "data.binarize=3")
@@ -185,6 +189,11 @@ def commands(furlong, checker, sample):
     check("validate", None, "validate", "classes.toml")
     check("validate", None, "validate", furlong.write("broken.toml", "[scenario]\nrounds = 0\n"), code=2)
     check("compare", None, "compare", "plain", "devices", "refused", "one-place")
+    check("infer", "items", "infer", "plain", "--client", 3)
+    check("infer", "items", "infer", "plain", "--ratings", furlong.write("own.csv", "1,5\n2,1\n999,4\n"))
+    check("infer", "text", "infer", "classes", "--text", "w1 w2")
+    check("infer", "text", "infer", "labels", "--text", "w1 w2")
+    check("infer", "text", "infer", "words", "--text", "w1 w2", "--client", 1, "--temperature", 1)
     check("replay", "replay", "replay", "plain", "--without", 5)
     check("replay", "influence", "replay", "plain", "--without", 5, "--each")
     for action, *client in (("ls",), ("show", 5), ("verify",), ("erase", 5)):

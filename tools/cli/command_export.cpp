@@ -4,6 +4,7 @@
 
 #include "scenarios/parameters/array_file.hpp"
 #include "scenarios/python/problem.hpp"
+#include "tools/cli/client_table.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/export_tables.hpp"
 #include "tools/cli/failure.hpp"
@@ -57,14 +58,14 @@ result<void> check_places(const export_options& options) {
   if (!options.model.empty())
     if (auto known = scenarios::check_array_file_name(options.model, "--model"); !known) return known;
   bool any = !options.tensorboard.empty();
-  for (const auto* file : {&options.model, &options.curves, &options.predictions, &options.split}) {
+  for (const auto* file : {&options.model, &options.curves, &options.predictions, &options.split, &options.clients}) {
     any = any || !file->empty();
     if (!file->empty() && std::filesystem::exists(*file) && !std::filesystem::is_regular_file(*file))
       return fail(error::kind::usage, file->string(), "is no file", "name another");
   }
   if (any) return {};
   return fail(error::kind::usage, "furlong export", "has nothing to write",
-              "add --model, --curves, --predictions, --split or --tensorboard");
+              "add --model, --curves, --predictions, --split, --clients or --tensorboard");
 }
 
 result<void> add_model_files(const export_options& options, std::vector<exported_file>& to) {
@@ -86,6 +87,15 @@ result<void> add_model_files(const export_options& options, std::vector<exported
   if (!content) return tl::unexpected(content.error());
   to.push_back({options.predictions, std::move(*content)});
   return {};
+}
+
+/// Written row by row: there may be many.
+result<void> write_clients(const export_options& options) try {
+  const auto run = open_trained_run(run_directory(options.run));
+  if (!run) return tl::unexpected(run.error());
+  return write_client_table(*run, options.clients);
+} catch (const models::model_failure& failed) {
+  return tl::unexpected(failed.why);
 }
 
 result<void> add_split(const export_options& options, std::vector<exported_file>& to) {
@@ -130,6 +140,10 @@ int export_command(const export_options& options) {
     if (auto written = write_bytes_atomically(file.path, file.content); !written)
       return report_failure(written.error());
     fmt::print("{}: {} bytes\n", file.path.string(), file.content.size());
+  }
+  if (!options.clients.empty()) {
+    if (auto written = write_clients(options); !written) return report_failure(written.error());
+    fmt::print("{}: {} bytes\n", options.clients.string(), std::filesystem::file_size(options.clients));
   }
   if (options.client)
     std::cerr << fmt::format("warning: {} has private values of client {}: do not share it\n", options.model.string(),

@@ -3,15 +3,13 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iostream>
-#include <numeric>
 
 #include "federated/client/inference.hpp"
 #include "scenarios/data/own_ratings.hpp"
 #include "scenarios/python/problem.hpp"
-#include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
+#include "tools/cli/infer.hpp"
 #include "tools/cli/json.hpp"
-#include "tools/cli/trained_run.hpp"
 #include "tools/dashboard/plain_text.hpp"
 
 namespace furlong::tools {
@@ -34,62 +32,40 @@ result<void> check_items(const trained_run& run) {
               "give one: --text TEXT");
 }
 
-/// The subject of the predictions, and its known examples.
-struct subject {
-  std::string name;
-  std::optional<std::uint32_t> client;
-  models::examples known;
-  std::vector<std::uint32_t> unknown_items;
-};
+/// The client with this name in the data.
+result<std::uint32_t> client_named(const trained_run& run, const std::string& name) {
+  const auto& clients = *run.of.data.clients;
+  for (std::uint32_t client = 0; client < clients.facts().clients; ++client)
+    if (clients.client_name(client) == name) return client;
+  return fail(error::kind::usage, "--user", "\"" + name + "\" is no client's name in the data",
+              "name a client by its number: --client ID");
+}
 
 result<subject> find_subject(const trained_run& run, const infer_options& options) {
+  if (options.client) return subject_of(run, *options.client);
+  if (!options.user.empty()) {
+    const auto client = client_named(run, options.user);
+    if (!client) return tl::unexpected(client.error());
+    return subject_of(run, *client);
+  }
   subject who;
-  if (!options.client && options.ratings.empty()) {
-    who.name = "somebody new";
-    return who;
-  }
-  if (!options.client) {
-    auto own = scenarios::read_own_ratings(options.ratings, run.of.data);
-    if (!own) return tl::unexpected(own.error());
-    who.name = "somebody new";
-    who.known = std::move(own->table);
-    who.unknown_items = std::move(own->unknown);
-    return who;
-  }
-  const auto& clients = *run.of.data.clients;
-  if (*options.client >= clients.facts().clients)
-    return fail(error::kind::usage, "--client", std::to_string(*options.client) + " is not a client",
-                "choose a number below " + std::to_string(clients.facts().clients));
-  who.client = options.client;
-  who.name = clients.client_name(*options.client);
-  models::examples scratch;
-  who.known.append(clients.load(*options.client, federated::part::train, scratch));
+  if (options.ratings.empty()) return who;
+  auto own = scenarios::read_own_ratings(options.ratings, run.of.data);
+  if (!own) return tl::unexpected(own.error());
+  who.known = std::move(own->table);
+  who.unknown_items = std::move(own->unknown);
   return who;
 }
 
-/// Features by predicted value, highest first, without known ones.
-std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const models::examples& known,
-                                         std::size_t top) {
-  std::vector<bool> taken(predictions.size(), false);
-  for (const auto feature : known.features) taken[feature] = true;
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t f = 0; f < predictions.size(); ++f)
-    if (!taken[f]) order.push_back(f);
-  const auto count = std::min(top, order.size());
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count),
-                            [&](auto a, auto b) { return predictions[a] > predictions[b]; });
-  order.resize(count);
-  return order;
-}
-
-/// The client's held-out examples with their predictions.
-json held_out_json(const trained_run& run, std::uint32_t client, const std::vector<float>& predictions) {
+/// The client's held-out examples with their predictions as they are shown.
+json held_out_json(const trained_run& run, std::uint32_t client, const std::vector<float>& predictions,
+                   const label_scale& scale) {
   models::examples scratch;
   const auto test = run.of.data.clients->load(client, federated::part::test, scratch);
   json out = {{"examples", test.size()}};
   double squared = 0.0;
   for (std::size_t i = 0; i < test.size(); ++i) {
-    const double miss = static_cast<double>(test.labels[i]) - predictions[test.features[i]];
+    const double miss = static_cast<double>(test.labels[i]) - scale(predictions[test.features[i]]);
     squared += miss * miss;
   }
   const bool ratings = run.of.experiment.model->objective() == models::objective::squared_error;
@@ -112,13 +88,16 @@ result<json> infer_items(const trained_run& run, const subject& who, std::size_t
   const auto& e = run.of.experiment;
   auto inferred = federated::predict_all_features(e, run.model, run.store.get(), who.client, who.known.view());
   if (!inferred) return tl::unexpected(inferred.error());
-  json out = {{"personal", federated::to_string(inferred->source)}, {"top", json::array()}};
+  const label_scale scale(run);
+  json out = {{"personal", federated::to_string(inferred->source)}, {"scale", scale.name()}};
+  if (const auto& range = scale.range()) out["range"] = {range->first, range->second};
+  out["top"] = json::array();
   if (!who.unknown_items.empty()) out["unknown_items"] = who.unknown_items;
-  if (who.client) out["held_out"] = held_out_json(run, *who.client, inferred->predictions);
+  if (who.client) out["held_out"] = held_out_json(run, *who.client, inferred->predictions, scale);
   for (const auto feature : best_features(inferred->predictions, who.known, top))
     out["top"].push_back({{"feature", feature},
                           {"name", run.of.data.clients->feature_name(feature)},
-                          {"prediction", inferred->predictions[feature]}});
+                          {"prediction", scale(inferred->predictions[feature])}});
   return out;
 }
 
@@ -162,36 +141,47 @@ void print_predictions(const json& out) {
 }
 
 result<json> infer_for(const trained_run& run, const subject& who, const infer_options& options) {
-  if (options.text) return infer_text(run, {*options.text, who.client, who.known, options.top});
+  if (options.text) return infer_text(run, who, *options.text, {options.top, options.temperature, options.seed});
   return run.of.data.problem != nullptr ? infer_problem(run, who) : infer_items(run, who, options.top);
 }
 
-result<json> infer(const infer_options& options) {
-  if (!options.client && options.ratings.empty() && !options.text)
-    return fail(error::kind::usage, "furlong infer", "has no client, ratings or text to predict for",
-                "add --client ID, --ratings FILE or --text TEXT");
-  auto run = open_trained_run(run_directory(options.run));
-  if (!run) return tl::unexpected(run.error());
+bool names_client(const infer_options& options) { return options.client || !options.user.empty(); }
+
+/// Options that do not go together with the run.
+result<void> check_options(const infer_options& options, const trained_run& run) {
   // A problem's examples are its own: nobody can give others.
-  const bool problem = run->of.data.problem != nullptr;
-  if (problem && (!options.client || options.text))
-    return fail(error::kind::usage, options.text ? "--text" : "--ratings",
+  const bool problem = run.of.data.problem != nullptr;
+  if (problem && (!names_client(options) || options.text))
+    return fail(error::kind::usage,
+                options.text            ? "--text"
+                : options.batch.empty() ? "--ratings"
+                                        : "--batch",
                 "the run's examples are those of its Python class", "name a client: --client ID");
-  if (!options.text && !problem)
-    if (auto fits = check_items(*run); !fits) return tl::unexpected(fits.error());
-  auto who = find_subject(*run, options);
+  if (options.text || problem || (!options.batch.empty() && run.of.data.texts != nullptr)) return {};
+  if (options.temperature > 0)
+    return fail(error::kind::usage, "--temperature", "the run predicts items, which are not drawn", "leave it out");
+  return check_items(run);
+}
+
+result<json> infer(const infer_options& options, const trained_run& run) {
+  auto who = find_subject(run, options);
   if (!who) return tl::unexpected(who.error());
-  auto out = infer_for(*run, *who, options);
+  auto out = infer_for(run, *who, options);
   if (!out) return out;
   (*out)["who"] = who->name;
+  if (who->client) (*out)["client"] = *who->client;
   (*out)["known"] = who->known.labels.size();
   return out;
 }
 
-}  // namespace
-
-int infer_command(const infer_options& options) {
-  const auto out = infer(options);
+int answer(const infer_options& options, const trained_run& run) {
+  if (!options.batch.empty()) {
+    const auto table = infer_batch(run, options);
+    if (!table) return report_failure(table.error());
+    std::cout << *table;
+    return done;
+  }
+  const auto out = infer(options, run);
   if (!out) return report_failure(out.error());
   if (options.format == output_format::json)
     std::cout << json_text(*out) << '\n';
@@ -202,6 +192,63 @@ int infer_command(const infer_options& options) {
   else
     print_text(*out);
   return done;
+}
+
+}  // namespace
+
+result<subject> subject_of(const trained_run& run, std::uint32_t client) {
+  const auto& clients = *run.of.data.clients;
+  if (client >= clients.facts().clients)
+    return fail(error::kind::usage, "--client", std::to_string(client) + " is not a client",
+                "choose a number below " + std::to_string(clients.facts().clients));
+  subject who;
+  who.client = client;
+  who.name = clients.client_name(client);
+  models::examples scratch;
+  who.known.append(clients.load(client, federated::part::train, scratch));
+  return who;
+}
+
+label_scale::label_scale(const trained_run& of)
+    : probability_(of.of.experiment.model->objective() == models::objective::logistic) {
+  const auto& data = of.of.data;
+  if (of.of.experiment.model->objective() == models::objective::squared_error && std::isfinite(data.label_low))
+    range_.emplace(data.label_low, data.label_high);
+}
+
+double label_scale::operator()(float said) const {
+  if (probability_) return 1.0 / (1.0 + std::exp(-static_cast<double>(said)));
+  return range_ ? std::clamp(said, range_->first, range_->second) : said;
+}
+
+std::optional<std::uint32_t> feature_of(const scenarios::dataset& data, std::uint32_t item) {
+  const auto at = std::ranges::lower_bound(data.item_ids, item);
+  if (at == data.item_ids.end() || *at != item) return std::nullopt;
+  return static_cast<std::uint32_t>(at - data.item_ids.begin());
+}
+
+std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const models::examples& known,
+                                         std::size_t top) {
+  std::vector<bool> taken(predictions.size(), false);
+  for (const auto feature : known.features) taken[feature] = true;
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t f = 0; f < predictions.size(); ++f)
+    if (!taken[f]) order.push_back(f);
+  const auto count = std::min(top, order.size());
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count),
+                            [&](auto a, auto b) { return predictions[a] > predictions[b]; });
+  order.resize(count);
+  return order;
+}
+
+int infer_command(const infer_options& options) {
+  if (!names_client(options) && options.ratings.empty() && !options.text && options.batch.empty())
+    return report_failure({error::kind::usage, "furlong infer", "has no client, ratings or text to predict for",
+                           "add --client ID, --ratings FILE or --text TEXT, or --batch FILE"});
+  auto run = open_trained_run(run_directory(options.run));
+  if (!run) return report_failure(run.error());
+  if (auto fits = check_options(options, *run); !fits) return report_failure(fits.error());
+  return answer(options, *run);
 }
 
 }  // namespace furlong::tools

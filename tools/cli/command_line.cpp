@@ -30,6 +30,10 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
 
 CLI::Validator seed_number() { return whole_number(0, INT64_MAX); }
 
+CLI::Validator client_number() {
+  return whole_number(0, UINT32_MAX, "no client's number; furlong store ls lists those of clients with private values");
+}
+
 void add_format(CLI::App* to, output_format& format) {
   to->add_option("--format", format, "text or json")->transform(one_of(formats))->option_text("text|json");
 }

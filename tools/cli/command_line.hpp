@@ -38,12 +38,17 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
 /// A seed of a run.
 CLI::Validator seed_number();
 
+/// A client of a run.
+CLI::Validator client_number();
+
 void add_format(CLI::App* to, output_format& format);
 void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides);
 void add_log_level(CLI::App* to, std::string& level, const std::string& doc);
 
 /// report and compare.
 void add_reports(CLI::App& app, command& chosen);
+void add_infer(CLI::App& app, command& chosen);
+void add_export(CLI::App& app, command& chosen);
 /// serve, aggregate and join.
 void add_federation(CLI::App& app, command& chosen);
 

@@ -88,9 +88,13 @@ int validate_command(const validate_options& options);
 struct infer_options {
   std::filesystem::path run;
   std::optional<std::uint32_t> client;
+  std::string user;  ///< a client by its name in the data; empty: none
   std::filesystem::path ratings;
   std::optional<std::string> text;
+  std::filesystem::path batch;  ///< a table of questions; empty: none
   std::size_t top = 10;
+  double temperature = 0.0;  ///< 0: the most likely tokens
+  std::uint64_t seed = 1;    ///< of the drawn tokens
   output_format format = output_format::text;
 };
 int infer_command(const infer_options& options);
@@ -102,6 +106,7 @@ struct export_options {
   std::filesystem::path curves;
   std::filesystem::path predictions;
   std::filesystem::path split;
+  std::filesystem::path clients;
   std::filesystem::path tensorboard;  ///< a folder
 };
 int export_command(const export_options& options);

@@ -40,10 +40,6 @@ const std::map<std::string, test_format> test_formats = {
 const std::map<std::string, certs::role> certificate_roles = {
     {"server", certs::role::server}, {"aggregator", certs::role::aggregator}, {"node", certs::role::node}};
 
-CLI::Validator client_number() {
-  return whole_number(0, UINT32_MAX, "no client's number; furlong store ls lists those of clients with private values");
-}
-
 void add_run(CLI::App& app, command& chosen) {
   auto options = std::make_shared<run_options>();
   auto* sub = app.add_subcommand("run", "run a scenario");
@@ -72,48 +68,6 @@ void add_validate(CLI::App& app, command& chosen) {
   add_overrides(sub, options->overrides);
   add_format(sub, options->format);
   sub->callback([options, &chosen] { chosen = [options] { return validate_command(*options); }; });
-}
-
-void add_infer(CLI::App& app, command& chosen) {
-  auto options = std::make_shared<infer_options>();
-  auto* sub = app.add_subcommand("infer", "predict for a client of a run, or for somebody new");
-  sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
-  auto* who = sub->add_option_group("who")->require_option(0, 1);
-  who->add_option("--client", options->client, "a client, by its number")
-      ->transform(client_number())
-      ->option_text("ID");
-  auto* ratings =
-      who->add_option("--ratings", options->ratings, "a file of one person's ratings, one item,rating per line");
-  ratings->option_text("FILE");
-  sub->add_option("--text", options->text, "a text to classify or to continue; for a new person without --client")
-      ->option_text("TEXT")
-      ->excludes(ratings);
-  sub->add_option("--top", options->top, "number of items to recommend, or of tokens to add: 1 to 1000 (default 10)")
-      ->transform(whole_number(1, 1000))
-      ->option_text("N");
-  add_format(sub, options->format);
-  sub->callback([options, &chosen] { chosen = [options] { return infer_command(*options); }; });
-}
-
-void add_export(CLI::App& app, command& chosen) {
-  auto options = std::make_shared<export_options>();
-  auto* sub = app.add_subcommand("export", "write a run's model, figures, predictions or split for other programs");
-  sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
-  auto* model = sub->add_option("--model", options->model, "shared parameters by name: .npz or .safetensors");
-  model->option_text("FILE");
-  sub->add_option("--client", options->client, "with --model: the private parameters of this client too")
-      ->transform(client_number())
-      ->option_text("ID")
-      ->needs(model);
-  sub->add_option("--curves", options->curves, "figures of all rounds, as CSV")->option_text("FILE");
-  sub->add_option("--predictions", options->predictions,
-                  "test examples of the clients seen and unseen in training, with prediction and label, as CSV")
-      ->option_text("FILE");
-  sub->add_option("--split", options->split, "all examples with client, group, part and label, as CSV")
-      ->option_text("FILE");
-  sub->add_option("--tensorboard", options->tensorboard, "figures of all rounds, as an event file in this folder")
-      ->option_text("DIR");
-  sub->callback([options, &chosen] { chosen = [options] { return export_command(*options); }; });
 }
 
 void add_replay(CLI::App& app, command& chosen) {

@@ -1,0 +1,145 @@
+#include "tools/cli/client_table.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <fmt/format.h>
+#include <optional>
+#include <thread>
+
+#include "federated/algorithm_traits.hpp"
+#include "federated/client/client_scorer.hpp"
+#include "federated/simulation/world.hpp"
+#include "tools/cli/run_directory.hpp"
+#include "tools/report/csv.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using federated::group;
+
+constexpr std::uint64_t instants = 48;
+constexpr std::size_t block_rows = 4096;
+
+/// A client and the group that it is scored in.
+struct listed_client {
+  std::uint32_t client;
+  group in;
+};
+
+std::vector<listed_client> all_clients(const federated::population& clients) {
+  std::vector<listed_client> all;
+  for (const auto& [members, in] :
+       {std::pair(clients.training(), group::seen), std::pair(clients.unseen_validation(), group::validation),
+        std::pair(clients.unseen_test(), group::unseen)})
+    for (const auto client : members) all.push_back({client, in});
+  std::ranges::sort(all, {}, &listed_client::client);
+  return all;
+}
+
+/// Share of the instants of the run at which the client was available.
+double availability_of(const trained_run& run, std::uint32_t client) {
+  std::uint64_t available = 0;
+  for (std::uint64_t i = 0; i < instants; ++i) {
+    const auto now = run.now / static_cast<federated::virtual_time>(instants) * static_cast<federated::virtual_time>(i);
+    if (run.of.experiment.around->presence->available(client, now, run.version * i / instants)) ++available;
+  }
+  return static_cast<double>(available) / static_cast<double>(instants);
+}
+
+std::string participation_fields(const trained_run& run, std::uint32_t client) {
+  // Pooled training has one participant for all clients.
+  const bool known = run.ledger && run.of.experiment.settings.algorithm->traits.sends && client < run.ledger->size();
+  if (!known) return ",,,,";
+  const auto& record = (*run.ledger)[client];
+  const auto round = [](std::uint32_t number) { return number > 0 ? std::to_string(number) : std::string(); };
+  return fmt::format("{},{},{},{},{}", record.selected, record.folded, round(record.asked_version),
+                     round(record.folded_version),
+                     record.reported_version > 0 ? fmt::format("{:.6g}", record.loss) : "");
+}
+
+std::string quality_fields(const trained_run& run, const federated::client_score& score) {
+  if (score.examples == 0) return ",,,";
+  const auto n = static_cast<double>(score.examples);
+  const auto kind = run.of.experiment.model->objective();
+  return fmt::format("{},{:.6g},{},{}", score.examples, score.loss / n,
+                     kind == models::objective::squared_error
+                         ? fmt::format("{:.6g}", std::sqrt(score.squared_error / n))
+                         : std::string(),
+                     kind == models::objective::custom ? std::string()
+                                                       : fmt::format("{:.6g}", static_cast<double>(score.correct) / n));
+}
+
+std::string device_fields(const trained_run& run, std::uint32_t client) {
+  const auto& around = run.of.experiment.around;
+  if (around == nullptr) return ",,";
+  const auto device = around->devices.of(client);
+  return fmt::format("{:.6g},{:.6g},{:.4g}", device.seconds_per_example, device.bytes_per_second,
+                     availability_of(run, client));
+}
+
+std::string row_of(const trained_run& run, const listed_client& one, const federated::client_score& score) {
+  const auto& clients = *run.of.data.clients;
+  const auto* const role = one.in == group::seen ? "train" : one.in == group::validation ? "validation" : "test";
+  const auto examples = run.of.data.whole && one.in == group::seen
+                            ? std::to_string(clients.count(one.client, federated::part::train))
+                            : std::string();
+  return fmt::format("{},{},{},{},{},{},{},{:.6g}", one.client, csv_text(clients.client_name(one.client)), role,
+                     participation_fields(run, one.client), examples, quality_fields(run, score),
+                     device_fields(run, one.client), clients.taste(one.client));
+}
+
+/// The rows of some clients, computed on all cores.
+result<std::vector<std::string>> rows_of(const trained_run& run, const federated::client_scorer& scorer,
+                                         std::span<const listed_client> some) {
+  std::vector<std::string> rows(some.size());
+  std::vector<std::optional<error>> failed(some.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    federated::workspace use;
+    for (auto i = next++; i < some.size(); i = next++) {
+      auto score = run.of.data.whole ? scorer.score(some[i].in, some[i].client, use) : federated::client_score();
+      if (score)
+        rows[i] = row_of(run, some[i], *score);
+      else
+        failed[i] = score.error();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (auto count = std::max(1U, std::thread::hardware_concurrency()); count > 1; --count) helpers.emplace_back(work);
+    work();
+  }
+  for (const auto& why : failed)
+    if (why) return tl::unexpected(*why);
+  return rows;
+}
+
+}  // namespace
+
+result<void> write_client_table(const trained_run& run, const std::filesystem::path& file) {
+  auto fresh = file;
+  fresh += ".new";
+  auto out = growing_file::open(fresh, 0);
+  if (!out) return tl::unexpected(out.error());
+  auto written = out->append(
+      "client,name,role,selected,folded,last_selected,last_folded,training_loss,train_examples,examples,loss,rmse,"
+      "accuracy,seconds_per_example,bytes_per_second,availability,taste");
+  const auto listed = all_clients(*run.of.data.clients);
+  const federated::client_scorer scorer(run.of.experiment, run.model, run.store.get());
+  for (std::size_t first = 0; written && first < listed.size(); first += block_rows) {
+    const auto rows =
+        rows_of(run, scorer, std::span(listed).subspan(first, std::min(block_rows, listed.size() - first)));
+    if (!rows) return tl::unexpected(rows.error());
+    for (std::size_t i = 0; written && i < rows->size(); ++i) written = out->append((*rows)[i]);
+  }
+  if (!written) return written;
+  if (auto synced = out->sync(); !synced) return tl::unexpected(synced.error());
+  std::error_code why;
+  std::filesystem::rename(fresh, file, why);
+  if (why) return fail(error::kind::runtime, file.string(), "cannot be written: " + why.message());
+  return {};
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,33 @@
+// A table of the clients of a run: participation, quality and device of each client.
+#pragma once
+
+#include <filesystem>
+
+#include "tools/cli/trained_run.hpp"
+
+namespace furlong::tools {
+
+/// Writes a row per client as CSV, ascending; a field that does not apply is empty. Nothing private: counts, sizes and
+/// scores, which a server has anyway.
+///
+///   client, name          number, and name in the data
+///   role                  train, validation (unseen) or test (unseen)
+///   selected, folded      tasks, and of these updates in a model
+///   last_selected         the round of its last task
+///   last_folded           the round from whose model its last aggregated update started
+///   training_loss         mean loss per example that it last reported
+///   train_examples        examples for training
+///   examples, loss, rmse, accuracy
+///                         scored predictions, and figures over them, with the run's final model: training clients on
+///                         their test part, unseen ones as the groups validation and unseen
+///   seconds_per_example, bytes_per_second, availability
+///                         of the simulated device: of training, each way, and the share of 48 instants, evenly spaced
+///                         over the run, at which it was available
+///   taste                 how far its labels are above those of others, in standard deviations; 0 without such a
+///   meaning
+///
+/// Scores on all cores. Memory: the model, and some thousand rows. Fails as scoring does, and (kind runtime) if the
+/// file cannot be written.
+[[nodiscard]] result<void> write_client_table(const trained_run& run, const std::filesystem::path& file);
+
+}  // namespace furlong::tools

@@ -1,0 +1,67 @@
+// Predictions of a trained run, for a person or for a table of questions.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/cli/commands.hpp"
+#include "tools/cli/trained_run.hpp"
+
+namespace furlong::tools {
+
+/// The subject of predictions, and its known examples.
+struct subject {
+  std::string name = "somebody new";
+  std::optional<std::uint32_t> client = {};
+  models::examples known = {};
+  std::vector<std::uint32_t> unknown_items = {};  ///< rated items that are not in the data
+};
+/// A client of the run. Fails (kind usage) if there is none with this number.
+[[nodiscard]] result<subject> subject_of(const trained_run& run, std::uint32_t client);
+
+/// How predictions for items are shown: clipped to the range of the labels, or as the probability of the label 1.
+class label_scale {
+ public:
+  explicit label_scale(const trained_run& of);
+  [[nodiscard]] const char* name() const { return probability_ ? "probability" : "rating"; }
+  [[nodiscard]] const std::optional<std::pair<float, float>>& range() const { return range_; }
+  /// @param said as models::model::predict() says it
+  [[nodiscard]] double operator()(float said) const;
+
+ private:
+  bool probability_;
+  std::optional<std::pair<float, float>> range_;
+};
+
+/// The number of an item by its id in the data; nothing: it is not in the data.
+[[nodiscard]] std::optional<std::uint32_t> feature_of(const scenarios::dataset& data, std::uint32_t item);
+/// The `top` features of the highest predictions, without those that are `known`.
+[[nodiscard]] std::vector<std::uint32_t> best_features(const std::vector<float>& predictions,
+                                                       const models::examples& known, std::size_t top);
+
+/// How texts are answered.
+struct text_settings {
+  std::size_t top = 10;      ///< classes to list, or tokens to add
+  double temperature = 0.0;  ///< of the draw of tokens; 0: the most likely one
+  std::uint64_t seed = 1;    ///< of the draws
+};
+
+/// Fields "text", "tokens", "unknown" (its tokens outside the vocabulary), "personal", and by the meaning of labels:
+/// "class" with "name", and where the model knows them its "probability" and the most likely "classes"; "label" with
+/// its "probability"; or "goes_on": the tokens that follow one after the other, each from all before it, up to an end,
+/// and where the model knows it the "next" one's probabilities. docs/schemas/infer.schema.json has them all. Fails
+/// (kind usage) if the run's data are not texts or the text is invalid.
+[[nodiscard]] result<json> infer_text(const trained_run& run, const subject& who, const std::string& text,
+                                      const text_settings& how);
+/// The same as text.
+void print_inferred_text(const json& from);
+
+/// Answers a table: CSV with a header, in which the columns `client` (number) or `user` (name), and `item` (id) or
+/// `text` are read. Returns one line per question, or without items and texts the best items of each client, as CSV.
+/// Fails (kind data) at the first row that cannot be answered, with its place.
+[[nodiscard]] result<std::string> infer_batch(const trained_run& run, const infer_options& options);
+
+}  // namespace furlong::tools

@@ -1,0 +1,182 @@
+// Answers about texts: their class, or how they go on.
+#include <cmath>
+#include <fmt/format.h>
+#include <numeric>
+
+#include "base/random.hpp"
+#include "federated/client/inference.hpp"
+#include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_files.hpp"
+#include "tools/cli/infer.hpp"
+#include "tools/dashboard/plain_text.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using dashboard::for_terminal;
+using models::objective;
+
+constexpr std::size_t shown_next = 5;
+constexpr std::uint32_t draw_of_tokens = 4;  // in addition to the draws of evaluation groups and pictures
+
+result<federated::inference> ask(const trained_run& run, const subject& who, const models::examples& text) {
+  return federated::predict_examples(run.of.experiment, run.model, run.store.get(), who.client, who.known.view(),
+                                     text.view(), true);
+}
+
+std::string class_name(const trained_run& run, std::uint32_t number) {
+  const auto& names = run.of.data.classes;
+  return number < names.size() ? names[number] : std::to_string(number);
+}
+
+/// The most likely ones first, those of equal probability in their order.
+std::vector<std::uint32_t> likeliest(const std::vector<float>& probabilities, std::size_t most) {
+  std::vector<std::uint32_t> order(probabilities.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto count = std::min(most, order.size());
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count), [&](auto a, auto b) {
+    return std::pair(-probabilities[a], a) < std::pair(-probabilities[b], b);
+  });
+  order.resize(count);
+  return order;
+}
+
+/// Draws a token with a probability in proportion to p^(1 / temperature); never a start.
+std::uint32_t draw_token(const std::vector<float>& probabilities, double temperature, random_stream& stream) {
+  std::vector<double> up_to;
+  const double most = *std::max_element(probabilities.begin() + 1, probabilities.end());
+  double sum = 0.0;
+  for (std::size_t token = 0; token < probabilities.size(); ++token) {
+    if (token != models::start_token) sum += std::pow(probabilities[token] / most, 1.0 / temperature);
+    up_to.push_back(sum);
+  }
+  const double at = std::ldexp(static_cast<double>(stream()), -32) * sum;
+  const auto drawn = std::ranges::upper_bound(up_to, at) - up_to.begin();
+  return static_cast<std::uint32_t>(std::min<std::ptrdiff_t>(drawn, std::ssize(up_to) - 1));
+}
+
+/// The next tokens, one after the other, up to the end.
+/// @param next what the model says of the one after the text
+result<json> go_on(const trained_run& run, const subject& who, models::examples text, federated::inference next,
+                   const text_settings& how) {
+  random_stream stream(how.seed, purpose::scored_clients, 0, draw_of_tokens);
+  json tokens = json::array();
+  while (tokens.size() < how.top) {
+    const auto token = how.temperature > 0 ? draw_token(next.probabilities, how.temperature, stream)
+                                           : static_cast<std::uint32_t>(next.predictions.front());
+    if (token == models::end_token) break;
+    tokens.push_back(run.of.data.clients->feature_name(token));
+    text.features.push_back(token);
+    ++text.offsets.back();
+    auto inferred = ask(run, who, text);
+    if (!inferred) return tl::unexpected(inferred.error());
+    next = std::move(*inferred);
+  }
+  return tokens;
+}
+
+/// True if the model predicts a token from the previous tokens; fedatt-2018 does not.
+bool is_language_model(const scenarios::scenario& of) {
+  return !of.model.has("protocol") || of.model.text("protocol") != "fedatt-2018";
+}
+
+/// The name of the label that became 1.
+std::string positive_label(const scenarios::scenario& of) {
+  return of.data.has("positive") ? of.data.text("positive") : "1";
+}
+
+std::size_t count_unknown(const models::examples& text, const models::data_facts& facts) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text.features, [&](auto token) { return token == models::unknown_token || token >= facts.words; }));
+}
+
+void add_classes(const trained_run& run, const federated::inference& said, std::size_t top, json& out) {
+  const auto one = static_cast<std::uint32_t>(said.predictions.front());
+  out["class"] = one;
+  out["name"] = class_name(run, one);
+  if (said.probabilities.empty()) return;
+  out["probability"] = said.probabilities[one];
+  for (const auto of : likeliest(said.probabilities, top))
+    out["classes"].push_back({{"class", of}, {"name", class_name(run, of)}, {"probability", said.probabilities[of]}});
+}
+
+result<void> add_continuation(const trained_run& run, const subject& who, const models::examples& text,
+                              federated::inference said, const text_settings& how, json& out) {
+  if (how.temperature > 0 && said.probabilities.empty())
+    return fail(error::kind::usage, "--temperature", "the model does not know the probabilities of tokens",
+                "leave it out: the most likely tokens follow");
+  for (const auto token : likeliest(said.probabilities, shown_next))
+    out["next"].push_back(
+        {{"token", run.of.data.clients->feature_name(token)}, {"probability", said.probabilities[token]}});
+  auto tokens = go_on(run, who, text, std::move(said), how);
+  if (!tokens) return tl::unexpected(tokens.error());
+  out["goes_on"] = std::move(*tokens);
+  out["separator"] = run.of.data.texts->separator();
+  out["temperature"] = how.temperature;
+  if (how.temperature > 0) out["seed"] = how.seed;
+  return {};
+}
+
+}  // namespace
+
+result<json> infer_text(const trained_run& run, const subject& who, const std::string& text, const text_settings& how) {
+  if (!run.of.data.texts)
+    return fail(error::kind::usage, "--text", "the run's data are not texts",
+                "leave it out, and name a client (--client ID) or give ratings (--ratings FILE)");
+  if (!is_language_model(run.of.scenario))
+    return fail(
+        error::kind::usage, "--text",
+        "the run's model.protocol is \"fedatt-2018\", by which no text goes on: it predicts a word from those at "
+        "its place in other texts",
+        "use a run with model.protocol = \"language-model\"");
+  const auto facts = run.of.data.clients->facts();
+  const bool sequence = facts.labels == objective::next_token;
+  if (how.temperature > 0 && !sequence)
+    return fail(error::kind::usage, "--temperature", "the run predicts classes, which are not drawn", "leave it out");
+  const auto example = run.of.data.texts->read(text);
+  if (!example) return tl::unexpected(example.error());
+  auto inferred = ask(run, who, *example);
+  if (!inferred) return tl::unexpected(inferred.error());
+  json out = {{"text", text},
+              {"tokens", example->features.size() - (sequence ? 1 : 0)},
+              {"unknown", count_unknown(*example, facts)},
+              {"personal", federated::to_string(inferred->source)}};
+  if (sequence) {
+    if (auto added = add_continuation(run, who, *example, std::move(*inferred), how, out); !added)
+      return tl::unexpected(added.error());
+  } else if (facts.labels == objective::categorical) {
+    add_classes(run, *inferred, how.top, out);
+  } else {
+    out["label"] = positive_label(run.of.scenario);
+    out["probability"] = label_scale(run)(inferred->predictions.front());
+  }
+  return out;
+}
+
+void print_inferred_text(const json& from) {
+  fmt::print("{}: {} texts known, personal parameters: {}\n", for_terminal(from["who"].get<std::string>()),
+             from["known"].get<std::size_t>(), from["personal"].get<std::string>());
+  if (from["unknown"] != 0)
+    fmt::print("{} of {} tokens are not in the vocabulary\n", from["unknown"].get<std::size_t>(),
+               from["tokens"].get<std::size_t>());
+  if (from.contains("name")) fmt::print("class {}\n", for_terminal(from["name"].get<std::string>()));
+  if (from.contains("label"))
+    fmt::print("probability {:.3f} of the label \"{}\"\n", from["probability"].get<double>(),
+               for_terminal(from["label"].get<std::string>()));
+  if (from.contains("classes"))
+    for (const auto& one : from["classes"])
+      fmt::print("{:>7.3f}  {}\n", one["probability"].get<double>(), for_terminal(one["name"].get<std::string>()));
+  if (!from.contains("goes_on")) return;
+  const auto between = from["separator"].get<std::string>();
+  std::string line = from["text"].get<std::string>();
+  for (const auto& token : from["goes_on"]) line += between + token.get<std::string>();
+  if (from["goes_on"].empty()) line += " (end)";
+  // Line by line: a character model may have learnt line ends.
+  for (std::string_view rest = line; !rest.empty();) {
+    const auto one = scenarios::next_line(rest);
+    fmt::print("{}\n", for_terminal(one, one.size()));
+  }
+}
+
+}  // namespace furlong::tools
