@@ -36,6 +36,7 @@ enum class purpose : std::uint32_t {
   synthetic_texts = 24,
   power_iteration = 25,
   processes = 27,
+  tuned_settings = 28,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

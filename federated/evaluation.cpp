@@ -64,6 +64,7 @@ evaluation::evaluation(const experiment& e, const protocol::model_version& of, p
 }
 
 void evaluation::add_group(group in, std::span<const std::uint32_t> clients) {
+  if (!e_.settings.evaluation->groups.at(static_cast<std::size_t>(in))) return;
   const auto most = e_.settings.evaluation->clients;
   if (most == 0 || most >= clients.size()) {
     for (const auto client : clients) work_.push_back({in, client});
@@ -194,9 +195,9 @@ struct named_group {
   std::string_view name;
   std::optional<group_metrics> evaluation_report::*group;
 };
-constexpr std::array<named_group, 3> named_groups = {{{"validation", &evaluation_report::validation},
-                                                      {"seen", &evaluation_report::seen},
-                                                      {"unseen", &evaluation_report::unseen}}};
+constexpr std::array<named_group, 3> named_groups = {{{group_names[0], &evaluation_report::validation},
+                                                      {group_names[1], &evaluation_report::seen},
+                                                      {group_names[2], &evaluation_report::unseen}}};
 
 struct known_figure {
   std::string_view name;
@@ -258,6 +259,14 @@ bool valid_metric(std::string_view name, const models::model* of) {
 bool smaller_is_better(const evaluation_report& report, std::string_view name) {
   const auto found = figure_of(report, name);
   return found && found->smaller_is_better;
+}
+
+bool smaller_is_better(const models::model& of, std::string_view figure) {
+  const auto own = of.metrics();
+  if (const auto at = std::ranges::find(own, figure, &models::model_metric::name); at != own.end())
+    return at->smaller_is_better;
+  const auto* known = std::ranges::find(known_figures, figure, &known_figure::name);
+  return known != known_figures.end() && known->smaller_is_better;
 }
 
 std::string figure_names(const models::model* of) {

@@ -1,6 +1,7 @@
 // Model quality: the scores of clients (client_scorer.hpp), pooled over each group.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -56,6 +57,9 @@ struct evaluation_report {
   std::vector<participation_bin> by_participation;
 };
 
+/// The names of the groups, by number.
+inline constexpr std::array<std::string_view, 3> group_names = {"validation", "seen", "unseen"};
+
 /// A metric by its name: a group, a point and one of figure_names() ("unseen.rmse"). Nothing if the report has no such
 /// metric.
 [[nodiscard]] std::optional<double> metric_of(const evaluation_report& report, std::string_view name);
@@ -63,6 +67,8 @@ struct evaluation_report {
 [[nodiscard]] bool valid_metric(std::string_view name, const models::model* of = nullptr);
 /// Of two values of a metric of that report, which is the better one.
 [[nodiscard]] bool smaller_is_better(const evaluation_report& report, std::string_view name);
+/// The same of a figure, without its group, of that model.
+[[nodiscard]] bool smaller_is_better(const models::model& of, std::string_view figure);
 /// The figures that an evaluation may have, likewise, in words: "rmse, accuracy, ... or loss".
 [[nodiscard]] std::string figure_names(const models::model* of = nullptr);
 

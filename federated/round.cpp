@@ -185,6 +185,8 @@ std::string target_id(const evaluation_settings& how) {
 
 void reset_for_evaluation(const evaluation_settings& how, protocol::server_state& state) {
   if (!how.keep_best) state.best.reset();
+  if (state.progress && (state.progress->metric != selection_metric(how) || state.progress->scoring != scoring_id(how)))
+    state.progress.reset();
   if (state.target_id.empty() || state.target_id == target_id(how)) return;
   state.target_reached.reset();
   state.target_version = 0;
@@ -192,9 +194,47 @@ void reset_for_evaluation(const evaluation_settings& how, protocol::server_state
 }
 
 std::string selection_metric(const evaluation_settings& settings) {
+  if (!settings.metric.empty()) return "validation." + settings.metric;
   const auto& metric = settings.target.metric;
   return "validation." + (metric.empty() ? "loss" : metric.substr(metric.find('.') + 1));
 }
+
+namespace {
+
+/// The validation figure by which models are compared.
+struct selection_figure {
+  std::string metric;
+  std::string scoring;
+  double value;
+  bool smaller_is_better;
+
+  /// Whether it is better than another one, which has another meaning if the metric or the scoring changed before the
+  /// run was resumed.
+  [[nodiscard]] bool beats(const std::string& of_metric, const std::string& of_scoring, double other) const {
+    if (!std::isfinite(value)) return false;
+    if (of_metric != metric || of_scoring != scoring) return true;
+    return smaller_is_better ? value < other : value > other;
+  }
+};
+
+std::optional<selection_figure> selection_figure_of(const evaluation_settings& settings,
+                                                    const evaluation_report& figures) {
+  auto metric = selection_metric(settings);
+  const auto value = metric_of(figures, metric);
+  if (!value) return std::nullopt;
+  const bool smaller = smaller_is_better(figures, metric);
+  return selection_figure{std::move(metric), scoring_id(settings), *value, smaller};
+}
+
+void note_progress(const selection_figure& figure, protocol::server_state& state) {
+  auto& progress = state.progress;
+  if (progress ? figure.beats(progress->metric, progress->scoring, progress->figure) : std::isfinite(figure.value))
+    progress = {figure.metric, figure.scoring, figure.value, state.version, state.version};
+  else if (progress)
+    progress->evaluated = state.version;
+}
+
+}  // namespace
 
 void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
   const auto& settings = *e.settings.evaluation;
@@ -206,18 +246,13 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
     state.target_version = state.version;
     state.target_id = target_id(settings);
   }
-  if (!settings.keep_best) return;
-  const auto metric = selection_metric(settings);
-  const auto figure = metric_of(figures, metric);
-  if (!figure || !std::isfinite(*figure)) return;
-  const auto scoring = scoring_id(settings);
-  const bool same_scoring = state.best && state.best->scoring == scoring;
-  if (same_scoring && state.best->metric == metric) {  // otherwise the metric changed before the run was resumed
-    const double more = *figure - state.best->figure;
-    if (!(smaller_is_better(figures, metric) ? more < 0.0 : more > 0.0)) return;
-  }
+  const auto figure = selection_figure_of(settings, figures);
+  if (!figure) return;
+  note_progress(*figure, state);
+  if (!settings.keep_best || !std::isfinite(figure->value)) return;
+  if (state.best && !figure->beats(state.best->metric, state.best->scoring, state.best->figure)) return;
   state.best = std::make_shared<const protocol::best_model>(
-      protocol::best_model{metric, scoring, *figure, state.version, state.model, state.added});
+      protocol::best_model{figure->metric, figure->scoring, figure->value, state.version, state.model, state.added});
 }
 
 }  // namespace furlong::federated

@@ -56,7 +56,8 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
 
 /// After an evaluation of the last model: records when evaluation.target was first reached and, with evaluation.select
 /// = "best", the model of the best validation figure. The first of equal figures is kept; figures that are not finite
-/// never are. A loss that is not finite or exceeds scenario.diverged_at is recorded as divergence.
+/// never are. Progress for scenario.until.patience is recorded by the same figure. A loss that is not finite or exceeds
+/// scenario.diverged_at is recorded as divergence.
 void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures);
 
 /// Identifies the scoring method: figures of different methods cannot be compared.
@@ -65,10 +66,11 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
 [[nodiscard]] std::string target_id(const evaluation_settings& how);
 
 /// A run may be resumed under another evaluation than that of its last life: forgets a target that was reached when it
-/// is not the one that is asked for now, and a best model when none is.
+/// is not the one that is asked for now, a best model when none is, and progress by another figure or scoring.
 void reset_for_evaluation(const evaluation_settings& how, protocol::server_state& state);
 
-/// The validation figure of evaluation.select = "best": that of evaluation.target.metric, else the loss.
+/// The validation figure by which models are compared: evaluation.metric, else that of evaluation.target.metric, else
+/// the loss.
 [[nodiscard]] std::string selection_metric(const evaluation_settings& settings);
 
 }  // namespace furlong::federated

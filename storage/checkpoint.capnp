@@ -41,6 +41,7 @@ struct Checkpoint {
   losses @33 :LossWatch;   
   addedSignature @34 :Text;   # of tensors that the algorithm adds on the server; empty: none
   added @35 :Data;            # their values, as model
+  progress @36 :Progress;     # of the validation figure; absent: none
 
   struct Optimizer {
     steps @0 :UInt64;
@@ -116,6 +117,14 @@ struct Checkpoint {
     metric @3 :Text;            # metric of figure
     scoring @4 :Text;           # how it was scored
     added @5 :Data;             # as Checkpoint.added
+  }
+
+  struct Progress {
+    metric @0 :Text;            # as BestModel's
+    scoring @1 :Text;
+    figure @2 :Float64;         # the best
+    best @3 :UInt64;            # version that has it
+    evaluated @4 :UInt64;       # last evaluated version
   }
 
   struct SimulatedTask {

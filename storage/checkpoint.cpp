@@ -246,6 +246,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
     best.setModel(detail::as_data(state.best->model.values()));
     best.setAdded(detail::as_data(state.best->added.values()));
   }
+  if (state.progress) detail::write(out.initProgress(), *state.progress);
   if (state.ledger) {
     out.setClients(state.ledger->size());
     out.setParticipationBytes(state.ledger->stored_bytes());
@@ -345,6 +346,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
     best.added = std::move(*of_best);
     state.best = std::make_shared<const federated::protocol::best_model>(std::move(best));
   }
+  if (in.hasProgress()) state.progress = detail::read(in.getProgress());
   auto ledger = read_participation(file.parent_path(), in.getClients(), in.getParticipationBytes());
   if (!ledger) return tl::unexpected(ledger.error());
   state.ledger = std::move(*ledger);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/evaluation.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -18,16 +19,21 @@ std::uint32_t predictions_of(const experiment& e, std::uint32_t client, part whi
   return static_cast<std::uint32_t>(e.clients->load(client, which, scratch).features.size());
 }
 
+/// Of groups that are not scored no example is read.
 client_sizes sizes_of(const experiment& e, std::uint32_t client) {
+  const auto scored = [&](group in) { return e.settings.evaluation->groups.at(static_cast<std::size_t>(in)); };
   client_sizes sizes;
   const auto for_validation = e.clients->unseen_validation();
   if (has(e.clients->training(), client)) {
     sizes.train = e.clients->count(client, part::train);
-    sizes.seen = predictions_of(e, client, part::test);
-    if (for_validation.empty()) sizes.validation = predictions_of(e, client, part::validation);
+    if (scored(group::seen)) sizes.seen = predictions_of(e, client, part::test);
+    if (for_validation.empty() && scored(group::validation))
+      sizes.validation = predictions_of(e, client, part::validation);
   }
-  if (has(for_validation, client)) sizes.validation = predictions_of(e, client, part::train);
-  if (has(e.clients->unseen_test(), client)) sizes.unseen = predictions_of(e, client, part::train);
+  if (has(for_validation, client) && scored(group::validation))
+    sizes.validation = predictions_of(e, client, part::train);
+  if (has(e.clients->unseen_test(), client) && scored(group::unseen))
+    sizes.unseen = predictions_of(e, client, part::train);
   return sizes;
 }
 

@@ -7,13 +7,19 @@
 
 namespace furlong::federated::protocol {
 
-/// Whether a run in this state has nothing left to do: its rounds are made, its time is up, its target is reached, or
-/// it has diverged.
+/// True if the last evaluation was `patience` rounds or more after the one with the best figure.
+[[nodiscard]] inline bool has_stalled(std::uint64_t patience, const std::optional<validation_progress>& progress) {
+  return patience > 0 && progress && progress->evaluated - progress->best >= patience;
+}
+
+/// Whether a run in this state has nothing left to do: its rounds are made, its time is up, its target is reached, it
+/// does not improve any more, or it has diverged.
 [[nodiscard]] inline bool is_over(const run_settings& settings, const server_state& state) {
   const auto& until = *settings.until;
   return state.version >= settings.rounds ||
          (until.virtual_seconds > 0 && state.now >= from_seconds(until.virtual_seconds)) ||
-         (until.target && state.target_reached.has_value()) || !state.losses.diverged.empty();
+         (until.target && state.target_reached.has_value()) || has_stalled(until.patience, state.progress) ||
+         !state.losses.diverged.empty();
 }
 
 }  // namespace furlong::federated::protocol

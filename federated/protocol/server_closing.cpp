@@ -7,6 +7,7 @@
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
@@ -203,7 +204,9 @@ void server_machine::finish_version(server_effects& out) {
   ended_since_.clear();
   out.emplace_back(round_closed{std::exchange(report_, {})});  // outcomes before the next round begins belong to it
   const auto every = e_.settings.evaluation->every;
-  if (is_over() || (every != 0 && state_.version % every == 0)) {
+  const bool pauses = state_.version == e_.settings.until->pause_after;
+  stopping_ = stopping_ || pauses;
+  if (is_over() || pauses || (every != 0 && state_.version % every == 0)) {
     out.emplace_back(evaluate{});
     return;
   }

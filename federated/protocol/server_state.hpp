@@ -70,6 +70,17 @@ struct best_model {
   models::shared_parameters added = {};  ///< as in the server's state
 };
 
+/// The best validation figure so far, for scenario.until.patience.
+struct validation_progress {
+  std::string metric;           ///< selection_metric() of the evaluations
+  std::string scoring;          ///< and their scoring_id()
+  double figure = 0.0;          ///< the best; the first of equal ones
+  std::uint64_t best = 0;       ///< version that has it
+  std::uint64_t evaluated = 0;  ///< last evaluated version
+
+  friend bool operator==(const validation_progress&, const validation_progress&) = default;
+};
+
 /// A model, and the version that made it. Looks into a server_state.
 struct model_version {
   std::uint64_t version = 0;
@@ -110,10 +121,11 @@ struct server_state {
   loss_watch losses;
   std::shared_ptr<participation_ledger> ledger;  ///< shared with the machine that writes it
   simulation_state simulation;
-  std::optional<virtual_time> target_reached;  ///< when evaluation.target was first reached
-  std::uint64_t target_version = 0;            ///< and the version that did
-  std::string target_id;                       ///< target_id() of that target; empty: none was reached
-  std::shared_ptr<const best_model> best;      ///< of all evaluations so far; null: none, or not asked for
+  std::optional<virtual_time> target_reached;   ///< when evaluation.target was first reached
+  std::uint64_t target_version = 0;             ///< and the version that did
+  std::string target_id;                        ///< target_id() of that target; empty: none was reached
+  std::shared_ptr<const best_model> best;       ///< of all evaluations so far; null: none, or not asked for
+  std::optional<validation_progress> progress;  ///< of all evaluations so far; nothing: none had the figure
   run_history history;
   store_save private_save;   ///< of the run's private store that belongs to this state; nodes have their own
   known_stores stores;       ///< of the nodes of a federation

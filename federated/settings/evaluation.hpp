@@ -1,6 +1,7 @@
 // Settings of evaluation.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct evaluation_settings {
   float clip_high = 5.0F;
   std::vector<std::string> reconstruct;  ///< tensors rebuilt for each unseen client; shared ones are fine-tuned for all
   target_settings target = {};           ///< when was it first reached?
+  std::string metric;  ///< figure of the validation clients by which models are compared: selection_metric()
+  std::array<bool, 3> groups = {true, true, true};  ///< whether it is scored, by number of the group
   bool split = true;       ///< unseen clients: even batches support, odd ones query; else all examples are scored
   bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure
   bool attention = false;  ///< rules that measure distance: report what each update weighed

@@ -9,6 +9,9 @@ namespace furlong::federated {
 struct until_settings {
   double virtual_seconds = 0.0;  ///< 0: no limit
   bool target = false;           ///< evaluation.target is reached
+  std::uint64_t patience = 0;    ///< rounds without a better validation figure (validation_progress); 0: no limit
+  /// The run is evaluated and stopped after this round, to be resumed; 0: never. No key of a scenario.
+  std::uint64_t pause_after = 0;
 };
 
 /// [topology]

@@ -351,21 +351,23 @@ void check_rows(draft& of, const models::model& probe) {
             "choose another algorithm, or model.kind = \"matrix-factorization\" with shared items");
 }
 
-/// A target with a figure that the model does not have is never reached.
-void check_target_figure(draft& of, const models::model& probe) {
-  const std::string key = "evaluation.target.metric";
-  if (!of.is_set(key) || !of.good({key})) return;
-  const auto& name = of.values.text(key);
-  if (!federated::valid_metric(name, &probe))
-    of.report(key,
-              "is " + toml_string(name) + ", and " + std::string(probe.kind()) + " has no such figure on this data",
-              "choose " + federated::figure_names(&probe));
+/// A target with a figure that the model does not have is never reached, and none is the best in it.
+void check_figures(draft& of, const models::model& probe) {
+  for (const auto& [key, group] :
+       {std::pair("evaluation.target.metric", ""), std::pair("evaluation.metric", "validation.")}) {
+    if (!of.is_set(key) || !of.good({key}) || of.values.text(key).empty()) continue;
+    const auto& name = of.values.text(key);
+    if (!federated::valid_metric(group + name, &probe))
+      of.report(key,
+                "is " + toml_string(name) + ", and " + std::string(probe.kind()) + " has no such figure on this data",
+                "choose " + federated::figure_names(&probe));
+  }
 }
 
 void check_model(draft& of) {
   const auto probe = build_probe(of);
   if (probe == nullptr || of.algorithm == nullptr) return;
-  check_target_figure(of, *probe);
+  check_figures(of, *probe);
   check_private(of, *probe);
   check_tensor_options(of, *probe);
   if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;

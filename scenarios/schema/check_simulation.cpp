@@ -13,7 +13,8 @@ namespace furlong::scenarios {
 
 namespace {
 
-constexpr std::array until_keys = {"scenario.until.rounds", "scenario.until.virtual_seconds", "scenario.until.target"};
+constexpr std::array until_keys = {"scenario.until.rounds", "scenario.until.virtual_seconds", "scenario.until.target",
+                                   "scenario.until.patience"};
 
 bool has_until(const draft& of) {
   return of.is_set("scenario.until") || std::ranges::any_of(until_keys, [&](auto key) { return of.is_set(key); });
@@ -84,19 +85,43 @@ void check_until(draft& of) {
   const bool counted = of.is_set("scenario.until.rounds");
   const bool aimed = of.is_set("scenario.until.target") &&
                      (!of.good({"scenario.until.target"}) || of.values.flag("scenario.until.target"));
-  if (!timed && !counted && !aimed)
+  const bool patient = of.is_set("scenario.until.patience");
+  if (!timed && !counted && !aimed && !patient)
     of.report("scenario.until", "names nothing that ends the run",
-              "write until = {virtual_seconds = 86400}, {rounds = 500} or {target = true}");
+              "write until = {virtual_seconds = 86400}, {rounds = 500}, {target = true} or {patience = 50}");
   if (!counted && is_word(of, "algorithm.client.schedule", "linear"))
     of.report("scenario.until", "leaves the number of rounds open, and client.schedule = \"linear\" needs to know it",
               "add rounds = 500 to it");
-  if (!flag_is_on(of, "scenario.until.target")) return;
-  if (!of.is_set("evaluation.target.metric"))
-    of.report("scenario.until.target", "asks for a target, and there is none",
-              "write target = " + example_target(of) + " in [evaluation]");
-  else if (of.good({"evaluation.every"}) && of.values.integer("evaluation.every") == 0)
-    of.report("scenario.until.target", "is looked at in evaluations, and there is none before the end",
-              "set evaluation.every above 0");
+  const bool targeted = flag_is_on(of, "scenario.until.target");
+  if (targeted && !of.is_set("evaluation.target.metric"))
+    return of.report("scenario.until.target", "asks for a target, and there is none",
+                     "write target = " + example_target(of) + " in [evaluation]");
+  if (!of.good({"evaluation.every"}) || of.values.integer("evaluation.every") > 0) return;
+  for (const auto& [key, asked] :
+       {std::pair("scenario.until.target", targeted), std::pair("scenario.until.patience", patient)})
+    if (asked)
+      of.report(key, "is looked at in evaluations, and there is none before the end", "set evaluation.every above 0");
+}
+
+/// True if a group is not scored because evaluation.groups does not name it.
+bool leaves_out(const draft& of, const std::string& group) {
+  const std::string groups = "evaluation.groups";
+  return of.good({groups}) && std::ranges::find(of.values.list(groups), group) == of.values.list(groups).end();
+}
+
+/// Keys that look at a group need clients in it.
+void check_group_of(draft& of, const std::string& key, const std::string& group, const std::string& otherwise) {
+  if (!has_group(of, group))
+    of.report(key, "is about a group with nobody in it: [data] leaves none for " + group,
+              "set data.unseen_users or data.split, or " + otherwise);
+}
+
+/// And its scores, to compare models by them.
+void check_validation(draft& of, const std::string& key, const std::string& otherwise) {
+  check_group_of(of, key, "validation", otherwise);
+  if (leaves_out(of, "validation"))
+    of.report(key, "is about the group validation, which evaluation.groups leaves out",
+              "add it there, or " + otherwise);
 }
 
 void check_target(draft& of) {
@@ -120,19 +145,48 @@ void check_target(draft& of) {
     return of.report(metric, "is " + toml_string(name) + ", which is no figure of an evaluation",
                      "write validation, seen or unseen, a point, and " + federated::figure_names());
   const auto group = name.substr(0, name.find('.'));
-  if (!has_group(of, group))
-    of.report(metric, "is about a group with nobody in it: [data] leaves none for " + group,
-              "set data.unseen_users or data.split, or choose another group");
+  check_group_of(of, metric, group, "choose another group");
+  if (!leaves_out(of, group)) return;
+  if (flag_is_on(of, "scenario.until.target"))
+    of.report("scenario.until.target", "is never reached: evaluation.groups leaves out " + group, "add it there");
+  else
+    of.notes.push_back("evaluation.target has no effect: evaluation.groups leaves out " + group);
 }
 
-void check_select(draft& of) {
-  const std::string key = "evaluation.select";
-  if (!is_word(of, key, "best")) return;
-  if (!has_group(of, "validation"))
-    return of.report(key, "looks at validation clients, and [data] leaves none",
-                     "set data.unseen_users.validation or data.split, or choose \"last\"");
-  if (of.good({"evaluation.every"}) && of.values.integer("evaluation.every") == 0)
-    of.notes.push_back(key + " has no effect: evaluation.every = 0, so that only the last model is evaluated");
+void check_groups_key(draft& of) {
+  const std::string key = "evaluation.groups";
+  if (!of.good({key})) return;
+  const auto& names = of.values.list(key);
+  const std::string known =
+      "write some of " + listed({federated::group_names.begin(), federated::group_names.end()}, "and");
+  if (names.empty()) of.report(key, "is empty: nothing would be scored", known);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (std::ranges::find(federated::group_names, names[i]) == federated::group_names.end())
+      of.report_item(key, i, "is " + toml_string(names[i]) + ", which is no group of clients that are scored", known);
+    else if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+             names.begin() + static_cast<std::ptrdiff_t>(i))
+      of.report_item(key, i, "is repeated", "remove it");
+    else if (of.is_changed(key))
+      check_group_of(of, key, names[i], "choose other groups");
+}
+
+/// The keys that compare models by a figure of the validation clients.
+void check_comparison(draft& of) {
+  const std::string select = "evaluation.select";
+  const std::string metric = "evaluation.metric";
+  if (is_word(of, select, "best")) {
+    check_validation(of, select, "choose \"last\"");
+    if (of.good({"evaluation.every"}) && of.values.integer("evaluation.every") == 0)
+      of.notes.push_back(select + " has no effect: evaluation.every = 0, so that only the last model is evaluated");
+  }
+  if (of.is_set("scenario.until.patience")) check_validation(of, "scenario.until.patience", "remove it");
+  if (!of.is_set(metric) || !of.good({metric}) || of.values.text(metric).empty()) return;
+  const bool own_figures = of.source != nullptr && of.source->model;  // check_model() knows them
+  const auto& figure = of.values.text(metric);
+  if (!own_figures && !federated::valid_metric("validation." + figure))
+    return of.report(metric, "is " + toml_string(figure) + ", which is no figure of an evaluation",
+                     "write " + federated::figure_names());
+  check_validation(of, metric, "remove it");
 }
 
 /// The keys in use that only a simulation supports; of [devices] the first one.
@@ -323,7 +377,8 @@ void check_simulation(draft& of) {
   check_one_length(of);
   check_until(of);
   check_target(of);
-  check_select(of);
+  check_groups_key(of);
+  check_comparison(of);
   check_clock(of);
   check_devices(of);
   check_dropout(of);

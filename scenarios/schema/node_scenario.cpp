@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 6> paths = {"data.path",        "model.st
                                                    "python.problem",   "python.interpreter",
                                                    "private.key_file", "devices.availability.trace"};
 /// Keys that only a simulation, or only the server, uses.
-constexpr std::array<std::string_view, 10> elsewhere = {"scenario.diverged_at",
+constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
                                                         "dropout.",
                                                         "scenario.until.",
@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, 10> elsewhere = {"scenario.diverged_at",
                                                         "participation.policy",
                                                         "participation.candidates",
                                                         "evaluation.target.",
-                                                        "evaluation.select"};
+                                                        "evaluation.select",
+                                                        "evaluation.metric"};
 
 bool stays_here(std::string_view key) {
   return std::ranges::find(paths, key) != paths.end() ||

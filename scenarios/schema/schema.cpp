@@ -39,6 +39,12 @@ void add_scenario(std::vector<key_spec>& keys) {
                                          "After this many seconds of virtual time.", above_zero))));
   keys.push_back(may_change(
       optional(key("scenario.until.target", FURLONG_AT(until->target), "When evaluation.target is reached."))));
+  keys.push_back(may_change(optional(
+      key("scenario.until.patience", FURLONG_AT(until->patience),
+          "At the first evaluation that comes this many rounds or more after the one with the best validation figure, "
+          "which is that of evaluation.metric. Equal and not finite figures are no improvement; rounds between "
+          "evaluations are not looked at. The run ends with the model that evaluation.select names.",
+          at_least_one))));
 }
 
 void add_divergence(std::vector<key_spec>& keys) {

@@ -116,8 +116,22 @@ void add_evaluation(std::vector<key_spec>& keys) {
   add(may_change(key("evaluation.select", FURLONG_AT(evaluation->keep_best),
                      words<bool>{{"last", false}, {"best", true}},
                      "Which model a run ends with: the last, or that of the best validation figure among its "
-                     "evaluations. The figure is that of evaluation.target.metric, of the validation group, or else "
-                     "the loss.")));
+                     "evaluations, which is that of evaluation.metric.")));
+  add(may_change(key("evaluation.metric", FURLONG_AT(evaluation->metric),
+                     "The figure of the group validation that evaluation.select and scenario.until.patience compare: " +
+                         federated::figure_names() +
+                         ". Empty: the figure of evaluation.target.metric, or else the loss.")));
+  key_spec groups =
+      plain({.name = "evaluation.groups",
+             .type = option_type::text_list,
+             .fallback = std::vector<std::string>{"validation", "seen", "unseen"},
+             .doc = "The groups that are scored. Without seen and unseen no example of a test part is read."});
+  groups.apply = [](run_settings& to, const option_value& value) {
+    const auto& names = std::get<std::vector<std::string>>(value);
+    for (std::size_t i = 0; i < federated::group_names.size(); ++i)
+      to.evaluation->groups[i] = std::ranges::find(names, federated::group_names[i]) != names.end();
+  };
+  add(may_change(std::move(groups)));
   add(may_change(key("evaluation.attention", FURLONG_AT(evaluation->attention),
                      "Rules that weight updates by distance: record the weight of each client's update with every "
                      "round, per tensor.")));

@@ -4,7 +4,9 @@
 #include <array>
 #include <string_view>
 
+#include "federated/evaluation.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/settings/training.hpp"
 #include "scenarios/schema/draft.hpp"
 
@@ -78,8 +80,9 @@ void note_empty_part(scenario& of, const federated::population& clients, const s
                      "more examples");
 }
 
-/// Notes each group without clients that can be scored.
+/// Notes each group without clients that can be scored, unless the scenario scores some groups only.
 void note_groups(scenario& of, const federated::population& clients) {
+  if (!std::ranges::all_of(of.settings.evaluation->groups, std::identity())) return;
   note_nobody(of, clients);
   note_one_batch(of, clients, "validation");
   note_one_batch(of, clients, "unseen");
@@ -112,7 +115,17 @@ result<void> check_groups(const scenario& of, const dataset& data) {
   if (!metric.empty())
     if (auto scored = check("evaluation.target.metric", metric.substr(0, metric.find('.')), "another group"); !scored)
       return scored;
-  return settings.keep_best ? check("evaluation.select", "validation", "\"last\"") : result<void>();
+  const auto& groups = settings.groups;
+  if (!std::ranges::all_of(groups, std::identity()))
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      if (groups[i])
+        if (auto scored = check("evaluation.groups", std::string(federated::group_names[i]), "others"); !scored)
+          return scored;
+  if (settings.keep_best)
+    if (auto scored = check("evaluation.select", "validation", "\"last\""); !scored) return scored;
+  if (of.settings.until->patience > 0)
+    if (auto scored = check("scenario.until.patience", "validation", "another end of the run"); !scored) return scored;
+  return settings.metric.empty() ? result<void>() : check("evaluation.metric", "validation", "none");
 }
 
 void note_unscored(scenario& of, const dataset& data) {

@@ -47,6 +47,18 @@ void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol
   out.setDiverged(losses.diverged);
 }
 
+void write(schema::Checkpoint::Progress::Builder out, const federated::protocol::validation_progress& progress) {
+  out.setMetric(progress.metric);
+  out.setScoring(progress.scoring);
+  out.setFigure(progress.figure);
+  out.setBest(progress.best);
+  out.setEvaluated(progress.evaluated);
+}
+
+federated::protocol::validation_progress read(schema::Checkpoint::Progress::Reader in) {
+  return {in.getMetric().cStr(), in.getScoring().cStr(), in.getFigure(), in.getBest(), in.getEvaluated()};
+}
+
 result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in,
                                              const std::filesystem::path& file) {
   federated::protocol::loss_watch losses;

@@ -1,4 +1,4 @@
-// Update limits and monitored losses in a checkpoint.
+// Update limits, monitored losses and the progress of evaluations in a checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -18,6 +18,8 @@ void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_co
                                                    const std::filesystem::path& file);
 
 void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol::loss_watch& losses);
+void write(schema::Checkpoint::Progress::Builder out, const federated::protocol::validation_progress& progress);
+[[nodiscard]] federated::protocol::validation_progress read(schema::Checkpoint::Progress::Reader in);
 [[nodiscard]] result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in,
                                                            const std::filesystem::path& file);
 

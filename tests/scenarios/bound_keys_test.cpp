@@ -103,6 +103,7 @@ std::vector<bound_key> keys_of_training() {
       field("scenario.until.virtual_seconds", 7.5, &run::until, &until_settings::virtual_seconds),
       field("scenario.diverged_at", 7.5, &run::diverged_at),
       field("scenario.until.target", true, &run::until, &until_settings::target),
+      field("scenario.until.patience", 7, &run::until, &until_settings::patience),
       field("algorithm.client.lr", 0.25, &run::client, &c::lr),
       words<schedule_kind>("algorithm.client.schedule",
                            {{"constant", schedule_kind::constant}, {"linear", schedule_kind::linear}}, &run::client,
@@ -292,6 +293,14 @@ std::vector<bound_key> keys_of_evaluation() {
       field("evaluation.clip", true, &run::evaluation, &e::clip),
       field("evaluation.split", false, &run::evaluation, &e::split),
       words<bool>("evaluation.select", {{"last", false}, {"best", true}}, &run::evaluation, &e::keep_best),
+      field("evaluation.metric", "accuracy", &run::evaluation, &e::metric),
+      {"evaluation.groups",
+       {{std::vector<std::string>{"unseen", "validation"}, "101"}, {std::vector<std::string>{"seen"}, "010"}},
+       [](const run& of) {
+         std::string all;
+         for (const bool one : of.evaluation->groups) all += one ? '1' : '0';
+         return all;
+       }},
       field("evaluation.attention", true, &run::evaluation, &e::attention),
       field("evaluation.target.metric", "seen.loss", &run::evaluation, &e::target, &target_settings::metric),
       {"evaluation.target.at_most", {{0.25, "at most " + shown(0.25)}}, asked, "evaluation.target"},

@@ -226,6 +226,8 @@ BOOST_AUTO_TEST_CASE(what_happens_to_clients_is_part_of_the_run) {
                                           {"scenario.until", "{virtual_seconds = 1e6}"},
                                           {"evaluation.clients", "5"},
                                           {"evaluation.target", "{metric = 'validation.loss', at_least = 0.5}"},
+                                          {"evaluation.metric", "accuracy"},
+                                          {"evaluation.groups", "['validation']"},
                                           {"evaluation.every", "2"}})
     BOOST_TEST((run_id(read(simulated + "[data.unseen_users]\nvalidation = 0.1\n", {changed})) ==
                 run_id(read(simulated + "[data.unseen_users]\nvalidation = 0.1\n"))),
@@ -252,6 +254,11 @@ BOOST_AUTO_TEST_CASE(lengths_replace_each_other_and_the_endless_one_has_a_cap) {
   const auto counted = read("", {{"scenario.until", "{virtual_seconds = 60.5}"}, {"scenario.rounds", "3"}});
   BOOST_TEST(!counted.values.has("scenario.until.virtual_seconds"));
   BOOST_TEST(counted.settings.until->virtual_seconds == 0.0);
+  const std::string checked = "[evaluation]\nevery = 2\n[data.unseen_users]\nvalidation = 0.1\n";
+  const auto patient = read(checked, {{"scenario.until", "{patience = 5}"}});
+  BOOST_TEST(patient.settings.until->patience == 5U);
+  BOOST_TEST(run_id(patient) == run_id(read(checked)));
+  check_round_trip(patient);
   // A schedule over the rounds makes their number part of what is computed, but not the time.
   const setting_override linear{"algorithm.client.schedule", "linear"};
   const auto id = [&](const char* until) { return run_id(read("", {linear, {"scenario.until", until}})); };

@@ -66,6 +66,7 @@ server_state make_state(std::uint64_t seed) {
   if (seed % 3 == 1) state.target_reached = draws();
   state.target_version = draws();
   if (seed % 3 == 1) state.target_id = "target " + std::to_string(seed);
+  if (seed % 3 == 2) state.progress = {"validation.rmse", "scoring", draws.normal(), draws(), draws()};
   if (seed % 4 == 1) {
     auto best = state.model;
     for (auto& x : best.values()) x = draws.normal();
@@ -100,6 +101,7 @@ void check_same(const server_state& a, const server_state& b) {
   BOOST_TEST((a.target_reached == b.target_reached));
   BOOST_TEST(a.target_version == b.target_version);
   BOOST_TEST(a.target_id == b.target_id);
+  BOOST_TEST((a.progress == b.progress));
   BOOST_REQUIRE((a.best != nullptr) == (b.best != nullptr));
   if (a.best) {
     BOOST_TEST(a.best->metric == b.best->metric);

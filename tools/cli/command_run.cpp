@@ -4,8 +4,10 @@
 #include <thread>
 
 #include "actors/actor_engine.hpp"
+#include "federated/protocol/is_over.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "federated/simulation/simulate.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
@@ -59,6 +61,9 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
   spdlog::info("{}", found);
   spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
                from->state.version);
+  if (const auto last = options.stop_after;
+      last > 0 && from->state.version >= last && !federated::protocol::is_over(of.experiment.settings, from->state))
+    return report_stop(from->state.version, folder);
   const auto keep = static_cast<std::size_t>(of.scenario.values.integer("checkpoint.keep"));
   auto outputs = run_outputs::open(folder, from->state, of.experiment.settings,
                                    checkpoint_keeper{*from->store, keep, of.experiment.settings.own->key_file});
@@ -74,6 +79,9 @@ int run_command(const run_options& options) {
   if (options.resume && options.engine == engine_kind::reference)
     return report_failure({error::kind::usage, "--resume", "the reference engine always runs from the start",
                            "leave out --engine reference"});
+  if (options.stop_after > 0 && options.engine == engine_kind::reference)
+    return report_failure({error::kind::usage, "--stop-after", "the reference engine cannot go on where it stopped",
+                           "leave out --engine reference"});
   auto scenario = scenarios::parse_scenario(options.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
   run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
@@ -82,6 +90,7 @@ int run_command(const run_options& options) {
   auto ready = open_session(std::move(*scenario));
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (!ready) return report_failure(ready.error());
+  ready->experiment.settings.until->pause_after = options.stop_after;
   return run_session(*ready, folder, options, options.format);
 }
 

@@ -24,6 +24,7 @@ struct run_options {
   std::filesystem::path out;  ///< empty: runs/NAME-SEED
   std::size_t threads = 0;    ///< 0: one per core
   bool resume = false;
+  std::uint64_t stop_after = 0;  ///< the round after which the run is evaluated and stopped; 0: none
   engine_kind engine = engine_kind::actors;
   output_format format = output_format::text;
   std::string log_level = "info";

@@ -51,6 +51,10 @@ void add_run(CLI::App& app, command& chosen) {
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
   sub->add_flag("--resume", options->resume, "go on from the checkpoint in the run directory");
+  sub->add_option("--stop-after", options->stop_after,
+                  "evaluate and stop after this round, with exit code 5; --resume goes on")
+      ->transform(whole_number(1, UINT32_MAX))
+      ->option_text("ROUND");
   sub->add_option("--engine", options->engine,
                   "actors, or one thread without them: under the real clock the plain loop that reads "
                   "like the papers, in virtual time the same timeline")

@@ -232,14 +232,16 @@ embedding_figures figures_of(const trained_run& run, const run_embeddings& from,
 
 }  // namespace
 
+int report_stop(std::uint64_t round, const run_directory& folder) {
+  fmt::print(stderr, "furlong: stopped after round {}; continue with --resume --out {}\n", round,
+             folder.root().string());
+  return interrupted;
+}
+
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
             federated::private_store& store, std::optional<output_format> format) {
   if (!outcome) return report_failure(outcome.error());
-  if (outcome->interrupted) {
-    fmt::print(stderr, "furlong: stopped after round {}; continue with --resume --out {}\n", outcome->state.version,
-               folder.root().string());
-    return interrupted;
-  }
+  if (outcome->interrupted) return report_stop(outcome->state.version, folder);
   const auto wrong = verdict(of, *outcome);
   if (auto concluded = conclude(of, folder, *outcome, wrong, store, format); !concluded)
     return report_failure(concluded.error());

@@ -19,6 +19,9 @@ namespace furlong::tools {
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
             federated::private_store& store, std::optional<output_format> format);
 
+/// Says after which round a run stopped; the exit code.
+int report_stop(std::uint64_t round, const run_directory& folder);
+
 // The user embeddings of a trained run, for its owner's local report.
 
 /// Reads each run's user embeddings: the private tensors of a run that stores them, or the rows of its tables over
