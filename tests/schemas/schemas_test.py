@@ -194,6 +194,8 @@ def commands(furlong, checker, sample):
     check("infer", "text", "infer", "classes", "--text", "w1 w2")
     check("infer", "text", "infer", "labels", "--text", "w1 w2")
     check("infer", "text", "infer", "words", "--text", "w1 w2", "--client", 1, "--temperature", 1)
+    check("sweep", None, "sweep", "small.toml", "--grid", "algorithm.client.lr=0.05,1e30", "--out", "sweep", code=4)
+    check("tune", None, "tune", "small.toml", "--grid", "algorithm.client.lr=0.05,1e30", "--out", "tune")
     check("replay", "replay", "replay", "plain", "--without", 5)
     check("replay", "influence", "replay", "plain", "--without", 5, "--each")
     for action, *client in (("ls",), ("show", 5), ("verify",), ("erase", 5)):

@@ -15,8 +15,16 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
+/// Texts that begin with "+" are those of --with.
+std::vector<grid_option> options_of(const std::vector<std::string>& texts) {
+  std::vector<grid_option> options;
+  for (const auto& text : texts)
+    options.push_back(text.starts_with('+') ? grid_option{text.substr(1), true} : grid_option{text, false});
+  return options;
+}
+
 std::vector<grid_axis> axes_of(const std::vector<std::string>& texts) {
-  auto axes = parse_grid(texts);
+  auto axes = parse_grid(options_of(texts));
   BOOST_REQUIRE(axes);
   return *axes;
 }
@@ -29,7 +37,7 @@ std::vector<std::string> values_of(const std::string& text) {
 }
 
 std::size_t problems_of(const std::vector<std::string>& texts) {
-  const auto axes = parse_grid(texts);
+  const auto axes = parse_grid(options_of(texts));
   return axes ? 0 : axes.error().size();
 }
 
@@ -78,6 +86,28 @@ BOOST_AUTO_TEST_CASE(every_combination_comes_once) {
   BOOST_TEST(grid_points({}, {1, 2}).size() == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(tied_keys_change_together) {
+  const auto axes = axes_of({"a.x=1,2", "b.kind=furl,fedavg,fedrecon", "+b.lr=0.1,0.2,0.1", "+b.n=7,8,9", "c.z=p,q"});
+  const auto points = grid_points(axes, {5});
+  BOOST_TEST(count_points(axes, 1) == 12U);
+  BOOST_REQUIRE(points.size() == 12U);
+  std::set<std::string> labels;
+  for (const auto& point : points) labels.insert(label_of(axes, point));
+  BOOST_TEST(labels.size() == 12U);
+  BOOST_TEST(label_of(axes, points[0]) == "x=1, kind=furl, lr=0.1, n=7, z=p");
+  BOOST_TEST(label_of(axes, points[1]) == "x=1, kind=furl, lr=0.1, n=7, z=q");
+  BOOST_TEST(label_of(axes, points[2]) == "x=1, kind=fedavg, lr=0.2, n=8, z=p");
+  BOOST_TEST(label_of(axes, points[11]) == "x=2, kind=fedrecon, lr=0.1, n=9, z=q");
+  BOOST_TEST(overrides_of(axes, points[2])[2].value == "0.2");
+
+  BOOST_TEST(problems_of({"a=1,1", "+b=1,2"}) == 0U);  // different together
+  BOOST_TEST(problems_of({"a=1,1", "+b=2,2"}) == 1U);
+  BOOST_TEST(problems_of({"a=1,2", "+b=1,2,3"}) == 1U);
+  BOOST_TEST(problems_of({"a=1,2", "b=3", "+c=1,2"}) == 1U);
+  BOOST_TEST(problems_of({"+b=1,2", "a=1,2"}) == 1U);
+  BOOST_TEST(problems_of({"a=1,2", "+a=1,2"}) == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(names_are_safe_short_and_never_the_same) {
   const auto axes = axes_of({"client.lr=0.1", "server.lr=[1.0,2.0],\"a/b\",\"a:b\",\"" + std::string(300, 'z') + "\""});
   BOOST_TEST(axes[0].name == "client.lr");
@@ -106,6 +136,7 @@ BOOST_AUTO_TEST_CASE(tables_hold_means_deviations_and_gaps) {
   for (auto& point : grid_points(axes, {1, 2})) {
     sweep_row row;
     row.run = folder_of("s", axes, point);
+    row.scenario = "s";
     row.point = point;
     row.status = run_status::done;
     row.summary = {{"seed", point.seed},
@@ -148,7 +179,7 @@ BOOST_AUTO_TEST_CASE(tables_hold_means_deviations_and_gaps) {
   BOOST_TEST(csv.find("s-kind=furl-seed=1,done,1,furl,0.7,\"a \"\"word\"\", and more\"\n") != std::string::npos, csv);
   BOOST_TEST(csv.ends_with("\ns-kind=fedavg-seed=2,failed,2,fedavg,,"), csv);
 
-  const auto out = sweep_json("s", axes, rows);
+  const auto out = sweep_json(axes, rows);
   BOOST_TEST(out["grid"]["algorithm.kind"].size() == 2U);
   BOOST_TEST(out["runs"][0]["figures"]["eval.unseen.rmse"] == 0.7);
   BOOST_TEST(!out["runs"][0]["figures"].contains("list"));

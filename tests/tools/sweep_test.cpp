@@ -98,6 +98,40 @@ BOOST_AUTO_TEST_CASE(options_may_stand_before_the_scenario) {
                                "1,2"}) == both);
 }
 
+// Scenarios share the grid and the seeds, so that their runs are paired.
+BOOST_AUTO_TEST_CASE(several_scenarios_are_one_sweep) {
+  const scratch_folder folder;
+  const auto one = small_scenario(folder, "furl", 2);
+  const auto two = folder / "two.toml";
+  auto text = read_file(small_scenario(folder, "fedavg", 2));
+  text.replace(text.find("\"small\""), 7, "\"other\"");
+  std::ofstream(two) << text << "[dropout]\n"
+                     << "mean_pause = 3.0\n";  // of no effect, which is a note
+  const auto out = folder / "sweep";
+  const auto done =
+      run_furlong(folder, sweep(one, out,
+                                {two.string(), "--grid", "algorithm.client.lr=0.02,0.05", "--with", "model.rank=2,3",
+                                 "--grid", "participation.per_round=5", "--seeds", "1,2", "--jobs", "1"}));
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.out << done.err);
+  const auto json = nlohmann::json::parse(read_file(out / "sweep.json"));
+  BOOST_TEST(json["scenario"] == "small");
+  BOOST_TEST(json["scenarios"] == (nlohmann::json{"small", "other"}));
+  BOOST_TEST(json["tied"] == nlohmann::json::parse(R"([["algorithm.client.lr", "model.rank"]])"));
+  BOOST_TEST(count_status(out, "done") == 8U);
+  for (const auto& row : json["runs"]) {
+    BOOST_TEST(row["scenario"] == summary_of(out / row["run"].get<std::string>())["scenario"]);
+    BOOST_TEST((row["grid"]["algorithm.client.lr"] == 0.02) == (row["grid"]["model.rank"] == 2));
+  }
+  BOOST_TEST(read_file(out / "sweep.csv").starts_with("run,status,seed,scenario,algorithm.client.lr,model.rank,"));
+  BOOST_TEST(done.out.starts_with("scenario  lr    rank  per_round  runs"), done.out);
+  BOOST_TEST(has(done.out, "\nother     0.05  3     5             2  "), done.out);
+  BOOST_TEST(has(read_file(out / "report.html"), "other, lr=0.05, rank=3, per_round=5"));
+  // The note is about the runs of one scenario, and comes once, although each of them repeats it.
+  const std::string note = "dropout.mean_pause has no effect";
+  BOOST_TEST(has(done.err, "note: other-lr=0.02-rank=2-per_round=5-seed=1 and 3 more: " + note), done.err);
+  BOOST_TEST(done.err.find(note) == done.err.rfind(note), done.err);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_scored_for_choosing_settings_is_in_the_table) {
   const scratch_folder folder;
   const auto scenario = small_scenario(folder, "fedavg", 2);
@@ -135,6 +169,10 @@ BOOST_AUTO_TEST_CASE(a_wrong_grid_runs_nothing) {
            {{"--grid", "model.rank=[4"}, "is not balanced"},
            {{"--grid", "model.rank=4", "--set", "model.rank=3"}, "in the grid too"},
            {{"--grid", "scenario.seed=1,2"}, "--seeds"},
+           {{"--with", "model.rank=3,4"}, "no --grid is before it"},
+           {{"--grid", "model.rank=3,4", "--with", "algorithm.client.lr=0.1"}, "has 1 values"},
+           {{(folder / "other.toml").string()}, "other.toml"},
+           {{scenario.string()}, "give each scenario of a sweep a name of its own"},
            {{"--seeds", "3,3"}, "once"}}) {
     const auto done = run_furlong(folder, sweep(scenario, out, words));
     BOOST_TEST(done.code == 2, said);
@@ -173,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_failed_run_does_not_stop_the_others) {
   BOOST_TEST(again.code == 4);
   BOOST_TEST(has(again.err, "2 runs, 2 finished before"), again.err);
   BOOST_TEST(has(again.err, "training diverged"), again.err);
-  BOOST_TEST(!has(again.err, "note: "), again.err);
+  BOOST_TEST(!has(again.err, "computed by"), again.err);
   BOOST_TEST(count_status(out, "diverged") == 1U);
 }
 

@@ -51,5 +51,7 @@ void add_infer(CLI::App& app, command& chosen);
 void add_export(CLI::App& app, command& chosen);
 /// serve, aggregate and join.
 void add_federation(CLI::App& app, command& chosen);
+/// sweep and tune.
+void add_sweeps(CLI::App& app, command& chosen);
 
 }  // namespace furlong::tools

@@ -11,6 +11,7 @@
 #include "scenarios/schema/scenario.hpp"
 #include "scenarios/traces/trace_import.hpp"
 #include "tools/certs/pki.hpp"
+#include "tools/sweep/sweep_request.hpp"
 
 namespace furlong::tools {
 
@@ -167,16 +168,27 @@ struct test_options {
 int test_command(const test_options& options);
 
 struct sweep_options {
-  std::filesystem::path scenario;
-  std::vector<std::string> grid;  ///< "key=v1,v2"
-  std::vector<std::uint64_t> seeds;
-  std::vector<scenarios::setting_override> overrides;
+  sweep_request what;
   std::filesystem::path out;  ///< empty: runs/NAME-sweep
   std::size_t jobs = 0;       ///< runs at once; 0: one per core
   std::size_t threads = 1;    ///< of each run
-  bool smoke = false;
+  output_format format = output_format::text;
 };
 int sweep_command(const sweep_options& options);
+
+struct tune_options {
+  sweep_request what;                   ///< one scenario
+  std::vector<std::string> ranges;      ///< "key=LOW..HIGH"
+  std::size_t samples = 27;             ///< settings drawn from the ranges
+  std::string metric;                   ///< "eval.validation.rmse"; empty: by which the scenario selects the best model
+  std::optional<std::uint64_t> budget;  ///< rounds of all runs; nothing: what lets the best end whole
+  std::size_t factor = 3;               ///< of settings from rung to rung
+  std::filesystem::path out;            ///< empty: runs/NAME-tune
+  std::size_t jobs = 0;                 ///< runs at once; 0: one per core
+  std::size_t threads = 1;              ///< of each run
+  output_format format = output_format::text;
+};
+int tune_command(const tune_options& options);
 
 /// Unset values have the defaults of [devices] availability.
 struct trace_generate_options {

@@ -151,34 +151,6 @@ void add_test(CLI::App& app, command& chosen) {
   sub->callback([options, &chosen] { chosen = [options] { return test_command(*options); }; });
 }
 
-void add_sweep(CLI::App& app, command& chosen) {
-  auto options = std::make_shared<sweep_options>();
-  auto* sub = app.add_subcommand("sweep", "run a scenario for every combination of some values, and compare");
-  sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
-  sub->add_option("--grid", options->grid, "values of a key; several keys make every combination")
-      ->option_text("key=v1,v2,...")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-  sub->add_option("--seeds", options->seeds, "runs every combination with each of them")
-      ->delimiter(',')
-      ->transform(seed_number())
-      ->option_text("N,N,...")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-  add_overrides(sub, options->overrides);
-  sub->add_option("--out", options->out, "folder of the runs (default runs/NAME-sweep)")->option_text("DIR");
-  sub->add_option("--jobs", options->jobs, "runs at once (default: one per core)")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
-  sub->add_option("--threads", options->threads, "scheduler threads of a run (default 1)")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
-  sub->add_flag("--smoke", options->smoke, "the small variant: the [smoke] table, else three rounds");
-  sub->callback([options, &chosen] { chosen = [options] { return sweep_command(*options); }; });
-}
-
 void add_trace_generate(CLI::App& trace, command& chosen) {
   auto options = std::make_shared<trace_generate_options>();
   auto* sub = trace.add_subcommand("generate", "record the output of an availability generator");
@@ -332,7 +304,7 @@ int parse_and_run(int argc, char** argv) {
   add_store(app, chosen);
   add_reports(app, chosen);
   add_test(app, chosen);
-  add_sweep(app, chosen);
+  add_sweeps(app, chosen);
   add_trace(app, chosen);
   add_federation(app, chosen);
   add_certs(app, chosen);

@@ -13,8 +13,8 @@ namespace furlong::tools {
 
 namespace {
 
-error wrong(const std::string& text, std::string why, std::string fix) {
-  return {error::kind::usage, "--grid " + text, std::move(why), std::move(fix)};
+error wrong(const grid_option& option, std::string why, std::string fix) {
+  return {error::kind::usage, (option.tied ? "--with " : "--grid ") + option.text, std::move(why), std::move(fix)};
 }
 
 std::string trimmed(const std::string& part) {
@@ -71,47 +71,88 @@ std::string shown(const std::string& key, const std::string& written) {
   return std::holds_alternative<std::monostate>(value.data) ? written : scenarios::to_text(value);
 }
 
-grid_axis parse_axis(const std::string& text, std::vector<error>& problems) {
-  const auto setting = scenarios::parse_override(text);
+grid_axis parse_axis(const grid_option& option, std::vector<error>& problems) {
+  const auto setting = scenarios::parse_override(option.text);
   if (!setting) {
     problems.push_back(
-        wrong(text, "is not KEY=VALUE,VALUE,...", "write --grid algorithm.client.lr=0.1,0.3, for example"));
+        wrong(option, "is not KEY=VALUE,VALUE,...", "write --grid algorithm.client.lr=0.1,0.3, for example"));
     return {};
   }
-  grid_axis axis{setting->key, std::string(scenarios::leaf_of(setting->key)), {}};
+  grid_axis axis{setting->key, std::string(scenarios::leaf_of(setting->key)), {}, option.tied};
   const auto parts = split_values(setting->value);
   if (!parts) {
-    problems.push_back(wrong(text, "a bracket, a brace or a quote is not balanced", "close it"));
+    problems.push_back(wrong(option, "a bracket, a brace or a quote is not balanced", "close it"));
     return axis;
   }
-  std::set<std::string> seen;
   for (const auto& part : *parts) {
-    if (part.empty()) problems.push_back(wrong(text, "a value is empty", "leave out the comma, or write \"\""));
-    grid_value value{part, shown(axis.key, part)};
-    if (!seen.insert(value.shown).second)
-      problems.push_back(wrong(text, value.shown + " is repeated", "name each value once"));
-    axis.values.push_back(std::move(value));
+    if (part.empty()) problems.push_back(wrong(option, "a value is empty", "leave out the comma, or write \"\""));
+    axis.values.push_back({part, shown(axis.key, part)});
   }
   return axis;
 }
 
+/// Problems of the key and of the number of values, against the axes before it.
+void check_axis(const grid_option& option, const std::vector<grid_axis>& before, const grid_axis& axis,
+                std::vector<error>& problems) {
+  if (axis.key.empty()) return;
+  if (std::ranges::find(before, axis.key, &grid_axis::key) != before.end())
+    problems.push_back(wrong(option, "the key is in the grid already", "name all its values in one --grid"));
+  if (!axis.tied) return;
+  const auto lead = std::find_if(before.rbegin(), before.rend(), [](const auto& one) { return !one.tied; });
+  if (lead == before.rend())
+    return problems.push_back(wrong(option, "no --grid is before it, whose values its own would go with",
+                                    "write it after the --grid, or write --grid for it too"));
+  if (!axis.values.empty() && !lead->values.empty() && axis.values.size() != lead->values.size())
+    problems.push_back(wrong(option,
+                             "has " + std::to_string(axis.values.size()) + " values, and --grid " + lead->key +
+                                 " has " + std::to_string(lead->values.size()),
+                             "write one value for each of the other's"));
+}
+
+/// Combinations of tied values that come twice. `options` are those of the axes.
+void check_repeats(const std::vector<grid_option>& options, const std::vector<grid_axis>& axes,
+                   std::vector<error>& problems) {
+  for (std::size_t lead = 0; lead < axes.size(); ++lead) {
+    if (axes[lead].tied) continue;
+    std::set<std::vector<std::string>> seen;
+    for (std::size_t v = 0; v < axes[lead].values.size(); ++v) {
+      std::vector<std::string> together = {axes[lead].values[v].shown};
+      for (auto next = lead + 1; next < axes.size() && axes[next].tied; ++next)
+        if (v < axes[next].values.size()) together.push_back(axes[next].values[v].shown);
+      if (seen.insert(together).second) continue;
+      const auto with = together.size() > 1 ? " with the same values of --with" : "";
+      problems.push_back(wrong(options[lead], together.front() + " is repeated" + with, "name each value once"));
+    }
+  }
+}
+
+/// Moves on to the next combination; false: that was the last one.
+bool advance(const std::vector<grid_axis>& axes, std::vector<std::size_t>& at) {
+  for (auto axis = axes.size(); axis-- > 0;) {
+    if (axes[axis].tied) continue;
+    at[axis] = (at[axis] + 1) % axes[axis].values.size();
+    for (auto next = axis + 1; next < axes.size() && axes[next].tied; ++next) at[next] = at[axis];
+    if (at[axis] != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-tl::expected<std::vector<grid_axis>, std::vector<error>> parse_grid(const std::vector<std::string>& texts) {
+tl::expected<std::vector<grid_axis>, std::vector<error>> parse_grid(const std::vector<grid_option>& options) {
   std::vector<grid_axis> axes;
   std::vector<error> problems;
-  for (const auto& text : texts) {
-    auto axis = parse_axis(text, problems);
-    for (auto& other : axes) {
-      if (!axis.key.empty() && other.key == axis.key)
-        problems.push_back(wrong(text, "the key is in the grid already", "name all its values in one --grid"));
+  for (const auto& option : options) {
+    auto axis = parse_axis(option, problems);
+    check_axis(option, axes, axis, problems);
+    for (auto& other : axes)
       if (scenarios::leaf_of(other.key) == scenarios::leaf_of(axis.key)) {
         other.name = other.key;
         axis.name = axis.key;
       }
-    }
     axes.push_back(std::move(axis));
   }
+  check_repeats(options, axes, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return axes;
 }
@@ -119,19 +160,17 @@ tl::expected<std::vector<grid_axis>, std::vector<error>> parse_grid(const std::v
 std::uint64_t count_points(const std::vector<grid_axis>& axes, std::size_t seeds) {
   std::uint64_t count = seeds;
   for (const auto& axis : axes)
-    if (__builtin_mul_overflow(count, std::uint64_t{axis.values.size()}, &count)) return UINT64_MAX;
+    if (!axis.tied && __builtin_mul_overflow(count, std::uint64_t{axis.values.size()}, &count)) return UINT64_MAX;
   return count;
 }
 
 std::vector<grid_point> grid_points(const std::vector<grid_axis>& axes, const std::vector<std::uint64_t>& seeds) {
   std::vector<grid_point> points;
   std::vector<std::size_t> at(axes.size(), 0);
-  for (;;) {
+  do {
     for (const auto seed : seeds) points.push_back({at, seed});
-    auto axis = axes.size();
-    while (axis > 0 && ++at[axis - 1] == axes[axis - 1].values.size()) at[--axis] = 0;
-    if (axis == 0) return points;
-  }
+  } while (advance(axes, at));
+  return points;
 }
 
 std::vector<scenarios::setting_override> overrides_of(const std::vector<grid_axis>& axes, const grid_point& point) {

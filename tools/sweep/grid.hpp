@@ -16,25 +16,32 @@ struct grid_value {
   std::string shown;
 };
 
-/// `--grid key=v1,v2`.
+/// `--grid key=v1,v2`, or `--with key=w1,w2`, whose values change together with those of the --grid before it.
+struct grid_option {
+  std::string text;
+  bool tied = false;  ///< --with
+};
+
+/// One key of the grid.
 struct grid_axis {
   std::string key;
   std::string name;  ///< the key's last part; the whole key if this is ambiguous
   std::vector<grid_value> values;
+  bool tied = false;  ///< follows the closest axis before it that is not tied, and has as many values
 };
 
 /// Reads the axes. Values are TOML or bare words; commas inside brackets, braces and quotes do not separate. Returns
 /// the axes or all their problems, each of kind usage.
 [[nodiscard]] tl::expected<std::vector<grid_axis>, std::vector<error>> parse_grid(
-    const std::vector<std::string>& texts);
+    const std::vector<grid_option>& options);
 
 /// One run of the sweep.
 struct grid_point {
-  std::vector<std::size_t> at;  ///< index into the values of each axis
+  std::vector<std::size_t> at;  ///< index into the values of each axis; of a tied one that of the axis it follows
   std::uint64_t seed = 1;
 };
 
-/// Every combination with every seed: seeds vary fastest, then the last axis.
+/// Every combination with every seed: seeds vary fastest, then the last axis that is not tied.
 [[nodiscard]] std::vector<grid_point> grid_points(const std::vector<grid_axis>& axes,
                                                   const std::vector<std::uint64_t>& seeds);
 /// The number of points, saturating at the maximum.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "federated/settings/devices.hpp"
-#include "tools/cli/child_runs.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
 
@@ -38,9 +37,9 @@ std::string last_line(std::string text) {
 
 }  // namespace
 
-result<sweep_folder> sweep_folder::open(const std::filesystem::path& root) {
+result<sweep_folder> sweep_folder::open(const std::filesystem::path& root, kind of) {
   sweep_folder made(root);
-  const bool known = std::filesystem::exists(made.json_file());
+  const bool known = std::filesystem::exists(of == kind::sweep ? made.json_file() : made.tune_file());
   if (!known)
     if (auto created = made.lock_.create(); !created) return tl::unexpected(created.error());
   if (auto locked = made.lock_.lock(); !locked) return tl::unexpected(locked.error());
@@ -73,6 +72,16 @@ result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
   return check_same_data(*here, recorded, folder.root());
 }
 
+result<child_run> sweep_folder::child_of(const sweep_run& of, std::size_t threads, std::uint64_t stop_after) const {
+  const auto scenario = log(of, ".toml");
+  if (auto written = write_atomically(scenario, of.resolved); !written) return tl::unexpected(written.error());
+  std::vector<std::string> words = {"run",       scenario.string(),      "--out", run(of).string(), "--format", "json",
+                                    "--threads", std::to_string(threads)};
+  if (stop_after > 0) words.insert(words.end(), {"--stop-after", std::to_string(stop_after)});
+  if (!run_directory(run(of)).vacant()) words.emplace_back("--resume");
+  return child_run{std::move(words), log(of, ".stdout"), log(of, ".stderr")};
+}
+
 void sweep_folder::take(sweep_run& of, int code) const {
   read_summary(of);
   of.row.why.clear();
@@ -90,10 +99,8 @@ void sweep_folder::take(sweep_run& of, int code) const {
   }
 }
 
-result<void> sweep_folder::write_tables(const std::string& scenario, const std::vector<grid_axis>& axes,
-                                        const std::vector<sweep_row>& rows) const {
-  if (auto written = write_atomically(json_file(), json_text(sweep_json(scenario, axes, rows))); !written)
-    return written;
+result<void> sweep_folder::write_tables(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) const {
+  if (auto written = write_atomically(json_file(), json_text(sweep_json(axes, rows))); !written) return written;
   return write_atomically(csv_file(), sweep_csv(axes, rows));
 }
 

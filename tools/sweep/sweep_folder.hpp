@@ -2,7 +2,7 @@
 //
 //   DIR/NAME-key=value-...-seed=N/   a run directory per run
 //   DIR/logs/RUN.toml, .stdout, .stderr   the scenario that the run was started with, and what it printed
-//   DIR/sweep.json, sweep.csv        a row per run, rewritten whenever a run ends
+//   DIR/sweep.json, sweep.csv        a row per run, rewritten whenever a run ends; of a tuning tune.json
 //   DIR/report.html                  all finished runs compared
 //
 // Runs outside of the grid are left unchanged and do not appear in the tables.
@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "scenarios/schema/scenario.hpp"
+#include "tools/cli/child_runs.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/sweep/sweep_table.hpp"
@@ -36,31 +37,37 @@ class known_data {
 /// A run of the sweep with its scenario.
 struct sweep_run {
   sweep_row row;
+  std::filesystem::path file;  ///< of its scenario, before the grid's values
   std::string resolved;
 };
 
 class sweep_folder {
  public:
-  /// Creates the folder, or opens that of an earlier sweep, and locks out other sweeps until this object is destroyed.
-  /// Fails (kind usage) if the folder exists without a sweep, or another sweep has the lock.
-  [[nodiscard]] static result<sweep_folder> open(const std::filesystem::path& root);
+  enum class kind : std::uint8_t { sweep, tuning };
+  /// Creates the folder, or opens that of an earlier one of its kind, and locks out others until this object is
+  /// destroyed. Fails (kind usage) if the folder has other content, or another process has the lock.
+  [[nodiscard]] static result<sweep_folder> open(const std::filesystem::path& root, kind of = kind::sweep);
 
   [[nodiscard]] std::filesystem::path run(const sweep_run& of) const { return root_ / of.row.run; }
   [[nodiscard]] std::filesystem::path log(const sweep_run& of, const char* extension) const {
     return root_ / "logs" / (of.row.run + extension);
   }
   [[nodiscard]] std::filesystem::path json_file() const { return root_ / "sweep.json"; }
+  [[nodiscard]] std::filesystem::path tune_file() const { return root_ / "tune.json"; }
   [[nodiscard]] std::filesystem::path csv_file() const { return root_ / "sweep.csv"; }
   [[nodiscard]] std::filesystem::path report() const { return root_ / "report.html"; }
 
   /// Reads the state of a run: finished, failed, or still to be run or resumed. Fails (kind usage) if its folder has
   /// other content than this run, (kind data) if it is finished and its data have changed since.
   [[nodiscard]] result<void> recall(sweep_run& of, known_data& data) const;
+  /// Writes the scenario of a run, and returns the child process that begins it or goes on with it.
+  /// @param stop_after the round after which it is evaluated and stopped; 0: none
+  [[nodiscard]] result<child_run> child_of(const sweep_run& of, std::size_t threads,
+                                           std::uint64_t stop_after = 0) const;
   /// Reads the outcome of a run by a child process.
   void take(sweep_run& of, int code) const;
   /// Writes sweep.json and sweep.csv.
-  [[nodiscard]] result<void> write_tables(const std::string& scenario, const std::vector<grid_axis>& axes,
-                                          const std::vector<sweep_row>& rows) const;
+  [[nodiscard]] result<void> write_tables(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) const;
 
  private:
   explicit sweep_folder(std::filesystem::path root) : root_(root), lock_(std::move(root)) {}

@@ -106,17 +106,6 @@ std::vector<double> values_of(const std::vector<const sweep_row*>& rows, const c
   return values;
 }
 
-std::string mean_and_spread(const std::vector<double>& values, int digits) {
-  const auto count = static_cast<double>(values.size());
-  double sum = 0.0;
-  for (const double one : values) sum += one;
-  const double mean = sum / count;
-  if (values.size() < 2) return figure_text(mean, digits);
-  double squares = 0.0;
-  for (const double one : values) squares += (one - mean) * (one - mean);
-  return figure_text(mean, digits) + " +- " + figure_text(std::sqrt(squares / (count - 1.0)), digits);
-}
-
 constexpr auto no_figure = "-";
 
 /// The mean over a combination's runs; with their number if not all have the figure.
@@ -133,27 +122,13 @@ std::string cell_of(const std::vector<const sweep_row*>& rows, const column& of)
   return missed ? "not reached" : no_figure;
 }
 
-/// Rows of text in columns of equal width: the first `left` left-aligned, the others right-aligned.
-std::string aligned(const std::vector<std::vector<std::string>>& lines, std::size_t left) {
-  std::vector<std::size_t> width(lines.front().size(), 0);
-  for (const auto& line : lines)
-    for (std::size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
-  std::string text;
-  for (const auto& line : lines) {
-    std::string row;
-    for (std::size_t i = 0; i < line.size(); ++i)
-      row += (i > 0 ? "  " : "") +
-             (i < left ? fmt::format("{:<{}}", line[i], width[i]) : fmt::format("{:>{}}", line[i], width[i]));
-    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
-}
-
 /// The rows of each combination, in order of first appearance.
 std::vector<std::vector<const sweep_row*>> by_combination(const std::vector<sweep_row>& rows) {
   std::vector<std::vector<const sweep_row*>> groups;
   for (const auto& row : rows) {
-    if (groups.empty() || groups.back().front()->point.at != row.point.at) groups.emplace_back();
+    if (groups.empty() || groups.back().front()->point.at != row.point.at ||
+        groups.back().front()->scenario != row.scenario)
+      groups.emplace_back();
     groups.back().push_back(&row);
   }
   return groups;
@@ -174,14 +149,75 @@ std::string runs_text(const std::vector<const sweep_row*>& group) {
 
 }  // namespace
 
-json sweep_json(const std::string& scenario, const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) {
-  json out = {{"scenario", scenario}, {"grid", json::object()}, {"runs", json::array()}};
+std::string mean_and_spread(const std::vector<double>& values, int digits) {
+  const auto count = static_cast<double>(values.size());
+  double sum = 0.0;
+  for (const double one : values) sum += one;
+  const double mean = sum / count;
+  if (values.size() < 2) return figure_text(mean, digits);
+  double squares = 0.0;
+  for (const double one : values) squares += (one - mean) * (one - mean);
+  return figure_text(mean, digits) + " +- " + figure_text(std::sqrt(squares / (count - 1.0)), digits);
+}
+
+json grid_json(const std::vector<grid_axis>& axes) {
+  json out = json::object();
   for (const auto& axis : axes)
-    for (const auto& value : axis.values) out["grid"][axis.key].push_back(value_json(value.shown));
+    for (const auto& value : axis.values) out[axis.key].push_back(value_json(value.shown));
+  return out;
+}
+
+json tied_json(const std::vector<grid_axis>& axes) {
+  json out = json::array();
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (!axes[i].tied) continue;
+    if (!axes[i - 1].tied) out.push_back(json::array({axes[i - 1].key}));
+    out.back().push_back(axes[i].key);
+  }
+  return out;
+}
+
+json point_json(const std::vector<grid_axis>& axes, const grid_point& point) {
+  json out = json::object();
+  for (std::size_t i = 0; i < axes.size(); ++i) out[axes[i].key] = value_json(axes[i].values[point.at[i]].shown);
+  return out;
+}
+
+std::string aligned(const std::vector<std::vector<std::string>>& lines, std::size_t left) {
+  std::vector<std::size_t> width(lines.front().size(), 0);
+  for (const auto& line : lines)
+    for (std::size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
+  std::string text;
+  for (const auto& line : lines) {
+    std::string row;
+    for (std::size_t i = 0; i < line.size(); ++i)
+      row += (i > 0 ? "  " : "") +
+             (i < left ? fmt::format("{:<{}}", line[i], width[i]) : fmt::format("{:>{}}", line[i], width[i]));
+    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> scenarios_of(const std::vector<sweep_row>& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows)
+    if (std::ranges::find(names, row.scenario) == names.end()) names.push_back(row.scenario);
+  return names;
+}
+
+json sweep_json(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) {
+  const auto names = scenarios_of(rows);
+  json out = {{"scenario", names.empty() ? "" : names.front()},
+              {"scenarios", names},
+              {"grid", grid_json(axes)},
+              {"tied", tied_json(axes)},
+              {"runs", json::array()}};
   for (const auto& row : rows) {
-    json line = {{"run", row.run}, {"status", word_of(row)}, {"seed", row.point.seed}, {"grid", json::object()}};
-    for (std::size_t i = 0; i < axes.size(); ++i)
-      line["grid"][axes[i].key] = value_json(axes[i].values[row.point.at[i]].shown);
+    json line = {{"run", row.run},
+                 {"scenario", row.scenario},
+                 {"status", word_of(row)},
+                 {"seed", row.point.seed},
+                 {"grid", point_json(axes, row.point)}};
     if (!row.why.empty()) line["why"] = row.why;
     line["figures"] = figures_of(row);
     out["runs"].push_back(std::move(line));
@@ -191,7 +227,9 @@ json sweep_json(const std::string& scenario, const std::vector<grid_axis>& axes,
 
 std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) {
   std::vector<std::string> keys;
+  const bool several = scenarios_of(rows).size() > 1;
   std::set<std::string> known = {"seed"};  // has its own column
+  if (several) known.insert("scenario");
   std::vector<json> figures;
   for (const auto& row : rows) {
     figures.push_back(figures_of(row));
@@ -199,12 +237,14 @@ std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<swee
       if (known.insert(item.key()).second) keys.push_back(item.key());
   }
   std::vector<std::string> head = {"run", "status", "seed"};
+  if (several) head.emplace_back("scenario");
   for (const auto& axis : axes) head.push_back(csv_field(axis.key));
   for (const auto& key : keys) head.push_back(csv_field(key));
   auto text = csv_line(head);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& row = rows[i];
     std::vector<std::string> fields = {csv_field(row.run), std::string(word_of(row)), std::to_string(row.point.seed)};
+    if (several) fields.push_back(csv_field(row.scenario));
     for (std::size_t a = 0; a < axes.size(); ++a) fields.push_back(csv_field(axes[a].values[row.point.at[a]].shown));
     for (const auto& key : keys) fields.push_back(csv_field(figures[i].value(key, json())));
     text += "\n" + csv_line(fields);
@@ -214,11 +254,14 @@ std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<swee
 
 std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) {
   const auto groups = by_combination(rows);
+  const bool several = scenarios_of(rows).size() > 1;
   std::vector<std::vector<std::string>> lines(1);
+  if (several) lines.front().emplace_back("scenario");
   for (const auto& axis : axes) lines.front().push_back(axis.name);
   lines.front().emplace_back("runs");
   for (const auto& group : groups) {
     auto& line = lines.emplace_back();
+    if (several) line.push_back(group.front()->scenario);
     for (std::size_t a = 0; a < axes.size(); ++a) line.push_back(axes[a].values[group.front()->point.at[a]].shown);
     line.push_back(runs_text(group));
   }
@@ -229,7 +272,7 @@ std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sw
     lines.front().emplace_back(column.title);
     for (std::size_t g = 0; g < groups.size(); ++g) lines[g + 1].push_back(std::move(cells[g]));
   }
-  auto text = aligned(lines, axes.size());
+  auto text = aligned(lines, axes.size() + (several ? 1 : 0));
   const auto is_published = [](const sweep_row& row) {
     return row.summary.contains("protocol") && row.summary["protocol"] == "fedatt-2018";
   };

@@ -18,7 +18,8 @@ enum class run_status : std::uint8_t {
 
 /// One run of a sweep.
 struct sweep_row {
-  std::string run;  ///< its folder's name
+  std::string run;       ///< its folder's name
+  std::string scenario;  ///< its name
   grid_point point;
   run_status status = run_status::waiting;
   std::string why;                 ///< reason of a failure
@@ -26,16 +27,31 @@ struct sweep_row {
   nlohmann::ordered_json summary;  ///< of a run with a summary.json, otherwise null
 };
 
-/// {"scenario", "grid": {key: [value...]}, "runs": [{"run", "status", "seed", "grid": {key: value}, "why",
-/// "figures"}]}: figures are all numbers and texts of summary.json by dotted key, without lists.
-[[nodiscard]] nlohmann::ordered_json sweep_json(const std::string& scenario, const std::vector<grid_axis>& axes,
-                                                const std::vector<sweep_row>& rows);
-/// One line per run: run, status, seed, the grid's keys, then all figures of any run. Quoted as in RFC 4180; no line
-/// break after the last line.
+/// The names of the rows' scenarios, each once, in order.
+[[nodiscard]] std::vector<std::string> scenarios_of(const std::vector<sweep_row>& rows);
+/// {"scenario", "scenarios": [name...], "grid": {key: [value...]}, "tied": [[key...]...], "runs": [{"run", "scenario",
+/// "status", "seed", "grid": {key: value}, "why", "figures"}]}: scenario is the first one, tied the keys that change
+/// together, figures all numbers and texts of summary.json by dotted key, without lists.
+[[nodiscard]] nlohmann::ordered_json sweep_json(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
+/// One line per run: run, status, seed, with several scenarios their name, the grid's keys, then all figures of any
+/// run. Quoted as in RFC 4180; no line break after the last line.
 [[nodiscard]] std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
-/// One line per combination: the mean over its seeds, with two or more +- the sample standard deviation; and the number
-/// of runs. Failed runs are reported and excluded. A figure that some runs lack, such as the time to a target, states
-/// how many have it. Warns of perplexities that are not those of a language model.
+/// One line per scenario and combination: the mean over its seeds, with two or more +- the sample standard deviation;
+/// and the number of runs. Failed runs are reported and excluded. A figure that some runs lack, such as the time to a
+/// target, states how many have it. Warns of perplexities that are not those of a language model.
 [[nodiscard]] std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
+
+// Parts of these.
+
+/// {key: [value...]}
+[[nodiscard]] nlohmann::ordered_json grid_json(const std::vector<grid_axis>& axes);
+/// [[key...]...]: the keys that change together.
+[[nodiscard]] nlohmann::ordered_json tied_json(const std::vector<grid_axis>& axes);
+/// {key: value}
+[[nodiscard]] nlohmann::ordered_json point_json(const std::vector<grid_axis>& axes, const grid_point& point);
+/// "0.8000", with two values or more "0.8000 +- 0.1414": mean and sample standard deviation. Not empty.
+[[nodiscard]] std::string mean_and_spread(const std::vector<double>& values, int digits);
+/// Rows of text in columns of equal width: the first `left` left-aligned, the others right-aligned.
+[[nodiscard]] std::string aligned(const std::vector<std::vector<std::string>>& lines, std::size_t left);
 
 }  // namespace furlong::tools

@@ -1,0 +1,317 @@
+// furlong tune
+//
+// The folder: the run directories, as in a sweep's; tune.json, rewritten whenever a run ends; best.toml and report.html
+// at the end. A run stops at the end of each rung, and goes on in the next from its checkpoint.
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "federated/evaluation.hpp"
+#include "federated/round.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "tools/cli/child_runs.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/figures_json.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/session.hpp"
+#include "tools/report/report.hpp"
+#include "tools/sweep/sweep_plan.hpp"
+#include "tools/sweep/tuning.hpp"
+#include "tools/sweep/value_range.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+constexpr const char* groups_key = "evaluation.groups";
+constexpr const char* metric_key = "evaluation.metric";
+constexpr std::string_view metric_prefix = "eval.validation.";
+
+int report_all(const std::vector<error>& problems) {
+  for (const auto& one : problems) std::cerr << "furlong: " << for_people(one.text()) << '\n';
+  return usage;
+}
+
+/// Keys that tune sets itself.
+std::vector<error> reserved_keys(const sweep_request& what) {
+  std::vector<error> problems;
+  const auto check = [&](const std::string& place, const std::string& key) {
+    const auto complain = [&](std::string why, std::string fix) {
+      problems.push_back({error::kind::usage, place, std::move(why), std::move(fix)});
+    };
+    if (key == groups_key) complain("tune evaluates the validation clients alone", "omit it");
+    if (key == metric_key) complain("is what --metric says", "write --metric eval.validation.rmse, for example");
+  };
+  for (const auto& set : what.overrides) check("--set " + set.key, set.key);
+  for (const auto& option : what.grid)
+    if (const auto key = option.text.substr(0, option.text.find('=')); key.starts_with("scenario."))
+      problems.push_back({error::kind::usage, "--grid " + option.text, "is not a setting to choose",
+                          "choose keys of the algorithm, the model or the participation"});
+    else
+      check("--grid " + option.text, key);
+  return problems;
+}
+
+/// What all runs share: how they are compared, and how long they are.
+struct tune_facts {
+  std::string metric;
+  bool smaller_is_better = true;
+  std::uint64_t rounds = 0;
+  bool keep_best = false;  ///< evaluation.select
+};
+
+/// Reads the data of a setting once: what is wrong with them is found before anything runs.
+result<tune_facts> look_at_data(const std::string& resolved, sweep_plan& plan) {
+  auto scenario = scenarios::parse_scenario_text(resolved, plan.runs.front().file.string());
+  if (!scenario) return fail(error::kind::usage, "", scenario.error().front().text());
+  const auto rounds = scenario->values.has("scenario.rounds") ? scenario->values.integer("scenario.rounds") : 0;
+  if (rounds == 0)
+    return fail(error::kind::usage, plan.runs.front().file.string(),
+                "does not say how many rounds a whole run has, which tune divides",
+                "write --set scenario.rounds=500, for example, which replaces scenario.epochs and scenario.until");
+  const auto session = open_session(std::move(*scenario));
+  if (!session) return tl::unexpected(session.error());
+  plan.notes.print_new(plan.runs.front().row.run, session->scenario.notes);
+  const auto metric = federated::selection_metric(*session->experiment.settings.evaluation);
+  const auto figure = metric.substr(metric.find('.') + 1);
+  return tune_facts{"eval." + metric, federated::smaller_is_better(*session->experiment.model, figure),
+                    static_cast<std::uint64_t>(rounds), session->experiment.settings.evaluation->keep_best};
+}
+
+tuning make_tuning(const tune_options& options, const sweep_plan& plan, const tune_facts& facts) {
+  tuning made;
+  made.scenario = plan.runs.front().row.scenario;
+  made.metric = facts.metric;
+  made.smaller_is_better = facts.smaller_is_better;
+  made.axes = plan.axes;
+  for (const auto& run : plan.runs) {
+    if (made.settings.empty() || made.settings.back().runs.back().run.row.point.at != run.row.point.at)
+      made.settings.push_back({plan.label(run), {}});
+    made.settings.back().runs.push_back({run, {}});
+  }
+  for (const auto& run : made.settings.front().runs) made.seeds.push_back(run.run.row.point.seed);
+  made.how = {made.settings.size(), made.seeds.size(), facts.rounds, options.factor, options.budget};
+  return made;
+}
+
+/// The validation figure of a run that was evaluated after this round: with evaluation.select = "best" the best one so
+/// far. Nothing: it was not.
+std::optional<rung_figure> figure_after(std::uint64_t round, const std::filesystem::path& run, const tuning& of,
+                                        bool keep_best) {
+  std::ifstream metrics(run / "metrics.jsonl");
+  const auto figure = of.metric.substr(metric_prefix.size());
+  rung_figure found{round, std::nullopt};
+  for (std::string line; std::getline(metrics, line);) {
+    const auto one = json::parse(line, nullptr, false);
+    if (!one.is_object() || !one.contains("eval")) continue;
+    const bool last = one.value("round", std::uint64_t{0}) == round;
+    const auto value = one["eval"].value("validation", json::object()).value(figure, json());
+    if (value.is_number() && (last || keep_best)) {
+      const double now = value.get<double>();
+      if (!found.value || !keep_best || (of.smaller_is_better ? now < *found.value : now > *found.value))
+        found.value = now;
+    }
+    if (last) return found;
+  }
+  return std::nullopt;
+}
+
+class tune_session {
+ public:
+  tune_session(const tune_options& options, const sweep_folder& folder, bool keep_best, sweep_plan& plan, tuning& of)
+      : options_(options), folder_(folder), keep_best_(keep_best), plan_(plan), of_(of) {}
+
+  /// Trains all rungs. False: interrupted.
+  result<bool> run() {
+    for (std::size_t rung = 0; rung < of_.rungs.size(); ++rung) {
+      const auto ran = run_rung(rung);
+      if (!ran || !*ran) return ran;
+    }
+    return true;
+  }
+
+  result<void> write(bool ended) const {
+    return write_atomically(folder_.tune_file(), json_text(tune_json(of_, ended)));
+  }
+
+ private:
+  result<bool> run_rung(std::size_t rung) {
+    const auto rounds = of_.rungs[rung].rounds;
+    std::vector<child_run> children;
+    std::vector<tuned_run*> runs;
+    const auto in = of_.in_rung(rung);
+    for (const auto i : in)
+      for (auto& run : of_.settings[i].runs) {
+        if (run.figures.size() > rung) continue;
+        if (rung > 0 && !run.figures.back().value) {  // failed before: it does not go on
+          run.figures.push_back(run.figures.back());
+          continue;
+        }
+        auto child = folder_.child_of(run.run, options_.threads, rounds);
+        if (!child) return tl::unexpected(child.error());
+        children.push_back(std::move(*child));
+        runs.push_back(&run);
+      }
+    fmt::print(stderr, "rung {} of {}: {} settings to round {}\n", rung + 1, of_.rungs.size(), in.size(), rounds);
+    result<void> kept;
+    const auto ran = run_children(children, jobs(), [&](std::size_t child, const child_end& end) {
+      if (auto taken = take(*runs[child], rounds, end); !taken && kept) kept = taken;
+      if (auto written = write(false); !written && kept) kept = written;
+    });
+    if (!kept) return tl::unexpected(kept.error());
+    if (!ran || !*ran) return ran;
+    return std::ranges::all_of(runs, [&](const auto* run) { return run->figures.size() > rung; });
+  }
+
+  [[nodiscard]] std::size_t jobs() const {
+    return options_.jobs > 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
+  }
+
+  /// The figure of a run that has ended its part of a rung. A setting under which training diverges is a bad one; any
+  /// other failure is none of the setting's and ends the tuning.
+  result<void> take(tuned_run& of, std::uint64_t rounds, const child_end& end) {
+    const auto& name = of.run.row.run;
+    plan_.notes.print_new(name, notes_in(text_of(folder_.log(of.run, ".stderr"))));
+    folder_.take(of.run, end.code);
+    const auto& row = of.run.row;
+    const auto ended = figure_after(rounds, folder_.run(of.run), of_, keep_best_);
+    if (row.status == run_status::failed && !row.summary.is_null()) {
+      of.figures.push_back({rounds, std::nullopt});
+    } else if (row.status != run_status::failed && ended) {
+      of.figures.push_back(*ended);
+    } else if (row.status == run_status::failed) {
+      return fail(row.code == data ? error::kind::data : error::kind::runtime, name, row.why,
+                  "repeat the command to continue");
+    }
+    if (const auto& figures = of.figures; !figures.empty() && figures.back().rounds == rounds)
+      fmt::print(stderr, "{} round {}: {} ({:.1f} s)\n", name, rounds,
+                 figures.back().value ? fmt::format("{:.6g}", *figures.back().value) : "no usable result: " + row.why,
+                 end.seconds);
+    return {};
+  }
+
+  const tune_options& options_;
+  const sweep_folder& folder_;
+  bool keep_best_;
+  sweep_plan& plan_;
+  tuning& of_;
+};
+
+/// Takes what an earlier process did. Fails if the folder has other content.
+result<void> recall(tuning& of, const sweep_folder& folder) {
+  known_data data;
+  for (auto& setting : of.settings)
+    for (auto& run : setting.runs)
+      if (auto known = folder.recall(run.run, data); !known) return known;
+  const auto before = json::parse(text_of(folder.tune_file()), nullptr, false);
+  return before.is_object() ? recall_figures(of, before, folder.tune_file().string()) : result<void>();
+}
+
+/// The scenario of the best setting, as the user's command would have it, for the first seed.
+result<void> write_best(const tune_options& options, const tuning& of, const std::filesystem::path& file) {
+  const auto& best = of.settings[of.order().front()];
+  const auto& run = best.runs.front().run;
+  const auto scenario =
+      parse_variant(run.file, overrides_for(options.what, of.axes, run.row.point), options.what.smoke);
+  if (!scenario) return fail(error::kind::usage, run.file.string(), scenario.error().front().text());
+  return write_atomically(
+      file, fmt::format("# Chosen by furlong tune among {} settings: {}\n"
+                        "# {} = {:.6g} after {} rounds, {} {}.\n\n{}",
+                        of.settings.size(), best.label, of.metric, best.figure(best.rungs() - 1).value_or(0.0),
+                        best.rounds(), of.seeds.size() > 1 ? "mean of the seeds" : "seed", fmt::join(of.seeds, ", "),
+                        scenarios::resolved_toml(*scenario)));
+}
+
+result<void> write_picture(const tuning& of, const sweep_folder& folder) {
+  std::vector<run_record> records;
+  for (const auto i : of.order())
+    for (const auto& run : of.settings[i].runs) {
+      auto record = read_run(folder.run(run.run));
+      if (!record) return tl::unexpected(record.error());
+      record->name = of.settings[i].label;
+      records.push_back(std::move(*record));
+    }
+  return write_report(records, folder.report());
+}
+
+int conclude_tuning(const tune_options& options, const tuning& of, const sweep_folder& folder) {
+  const auto& best = of.settings[of.order().front()];
+  const auto figure = best.figure(best.rungs() - 1);
+  if (!figure)
+    return report_failure({error::kind::runtime, folder.tune_file().string(), "no setting has a usable result",
+                           "lower the learning rates"});
+  const auto file = folder.tune_file().parent_path() / "best.toml";
+  if (auto written = write_best(options, of, file); !written) return report_failure(written.error());
+  if (auto written = write_picture(of, folder); !written) return report_failure(written.error());
+  if (options.format == output_format::json) {
+    std::cout << json_text(tune_json(of, true)) << '\n';
+    return done;
+  }
+  const auto share = 100.0 * static_cast<double>(of.trained()) / static_cast<double>(of.whole());
+  fmt::print("{}best: {}\n{} rounds trained, {:.0f} % of the {} of all settings\n", tune_table(of), best.label,
+             of.trained(), share, of.whole());
+  fmt::print("scenario: {}\ntable: {}\nreport: {}\n", file.string(), folder.tune_file().string(),
+             folder.report().string());
+  return done;
+}
+
+/// The options with what tune sets itself: the drawn settings, the metric, and no evaluation of test parts.
+tl::expected<sweep_request, std::vector<error>> complete_request(const tune_options& options) {
+  auto what = options.what;
+  auto problems = reserved_keys(what);
+  const auto ranges = parse_ranges(options.ranges);
+  if (!ranges) {
+    problems.insert(problems.end(), ranges.error().begin(), ranges.error().end());
+  } else {
+    const auto drawn = draw_settings(*ranges, options.samples, what.seeds.empty() ? 1 : what.seeds.front());
+    what.grid.insert(what.grid.end(), drawn.begin(), drawn.end());
+  }
+  if (!options.metric.empty() && !options.metric.starts_with(metric_prefix))
+    problems.push_back({error::kind::usage, "--metric " + options.metric, "is no figure of the validation clients",
+                        "write --metric eval.validation.rmse, for example"});
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  if (!options.metric.empty()) what.overrides.push_back({metric_key, options.metric.substr(metric_prefix.size())});
+  return what;
+}
+
+}  // namespace
+
+int tune_command(const tune_options& given) {
+  auto options = given;
+  if (auto what = complete_request(given))
+    options.what = std::move(*what);
+  else
+    return report_all(what.error());
+  auto blind = options.what;
+  blind.overrides.push_back({groups_key, "[\"validation\"]"});
+  auto plan = make_plan(blind);
+  if (!plan) return usage;
+  plan->notes.print(plan->runs.size());
+  const auto facts = look_at_data(plan->runs.front().resolved, *plan);
+  if (!facts) return report_failure(facts.error());
+  auto tuned = make_tuning(options, *plan, *facts);
+  auto rungs = plan_rungs(tuned.how);
+  if (!rungs) return report_failure(rungs.error());
+  tuned.rungs = std::move(*rungs);
+
+  const auto root = options.out.empty() ? std::filesystem::path("runs") / (tuned.scenario + "-tune") : options.out;
+  const auto folder = sweep_folder::open(root, sweep_folder::kind::tuning);
+  if (!folder) return report_failure(folder.error());
+  if (auto recalled = recall(tuned, *folder); !recalled) return report_failure(recalled.error());
+  tune_session session(options, *folder, facts->keep_best, *plan, tuned);
+  if (auto written = session.write(false); !written) return report_failure(written.error());
+  const auto ran = session.run();
+  if (!ran) return report_failure(ran.error());
+  if (!*ran) {
+    fmt::print(stderr, "furlong: stopped; repeat the command to continue\n");
+    return interrupted;
+  }
+  if (auto written = session.write(true); !written) return report_failure(written.error());
+  return conclude_tuning(options, tuned, *folder);
+}
+
+}  // namespace furlong::tools

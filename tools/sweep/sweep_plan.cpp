@@ -1,0 +1,161 @@
+#include "tools/sweep/sweep_plan.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iostream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "tools/cli/messages.hpp"
+#include "tools/cli/session.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+constexpr std::uint64_t most_runs = 100'000;
+constexpr std::string_view note_word = "note: ";
+
+/// Conflicts between options.
+std::vector<error> contradictions(const sweep_request& request, const std::vector<grid_axis>& axes) {
+  std::vector<error> problems;
+  const auto complain = [&](const std::string& place, std::string why, std::string fix) {
+    problems.push_back({error::kind::usage, place, std::move(why), std::move(fix)});
+  };
+  for (const auto& axis : axes) {
+    const std::string option = axis.tied ? "--with " : "--grid ";
+    for (const auto& set : request.overrides)
+      if (set.key == axis.key) complain("--set " + set.key, "the key is in the grid too", "omit one of them");
+    if (axis.key == "scenario.seed") complain(option + axis.key, "is set by --seeds", "write --seeds 1,2,3");
+    if (axis.key == "scenario.name") complain(option + axis.key, "is the name of all runs", "omit it");
+  }
+  if (std::set<std::uint64_t>(request.seeds.begin(), request.seeds.end()).size() != request.seeds.size())
+    complain("--seeds", "a seed is repeated", "name each seed once");
+  const auto count = count_points(axes, std::max<std::size_t>(1, request.seeds.size()) * request.scenarios.size());
+  if (count > most_runs)
+    complain("--grid", fmt::format("makes more than {} runs", most_runs), "sweep fewer values at a time");
+  return problems;
+}
+
+/// The problems of many scenarios, each once.
+class all_problems {
+ public:
+  void add(const std::vector<scenarios::problem>& some) {
+    for (const auto& one : some)
+      if (known_.insert(one.text()).second) problems_.push_back(one);
+  }
+  [[nodiscard]] const std::vector<scenarios::problem>& get() const { return problems_; }
+
+ private:
+  std::set<std::string> known_;
+  std::vector<scenarios::problem> problems_;
+};
+
+/// The seeds of a scenario's runs.
+std::vector<std::uint64_t> seeds_for(const sweep_request& request, const std::filesystem::path& file) {
+  if (!request.seeds.empty()) return request.seeds;
+  const auto base = parse_variant(file, request.overrides, request.smoke);
+  return {base ? base->settings.seed : 1};  // a scenario that is invalid alone may be valid with the grid
+}
+
+/// Adds the runs of one scenario. Returns its name; empty if no run is valid.
+std::string add_scenario(const sweep_request& request, const std::filesystem::path& file, sweep_plan& plan,
+                         all_problems& problems) {
+  std::string name;
+  for (auto& point : grid_points(plan.axes, seeds_for(request, file))) {
+    auto scenario = parse_variant(file, overrides_for(request, plan.axes, point), request.smoke);
+    if (!scenario) {
+      problems.add(scenario.error());
+      continue;
+    }
+    scenario->expectations.clear();  // they apply to the unmodified scenario
+    name = scenario->name;
+    sweep_run run;
+    run.row.run = folder_of(name, plan.axes, point);
+    run.row.scenario = name;
+    run.row.point = std::move(point);
+    run.file = file;
+    run.resolved = scenarios::resolved_toml(*scenario);
+    plan.notes.add(run.row.run, scenario->notes);
+    plan.runs.push_back(std::move(run));
+  }
+  return name;
+}
+
+}  // namespace
+
+void sweep_notes::add(const std::string& run, const std::vector<std::string>& notes) {
+  for (const auto& note : notes) {
+    const auto text = for_people(note);
+    auto at = std::ranges::find(all_, text, &std::pair<std::string, about>::first);
+    if (at == all_.end()) at = all_.insert(at, {text, {run, 0}});
+    ++at->second.runs;
+  }
+}
+
+void sweep_notes::print(std::size_t runs) {
+  for (const auto& [text, of] : all_) {
+    const auto others = of.runs > 1 ? fmt::format(" and {} more", of.runs - 1) : "";
+    fmt::print(stderr, "{}{}{}\n", note_word, of.runs == runs ? "" : of.first + others + ": ", text);
+  }
+}
+
+void sweep_notes::print_new(const std::string& run, const std::vector<std::string>& notes) {
+  for (const auto& note : notes) {
+    const auto text = for_people(note);
+    if (std::ranges::find(all_, text, &std::pair<std::string, about>::first) != all_.end()) continue;
+    all_.push_back({text, {run, 1}});
+    fmt::print(stderr, "{}{}: {}\n", note_word, run, text);
+  }
+}
+
+std::vector<std::string> notes_in(const std::string& output) {
+  std::vector<std::string> notes;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(note_word)) notes.push_back(line.substr(note_word.size()));
+  return notes;
+}
+
+std::vector<sweep_row> sweep_plan::rows() const {
+  std::vector<sweep_row> rows;
+  for (const auto& run : runs) rows.push_back(run.row);
+  return rows;
+}
+
+std::string sweep_plan::label(const sweep_run& of) const {
+  const auto values = label_of(axes, of.row.point);
+  if (runs.front().row.scenario == runs.back().row.scenario) return values;
+  return of.row.scenario + (values.empty() ? "" : ", ") + values;
+}
+
+std::vector<scenarios::setting_override> overrides_for(const sweep_request& request, const std::vector<grid_axis>& axes,
+                                                       const grid_point& point) {
+  auto overrides = request.overrides;
+  for (auto& one : overrides_of(axes, point)) overrides.push_back(std::move(one));
+  overrides.push_back({"scenario.seed", std::to_string(point.seed)});
+  return overrides;
+}
+
+std::optional<sweep_plan> make_plan(const sweep_request& request) {
+  auto axes = parse_grid(request.grid);
+  const auto wrong = axes ? contradictions(request, *axes) : axes.error();
+  for (const auto& one : wrong) std::cerr << "furlong: " << for_people(one.text()) << '\n';
+  if (!wrong.empty()) return std::nullopt;
+
+  sweep_plan plan{std::move(*axes), {}, {}};
+  all_problems problems;
+  std::map<std::string, std::filesystem::path> names;
+  for (const auto& file : request.scenarios) {
+    const auto name = add_scenario(request, file, plan, problems);
+    if (const auto [other, first] = names.emplace(name, file); !first && !name.empty())
+      problems.add({{file.string(), 0, 0, "scenario.name", "is that of " + other->second.string() + " too: " + name,
+                     "give each scenario of a sweep a name of its own"}});
+  }
+  if (problems.get().empty()) return plan;
+  report_problems(problems.get());
+  return std::nullopt;
+}
+
+}  // namespace furlong::tools
