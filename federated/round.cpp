@@ -10,7 +10,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
-#include "federated/privacy.hpp"
+#include "federated/privacy/server_noise.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/server_view.hpp"
 #include "federated/settings/aggregation.hpp"

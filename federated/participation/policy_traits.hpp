@@ -12,6 +12,8 @@ struct policy_traits {
   /// The policy draws how many clients take part, by participation.rate and at most participation.cap; per_round has no
   /// effect. Synchronous rounds only.
   bool draws_cohort = false;
+  bool draws_alike = false;  ///< all cohorts of one size are equally likely, whatever happened before
+  bool sees_losses = false;  ///< selects clients by the losses that they reported
 };
 
 /// The policy of a run.

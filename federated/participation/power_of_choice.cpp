@@ -49,7 +49,7 @@ policy_entry power_of_choice_entry() {
           .doc =
               "Draws candidates in proportion to their examples and takes those with the highest loss that they last "
               "reported, those without a loss first (Cho, Wang, Joshi 2020: rpow-d).",
-          .traits = {.needs_examples = true, .draws_candidates = true},
+          .traits = {.needs_examples = true, .draws_candidates = true, .sees_losses = true},
           .build = [](const experiment& e, const participation_ledger&) -> std::unique_ptr<selection_policy> {
             return std::make_unique<power_of_choice_policy>(e);
           }};

@@ -1,6 +1,7 @@
 // When a run ends.
 #pragma once
 
+#include "federated/privacy/run_account.hpp"
 #include "federated/protocol/server_state.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/running.hpp"
@@ -13,9 +14,10 @@ namespace furlong::federated::protocol {
 }
 
 /// Whether a run in this state has nothing left to do: its rounds are made, its time is up, its target is reached, it
-/// does not improve any more, or it has diverged.
+/// does not improve any more, its privacy budget is spent, or it has diverged.
 [[nodiscard]] inline bool is_over(const run_settings& settings, const server_state& state) {
   const auto& until = *settings.until;
+  if (privacy::is_spent(*settings.privacy, state)) return true;
   return state.version >= settings.rounds ||
          (until.virtual_seconds > 0 && state.now >= from_seconds(until.virtual_seconds)) ||
          (until.target && state.target_reached.has_value()) || has_stalled(until.patience, state.progress) ||

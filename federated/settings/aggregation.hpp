@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "federated/aggregation/rule_traits.hpp"
 
@@ -21,10 +22,19 @@ struct aggregation_settings {
   noise_place noise_at = noise_place::client;  ///< per client inside the sum (paper), or once after it (its code)
 };
 
+/// What privacy.target_epsilon allows.
+struct privacy_budget {
+  std::uint64_t releases = std::numeric_limits<std::uint64_t>::max();
+  bool by_client = false;  ///< those that one client takes part in; else all
+};
+
 /// [privacy]
 struct privacy_settings {
-  double clip = 0.0;   ///< L2 bound that a client scales its whole update to; 0: none
-  double noise = 0.0;  ///< noise multiplier z: the sum of updates gets N(0, (z clip)^2) per element
+  double clip = 0.0;            ///< L2 bound that a client scales its whole update to; 0: none
+  double noise = 0.0;           ///< noise multiplier z: the sum of updates gets N(0, (z clip)^2) per element
+  double delta = 0.0;           ///< of the accounted epsilon; 0: n^-1.1 for n training clients
+  double target_epsilon = 0.0;  ///< the run ends before it is exceeded; 0: none
+  privacy_budget budget = {};   ///< follows from target_epsilon when a run is assembled
 };
 
 }  // namespace furlong::federated

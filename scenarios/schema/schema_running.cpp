@@ -146,6 +146,11 @@ void add_running_keys(std::vector<key_spec>& keys) {
       key("privacy.clip", FURLONG_AT(privacy->clip), "L2 bound to which a client scales its whole update; 0: none."));
   keys.push_back(key("privacy.noise", FURLONG_AT(privacy->noise),
                      "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
+  keys.push_back(
+      may_change(key("privacy.delta", FURLONG_AT(privacy->delta),
+                     "The delta for which epsilon is accounted; 0: n^-1.1 for n training clients.", {0.0, 0.5})));
+  keys.push_back(may_change(key("privacy.target_epsilon", FURLONG_AT(privacy->target_epsilon),
+                                "The run ends before the accounted epsilon exceeds it; 0: no limit.")));
   add_evaluation(keys);
   keys.push_back(
       may_change(key("checkpoint.every", FURLONG_AT(checkpoint_every),

@@ -175,6 +175,8 @@ std::vector<bound_key> keys_of_the_server() {
                          &a::noise_at),
       field("privacy.clip", 0.25, &run::privacy, &privacy_settings::clip),
       field("privacy.noise", 0.25, &run::privacy, &privacy_settings::noise),
+      field("privacy.delta", 0.25, &run::privacy, &privacy_settings::delta),
+      field("privacy.target_epsilon", 7.5, &run::privacy, &privacy_settings::target_epsilon),
       field("checkpoint.every", 7, &run::checkpoint_every),
   };
 }

@@ -53,5 +53,7 @@ void add_export(CLI::App& app, command& chosen);
 void add_federation(CLI::App& app, command& chosen);
 /// sweep and tune.
 void add_sweeps(CLI::App& app, command& chosen);
+/// privacy.
+void add_privacy(CLI::App& app, command& chosen);
 
 }  // namespace furlong::tools

@@ -8,6 +8,7 @@
 #include "tools/cli/found_data.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
+#include "tools/cli/privacy_json.hpp"
 #include "tools/cli/test_results.hpp"
 
 namespace furlong::tools {
@@ -36,6 +37,11 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
     scenario->notes.push_back("not checked against its data: " + data.error().text());
   } else if (auto fitted = scenarios::fit(*scenario, *data); !fitted) {
     return problem(fitted.error());
+  }
+  if (data) {
+    auto note = privacy_note(scenario->settings, data->clients->training().size());
+    if (!note) return problem(note.error());
+    if (!note->empty()) scenario->notes.push_back(std::move(*note));
   }
   return examined{std::move(*scenario), data ? std::optional(found_data(*data)) : std::nullopt};
 }

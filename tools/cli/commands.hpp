@@ -246,6 +246,21 @@ struct certs_show_options {
 };
 int certs_show_command(const certs_show_options& options);
 
+struct privacy_options {
+  std::filesystem::path run;  ///< empty: a mechanism by its parameters, which follow
+  std::optional<double> delta;
+  std::optional<double> noise;
+  std::optional<double> epsilon;  ///< find the noise for it
+  std::optional<double> rate;     ///< Poisson sampling
+  std::optional<std::uint64_t> rounds;
+  std::optional<std::uint64_t> clients;
+  std::optional<std::uint64_t> cap;             ///< Poisson sampling, truncated
+  std::optional<std::uint64_t> cohort;          ///< of fixed size
+  std::optional<std::uint64_t> participations;  ///< of one client, without amplification
+  output_format format = output_format::text;
+};
+int privacy_command(const privacy_options& options);
+
 struct status_options {
   std::string server;  ///< "HOST:PORT" of a dashboard
   output_format format = output_format::text;

@@ -171,6 +171,12 @@ result<session> open_session(scenarios::scenario from, clients_are where,
   if (!e.settings.algorithm->traits.sends) e.participants = federated::pool_clients(e.clients);
   explain_size(e);
   meter_traffic(e);
+  if (!here) {
+    auto budget =
+        federated::privacy::budget_of(e.settings, {e.participants->training().size(), where == clients_are::on_nodes});
+    if (!budget) return tl::unexpected(budget.error());
+    e.settings.privacy->budget = *budget;
+  }
   if (where == clients_are::on_nodes) {
     e.settings.clock = federated::clock_kind::real;
     meter_frames(e);

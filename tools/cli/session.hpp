@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "federated/experiment.hpp"
+#include "federated/privacy/run_account.hpp"
 #include "federated/protocol/messages.hpp"
 #include "scenarios/schema/scenario.hpp"
 

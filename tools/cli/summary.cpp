@@ -8,10 +8,12 @@
 #include "federated/client/personalization.hpp"
 #include "federated/fairness.hpp"
 #include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "models/digest.hpp"
 #include "models/kernels/kernels.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/privacy_json.hpp"
 #include "tools/cli/version.hpp"
 
 namespace furlong::tools {
@@ -227,6 +229,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   add_target(settings.evaluation->target, state, out);
   add_best(state, out);
   add_directions(outcome.evaluation, out);
+  if (settings.privacy->noise > 0) out["privacy"] = privacy_json(of.experiment, state);
   out["eval"] = final_evaluation(outcome.evaluation);
   return out;
 }

@@ -1,4 +1,4 @@
-#include "federated/privacy.hpp"
+#include "federated/privacy/server_noise.hpp"
 
 #include <algorithm>
 #include <cmath>

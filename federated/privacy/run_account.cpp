@@ -1,0 +1,167 @@
+#include "federated/privacy/run_account.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "federated/settings/events.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/settings/running.hpp"
+
+namespace furlong::federated::privacy {
+
+namespace {
+
+std::string short_text(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+/// Why rounds do not begin with draws that are independent of earlier ones; empty if they do.
+std::string disturbed_draws(const participation_settings& how) {
+  if (how.mode == participation_mode::async) return "an asynchronous run draws no cohorts";
+  if (how.deadline > 0) return "after a deadline clients that are still busy cannot be drawn (participation.deadline)";
+  if (how.reconnect_most > 0) return "clients that were just drawn cannot be drawn (participation.reconnect)";
+  return {};
+}
+
+/// Why the aggregated cohorts are not those that were drawn among all clients; empty if they are.
+std::string disturbed_cohorts(const run_settings& settings, const run_population& population) {
+  if (auto why = disturbed_draws(*settings.participation); !why.empty()) return why;
+  const auto& dropout = *settings.dropout;
+  if (settings.participation->over_selection > 1.0)
+    return "the fastest clients of a larger draw are aggregated (participation.over_selection)";
+  if (population.on_nodes || settings.topology->nodes > 0 || !settings.events->empty())
+    return "clients come and go with their nodes or by events";
+  if (settings.devices->availability.kind != availability_kind::always)
+    return "availability decides who can be drawn (devices.availability)";
+  if (dropout.download > 0 || dropout.train > 0 || dropout.upload > 0)
+    return "clients that were drawn drop out ([dropout])";
+  return {};
+}
+
+}  // namespace
+
+run_mechanism mechanism_of(const run_settings& settings, const run_population& population) {
+  const auto& how = *settings.participation;
+  const auto& policy = how.policy;
+  run_mechanism made{.of = {.noise = settings.privacy->noise}, .unsampled = {}, .unaccountable = {}};
+  if (policy.traits.sees_losses) {
+    made.unaccountable =
+        "participation.policy = \"" + policy.kind + "\" selects clients by their losses, which tells of their examples";
+    return made;
+  }
+  if (policy.traits.draws_cohort) {
+    made.unsampled = disturbed_draws(how);
+    if (!made.unsampled.empty()) return made;
+    made.of.how = how.cap < population.clients ? sampling::truncated_poisson : sampling::poisson;
+    made.of.rate = how.rate;
+    made.of.clients = population.clients;
+    made.of.cap = how.cap;
+    return made;
+  }
+  made.unsampled = policy.traits.draws_alike
+                       ? disturbed_cohorts(settings, population)
+                       : "participation.policy = \"" + policy.kind + "\" does not draw all clients alike";
+  if (!made.unsampled.empty()) return made;
+  made.of.how = sampling::fixed_size;
+  made.of.clients = population.clients;
+  made.of.rate = std::min(1.0, how.per_round / static_cast<double>(std::max<std::uint64_t>(population.clients, 1)));
+  return made;
+}
+
+double delta_of(const privacy_settings& settings, std::uint64_t clients) {
+  if (settings.delta > 0) return settings.delta;
+  return std::min(0.5, std::pow(static_cast<double>(std::max<std::uint64_t>(clients, 1)), -1.1));
+}
+
+std::uint64_t count_releases(bool by_client, const protocol::server_state& state) {
+  if (!by_client) return state.version - std::min(state.version, state.counts.rounds_abandoned);
+  if (!state.ledger) return 0;
+  std::uint32_t most = 0;
+  for (const auto& record : state.ledger->records()) most = std::max(most, record.folded);
+  return most;
+}
+
+std::uint64_t even_participations(const run_settings& settings, std::uint64_t clients, std::uint64_t rounds) {
+  const auto& how = *settings.participation;
+  const auto all = static_cast<double>(std::max<std::uint64_t>(clients, 1));
+  const double share = how.mode == participation_mode::async ? how.buffer / all
+                       : how.policy.traits.draws_cohort      ? how.rate
+                                                             : how.per_round / all;
+  return static_cast<std::uint64_t>(std::ceil(static_cast<double>(rounds) * std::min(share, 1.0) * (1 - 1e-12)));
+}
+
+result<privacy_budget> budget_of(const run_settings& settings, const run_population& population) {
+  const auto& wanted = *settings.privacy;
+  if (wanted.target_epsilon <= 0 || wanted.noise <= 0) return privacy_budget{};
+  const std::string key = "privacy.target_epsilon";
+  const auto how = mechanism_of(settings, population);
+  if (!how.unaccountable.empty())
+    return fail(error::kind::usage, key, "cannot be kept: " + how.unaccountable, "choose another participation.policy");
+  const privacy_accountant account(how.of);
+  const double delta = delta_of(wanted, population.clients);
+  // The rounds of a run fit 32 bits.
+  const auto most =
+      account.most_releases(wanted.target_epsilon, delta, std::min<std::uint64_t>(settings.rounds, UINT32_MAX));
+  if (most == 0)
+    return fail(error::kind::usage, key,
+                "is " + short_text(wanted.target_epsilon) + ", and one round has epsilon " +
+                    short_text(account.bound(1, delta).epsilon) + " for delta " + short_text(delta),
+                "raise it or privacy.noise, or select fewer clients");
+  return privacy_budget{most, how.by_client()};
+}
+
+bool is_spent(const privacy_settings& settings, const protocol::server_state& state) {
+  constexpr auto unlimited = privacy_budget{}.releases;
+  if (settings.budget.releases == unlimited) return false;
+  return count_releases(settings.budget.by_client, state) >= settings.budget.releases;
+}
+
+std::vector<std::string> assumptions_of(const run_mechanism& how) {
+  std::vector<std::string> all;
+  switch (how.of.how) {
+    case sampling::truncated_poisson:
+    case sampling::poisson:
+      all.push_back("each client is drawn with probability " + short_text(how.of.rate) +
+                    " in each round, by itself, and nobody sees who is");
+      if (how.of.how == sampling::truncated_poisson)
+        all.push_back("of more than " + std::to_string(how.of.cap) + " drawn clients those that stay are drawn alike");
+      all.push_back("whether a client is available depends neither on its examples nor on earlier draws");
+      break;
+    case sampling::fixed_size:
+      all.push_back("each round draws the same number of clients, a share of " + short_text(how.of.rate) +
+                    ", alike among all, and nobody sees whom");
+      all.push_back("the number of clients is public: a client is replaced by another one");
+      break;
+    case sampling::none:
+      if (!how.unsampled.empty()) all.push_back("nothing is amplified by sampling: " + how.unsampled);
+      all.push_back("who takes part in which round may be known, and does not depend on anybody's examples");
+      break;
+  }
+  all.push_back("privacy.clip bounds all that a client adds to a sum, and updates count alike");
+  return all;
+}
+
+std::vector<std::string> not_covered(const run_settings& settings) {
+  std::vector<std::string> all = {
+      "noise and draws come from the scenario's seed: who knows it can subtract the noise (simulated privacy)",
+      "the server and its aggregators, which see updates before the noise is added",
+      "the number of aggregated updates, by which the noisy sum is divided, and all counts of a round",
+      "training losses of rounds and of single clients, and evaluation figures, which are released without noise"};
+  if (settings.aggregation->adaptive_bound)
+    all.emplace_back(
+        "limits that follow the norms of earlier updates (algorithm.aggregation.norm_bound = \"adaptive\")");
+  if (settings.network->sparse_upload) all.emplace_back("which rows a client touched (network.upload = \"sparse\")");
+  if (settings.evaluation->keep_best || settings.until->target)
+    all.emplace_back("choices by evaluation figures (evaluation.select, until.target)");
+  all.emplace_back("private tensors, which never leave the client and get no noise");
+  return all;
+}
+
+}  // namespace furlong::federated::privacy

@@ -1,0 +1,57 @@
+// The account of a run: which mechanism its settings are, and what has been released so far.
+//
+// Cohorts are accounted as Poisson samples only where every client is drawn by itself, and as cohorts of fixed size
+// only where each is an undisturbed draw of so many among all clients. Everything else (asynchronous runs, other
+// policies, over-selection, deadlines, dropouts, availability) decides who takes part by other means than secret draws:
+// there nothing is amplified, and the client with the most participations counts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "federated/privacy/accountant.hpp"
+#include "federated/protocol/server_state.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+
+namespace furlong::federated::privacy {
+
+/// The training clients of a run.
+struct run_population {
+  std::uint64_t clients = 0;
+  bool on_nodes = false;  ///< of a federation, where they come and go
+};
+
+struct run_mechanism {
+  mechanism of;
+  std::string unsampled;      ///< sampling::none: the reason
+  std::string unaccountable;  ///< nothing can be said, and why; empty otherwise
+  /// Its releases are those that one client takes part in; else all.
+  [[nodiscard]] bool by_client() const { return of.how == sampling::none; }
+};
+
+/// The mechanism of settings with privacy.noise > 0.
+[[nodiscard]] run_mechanism mechanism_of(const run_settings& settings, const run_population& population);
+/// privacy.delta, or its default.
+[[nodiscard]] double delta_of(const privacy_settings& settings, std::uint64_t clients);
+
+/// What a run has released: rounds whose sum was released, or the most of them that one client's updates are in. An
+/// abandoned round releases no sum.
+[[nodiscard]] std::uint64_t count_releases(bool by_client, const protocol::server_state& state);
+/// Participations of a client in `rounds` rounds when all are selected alike, rounded up.
+[[nodiscard]] std::uint64_t even_participations(const run_settings& settings, std::uint64_t clients,
+                                                std::uint64_t rounds);
+
+/// What privacy.target_epsilon allows: nothing less than one release. Fails (kind usage) if it allows none, or if the
+/// run cannot be accounted.
+[[nodiscard]] result<privacy_budget> budget_of(const run_settings& settings, const run_population& population);
+/// True if another release could exceed the budget.
+[[nodiscard]] bool is_spent(const privacy_settings& settings, const protocol::server_state& state);
+
+/// What the figure assumes, in sentences.
+[[nodiscard]] std::vector<std::string> assumptions_of(const run_mechanism& how);
+/// What is released besides, or protected by other means, in sentences.
+[[nodiscard]] std::vector<std::string> not_covered(const run_settings& settings);
+
+}  // namespace furlong::federated::privacy

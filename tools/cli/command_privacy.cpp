@@ -1,0 +1,180 @@
+// furlong privacy
+#include <cmath>
+#include <fmt/format.h>
+#include <fstream>
+#include <iostream>
+
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "storage/checkpoint.hpp"
+#include "tools/cli/command_line.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/privacy_json.hpp"
+#include "tools/cli/run_directory.hpp"
+#include "tools/cli/session.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using federated::privacy::sampling;
+
+/// A mechanism as the command line describes it.
+struct described_mechanism {
+  federated::privacy::mechanism of;
+  std::uint64_t releases = 0;
+};
+
+result<described_mechanism> read_mechanism(const privacy_options& from) {
+  const auto wrong = [](const char* option, const char* why, const char* fix) {
+    return fail(error::kind::usage, option, why, fix);
+  };
+  if (from.noise.has_value() == from.epsilon.has_value())
+    return wrong("--noise", "or --epsilon is needed, and only one of them",
+                 "--noise Z computes epsilon, --epsilon E the noise");
+  if (!from.delta) return wrong("--delta", "is missing", "add one that is far below 1 / clients");
+  const int ways = static_cast<int>(from.rate.has_value()) + static_cast<int>(from.cohort.has_value()) +
+                   static_cast<int>(from.participations.has_value());
+  if (ways != 1)
+    return wrong("--rate", "or --cohort or --participations is needed, and only one of them",
+                 "--rate: Poisson sampling; --cohort: of fixed size; --participations: no amplification");
+  described_mechanism made;
+  made.of.noise = from.noise.value_or(1.0);
+  if (from.participations) {
+    if (from.rounds || from.clients || from.cap)
+      return wrong("--participations", "counts a client's own rounds", "leave out --rounds, --clients and --cap");
+    made.releases = *from.participations;
+    return made;
+  }
+  if (!from.rounds) return wrong("--rounds", "is missing", "add the number of rounds");
+  made.releases = *from.rounds;
+  if (from.cohort) {
+    if (!from.clients || *from.cohort > *from.clients || from.cap)
+      return wrong("--cohort", "is drawn from --clients, which are at least as many, and has no --cap",
+                   "add --clients N");
+    made.of.how = sampling::fixed_size;
+    made.of.rate = static_cast<double>(*from.cohort) / static_cast<double>(*from.clients);
+    return made;
+  }
+  if (from.cap.has_value() != from.clients.has_value())
+    return wrong("--cap", "and --clients belong together: the cap binds more often with more clients", "add the other");
+  made.of.how = from.cap ? sampling::truncated_poisson : sampling::poisson;
+  made.of.rate = *from.rate;
+  made.of.cap = from.cap.value_or(0);
+  made.of.clients = from.clients.value_or(0);
+  return made;
+}
+
+/// The lines of metrics.jsonl: rounds that were made, also those after the last checkpoint.
+std::uint64_t count_lines(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::uint64_t lines = 0;
+  for (std::string line; std::getline(in, line);) ++lines;
+  return lines;
+}
+
+/// Also for a run whose clients' data are on nodes.
+result<session> open_scenario_of(const run_directory& folder) {
+  auto scenario = scenarios::parse_scenario(folder.scenario());
+  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
+  auto opened = open_session(*scenario);
+  if (opened || scenarios::find_dataset(scenario->data_source)->outline == nullptr) return opened;
+  return open_session(std::move(*scenario), clients_are::on_nodes);
+}
+
+result<json> account_of(const run_directory& folder, double delta) {
+  auto of = open_scenario_of(folder);
+  if (!of) return tl::unexpected(of.error());
+  if (of->experiment.settings.privacy->noise <= 0)
+    return fail(error::kind::usage, folder.root().string(), "has no privacy.noise: nothing is guaranteed",
+                "set privacy.clip and privacy.noise in the scenario");
+  const auto is_right = [&](const storage::checkpoint_origin& from) {
+    return check_same_data(*of, from.data_sha256, folder.root());
+  };
+  auto state = storage::read_checkpoint(folder.checkpoint(), of->experiment.parts, is_right);
+  if (!state) return tl::unexpected(state.error());
+  const auto made = count_lines(folder.metrics());
+  const auto later = made > state->version ? made - state->version : 0;
+  return privacy_json(of->experiment, *state, delta, later);
+}
+
+int account_for_run(const privacy_options& options) {
+  if (options.noise || options.epsilon || options.rate || options.rounds || options.clients || options.cap ||
+      options.cohort || options.participations)
+    return report_failure({error::kind::usage, options.run.string(), "is a run, which has its own parameters",
+                           "add only --delta and --format, or leave out the run"});
+  const auto found = account_of(run_directory(options.run), options.delta.value_or(0.0));
+  if (!found) return report_failure(found.error());
+  if (options.format == output_format::json)
+    std::cout << json_text(*found) << '\n';
+  else
+    std::cout << privacy_text(*found);
+  return done;
+}
+
+int account_for_mechanism(const privacy_options& options) {
+  auto read = read_mechanism(options);
+  if (!read) return report_failure(read.error());
+  if (options.epsilon) {
+    read->of.noise = federated::privacy::noise_for(read->of, read->releases, *options.epsilon, *options.delta);
+    if (!std::isfinite(read->of.noise))
+      return report_failure({error::kind::usage, "--epsilon", "cannot be reached with a noise below a million",
+                             "raise it, or lower the rate or the rounds"});
+  }
+  const auto found = mechanism_json(read->of, read->releases, *options.delta);
+  if (options.format == output_format::json)
+    std::cout << json_text(found) << '\n';
+  else
+    std::cout << privacy_text(found);
+  return done;
+}
+
+/// A number strictly between 0 and `most`, or at most it.
+CLI::Validator positive(double most, bool and_most) {
+  return {[most, and_most](std::string& text) -> std::string {
+            char* end = nullptr;
+            const double value = std::strtod(text.c_str(), &end);
+            if (!text.empty() && *end == '\0' && value > 0 && (and_most ? value <= most : value < most)) return {};
+            return "\"" + text + "\" is no number above 0 and " + (and_most ? "up to " : "below ") +
+                   fmt::format("{}", most);
+          },
+          ""};
+}
+
+}  // namespace
+
+int privacy_command(const privacy_options& options) {
+  return options.run.empty() ? account_for_mechanism(options) : account_for_run(options);
+}
+
+void add_privacy(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<privacy_options>();
+  auto* sub = app.add_subcommand("privacy", "state epsilon of a run, or of noise, sampling and rounds");
+  const auto number = [&](const char* name, std::optional<double>& to, const char* doc, double most, bool and_most,
+                          const char* word) {
+    sub->add_option(name, to, doc)->check(positive(most, and_most))->option_text(word);
+  };
+  const auto count = [&](const char* name, std::optional<std::uint64_t>& to, const char* doc, std::uint64_t most) {
+    sub->add_option(name, to, doc)->transform(whole_number(1, most))->option_text("N");
+  };
+  constexpr std::uint64_t most_rounds = 100'000'000;
+  sub->add_option("run", options->run, "run directory; without it, the options describe the releases")
+      ->option_text("RUN");
+  number("--delta", options->delta, "of (epsilon, delta); default of a run: its privacy.delta", 1.0, false, "D");
+  number("--noise", options->noise, "noise multiplier: standard deviation over the clipping bound", 1e6, true, "Z");
+  number("--epsilon", options->epsilon, "find the least noise for it", 1e6, true, "E");
+  number("--rate", options->rate, "Poisson sampling: probability that a client takes part in a round", 1.0, true, "Q");
+  count("--cap", options->cap, "with --rate: most clients of a round, drawn among those that would take part",
+        UINT32_MAX);
+  count("--cohort", options->cohort, "instead of --rate: clients in each round, drawn from --clients", UINT32_MAX);
+  count("--participations", options->participations,
+        "instead of --rate: rounds that one client takes part in, known to all", most_rounds);
+  count("--clients", options->clients, "with --cap or --cohort: all clients", UINT32_MAX);
+  count("--rounds", options->rounds, "how often a sum is released", most_rounds);
+  add_format(sub, options->format);
+  sub->callback([options, &chosen] { chosen = [options] { return privacy_command(*options); }; });
+}
+
+}  // namespace furlong::tools

@@ -1,0 +1,129 @@
+#include "tools/cli/privacy_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "federated/privacy/run_account.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+
+namespace furlong::tools {
+
+namespace privacy = federated::privacy;
+
+namespace {
+
+/// Rounds of a run that only scenario.until ends.
+constexpr std::uint64_t open_ended = UINT32_MAX;
+
+json finite(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+std::string epsilon_text(double epsilon) {
+  return std::isfinite(epsilon) ? fmt::format("epsilon {:.4g}", epsilon) : "no epsilon";
+}
+
+/// The sampling in words: "fixed-size sampling at rate 0.02".
+std::string sampling_text(const json& from) {
+  const auto how = from["sampling"].get<std::string>();
+  if (how == "none") return "no sampling";
+  auto text = fmt::format("{} sampling at rate {:.4g}", how, from["rate"].get<double>());
+  if (from.contains("cap")) text += fmt::format(", cap {} of {} clients", from["cap"].dump(), from["clients"].dump());
+  return text;
+}
+
+}  // namespace
+
+json mechanism_json(const privacy::mechanism& of, std::uint64_t releases, double delta) {
+  const auto found = privacy::privacy_accountant(of).bound(releases, delta);
+  json out = {
+      {"epsilon", finite(found.epsilon)},         {"delta", delta},    {"unit", "client"},
+      {"relation", privacy::relation_of(of.how)}, {"noise", of.noise}, {"sampling", privacy::to_string(of.how)}};
+  if (of.how != privacy::sampling::none) out["rate"] = of.rate;
+  if (of.how == privacy::sampling::truncated_poisson) {
+    out["clients"] = of.clients;
+    out["cap"] = of.cap;
+  }
+  out[of.how == privacy::sampling::none ? "participations" : "rounds"] = releases;
+  out["accountant"] = found.accountant;
+  out["rdp"] = {{"epsilon", finite(found.renyi_epsilon)}, {"order", found.renyi_order}};
+  return out;
+}
+
+json privacy_json(const federated::experiment& e, const federated::protocol::server_state& state, double delta,
+                  std::uint64_t later) {
+  const auto& settings = e.settings;
+  const privacy::run_population population{e.participants->training().size(), state.start_id != 0};
+  const auto how = privacy::mechanism_of(settings, population);
+  if (delta <= 0) delta = privacy::delta_of(*settings.privacy, population.clients);
+  json out;
+  if (!how.unaccountable.empty()) {
+    out = {{"epsilon", nullptr}, {"delta", delta}, {"failed", how.unaccountable}};
+  } else {
+    out = mechanism_json(how.of, privacy::count_releases(how.by_client(), state) + later, delta);
+    out["assumes"] = privacy::assumptions_of(how);
+  }
+  if (settings.privacy->target_epsilon > 0) {
+    out["target_epsilon"] = settings.privacy->target_epsilon;
+    out["spent"] = privacy::is_spent(*settings.privacy, state);
+  }
+  out["simulated"] = true;
+  out["not_covered"] = privacy::not_covered(settings);
+  return out;
+}
+
+std::string privacy_text(const json& from) {
+  std::string text;
+  const auto add = [&](const std::string& line) { text += line + "\n"; };
+  if (from["epsilon"].is_null())
+    add(from.contains("failed")
+            ? "no epsilon: " + from["failed"].get<std::string>()
+            : fmt::format("no epsilon for delta {:.4g}: nothing is guaranteed", from["delta"].get<double>()));
+  else
+    add(fmt::format("epsilon {:.4f} for delta {:.4g}", from["epsilon"].get<double>(), from["delta"].get<double>()));
+  if (from.contains("relation")) {
+    add(fmt::format("unit: client; neighbours: {}", from["relation"].get<std::string>()));
+    const bool by_client = from.contains("participations");
+    add(fmt::format("noise {:.6g}, {}, {}", from["noise"].get<double>(), sampling_text(from),
+                    by_client ? fmt::format("{} participations of one client", from["participations"].dump())
+                              : from["rounds"].dump() + " rounds"));
+    const auto& rdp = from["rdp"]["epsilon"];
+    add(fmt::format("accountant: {}; by Rényi differential privacy {}", from["accountant"].get<std::string>(),
+                    rdp.is_null()
+                        ? "none"
+                        : fmt::format("{:.4f} (order {:.4g})", rdp.get<double>(), from["rdp"]["order"].get<double>())));
+  }
+  if (from.contains("target_epsilon"))
+    add(fmt::format("target: epsilon {:.4g}{}", from["target_epsilon"].get<double>(),
+                    from["spent"].get<bool>() ? ", which another round could exceed" : ""));
+  for (const auto& [key, title] : {std::pair("assumes", "assumes:"), std::pair("not_covered", "not covered:")}) {
+    if (!from.contains(key)) continue;
+    add(title);
+    for (const auto& line : from[key]) add("  - " + line.get<std::string>());
+  }
+  return text;
+}
+
+result<std::string> privacy_note(const federated::run_settings& settings, std::uint64_t clients) {
+  if (settings.privacy->noise <= 0) return std::string();
+  const privacy::run_population population{clients, false};
+  if (const auto budget = privacy::budget_of(settings, population); !budget) return tl::unexpected(budget.error());
+  const auto how = privacy::mechanism_of(settings, population);
+  if (!how.unaccountable.empty()) return "privacy: no epsilon can be stated: " + how.unaccountable;
+  if (settings.rounds >= open_ended)
+    return std::string("privacy: epsilon depends on the number of rounds, which only the run will tell");
+  const privacy::privacy_accountant account(how.of);
+  const double delta = privacy::delta_of(*settings.privacy, clients);
+  const auto at = [&](std::uint64_t releases) { return epsilon_text(account.bound(releases, delta).epsilon); };
+  const std::string simulated = "; noise from the scenario's seed: simulated privacy";
+  if (!how.by_client())
+    return fmt::format("privacy: {} for delta {:.4g} after {} rounds ({}, {} sampling){}", at(settings.rounds), delta,
+                       settings.rounds, privacy::relation_of(how.of.how), privacy::to_string(how.of.how), simulated);
+  const auto even = privacy::even_participations(settings, clients, settings.rounds);
+  return fmt::format(
+      "privacy: {} for delta {:.4g} if no client takes part in more than {} of {} rounds, as when all are "
+      "selected alike ({}, not amplified by sampling: {}){}",
+      at(even), delta, even, settings.rounds, privacy::relation_of(how.of.how), how.unsampled, simulated);
+}
+
+}  // namespace furlong::tools
