@@ -203,7 +203,7 @@ loss_grid compose(std::span<const repeated_grid> grids, const loss_range& range)
 /// The composed losses, on a grid that is fine compared with their spread.
 loss_grid compose(std::span<const repeated_pair> pairs) {
   constexpr double coarse = 1U << 12;
-  constexpr double finest = (1U << 16) - 2;  // points of one release, and of all
+  constexpr double finest = (1U << 16) - 8;  // points of one release, and of all
   double widest = 0.0;
   for (const auto& one : pairs) {
     const auto range = range_of(one.of);

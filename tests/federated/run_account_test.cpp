@@ -2,6 +2,7 @@
 #include "federated/privacy/run_account.hpp"
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/participation/policy.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/settings/devices.hpp"

@@ -151,6 +151,9 @@ def runs(furlong, checker):
     run("classes", furlong.write("classes.toml", TEXTS.format(task="classes", model=CLASSIFIER)))
     run("labels", "classes.toml", "data.classes=2")
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
+    noisy = ("privacy.clip=1.0", "privacy.noise=1.0", "algorithm.aggregation.rule='uniform-mean'")
+    run("noisy", "small.toml", *noisy, "privacy.target_epsilon=100")
+    run("noisy-losses", "small.toml", *noisy, "participation.policy='power-of-choice'")
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
     run("log-odds", "log-odds.toml", "data.binarize=3")
     run("one-place", "small.toml", "algorithm.kind='centralized'", "model.private=[]")
@@ -196,6 +199,11 @@ def commands(furlong, checker, sample):
     check("infer", "text", "infer", "words", "--text", "w1 w2", "--client", 1, "--temperature", 1)
     check("sweep", None, "sweep", "small.toml", "--grid", "algorithm.client.lr=0.05,1e30", "--out", "sweep", code=4)
     check("tune", None, "tune", "small.toml", "--grid", "algorithm.client.lr=0.05,1e30", "--out", "tune")
+    check("privacy", "account", "privacy", "noisy")
+    check("privacy", "account", "privacy", "--noise", 1, "--delta", 1e-5, "--participations", 3)
+    check("privacy", "account", "privacy", "--noise", 1, "--delta", 1e-5, "--rate", 0.1, "--rounds", 3, "--cap", 9,
+          "--clients", 50)
+    check("report", None, "report", "plain", "refused", "--out", "both.html")
     check("replay", "replay", "replay", "plain", "--without", 5)
     check("replay", "influence", "replay", "plain", "--without", 5, "--each")
     for action, *client in (("ls",), ("show", 5), ("verify",), ("erase", 5)):

@@ -18,6 +18,7 @@ void add_report(CLI::App& app, command& chosen) {
       ->option_text("FILE");
   sub->add_flag("--embeddings", options->embeddings,
                 "with a picture of the user embeddings: it shows private values, in report-private.html");
+  add_format(sub, options->format);
   sub->callback([options, &chosen] { chosen = [options] { return report_command(*options); }; });
 }
 

@@ -45,6 +45,8 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
   }
   if (!format) return {};
   std::cout << comparison_table({&*record, 1});
+  if (summary.contains("privacy") && summary["privacy"].value("spent", false))
+    fmt::print("the run ended at {} rounds: another one could exceed privacy.target_epsilon\n", outcome.state.version);
   fmt::print("{:.1f} s, of these {:.1f} s training; model {}\nreport: {}\n", outcome.state.wall_seconds,
              outcome.state.train_seconds, summary["model_sha256"].get<std::string>().substr(0, 16),
              folder.report().string());
