@@ -174,7 +174,7 @@ class attacked_run {
   }
 
   double score() {
-    const federated::client_scorer scorer(e_, state_.model, &store_);
+    const federated::client_scorer scorer(e_, state_.model, state_.version, &store_);
     federated::client_score all;
     for (const auto client : e_.clients->training()) {
       if (bad_.contains(client)) continue;

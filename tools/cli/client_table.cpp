@@ -127,7 +127,7 @@ result<void> write_client_table(const trained_run& run, const std::filesystem::p
       "client,name,role,selected,folded,last_selected,last_folded,training_loss,train_examples,examples,loss,rmse,"
       "accuracy,seconds_per_example,bytes_per_second,availability,taste");
   const auto listed = all_clients(*run.of.data.clients);
-  const federated::client_scorer scorer(run.of.experiment, run.model, run.store.get());
+  const federated::client_scorer scorer(run.of.experiment, run.model, run.version, run.store.get());
   for (std::size_t first = 0; written && first < listed.size(); first += block_rows) {
     const auto rows =
         rows_of(run, scorer, std::span(listed).subspan(first, std::min(block_rows, listed.size() - first)));
