@@ -25,7 +25,7 @@ struct evaluation_settings {
   float clip_high = 5.0F;
   std::vector<std::string> reconstruct;  ///< tensors rebuilt for each unseen client; shared ones are fine-tuned for all
   target_settings target = {};           ///< when was it first reached?
-  std::string metric;  ///< figure of the validation clients by which models are compared: selection_metric()
+  std::string metric = {};  ///< figure of the validation clients by which models are compared: selection_metric()
   std::array<bool, 3> groups = {true, true, true};  ///< whether it is scored, by number of the group
   bool split = true;       ///< unseen clients: even batches support, odd ones query; else all examples are scored
   bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure
