@@ -261,6 +261,21 @@ def take_pictures(pages, folder):
                 tab.picture(folder / f"{name}-{scheme}.png")
 
 
+def outcome_of(check, pages):
+    """The faults that a check finds. A browser that fails has a second chance: that is not the page's fault."""
+    for last in (False, True):
+        faults = []
+        try:
+            with Chromium() as tab:
+                check(tab, pages, lambda text: faults.append(f"{check.__name__}: {text}"))
+            return faults
+        except BrowserFailed as why:
+            print(f"{check.__name__}: {why}", file=sys.stderr)
+            if last:
+                raise
+    return faults
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("furlong")
@@ -281,10 +296,9 @@ def main():
         if options.pictures:
             take_pictures(pages, options.pictures)
             return 0
-        with Chromium() as tab:
-            for check in [check_drawing, check_use, check_names, check_looks, check_hostile, check_without_scripts,
-                          check_size]:
-                check(tab, pages, lambda text, check=check: faults.append(f"{check.__name__}: {text}"))
+        for check in [check_drawing, check_use, check_names, check_looks, check_hostile, check_without_scripts,
+                      check_size]:
+            faults += outcome_of(check, pages)
     for fault in faults:
         print(fault, file=sys.stderr)
     print(f"{len(faults)} faults")
