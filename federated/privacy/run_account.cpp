@@ -106,9 +106,9 @@ result<privacy_budget> budget_of(const run_settings& settings, const run_populat
     return fail(error::kind::usage, key, "cannot be kept: " + how.unaccountable, "choose another participation.policy");
   const privacy_accountant account(how.of);
   const double delta = delta_of(wanted, population.clients);
-  // The rounds of a run fit 32 bits.
-  const auto most =
-      account.most_releases(wanted.target_epsilon, delta, std::min<std::uint64_t>(settings.rounds, UINT32_MAX));
+  // One more than the run can make, so that a budget which its rounds use up is not spent. They fit 32 bits.
+  const auto limit = std::min<std::uint64_t>(settings.rounds, UINT32_MAX) + 1;
+  const auto most = account.most_releases(wanted.target_epsilon, delta, limit);
   if (most == 0)
     return fail(error::kind::usage, key,
                 "is " + short_text(wanted.target_epsilon) + ", and one round has epsilon " +

@@ -166,6 +166,14 @@ BOOST_AUTO_TEST_CASE(a_target_becomes_a_budget) {
   BOOST_TEST(!budget->by_client);
   BOOST_TEST(account.bound(budget->releases, 1e-5).epsilon <= 1.5);
   BOOST_TEST(account.bound(budget->releases + 1, 1e-5).epsilon > 1.5);
+  // What the rounds use up exactly is not spent.
+  auto enough = settings;
+  enough.rounds = budget->releases;
+  protocol::server_state state;
+  state.version = enough.rounds;
+  enough.privacy->target_epsilon = 50;
+  enough.privacy->budget = *privacy::budget_of(enough, {clients, false});
+  BOOST_TEST(!privacy::is_spent(*enough.privacy, state));
   settings.participation->mode = participation_mode::async;
   BOOST_TEST(privacy::budget_of(noisy(), {clients, false})->by_client == false);
   const auto by_client = privacy::budget_of(settings, {clients, false});
