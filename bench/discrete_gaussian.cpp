@@ -1,6 +1,6 @@
 // bench_discrete_gaussian: exact draws, their rate and their variance.
 //
-// Yardstick: noise on a model of 185,300 values must not delay a round: 2 s of one thread. The variance of --draws
+// Yardstick: noise on a model of 185,300 values must not delay a round: 0.1 s of one thread. The variance of --draws
 // (10^7) draws is within 0.1 % of the one that is asked for; its own deviation is sqrt(2 / draws), 0.045 %.
 #include "federated/privacy/discrete_gaussian.hpp"
 

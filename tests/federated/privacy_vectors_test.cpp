@@ -260,7 +260,9 @@ BOOST_AUTO_TEST_CASE(concentrated) {
 // dp-accounting, rdp_privacy_accountant_test: DP-FTRL with 1,600 steps in a tree, where a client's step is in a sum of
 // each of the 11 levels; orders of Opacus, delta 1e-6.
 BOOST_AUTO_TEST_CASE(tree_aggregation) {
-  const double levels = std::ceil(std::log2(1600 + 1));
+  const mechanism once{.tree = 1600, .apart = 1600};
+  const auto levels = static_cast<double>(tree_releases(once, 1));
+  BOOST_TEST(levels == std::ceil(std::log2(1600 + 1)));
   const auto epsilon = [&](double noise) {
     return converted(opacus_orders(), levels, 1e-6, [&](double order) { return gaussian_divergence(1 / noise, order); })
         .epsilon;
@@ -268,7 +270,7 @@ BOOST_AUTO_TEST_CASE(tree_aggregation) {
   BOOST_TEST(epsilon(1.13) < 19.74);
   BOOST_TEST(epsilon(8.83) < 2.04);
   for (const double noise : {1.13, 8.83})
-    BOOST_TEST(privacy_accountant({noise, sampling::none}).bound(static_cast<std::uint64_t>(levels), 1e-6).epsilon <
+    BOOST_TEST(privacy_accountant({.noise = noise, .tree = 1600, .apart = 1600}).bound(1, 1e-6).epsilon <
                epsilon(noise));
 }
 
