@@ -51,7 +51,7 @@ class Mutation:
             raise WrongList(f"{entry.get('name', entry)}: has no {missing}") from None
 
     def targets(self):
-        return [shlex.split(test)[0] for test in self.tests]
+        return ["furlong" if test.endswith(".py") else shlex.split(test)[0] for test in self.tests]
 
     def apply_to(self, content):
         found = content.count(self.text)
@@ -131,8 +131,10 @@ class Copy:
         return run(["ninja", "-C", str(self.build), "-j", str(self.jobs), *sorted(set(targets))], self.sources)
 
     def test(self, line, seconds=None):
-        """Runs a test: a program of the build and its arguments."""
+        """Runs a test: a program of the build and its arguments, or a script that is given the command."""
         words = shlex.split(line)
+        if line.endswith(".py"):
+            return run([sys.executable, line, str(self.build / "furlong")], self.sources, seconds)
         programs = [path for path in self.build.rglob(words[0]) if path.is_file() and os.access(path, os.X_OK)]
         if len(programs) != 1:
             raise WrongList(f"{words[0]}: {len(programs)} programs of the build have this name")

@@ -109,6 +109,35 @@ class Sweep:
         return _frame([{k: _number(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))])
 
 
+class Tuning:
+    """The folder of a tuning: tune.json in `data`, and `runs` by name; frames as those of a Run."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        self.path = Path(path)
+        self.data: Dict[str, Any] = json.loads((self.path / "tune.json").read_text())
+        self.runs = {p.parent.name: Run(p.parent) for p in sorted(self.path.glob("*/summary.json"))}
+
+    def __repr__(self) -> str:
+        return f"<furlong.Tuning of {self.data['scenario']}: {len(self.data['settings'])} settings>"
+
+    @property
+    def best(self) -> Dict[str, Any]:
+        """The best setting: its values by key of the scenario. Raises KeyError if the tuning has not ended."""
+        return self.data["best"]["grid"]
+
+    @property
+    def scenario(self) -> Path:
+        """The file of a scenario with the best setting, for run()."""
+        return self.path / "best.toml"
+
+    @property
+    def table(self) -> Any:
+        """One row for each setting, the best first: rank, its values by key, rounds of each of its runs, and figure: the
+        mean over the seeds of the metric (None: without a usable result)."""
+        return _frame([{"rank": one["rank"], **one["grid"], "rounds": one["rounds"], "figure": one["figure"]}
+                       for one in sorted(self.data["settings"], key=lambda one: one["rank"])])
+
+
 class Comparison:
     """What ``furlong compare --format json`` prints, in `data`. Runs that differ in the seed alone are one
     configuration; frames as those of a Run."""
@@ -194,18 +223,40 @@ def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optio
     Other arguments and errors as in run().
     """
     with _file_of(scenario) as file:
-        arguments = ["sweep", file, *_settings(set, problem), "--out", str(out)]
-        for key, values in grid.items():
-            arguments += ["--grid", f"{key}={','.join(_value(v) for v in values)}"]
-        if seeds is not None:
-            arguments += ["--seeds", ",".join(str(s) for s in seeds)]
-        for name, number in (("--jobs", jobs), ("--threads", threads)):
-            if number is not None:
-                arguments += [name, str(number)]
-        if smoke:
-            arguments.append("--smoke")
+        arguments = ["sweep", file, *_settings(set, problem), "--out", str(out),
+                     *_grid(grid, seeds, jobs, threads, smoke)]
         command.run(arguments, progress, "call it again: finished runs are kept")
     return Sweep(out)
+
+
+def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = None,
+         ranges: Optional[Mapping[str, Union[str, Sequence[float]]]] = None, samples: Optional[int] = None,
+         metric: Optional[str] = None, budget: Optional[int] = None, factor: Optional[int] = None,
+         seeds: Optional[Sequence[int]] = None, set: Optional[Mapping[str, Any]] = None,
+         out: Union[str, "os.PathLike[str]"], problem: ProblemName = None, jobs: Optional[int] = None,
+         threads: Optional[int] = None, smoke: bool = False, progress: bool = True) -> Tuning:
+    """Finds the best of many settings by the validation clients, at a part of the cost (docs/tuning.md); an interrupted
+    tuning goes on when it is called again.
+
+    grid      every combination of these values
+    ranges    values drawn between two ends: (low, high), or "log:1e-3..1" for draws that are even in the logarithm
+    samples   settings drawn from the ranges, for each combination of the grid (default 27)
+    metric    "eval.validation.KEY" (default: the figure that evaluation.metric names)
+    budget    rounds of all runs together (default: as many as let the best settings be trained whole)
+    factor    every rung keeps the best of this many settings (default 3)
+
+    Other arguments and errors as in sweep().
+    """
+    with _file_of(scenario) as file:
+        arguments = ["tune", file, *_settings(set, problem), "--out", str(out),
+                     *_grid(grid or {}, seeds, jobs, threads, smoke)]
+        for key, ends in (ranges or {}).items():
+            arguments += ["--range", f"{key}={ends if isinstance(ends, str) else '..'.join(_value(v) for v in ends)}"]
+        for name, value in (("--samples", samples), ("--metric", metric), ("--budget", budget), ("--factor", factor)):
+            if value is not None:
+                arguments += [name, str(value)]
+        command.run(arguments, progress, "call it again: it goes on where it was stopped")
+    return Tuning(out)
 
 
 def compare(runs: Sequence[Union[Run, Sweep, str, "os.PathLike[str]"]], *, metrics: Optional[Sequence[str]] = None,
@@ -274,6 +325,19 @@ def _settings(changes: Optional[Mapping[str, Any]], problem: ProblemName) -> Lis
     if problem is not None:
         arguments += ["--set", f"python.problem={name_of(problem)}"]
     return arguments
+
+
+def _grid(grid: Mapping[str, Sequence[Any]], seeds: Optional[Sequence[int]], jobs: Optional[int],
+          threads: Optional[int], smoke: bool) -> List[str]:
+    arguments: List[str] = []
+    for key, values in grid.items():
+        arguments += ["--grid", f"{key}={','.join(_value(v) for v in values)}"]
+    if seeds is not None:
+        arguments += ["--seeds", ",".join(str(s) for s in seeds)]
+    for name, number in (("--jobs", jobs), ("--threads", threads)):
+        if number is not None:
+            arguments += [name, str(number)]
+    return [*arguments, "--smoke"] if smoke else arguments
 
 
 def _value(value: Any) -> str:

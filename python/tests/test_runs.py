@@ -40,6 +40,10 @@ def fake(tmp_path, monkeypatch):
         out.mkdir(parents=True, exist_ok=True)
         (out / "scenario.toml").write_text("")
         (out / "sweep.csv").write_text("rounds,name\\n3,a\\n4,b\\n")
+        (out / "tune.json").write_text(json.dumps({"scenario": "quick", "settings": [
+            {"rank": 2, "grid": {"model.rank": 3}, "rounds": 2, "figure": None},
+            {"rank": 1, "grid": {"model.rank": 4}, "rounds": 6, "figure": 0.5}],
+            "best": {"grid": {"model.rank": 4}}}))
         print(json.dumps({"scenario": "quick", "seed": 7}))
     """))
     file.chmod(0o755)
@@ -85,6 +89,36 @@ def test_arguments_of_a_sweep(fake, tmp_path):
                                    "--jobs", "1", "--smoke"]
     rows = sweep.table.to_dict("records") if hasattr(sweep.table, "to_dict") else sweep.table
     assert rows == [{"rounds": 3, "name": "a"}, {"rounds": 4, "name": "b"}]
+
+
+def test_arguments_of_a_tuning(fake, tmp_path):
+    tuning = furlong.tune("quick.toml", grid={"model.rank": [3, 4]}, samples=5, metric="eval.validation.rmse",
+                          ranges={"algorithm.client.lr": "log:1e-3..1", "algorithm.server.lr": (0.5, 1)}, budget=90,
+                          factor=2, seeds=[1], set={"model.tied": True}, out=tmp_path / "t", threads=2)
+    assert fake()["arguments"] == [
+        "tune", "quick.toml", "--set", "model.tied=true", "--out", str(tmp_path / "t"), "--grid", "model.rank=3,4",
+        "--seeds", "1", "--threads", "2", "--range", "algorithm.client.lr=log:1e-3..1", "--range",
+        "algorithm.server.lr=0.5..1", "--samples", "5", "--metric", "eval.validation.rmse", "--budget", "90",
+        "--factor", "2"]
+    assert tuning.best == {"model.rank": 4}
+    assert tuning.scenario == tmp_path / "t" / "best.toml"
+    rows = tuning.table.to_dict("records") if hasattr(tuning.table, "to_dict") else tuning.table
+    assert [(row["rank"], row["model.rank"], row["rounds"]) for row in rows] == [(1, 4, 6), (2, 3, 2)]
+    assert rows[0]["figure"] == 0.5
+
+
+def test_a_tuning_of_the_command(tmp_path):
+    try:
+        command.find()
+    except FileNotFoundError:
+        pytest.skip("no furlong command")
+    tuning = furlong.tune(ROOT / "scenarios" / "quickstart.toml", grid={"algorithm.client.lr": [1e-5, 0.1]}, factor=2,
+                          set={"scenario.rounds": 4, "data.users": 60, "participation.per_round": 10}, seeds=[1],
+                          metric="eval.validation.rmse", out=tmp_path / "tuned", progress=False)
+    assert tuning.best == {"algorithm.client.lr": 0.1}
+    assert len(tuning.runs) == len(tuning.table) == 2
+    best = furlong.run(tuning.scenario, out=tmp_path / "best", progress=False)
+    assert best.summary["eval"]["validation"]["rmse"] == tuning.data["best"]["figure"]
 
 
 def test_progress_is_shown_unless_unwanted(fake, capsys):

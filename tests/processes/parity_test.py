@@ -114,6 +114,19 @@ class Parity(Case):
     def test_fedrecon(self):
         self.compare("fedrecon")
 
+    def test_patience(self):
+        """A run that does not improve ends at the same evaluation, well before its last round; a resumed one too."""
+        scenario = SCENARIO.replace("rounds = 10", "until = {rounds = 400, patience = 15}")
+        settings = {"evaluation.every": 1, "evaluation.metric": "rmse", "algorithm.client.lr": 0.4}
+        with self.federation(scenario=scenario, settings=settings) as f:
+            alone = f.alone()
+            self.assertTrue(15 < alone["rounds"] < 400, alone["rounds"])
+            f.start()
+            f.wait_for_version(6)
+            f.processes["server"].kill()
+            f.serve_again()
+            self.check_same(f, f.end(), alone)
+
     def test_scaffold(self):
         """Control variates go to the clients with the model, and come back with the updates."""
         self.compare("scaffold")

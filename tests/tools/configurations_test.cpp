@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(events_tell_configurations_apart) {
 
 BOOST_AUTO_TEST_CASE(failed_diverged_and_unfinished_runs_stand_beside) {
   std::vector runs{ended("1", ""), ended("2", ""), ended("3", ""), ended("4", "")};
-  runs[1].summary->failed = "training diverged: the loss is not finite";
-  runs[2].summary->failed = "no update was applied";
+  runs[1].summary->texts["failed"] = "training diverged: the loss is not finite";
+  runs[2].summary->texts["failed"] = "no update was applied";
   runs[3].summary.reset();
   const auto all = configurations_of(runs);
   BOOST_REQUIRE(all.size() == 1U);
@@ -191,9 +191,9 @@ BOOST_AUTO_TEST_CASE(a_run_in_one_place_without_values_of_clients_says_so) {
   std::vector runs{ended("1", "[algorithm]\nkind = \"furl\"\n", "a"),
                    ended("1", "[algorithm]\nkind = \"other\"\n", "b")};
   runs[1].algorithm = "central";
-  runs[1].summary->personalized = false;
+  runs[1].summary->figures["personalized"] = 0;
   BOOST_TEST((labels(runs) == texts{"a", "b (not personalized)"}));
-  runs[1].summary->personalized = true;
+  runs[1].summary->figures["personalized"] = 1;
   BOOST_TEST((labels(runs) == texts{"a", "b"}));
 }
 

@@ -14,9 +14,9 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 round_figures round_of(std::uint64_t number, std::uint64_t folded, std::uint64_t late) {
   round_figures round;
   round.round = number;
-  round.selected = folded + late;
-  round.folded = folded;
-  round.late = late;
+  round.figures = {{"selected", static_cast<double>(folded + late)},
+                   {"folded", static_cast<double>(folded)},
+                   {"late", static_cast<double>(late)}};
   return round;
 }
 
@@ -29,8 +29,7 @@ run_record long_run(std::uint64_t rounds) {
 round_figures timed(std::vector<task_figures> tasks, double began, double ended) {
   round_figures round;
   round.round = 1;
-  round.began = began;
-  round.ended = ended;
+  round.figures = {{"began", began}, {"ended", ended}};
   round.spans = std::move(tasks);
   return round;
 }
@@ -102,9 +101,9 @@ BOOST_AUTO_TEST_CASE(of_ten_thousand_rounds_are_few_and_are_means) {
 
 BOOST_AUTO_TEST_CASE(runs_where_all_is_folded_need_none) {
   auto run = long_run(3);
-  for (auto& round : run.rounds) round.late = 0;
+  for (auto& round : run.rounds) round.figures["late"] = 0;
   BOOST_TEST(outcomes_by_round(run).is_null());
-  run.rounds[1].dropped = {{"train", 1}};
+  run.rounds[1].figures["dropped.train"] = 1;
   const auto chart = outcomes_by_round(run);
   BOOST_REQUIRE(!chart.is_null());
   BOOST_TEST(chart["bars"][1]["values"] == (page_json{8, 1}));
@@ -125,10 +124,8 @@ BOOST_AUTO_TEST_CASE(availability_lays_days_over_each_other) {
   for (std::uint64_t i = 0; i < 49; ++i) {
     round_figures round;
     round.round = i + 1;
-    round.began = 3600.0 * static_cast<double>(i);
-    round.ended = *round.began + 60.0;
-    round.probed = 10;
-    round.available = i < 24 ? 2 : 4;
+    const auto began = 3600.0 * static_cast<double>(i);
+    round.figures = {{"began", began}, {"ended", began + 60.0}, {"probed", 10}, {"available", i < 24 ? 2 : 4}};
     run.rounds.push_back(round);
   }
   const auto chart = availability_by_hour(run);
@@ -139,13 +136,13 @@ BOOST_AUTO_TEST_CASE(availability_lays_days_over_each_other) {
   run.rounds.resize(3);
   BOOST_TEST(availability_by_hour(run).is_null());  // not three hours
   run.rounds.resize(2);
-  run.rounds[1].began = 20000.0;
-  run.rounds[1].ended = 20001.0;
+  run.rounds[1].figures["began"] = 20000.0;
+  run.rounds[1].figures["ended"] = 20001.0;
   const auto gaps = availability_by_hour(run);
   BOOST_REQUIRE(!gaps.is_null());
   BOOST_TEST(!gaps.contains("note"));
   BOOST_TEST(gaps["bars"][1]["values"][0].is_null());
-  run.rounds[0].began = std::numeric_limits<double>::quiet_NaN();
+  run.rounds[0].figures["began"] = std::numeric_limits<double>::quiet_NaN();
   BOOST_TEST(availability_by_hour(run).is_null());
 }
 
@@ -167,18 +164,13 @@ BOOST_AUTO_TEST_CASE(staleness_is_counted_over_all_rounds) {
 BOOST_AUTO_TEST_CASE(quality_grows_from_the_value_over_all) {
   run_record run;
   auto& of = run.summary.emplace();
-  evaluation_figures eval;
-  const auto group = [](double rmse, std::uint64_t clients) {
-    group_figures figures;
-    figures.rmse = rmse;
-    figures.loss = rmse * rmse;  // says the same: no chart of its own
-    figures.clients = clients;
-    return figures;
+  const auto bin = [](double least, double most, double rmse, double clients) {
+    // The loss says the same: no chart of its own.
+    return figure_set{{{"least", least}, {"most", most}, {"rmse", rmse}, {"loss", rmse * rmse}, {"clients", clients}}};
   };
-  of.by_participation = {{0, 0, group(1.0, 3)}, {1, 2, group(0.85, 7)}, {3, 9, group(std::nan(""), 0)}};
-  eval[1] = group(0.9, 10);
-  eval[2] = group(0.95, 4);
-  of.eval = eval;
+  of.by_participation = {bin(0, 0, 1.0, 3), bin(1, 2, 0.85, 7), bin(3, 9, std::nan(""), 0)};
+  of.figures = {
+      {"eval.seen.rmse", 0.9}, {"eval.seen.clients", 10}, {"eval.unseen.rmse", 0.95}, {"eval.unseen.clients", 4}};
   const auto charts = quality_by_participation(run);
   BOOST_REQUIRE(charts.size() == 1U);
   const auto& chart = charts[0];

@@ -111,9 +111,9 @@ std::vector<run_record> seeds_and_another() {
     for (std::uint64_t r = 1; r <= 2; ++r) {
       auto& round = run.rounds.emplace_back();
       round.round = r;
-      round.loss = static_cast<double>(r * (i + 1));
-      round.ended = static_cast<double>(10 * r * (i + 1));
-      round.bytes_up = 5;
+      round.figures["loss"] = static_cast<double>(r * (i + 1));
+      round.figures["ended"] = static_cast<double>(10 * r * (i + 1));
+      round.figures["bytes_up"] = 5;
     }
   }
   return runs;
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(two_seeds_have_a_band_from_the_lower_to_the_higher) {
 
 BOOST_AUTO_TEST_CASE(failed_runs_are_in_no_mean) {
   auto runs = seeds_and_another();
-  runs[2].summary->failed = "diverged";
+  runs[2].summary->texts["failed"] = "diverged";
   BOOST_TEST(chart_of(data_of(runs), "Training loss")["series"][0]["y"] == (page_json{1.5, 3}));
   runs[3].summary.reset();  // where no run counts, it is drawn, and named so
   BOOST_TEST(has(chart_of(data_of(runs), "Training loss")["series"][1]["name"], "(not ended)"));
@@ -159,8 +159,8 @@ BOOST_AUTO_TEST_CASE(long_runs_are_decimated_and_noisy_ones_averaged) {
   for (std::uint64_t r = 1; r <= 20000; ++r) {
     auto& round = run.rounds.emplace_back();
     round.round = r;
-    round.loss = r % 2 == 0 ? 1.0 : 3.0;
-    round.selected = round.folded = r == 7777 ? 99 : 5;
+    round.figures["loss"] = r % 2 == 0 ? 1.0 : 3.0;
+    round.figures["selected"] = round.figures["folded"] = r == 7777 ? 99 : 5;
   }
   const auto data = data_of(run);
   BOOST_TEST(data.dump().size() < 600000U);
@@ -171,6 +171,26 @@ BOOST_AUTO_TEST_CASE(long_runs_are_decimated_and_noisy_ones_averaged) {
   const auto counts = series_of(chart_of(data, "Clients a round"), "folded");
   BOOST_TEST(counts["y"].size() <= 500U);
   BOOST_TEST(std::count(counts["y"].begin(), counts["y"].end(), 99) == 1);  // no peak is lost
+}
+
+// The last evaluation is not the one that a run with select = "best" is judged by.
+BOOST_AUTO_TEST_CASE(legends_and_tiles_show_the_figure_of_the_table_and_its_round) {
+  auto runs = seeds_and_another();
+  for (auto& run : runs) {
+    for (auto& round : run.rounds) round.figures["eval.unseen.rmse"] = 0.75 + 0.25 * static_cast<double>(round.round);
+    run.summary->figures["eval.unseen.rmse"] = 0.75;
+    run.summary->figures["best.version"] = run.seed == "3" ? 2 : 1;
+  }
+  const auto data = data_of(runs);
+  const auto chart = chart_of(data, "RMSE, unseen clients");
+  BOOST_TEST(chart["series"][0]["value"] == "0.7500 (best, round 1-2)");
+  BOOST_TEST(chart["series"][1]["value"] == "0.7500 (best, round 1)");
+  BOOST_TEST(data["main"]["heads"][2]["name"] == "best round");
+  BOOST_TEST(has(main_table(data), "a | 3 | 1-2"));
+  const auto alone = data_of(runs[3]);
+  BOOST_TEST(card_of(alone, "RMSE, unseen") == "0.7500, round 1, the best by validation");
+  BOOST_TEST(series_of(chart_of(alone, "RMSE"), "unseen")["value"] == "0.7500 (best, round 1)");
+  BOOST_TEST(has(alone["main"]["caption"], "Of round 1, the best by validation."));
 }
 
 BOOST_AUTO_TEST_CASE(one_point_is_no_curve) {

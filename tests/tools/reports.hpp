@@ -57,10 +57,10 @@ inline std::vector<run_record> over_seeds(const std::vector<run_record>& runs, d
       copy.seed = std::to_string(seed);
       if (const auto at = copy.scenario.find("seed = "); at != std::string::npos)
         copy.scenario.replace(at + 7, copy.scenario.find('\n', at) - at - 7, copy.seed);
-      for (auto& group : *copy.summary->eval)
-        if (group)
-          for (auto* figure : {&group->rmse, &group->accuracy, &group->perplexity})
-            if (*figure) **figure += 0.001 * spread * (seed - 2);
+      for (auto& [key, value] : copy.summary->figures)
+        if (key.starts_with("eval.") &&
+            (key.ends_with(".rmse") || key.ends_with(".accuracy") || key.ends_with(".perplexity")))
+          value += 0.001 * spread * (seed - 2);
     }
   return all;
 }
@@ -104,6 +104,18 @@ inline std::string card_of(const tools::page_json& data, const std::string& name
       return text;
     }
   return "no card";
+}
+// The main table as "cell | cell" lines, "*" after what is marked.
+inline std::string main_table(const tools::page_json& data) {
+  std::string text;
+  for (const auto& row : data["main"]["rows"]) {
+    for (const auto& cell : row["cells"])
+      text += " | " + (cell.is_string() ? cell.get<std::string>()
+                                        : cell["text"].get<std::string>() + " " + cell["spread"].get<std::string>() +
+                                              (cell["best"] == true ? "*" : ""));
+    text += "\n";
+  }
+  return text;
 }
 // "cell | cell" of the row of a table of the first run.
 inline std::string row_of(const tools::page_json& data, const std::string& table, const std::string& first) {

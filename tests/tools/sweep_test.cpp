@@ -41,6 +41,10 @@ BOOST_AUTO_TEST_CASE(every_combination_is_run_compared_and_kept) {
   const auto first = run_furlong(folder, sweep(scenario, out, grid));
   BOOST_REQUIRE_MESSAGE(first.code == 0, first.out << first.err);
   BOOST_TEST(has(first.out, "+-"), first.out);
+  const auto page = folder / "page.html";
+  const auto reported = run_furlong(folder, {"report", out.string(), "--out", page.string()});
+  BOOST_TEST(first.out.starts_with(reported.out.substr(0, reported.out.find("report: "))), first.out << reported.out);
+  BOOST_TEST(read_file(out / "report.html") == read_file(page));
   for (const char* name : {"sweep.json", "sweep.csv", "report.html"})
     BOOST_TEST(std::filesystem::exists(out / name), name);
   BOOST_TEST(count_status(out, "done") == 4U);
@@ -123,9 +127,8 @@ BOOST_AUTO_TEST_CASE(several_scenarios_are_one_sweep) {
     BOOST_TEST((row["grid"]["algorithm.client.lr"] == 0.02) == (row["grid"]["model.rank"] == 2));
   }
   BOOST_TEST(read_file(out / "sweep.csv").starts_with("run,status,seed,scenario,algorithm.client.lr,model.rank,"));
-  BOOST_TEST(done.out.starts_with("scenario  lr    rank  per_round  runs"), done.out);
-  BOOST_TEST(has(done.out, "\nother     0.05  3     5             2  "), done.out);
-  BOOST_TEST(has(read_file(out / "report.html"), "other, lr=0.05, rank=3, per_round=5"));
+  BOOST_TEST(has(done.out, "\nother, lr=0.05  fedavg     2     "), done.out);
+  BOOST_TEST(has(read_file(out / "report.html"), "other, lr=0.05"));
   // The note is about the runs of one scenario, and comes once, although each of them repeats it.
   const std::string note = "dropout.mean_pause has no effect";
   BOOST_TEST(has(done.err, "note: other-lr=0.02-rank=2-per_round=5-seed=1 and 3 more: " + note), done.err);
@@ -139,7 +142,7 @@ BOOST_AUTO_TEST_CASE(what_is_scored_for_choosing_settings_is_in_the_table) {
       folder,
       sweep(scenario, folder / "sweep", {"--grid", "algorithm.client.lr=0.1,0.2", "--set", "data.split=[0.8,0.2,0]"}));
   BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
-  BOOST_TEST(has(done.out, "val. rmse"), done.out);
+  BOOST_TEST(has(done.out, "validation"), done.out);
 }
 
 // Under the real clock a target is reached at no virtual time: that is no figure, and no miss.

@@ -12,6 +12,7 @@
 #include "federated/privacy/server_noise.hpp"
 #include "federated/simulation/world.hpp"
 #include "tools/cli/run_directory.hpp"
+#include "tools/report/configurations.hpp"
 #include "tools/report/csv.hpp"
 
 namespace furlong::tools {
@@ -49,10 +50,13 @@ double availability_of(const trained_run& run, std::uint32_t client) {
   return static_cast<double>(available) / static_cast<double>(instants);
 }
 
+/// Pooled training has one participant for all clients.
+bool is_known(const trained_run& run, std::uint32_t client) {
+  return run.ledger && run.of.experiment.settings.algorithm->traits.sends && client < run.ledger->size();
+}
+
 std::string participation_fields(const trained_run& run, std::uint32_t client) {
-  // Pooled training has one participant for all clients.
-  const bool known = run.ledger && run.of.experiment.settings.algorithm->traits.sends && client < run.ledger->size();
-  if (!known) return ",,,,";
+  if (!is_known(run, client)) return ",,,,";
   const auto& record = (*run.ledger)[client];
   const auto round = [](std::uint32_t number) { return number > 0 ? std::to_string(number) : std::string(); };
   return fmt::format("{},{},{},{},{}", record.selected, record.folded, round(record.asked_version),
@@ -93,10 +97,29 @@ std::string row_of(const trained_run& run, const listed_client& one, const feder
                      device_fields(run, one.client), clients.taste(one.client));
 }
 
-/// The rows of some clients, computed on all cores.
-result<std::vector<std::string>> rows_of(const trained_run& run, const federated::client_scorer& scorer,
-                                         std::span<const listed_client> some) {
-  std::vector<std::string> rows(some.size());
+client_figures figures_of(const trained_run& run, const listed_client& one, const federated::client_score& score) {
+  client_figures made{one.client, static_cast<std::size_t>(one.in), {}, {}, {}, {}, {}, 0.0};
+  if (is_known(run, one.client)) made.updates = (*run.ledger)[one.client].folded;
+  if (score.examples > 0) {
+    const auto n = static_cast<double>(score.examples);
+    const auto kind = run.of.experiment.model->objective();
+    made.loss = score.loss / n;
+    if (kind == models::objective::squared_error) made.rmse = std::sqrt(score.squared_error / n);
+    if (kind != models::objective::custom) made.accuracy = static_cast<double>(score.correct) / n;
+  }
+  if (const auto& around = run.of.experiment.around)
+    made.speed = 1.0 / around->devices.of(one.client).seconds_per_example;
+  made.taste = run.of.data.clients->taste(one.client);
+  return made;
+}
+
+/// What `make` makes of some clients, on all cores.
+template <class Row>
+result<std::vector<Row>> rows_of(const trained_run& run, const federated::client_scorer& scorer,
+                                 std::span<const listed_client> some,
+                                 Row (*make)(const trained_run&, const listed_client&,
+                                             const federated::client_score&)) {
+  std::vector<Row> rows(some.size());
   std::vector<std::optional<error>> failed(some.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
@@ -104,7 +127,7 @@ result<std::vector<std::string>> rows_of(const trained_run& run, const federated
     for (auto i = next++; i < some.size(); i = next++) {
       auto score = run.of.data.whole ? scorer.score(some[i].in, some[i].client, use) : federated::client_score();
       if (score)
-        rows[i] = row_of(run, some[i], *score);
+        rows[i] = make(run, some[i], *score);
       else
         failed[i] = score.error();
     }
@@ -121,6 +144,19 @@ result<std::vector<std::string>> rows_of(const trained_run& run, const federated
 
 }  // namespace
 
+result<void> add_clients(std::vector<run_record>& runs) {
+  for (auto& one : runs) {
+    if (!counts(one)) continue;
+    const auto run = open_trained_run(run_directory(one.directory));
+    if (!run) return tl::unexpected(run.error());
+    const federated::client_scorer scorer(run->of.experiment, run->model, run->version, run->store.get());
+    auto rows = rows_of(*run, scorer, all_clients(*run->of.data.clients), figures_of);
+    if (!rows) return tl::unexpected(rows.error());
+    one.clients = std::move(*rows);
+  }
+  return {};
+}
+
 result<void> write_client_table(const trained_run& run, const std::filesystem::path& file) {
   auto fresh = file;
   fresh += ".new";
@@ -133,7 +169,7 @@ result<void> write_client_table(const trained_run& run, const std::filesystem::p
   const federated::client_scorer scorer(run.of.experiment, run.model, run.version, run.store.get());
   for (std::size_t first = 0; written && first < listed.size(); first += block_rows) {
     const auto rows =
-        rows_of(run, scorer, std::span(listed).subspan(first, std::min(block_rows, listed.size() - first)));
+        rows_of(run, scorer, std::span(listed).subspan(first, std::min(block_rows, listed.size() - first)), row_of);
     if (!rows) return tl::unexpected(rows.error());
     for (std::size_t i = 0; written && i < rows->size(); ++i) written = out->append((*rows)[i]);
   }

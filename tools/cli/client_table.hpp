@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tools/cli/trained_run.hpp"
+#include "tools/report/run_record.hpp"
 
 namespace furlong::tools {
 
@@ -29,5 +30,9 @@ namespace furlong::tools {
 /// Scores on all cores. Memory: the model, and some thousand rows. Fails as scoring does, and (kind runtime) if the
 /// file cannot be written.
 [[nodiscard]] result<void> write_client_table(const trained_run& run, const std::filesystem::path& file);
+
+/// Gives the finished runs the figures of their clients, for the charts of a report. Fails as scoring does, and as
+/// open_trained_run().
+[[nodiscard]] result<void> add_clients(std::vector<run_record>& runs);
 
 }  // namespace furlong::tools

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "tools/cli/child_runs.hpp"
+#include "tools/cli/client_table.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
@@ -30,7 +31,7 @@ json to_json(const run_record& run) {
               {"status", !run.summary      ? "interrupted"
                          : has_failed(run) ? "failed"
                                            : "done"}};
-  if (has_failed(run)) out["why"] = run.summary->failed;
+  if (has_failed(run)) out["why"] = failure_of(run);
   auto summary = json::parse(text_of(run_directory(run.directory).summary()), nullptr, false);
   out["summary"] = summary.is_object() ? std::move(summary) : json();
   return out;
@@ -56,6 +57,8 @@ int report_command(const report_options& options) {
       std::cerr << "furlong: " << for_people(added.error().text()) << '\n';
       return exit_code_of(added.error());
     }
+  if (options.clients)
+    if (auto added = add_clients(runs); !added) return report_failure(added.error());
   const auto out = options.out.empty() ? default_page(options) : options.out;
   if (std::filesystem::exists(out) && !std::filesystem::is_regular_file(out)) {
     std::cerr << "furlong: " << for_people(out.string()) << ": is no file; name another with --out\n";

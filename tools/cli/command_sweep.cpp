@@ -62,32 +62,18 @@ result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const swe
   return ran;
 }
 
-/// The comparison report of the runs with a summary; false: there are none.
-result<bool> write_comparison(const sweep_plan& plan, const sweep_folder& folder) {
-  std::vector<run_record> records;
-  for (const auto& run : plan.runs) {
-    if (run.row.summary.is_null()) continue;
-    auto record = read_run(folder.run(run));
-    if (!record) return tl::unexpected(record.error());
-    if (const auto label = plan.label(run); !label.empty()) record->name = label;
-    records.push_back(std::move(*record));
-  }
-  if (records.empty()) return false;
-  if (auto written = write_report(records, folder.report()); !written) return tl::unexpected(written.error());
-  return true;
-}
-
 int conclude(const sweep_plan& plan, const sweep_folder& folder, output_format format) {
   const auto rows = plan.rows();
   if (auto written = folder.write_tables(plan.axes, rows); !written) return report_failure(written.error());
-  const auto compared = write_comparison(plan, folder);
-  if (!compared) return report_failure(compared.error());
+  const std::filesystem::path root = folder.json_file().parent_path();
+  const auto runs = read_runs({&root, 1});
+  if (!runs) return report_failure(runs.error());
+  if (auto written = write_report(*runs, folder.report()); !written) return report_failure(written.error());
   if (format == output_format::json) {
     fmt::print("{}\n", json_text(sweep_json(plan.axes, rows)));
   } else {
-    fmt::print("{}", sweep_table(plan.axes, rows));
-    if (*compared) fmt::print("report: {}\n", folder.report().string());
-    fmt::print("table: {}\n", folder.csv_file().string());
+    fmt::print("{}report: {}\ntable: {}\n", comparison_table(*runs), folder.report().string(),
+               folder.csv_file().string());
   }
   std::size_t failed = 0;
   std::size_t without_data = 0;

@@ -140,6 +140,7 @@ struct report_options {
   std::filesystem::path out;  ///< empty: report.html in the run directory, or comparison.html next to the first run
   bool embeddings = false;    ///< with a picture of the user embeddings, which are private values: the names above
                               ///< become report-private.html and comparison-private.html
+  bool clients = false;       ///< with charts of all clients' quality and participation
   output_format format = output_format::text;
 };
 int report_command(const report_options& options);

@@ -18,6 +18,10 @@ void add_report(CLI::App& app, command& chosen) {
       ->option_text("FILE");
   sub->add_flag("--embeddings", options->embeddings,
                 "with a picture of the user embeddings: it shows private values, in report-private.html");
+  sub->add_flag(
+      "--clients", options->clients,
+      "with the distribution of quality over clients, who gains and who loses, and who takes part: scores all "
+      "clients of each run");
   add_format(sub, options->format);
   sub->callback([options, &chosen] { chosen = [options] { return report_command(*options); }; });
 }

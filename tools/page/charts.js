@@ -47,13 +47,13 @@ const kinds = {
       one.y.forEach((y, i) => {
         const at = one.at ? one.at[i] : i, lo = one.low ? one.low[i] : y, hi = one.high ? one.high[i] : y;
         values.push([one.name, ...["rounds", "time", "bytes"].map(x => track[x] && track[x][at]), y, lo, hi]);
-        if (!fits(y) || !track[name]) return;
+        if (!fits(y) || !track[name] || chart.hidden?.includes(one.name)) return;
         rows.push({s: one.name, x: track[name][at] / unit.size, y: y / upward.size, few,
                    lo: (fits(lo) ? lo : y) / upward.size, hi: hi / upward.size});
       });
-      for (const run of one.runs || []) {
+      for (const run of (chart.thin || chart.pale) && !chart.hidden?.includes(one.name) ? one.runs || [] : []) {
         const own = chart.tracks[run.track];
-        run.y.forEach((y, i) => fits(y) && own[name] && singles.push({s: one.name, run: run.name, pale: chart.pale,
+        run.y.forEach((y, i) => fits(y) && own[name] && singles.push({s: one.name, run: run.name,
           x: own[name][run.at ? run.at[i] : i] / unit.size, y: y / upward.size}));
       }
     }
@@ -61,7 +61,7 @@ const kinds = {
     return {data: {rows, singles}, heads: ["series", "round", "seconds", "bytes", chart.title, "low", "high"], values,
       back: row => ({x: row.x * unit.size, y: row.y * upward.size, lo: row.lo * upward.size, hi: row.hi * upward.size, style}),
       signals: {xTitle: x + (unit.name && ", " + unit.name), xStep: name === "rounds" ? 1 : 0,
-                yTitle: upward.name, log: !!chart.log, zero: !!chart.zero && !chart.log, thin: !!chart.thin}};
+                yTitle: upward.name, log: !!chart.log, zero: !!chart.zero && !chart.log}};
   },
   bars(chart) {
     const unit = unitOf(chart.style, Math.max(0, ...chart.bars.flatMap(bar => bar.values.filter(isNumber))));
@@ -87,6 +87,16 @@ const kinds = {
       values: chart.tasks.map(({client, s, from, to, open}) => [client, s, from, open ? "at work" : to]),
       signals: {across: chart.across.map(at => at / unit.size), xTitle: chart.x + ", " + unit.name,
                 height: Math.min(420, Math.max(150, 16 * rows.length))}};
+  },
+  quantiles(chart) {
+    const write = styles[chart.style] || figure, rows = chart.series.flatMap(one => one.x.map((x, i) => ({s: one.name, x,
+      y: one.y[i], few: one.x.length <= 30, text: `${(100 * x).toFixed(0)} % of the clients\n${one.name}  ${write(one.y[i])}`})));
+    return {data: {rows}, heads: ["series", chart.x, chart.title], values: rows.map(({s, x, y}) => [s, x, y]),
+      signals: {rule: chart.rule, xTitle: chart.x}};
+  },
+  participants(chart) {
+    const rows = chart.points.map(([x, y, n, text]) => ({s: chart.series[0].name, x, y, n, text}));
+    return {data: {rows}, heads: ["examples per second", "taste", "updates", "client"], values: chart.points, signals: {plane: true}};
   },
   points(chart) {
     const rows = chart.points.map(([group, x, y, text]) => ({s: chart.series[group].name, x, y, text}));

@@ -66,17 +66,22 @@ function tell(event, ...said) {
   tip.style.top = place(event.clientY, tip.offsetHeight, innerHeight);
 }
 
-// heads: {name, group, numeric}; rows: cells, each a text, an element, or {text, value, best}.
+// heads: {name, group, numeric}; rows: cells, each a text, an element, or {text, spread, value, best}.
 function table({caption, heads, rows}) {
   const cell = (what, i) => {
     const made = what && typeof what === "object" && !(what instanceof Node) ? what : {text: what};
     const kind = [heads[i].numeric ? "num" : "", made.best ? "best" : ""].join(" ").trim();
     return element(i === 0 ? "th" : "td", {...(i === 0 && {scope: "row"}), ...(kind && {class: kind}),
-      ...(made.value !== undefined && made.value !== null && {"data-value": made.value})}, made.text ?? "");
+      ...(made.value !== undefined && made.value !== null && {"data-value": made.value})}, made.text ?? "",
+      made.spread ? element("small", {}, made.spread) : null);
   };
-  const made = element("table", {}, caption ? element("caption", {}, caption) : null,
-    element("thead", {}, element("tr", {}, heads.map(head =>
-      element("th", {scope: "col", ...(head.numeric && {class: "num"})}, head.name)))),
+  const groups = [];  // of adjacent columns
+  for (const {group} of heads) groups.length && group && groups[groups.length - 1][0] === group
+    ? ++groups[groups.length - 1][1] : groups.push([group, 1]);
+  const made = element("table", {}, caption ? element("caption", {}, caption) : null, element("thead", {},
+    groups.some(([group]) => group) ? element("tr", {class: "groups"}, groups.map(([group, colspan]) =>
+      group ? element("th", {scope: "colgroup", colspan}, group) : element("td"))) : null,
+    element("tr", {}, heads.map(head => element("th", {scope: "col", ...(head.numeric && {class: "num"})}, head.name)))),
     element("tbody", {}, rows.map(row => element("tr", {class: row.kind || ""}, (row.cells || row).map(cell)))));
   return element("div", {class: "scroll", tabindex: 0}, made);
 }
@@ -91,9 +96,9 @@ function inOrder(a, b) {
   return some.length - others.length;
 }
 
-// Makes the heads of a table buttons that sort its rows.
-function sortable(of) {
-  const heads = [...of.tHead.rows[of.tHead.rows.length - 1].cells], body = of.tBodies[0];
+// Makes the heads of a table, in its frame, buttons that sort its rows.
+function sortable(frame) {
+  const of = frame.firstChild, heads = [...of.tHead.rows[of.tHead.rows.length - 1].cells], body = of.tBodies[0];
   heads.forEach((head, i) => head.replaceChildren(button(head.textContent, {class: "sort"}, () => {
     const down = head.ariaSort === "ascending", first = down ? -1 : 1;
     heads.forEach(other => other.removeAttribute("aria-sort"));
@@ -101,4 +106,5 @@ function sortable(of) {
     const value = row => row.cells[i].dataset.value ?? row.cells[i].textContent;
     body.append(...[...body.rows].sort((a, b) => first * inOrder(value(a), value(b))));
   })));
+  return frame;
 }

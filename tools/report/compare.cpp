@@ -60,7 +60,7 @@ void add_failed(std::span<const run_record> runs, const comparison& of, std::vec
       std::string note = "Not counted: ";
       note.append(run.directory.filename().string()).append(", ").append(state_word(run));
       if (run.summary)
-        note.append(": ").append(run.summary->failed);
+        note.append(": ").append(failure_of(run));
       else if (!run.rounds.empty())
         note.append(" after ").append(counted(rounds_of(run), "round"));
       notes.push_back(note + ".");
@@ -157,7 +157,7 @@ std::string runs_text(std::span<const run_record> runs, const configuration& of)
 std::string best_rounds_text(std::span<const run_record> runs, const configuration& of) {
   std::set<std::uint64_t> rounds;
   for (const auto i : of.runs)
-    if (runs[i].summary->best_version) rounds.insert(*runs[i].summary->best_version);
+    if (const auto round = runs[i].summary->count("best.version"); round > 0) rounds.insert(round);
   if (rounds.empty()) return {};
   const auto first = std::to_string(*rounds.begin());
   return rounds.size() == 1 ? first : first + "-" + std::to_string(*rounds.rbegin());

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/report/csv.hpp"
-#include "tools/report/detail/text_table.hpp"
+#include "tools/report/text_table.hpp"
 
 namespace furlong::tools {
 
@@ -49,8 +49,8 @@ ordered_json configuration_json(std::span<const run_record> runs, const configur
     for (const auto i : *list) {
       const auto& run = runs[i];
       ordered_json line = {{"run", run.directory.string()}, {"seed", seed_json(run.seed)}, {"state", state_word(run)}};
-      if (has_failed(run)) line["why"] = run.summary->failed;
-      if (run.summary && run.summary->best_version) line["best_round"] = *run.summary->best_version;
+      if (has_failed(run)) line["why"] = failure_of(run);
+      if (run.summary && run.summary->figure("best.version")) line["best_round"] = run.summary->count("best.version");
       out["runs"].push_back(std::move(line));
     }
   return out;

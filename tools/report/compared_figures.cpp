@@ -13,29 +13,10 @@ namespace {
 
 using figure_list = std::vector<compared_figure>;
 
-std::optional<double> summary_figure(const run_record& run, const std::string& key) {
-  if (!run.summary) return std::nullopt;
-  const auto at = run.summary->figures.find(key);
-  return at == run.summary->figures.end() ? std::nullopt : std::optional(at->second);
-}
-
 compared_figure of_summary(const std::string& key, std::string group, std::string title,
                            number_style style = number_style::plain, better when = better::neither) {
   return {key, std::move(group), std::move(title), style, when, [key](const run_record& run) {
-            return summary_figure(run, key);
-          }};
-}
-
-compared_figure built_in(std::size_t group, const metric& which) {
-  const std::string name(evaluation_groups[group]);
-  return {"eval." + name + "." + which.key,
-          name,
-          which.short_title,
-          which.style,
-          which.smaller_is_better ? better::smaller : better::larger,
-          [group, member = which.value](const run_record& run) -> std::optional<double> {
-            if (!run.summary || !run.summary->eval || !(*run.summary->eval)[group]) return std::nullopt;
-            return *(*run.summary->eval)[group].*member;
+            return run.summary ? run.summary->figure(key) : std::nullopt;
           }};
 }
 
@@ -54,10 +35,8 @@ void add_own_metrics(figure_list& to, std::span<const run_record> runs, const st
          at != run.summary->figures.end() && at->first.starts_with(begin); ++at) {
       const auto name = at->first.substr(begin.size());
       if (is_built_in(name) || !known.insert(name).second) continue;
-      const auto stated = run.summary->smaller_is_better.find(name);
-      const auto when = stated == run.summary->smaller_is_better.end() ? better::neither
-                        : stated->second                               ? better::smaller
-                                                                       : better::larger;
+      const auto stated = run.summary->figure("smaller_is_better." + name);
+      const auto when = !stated ? better::neither : *stated == 1.0 ? better::smaller : better::larger;
       to.push_back(of_summary(at->first, group, name, number_style::plain, when));
     }
   }
@@ -67,30 +46,14 @@ void add_own_metrics(figure_list& to, std::span<const run_record> runs, const st
 std::optional<double> unless_zero(std::optional<double> bytes) { return bytes == 0.0 ? std::nullopt : bytes; }
 
 std::optional<double> virtual_seconds_of(const run_record& run) {
-  const auto seconds = run.summary ? run.summary->virtual_seconds : std::nullopt;
+  const auto seconds = run.summary ? run.summary->figure("virtual_seconds") : std::nullopt;
   return seconds && *seconds > 0.0 ? seconds : std::nullopt;  // the clock moved at all
 }
 
 std::optional<double> time_to_target_of(const run_record& run) {
-  if (!run.summary || !run.summary->time_to_target || !virtual_seconds_of(run)) return std::nullopt;
-  const auto& target = *run.summary->time_to_target;
-  return target.reached ? target.virtual_seconds : std::numeric_limits<double>::infinity();
-}
-
-// Of a summary's own member.
-template <class Value>
-compared_figure member(const std::string& key, std::string group, std::string title, number_style style, better when,
-                       const Value& value) {
-  return {
-      key, std::move(group), std::move(title), style, when, [value](const run_record& run) -> std::optional<double> {
-        if (!run.summary) return std::nullopt;
-        const auto found = value(*run.summary);
-        return found ? std::optional(static_cast<double>(*found)) : std::nullopt;
-      }};
-}
-
-participation_figures participation_of(const run_summary& of) {
-  return of.participation.value_or(participation_figures{});
+  const auto reached = run.summary ? run.summary->figure("time_to_target.reached") : std::nullopt;
+  if (reached == 0.0) return std::numeric_limits<double>::infinity();
+  return reached && virtual_seconds_of(run) ? run.summary->figure("time_to_target.virtual_seconds") : std::nullopt;
 }
 
 void add_costs(figure_list& to, std::span<const run_record> runs) {
@@ -98,20 +61,16 @@ void add_costs(figure_list& to, std::span<const run_record> runs) {
   to.push_back({"time_to_target.virtual_seconds", clock, "to target", number_style::seconds, better::smaller,
                 time_to_target_of});
   to.push_back({"virtual_seconds", clock, "in all", number_style::seconds, better::neither, virtual_seconds_of});
-  to.push_back(member("wasted.share", "tasks", "wasted", number_style::percent, better::smaller,
-                      [](const auto& of) { return of.wasted_share; }));
-  to.push_back(member("participation.gini", "participation", "Gini", number_style::plain, better::smaller,
-                      [](const auto& of) { return participation_of(of).gini; }));
-  to.push_back(member("participation.never_folded", "participation", "never trained", number_style::mean,
-                      better::smaller, [](const auto& of) { return participation_of(of).never_folded; }));
+  to.push_back(of_summary("wasted.share", "tasks", "wasted", number_style::percent, better::smaller));
+  to.push_back(of_summary("participation.gini", "participation", "Gini", number_style::plain, better::smaller));
+  to.push_back(
+      of_summary("participation.never_folded", "participation", "never trained", number_style::mean, better::smaller));
   to.push_back({"bytes_up/report", "MB per report", "up", number_style::megabytes, better::smaller,
                 [](const run_record& run) { return unless_zero(traffic_of(run).up_per_report()); }});
   to.push_back({"bytes_down/task", "MB per task", "down", number_style::megabytes, better::smaller,
                 [](const run_record& run) { return unless_zero(traffic_of(run).down_per_task()); }});
-  to.push_back(member("clients_per_second", "clients", "per s", number_style::rate, better::larger,
-                      [](const auto& of) { return of.clients_per_second; }));
-  to.push_back(member("private_clients", "clients", "private", number_style::mean, better::neither,
-                      [](const auto& of) { return of.private_clients; }));
+  to.push_back(of_summary("clients_per_second", "clients", "per s", number_style::rate, better::larger));
+  to.push_back(of_summary("private_clients", "clients", "private", number_style::mean));
 }
 
 }  // namespace
@@ -119,22 +78,21 @@ void add_costs(figure_list& to, std::span<const run_record> runs) {
 std::vector<compared_figure> quality_figures(std::span<const run_record> runs) {
   figure_list all;
   for (std::size_t group = 0; group < evaluation_groups.size(); ++group) {
-    for (const auto& which : metrics) all.push_back(built_in(group, which));
-    add_own_metrics(all, runs, std::string(evaluation_groups[group]));
+    const std::string name(evaluation_groups[group]);
+    for (const auto& which : metrics)
+      all.push_back(of_summary(group_key(group) + which.key, name, which.short_title, which.style,
+                               which.smaller_is_better ? better::smaller : better::larger));
+    add_own_metrics(all, runs, name);
   }
   return all;
 }
 
 std::vector<compared_figure> table_figures(std::span<const run_record> runs) {
-  figure_list all{member("rounds", "", "rounds", number_style::mean, better::neither,
-                         [](const auto& of) { return std::optional(of.rounds); })};
+  figure_list all{of_summary("rounds", "", "rounds", number_style::mean)};
   for (auto& one : quality_figures(runs)) {
-    const auto group = static_cast<std::size_t>(
-        std::find(evaluation_groups.begin(), evaluation_groups.end(), one.group) - evaluation_groups.begin());
     if (one.key.ends_with(".loss"))
-      one.value = [value = one.value, group](const run_record& run) -> std::optional<double> {
-        const auto found = value(run);
-        return found && !is_redundant(metrics.back(), *(*run.summary->eval)[group]) ? found : std::nullopt;
+      one.value = [before = one.key.substr(0, one.key.rfind('.') + 1)](const run_record& run) {
+        return run.summary ? score(*run.summary, before, metrics.back()) : std::nullopt;
       };
     all.push_back(std::move(one));
   }

@@ -1,10 +1,6 @@
 #include "tools/report/detail/comparison.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <set>
-
-#include "tools/cli/failure.hpp"
 
 namespace furlong::tools {
 
@@ -16,48 +12,48 @@ bool all_are_no_language_models(std::span<const run_record> runs) {
 
 // Both a summary and a round have these counts: a run has the same figures with its summary and without. A task that
 // dropped out was sent a model and sent nothing back; all other ends, the run's own apart, are those of a report.
-template <class Counts>
-void add_traffic(traffic& to, const Counts& of, std::uint64_t rejected) {
-  to.up += static_cast<double>(of.bytes_up);
-  to.down += static_cast<double>(of.bytes_down);
-  to.tasks += of.selected;
-  to.reports += of.folded + rejected + of.late + of.surplus + of.abandoned;
+void add_traffic(traffic& to, const figure_set& of) {
+  to.up += static_cast<double>(of.count("bytes_up"));
+  to.down += static_cast<double>(of.count("bytes_down"));
+  to.tasks += of.count("selected");
+  to.reports += of.count("folded") + of.count("rejected") + sum_of(of.counts_in("rejected.")) + of.count("late") +
+                of.count("surplus") + of.count("abandoned");
 }
 
 std::optional<double> share_of(double bytes, std::uint64_t parts) {
   return parts > 0 ? std::optional(bytes / static_cast<double>(parts)) : std::nullopt;
 }
 
-bool all_different(const std::vector<std::string>& labels) {
-  return std::set<std::string>(labels.begin(), labels.end()).size() == labels.size();
-}
-
 }  // namespace
 
-bool is_redundant(const metric& which, const group_figures& in) {
-  return which.value == &group_figures::loss && (in.rmse || in.perplexity);
+std::string group_key(std::size_t group) { return "eval." + std::string(evaluation_groups[group]) + "."; }
+
+std::optional<double> score(const figure_set& of, const std::string& before, const metric& which) {
+  if (&which == &metrics.back() && (of.figure(before + "rmse") || of.figure(before + "perplexity")))
+    return std::nullopt;
+  return of.figure(before + which.key);
 }
 
-std::optional<evaluation_figures> final_evaluation(const run_record& run) {
-  if (run.summary && run.summary->eval) return run.summary->eval;
+const figure_set* final_evaluation(const run_record& run) {
+  if (run.summary && run.summary->has_any("eval.")) return &*run.summary;
   const auto last =
-      std::find_if(run.rounds.rbegin(), run.rounds.rend(), [](const auto& round) { return round.eval.has_value(); });
-  return last == run.rounds.rend() ? std::nullopt : last->eval;
+      std::find_if(run.rounds.rbegin(), run.rounds.rend(), [](const auto& round) { return round.has_any("eval."); });
+  return last == run.rounds.rend() ? nullptr : &*last;
 }
 
 std::string explained_figures(std::span<const run_record> runs) {
-  const auto occurs = [&](const auto& is) {
+  const auto has_group = [&](std::size_t group) {
     return std::any_of(runs.begin(), runs.end(), [&](const run_record& run) {
-      const auto eval = final_evaluation(run);
-      return eval && is(*eval);
+      const auto* eval = final_evaluation(run);
+      return eval != nullptr && eval->has_any(group_key(group));
     });
   };
-  const auto has_group = [&](std::size_t group) {
-    return occurs([&](const evaluation_figures& eval) { return eval[group].has_value(); });
-  };
-  const auto has_figure = [&](std::optional<double> group_figures::*which) {
-    return occurs([&](const evaluation_figures& eval) {
-      return std::any_of(eval.begin(), eval.end(), [&](const auto& group) { return group && *group.*which; });
+  const auto has_figure = [&](const char* key) {
+    return std::any_of(runs.begin(), runs.end(), [&](const run_record& run) {
+      const auto* eval = final_evaluation(run);
+      for (std::size_t group = 0; eval != nullptr && group < evaluation_groups.size(); ++group)
+        if (eval->figure(group_key(group) + key)) return true;
+      return false;
     });
   };
   std::string out;
@@ -67,9 +63,9 @@ std::string explained_figures(std::span<const run_record> runs) {
   say(has_group(0), "Validation: kept apart for choosing settings.");
   say(has_group(1), "Seen: clients that may train, on examples of theirs kept for the test.");
   say(has_group(2), "Unseen: clients never asked to train.");
-  say(has_figure(&group_figures::perplexity),
+  say(has_figure("perplexity"),
       "Perplexity: exp of the mean loss per predicted token; only comparable with the same vocabulary.");
-  say(has_figure(&group_figures::accuracy_words),
+  say(has_figure("accuracy_words"),
       "Accuracy of words: without the tokens that are unknown or end a sentence; before the end: with the unknown "
       "ones.");
   return out;
@@ -87,16 +83,16 @@ std::string protocol_warning(std::span<const run_record> runs) {
 }
 
 std::uint64_t rounds_of(const run_record& run) {
-  if (run.summary) return run.summary->rounds;
+  if (run.summary) return run.summary->count("rounds");
   return run.rounds.empty() ? 0 : run.rounds.back().round;
 }
 
 traffic traffic_of(const run_record& run) {
   traffic sum;
   if (run.summary) {
-    add_traffic(sum, *run.summary, sum_of(run.summary->rejected));
+    add_traffic(sum, *run.summary);
   } else {
-    for (const auto& round : run.rounds) add_traffic(sum, round, round.rejected);
+    for (const auto& round : run.rounds) add_traffic(sum, round);
   }
   return sum;
 }
@@ -105,43 +101,22 @@ std::optional<double> traffic::down_per_task() const { return share_of(down, tas
 std::optional<double> traffic::up_per_report() const { return share_of(up, reports); }
 
 std::uint64_t wasted_tasks(const run_summary& of) {
-  return sum_of(of.rejected) + of.late + of.surplus + sum_of(of.dropped) + of.abandoned;
+  return sum_of(of.counts_in("rejected.")) + of.count("late") + of.count("surplus") + sum_of(of.counts_in("dropped.")) +
+         of.count("abandoned");
 }
 
-namespace {
-
-std::vector<std::string> plain_labels(std::span<const run_record> runs) {
-  const auto is_one = [&](const auto& part) {
-    return std::all_of(runs.begin(), runs.end(), [&](const auto& run) { return part(run) == part(runs.front()); });
-  };
-  const std::array<std::function<std::string(const run_record&)>, 4> parts{
-      [](const run_record& run) { return run.name; }, [](const run_record& run) { return run.algorithm; },
-      [](const run_record& run) { return run.seed.empty() ? std::string() : "seed " + run.seed; },
-      [](const run_record& run) { return run.directory.filename().string(); }};
+std::vector<std::string> labels_of(std::span<const run_record> runs, std::span<const configuration> configurations) {
   std::vector<std::string> labels(runs.size());
-  for (const auto& part : parts) {
-    if (all_different(labels) && !labels.front().empty()) return labels;
-    if (runs.size() > 1 && is_one(part)) continue;  // tells nothing apart
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const auto more = part(runs[i]);
-      labels[i] += (labels[i].empty() || more.empty() ? "" : ", ") + more;
-    }
-  }
-  if (!all_different(labels))  // the same run twice
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      labels[i] = (labels[i].empty() ? runs[i].name : labels[i]) + " #" + std::to_string(i + 1);
-  return labels;
-}
-
-}  // namespace
-
-std::vector<std::string> labels_of(std::span<const run_record> runs) {
-  auto labels = plain_labels(runs);
-  if (!all_are_no_language_models(runs))
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      if (is_no_language_model(runs[i])) labels[i] += " (" + runs[i].protocol + ")";
+  for (const auto& one : configurations)
+    for (const auto* list : {&one.runs, &one.failed})
+      for (const auto i : *list) {
+        const bool alone = one.runs.size() + one.failed.size() == 1;
+        labels[i] = one.label + (alone || runs[i].seed.empty() ? "" : ", seed " + runs[i].seed);
+        if (has_failed(runs[i])) labels[i].append(" (").append(state_word(runs[i])).append(")");
+      }
   for (std::size_t i = 0; i < runs.size(); ++i)
-    if (has_failed(runs[i])) labels[i].append(" (").append(failure_word(runs[i].summary->failed)).append(")");
+    if (std::count(labels.begin(), labels.end(), labels[i]) > 1)
+      labels[i].append(", ").append(runs[i].directory.filename().string());
   return labels;
 }
 

@@ -1,8 +1,10 @@
 #include <algorithm>
 
 #include "tools/report/comparison.hpp"
-#include "tools/report/detail/text_table.hpp"
+#include "tools/report/detail/comparison.hpp"
+#include "tools/report/detail/sections.hpp"
 #include "tools/report/report.hpp"
+#include "tools/report/text_table.hpp"
 
 namespace furlong::tools {
 
@@ -35,13 +37,14 @@ bool labels_tell_algorithms(const std::vector<configuration>& all) {
                      [](const auto& one) { return one.label.find(one.algorithm) != std::string::npos; });
 }
 
-std::vector<text_column> print_columns(std::span<const run_record> runs, const comparison& of) {
+// What tells configurations apart, and which runs their figures are from.
+std::vector<text_column> leading_columns(std::span<const run_record> runs, const comparison& of) {
   const auto& all = of.configurations;
-  std::vector<text_column> printed;
+  std::vector<text_column> made;
   const auto add = [&](const char* title, bool left, const auto& text) {
     text_column column{"", title, {}, left};
     for (const auto& one : all) column.cells.push_back(text(one));
-    printed.push_back(std::move(column));
+    made.push_back(std::move(column));
   };
   add("configuration", true, [](const auto& one) { return one.label; });
   if (!labels_tell_algorithms(all)) add("algorithm", true, [](const auto& one) { return one.algorithm; });
@@ -52,18 +55,66 @@ std::vector<text_column> print_columns(std::span<const run_record> runs, const c
       const auto text = best_rounds_text(runs, one);
       return text.empty() ? std::string("-") : text;
     });
-  for (const auto& column : of.columns)
-    printed.push_back(
-        {column.figure.group, column.figure.title + (column.best ? " " : ""), aligned_cells(of, column), false});
-  return printed;
+  return made;
+}
+
+bool all_alike(const std::vector<std::string>& cells) {
+  return std::all_of(cells.begin(), cells.end(), [&](const auto& one) { return one == cells.front(); });
 }
 
 }  // namespace
 
+page_json comparison_json(std::span<const run_record> runs) {
+  const auto of = compare(runs, table_figures(runs));
+  const auto size = of.configurations.size();
+  page_json made{{"title", "Figures"}, {"heads", page_json::array()}, {"rows", page_json::array()}};
+  made["rows"].get_ref<page_json::array_t&>().assign(size, {{"cells", page_json::array()}});
+  std::string same;
+  const auto add = [&](const std::string& title, const std::string& group, bool numeric, const auto& cell) {
+    made["heads"].push_back({{"name", title}, {"group", group}, {"numeric", numeric}});
+    for (std::size_t i = 0; i < size; ++i) made["rows"][i]["cells"].push_back(cell(i));
+  };
+  const auto is_shared = [&](const std::string& title, const std::vector<std::string>& cells) {
+    if (size < 2 || !all_alike(cells)) return false;
+    same.append(same.empty() ? "The same in all: " : ", ").append(title).append(" ").append(cells.front());
+    return true;
+  };
+  for (const auto& column : leading_columns(runs, of))
+    if (!is_shared(column.title, column.cells))
+      add(column.title, "", !column.left, [&](std::size_t i) { return column.cells[i]; });
+  for (const auto& column : of.columns) {
+    std::vector<estimate_text> texts;
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < size; ++i) {
+      texts.push_back(text_of(of, column, i));
+      cells.push_back(texts[i].mean + (texts[i].spread.empty() ? "" : " \u00B1 " + texts[i].spread) + texts[i].unit);
+    }
+    const auto& figure = column.figure;
+    if (is_shared(figure.group.empty() ? figure.title : figure.group + " " + figure.title, cells)) continue;
+    const bool percent = figure.style == number_style::percent;  // a narrow column has its unit above
+    for (auto& text : texts)
+      if (percent && text.unit.starts_with(" %")) text.unit.erase(0, 2);
+    add(figure.title + (percent ? " %" : ""), figure.group, true, [&](std::size_t i) {
+      return page_json{{"text", texts[i].mean + texts[i].unit},
+                       {"spread", texts[i].spread.empty() ? "" : "\u00B1" + texts[i].spread},
+                       {"value", brief(column.estimates[i].mean)},
+                       {"best", column.best == i}};
+    });
+  }
+  made["notes"] = notes_on(runs, of);
+  if (!same.empty()) made["notes"].push_back(same + ".");
+  made["hint"] = explained_figures(runs);
+  return made;
+}
+
 std::string comparison_table(std::span<const run_record> runs) {
   if (runs.empty()) return {};
   const auto of = compare(runs, table_figures(runs));
-  auto out = text_table(print_columns(runs, of));
+  auto columns = leading_columns(runs, of);
+  for (const auto& column : of.columns)
+    columns.push_back(
+        {column.figure.group, column.figure.title + (column.best ? " " : ""), aligned_cells(of, column), false});
+  auto out = text_table(std::move(columns));
   for (const auto& note : notes_on(runs, of)) out += harmless(note) + '\n';
   return out;
 }

@@ -278,7 +278,7 @@ std::vector<configuration> configurations_of(std::span<const run_record> runs) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto& one = all[i];
     const auto& run = runs[of_configuration(one)];
-    if (run.summary && run.summary->personalized == false) one.label += " (not personalized)";
+    if (is_impersonal(run)) one.label += " (not personalized)";
     if (!all_alike && is_no_language_model(run)) one.label.append(" (").append(run.protocol).append(")");
     if (!suffixes[i].empty()) one.label.append(" (").append(suffixes[i]).append(")");
   }
@@ -291,7 +291,7 @@ bool counts(const run_record& run) { return run.summary && !has_failed(run); }
 
 std::string_view state_word(const run_record& run) {
   if (counts(run)) return "done";
-  return run.summary ? failure_word(run.summary->failed) : "not ended";
+  return run.summary ? failure_word(failure_of(run)) : "not ended";
 }
 
 }  // namespace furlong::tools

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "tools/report/comparison.hpp"
 #include "tools/report/detail/comparison.hpp"
 #include "tools/report/detail/series.hpp"
 #include "tools/report/statistics.hpp"
@@ -20,24 +21,21 @@ using round_value = std::function<std::optional<double>(const round_figures&)>;
 constexpr std::size_t few_rounds = 60;  // below it no curve needs a sliding mean
 
 round_value metric_of(std::size_t group, const metric& which) {
-  return [group, &which](const round_figures& round) -> std::optional<double> {
-    if (!round.eval || !(*round.eval)[group] || is_redundant(which, *(*round.eval)[group])) return std::nullopt;
-    return *(*round.eval)[group].*which.value;
-  };
+  return [before = group_key(group), &which](const round_figures& round) { return score(round, before, which); };
+}
+
+round_value value_of(const std::string& key) {
+  return [key](const round_figures& round) { return round.figure(key); };
 }
 
 // What a round that changed nothing says of its training means nothing.
-round_value value_of(std::optional<double> round_figures::*member) {
-  return [member](const round_figures& round) { return round.applied ? round.*member : std::nullopt; };
-}
-
-round_value count_of(std::uint64_t round_figures::*member) {
-  return [member](const round_figures& round) { return static_cast<double>(round.*member); };
+round_value if_applied(const std::string& key) {
+  return [key](const round_figures& round) { return round.applied() ? round.figure(key) : std::nullopt; };
 }
 
 // The sum of a count up to each round. To be copied for each run, since it counts.
-round_value cumulative(std::uint64_t round_figures::*member) {
-  return [member, sum = 0.0](const round_figures& round) mutable { return sum += static_cast<double>(round.*member); };
+round_value cumulative(const std::string& key) {
+  return [key, sum = 0.0](const round_figures& round) mutable { return sum += static_cast<double>(round.count(key)); };
 }
 
 // A value by round, where it is known and finite; of a round that was tried again, the last.
@@ -90,22 +88,30 @@ class curve_charts {
   struct wanted {
     std::string title;
     number_style style = number_style::plain;
-    bool zero = false;   ///< y starts at 0
-    bool noisy = false;  ///< long curves are means over a sliding window
+    bool zero = false;     ///< y starts at 0
+    bool noisy = false;    ///< long curves are means over a sliding window
+    std::string key = {};  ///< of the figure of summary.json that a legend shows, as tables do; empty: the last value
   };
 
   // A curve for each configuration.
   void add(page_json& to, const wanted& what, const round_value& value) const {
     auto chart = start(what);
-    for (std::size_t i = 0; i < of_.size(); ++i) add_series(chart, i, name(i), i, value, what.noisy);
+    for (std::size_t i = 0; i < of_.size(); ++i) add_series(chart, i, name(i), i, value, what);
     finish(to, std::move(chart), of_.size() > 1);
   }
 
-  // Several curves of the only run.
-  void add(page_json& to, const wanted& what, const std::vector<std::pair<std::string, round_value>>& values) const {
+  // Several curves of the only run; a name may have the key of its final figure.
+  struct curve {
+    std::string name;
+    round_value value;
+    std::string key = {};
+  };
+  void add(page_json& to, wanted what, const std::vector<curve>& values) const {
     auto chart = start(what);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      add_series(chart, 0, values[i].first, i, values[i].second, what.noisy);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      what.key = values[i].key;
+      add_series(chart, 0, values[i].name, i, values[i].value, what);
+    }
     finish(to, std::move(chart), false);
   }
 
@@ -140,9 +146,9 @@ class curve_charts {
       track["rounds"].push_back(static_cast<std::uint64_t>(p.x));
       rounds_.back().push_back(p.x);
     }
-    put("time", mean([](const round_figures& round) { return round.ended; }));
+    put("time", mean(value_of("ended")));
     const auto moved = [sum = 0.0](const round_figures& round) mutable {
-      return std::optional(sum += static_cast<double>(round.bytes_up) + static_cast<double>(round.bytes_down));
+      return std::optional(sum += static_cast<double>(round.count("bytes_up") + round.count("bytes_down")));
     };
     put("bytes", mean(moved));
     tracks_.push_back(std::move(track));
@@ -156,6 +162,9 @@ class curve_charts {
             {"series", page_json::array()}};
   }
 
+  // Points of a curve: a chart of many is drawn as fast as one of a few.
+  [[nodiscard]] std::size_t limit() const { return std::clamp<std::size_t>(2700 / of_.size(), 100, 500); }
+
   // Values, and where they lie in a track unless there is one for each of its rounds.
   void put_points(page_json& to, const series& points, std::size_t track) const {
     const auto& rounds = rounds_[track];
@@ -167,17 +176,17 @@ class curve_charts {
   }
 
   void add_series(page_json& chart, std::size_t of, const std::string& name, std::size_t colour,
-                  const round_value& value, bool noisy) const {
+                  const round_value& value, const wanted& what) const {
     const auto& drawn = members(of_[of]);
     std::vector<series> all;
     bool smoothed = false;
     page_json singles = page_json::array();
     for (const auto i : drawn) {
       auto points = over_rounds(runs_[i], value);
-      const bool long_enough = noisy && points.size() >= few_rounds;
+      const bool long_enough = what.noisy && points.size() >= few_rounds;
       if (drawn.size() > 1 || long_enough) {
         page_json single{{"name", name + " seed " + runs_[i].seed}, {"track", i}};
-        put_points(single, decimate(points), i);
+        put_points(single, decimate(points, limit()), i);
         singles.push_back(std::move(single));
       }
       if (long_enough) points = smooth(points, points.size() / 25);
@@ -187,7 +196,7 @@ class curve_charts {
     const auto mean = mean_of(all);
     if (mean.points.empty()) return;
     page_json made{{"name", name}, {"colour", colour}, {"track", track_of_[of]}};
-    const auto kept = decimate(mean.points);
+    const auto kept = decimate(mean.points, limit());
     put_points(made, kept, track_of_[of]);
     const bool alike = std::all_of(mean.band.begin(), mean.band.end(),
                                    [](const auto& at) { return at.second.first == at.second.second; });
@@ -197,9 +206,20 @@ class curve_charts {
         made["high"].push_back(brief(mean.band.at(p.x).second));
       }
     if (!singles.empty() && (!alike || smoothed)) made["runs"] = std::move(singles);
+    if (const auto final = final_text(of, what); !final.empty()) made["value"] = final;
     if (smoothed) chart["smoothed"] = true;
     if (smoothed && runs_.size() == 1) chart["pale"] = true;  // beside others they would hide the means
     chart["series"].push_back(std::move(made));
+  }
+
+  // The mean over the runs that count, and which model it is of.
+  [[nodiscard]] std::string final_text(std::size_t of, const wanted& what) const {
+    std::vector<double> values;
+    for (const auto i : of_[of].runs)
+      if (const auto value = runs_[i].summary->figure(what.key)) values.push_back(*value);
+    if (what.key.empty() || values.empty()) return {};
+    const auto rounds = best_rounds_text(runs_, of_[of]);
+    return written(estimate_of(values).mean, what.style) + (rounds.empty() ? "" : " (best, round " + rounds + ")");
   }
 
   // One point is better told in a table.
@@ -236,18 +256,19 @@ page_json learning(const curve_charts& charts, std::span<const run_record> runs,
   auto& to = made["charts"];
   for (std::size_t group = 0; runs.size() > 1 && group < evaluation_groups.size(); ++group)
     for (const auto& which : metrics)
-      charts.add(to, {which.title + (", " + std::string(evaluation_groups[group])) + " clients", which.style},
+      charts.add(to,
+                 {which.title + (", " + std::string(evaluation_groups[group])) + " clients", which.style, false, false,
+                  group_key(group) + which.key},
                  metric_of(group, which));
   for (const auto& which : metrics) {
     if (runs.size() > 1) break;
-    std::vector<std::pair<std::string, round_value>> groups;
+    std::vector<curve_charts::curve> groups;
     for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
-      groups.emplace_back(evaluation_groups[group], metric_of(group, which));
+      groups.push_back({std::string(evaluation_groups[group]), metric_of(group, which), group_key(group) + which.key});
     charts.add(to, {which.title, which.style}, groups);
   }
-  charts.add(to, {"Training loss", number_style::plain, false, true}, value_of(&round_figures::loss));
-  charts.add(to, {"Norm of the aggregated change", number_style::plain, false, true},
-             value_of(&round_figures::change_norm));
+  charts.add(to, {"Training loss", number_style::plain, false, true}, if_applied("loss"));
+  charts.add(to, {"Norm of the aggregated change", number_style::plain, false, true}, if_applied("change_norm"));
   std::size_t most = 0;
   for (const auto& one : configurations) most = std::max(most, one.runs.size());
   const bool smoothed = std::any_of(to.begin(), to.end(), [](const auto& chart) { return chart.contains("smoothed"); });
@@ -257,7 +278,8 @@ page_json learning(const curve_charts& charts, std::span<const run_record> runs,
            ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest."
            : "A curve is the mean over the seeds of a configuration, its band the 95 % interval of Student\u2019s t "
              "(of two seeds, from the lower to the higher). By time or data, a point is a round at its mean time.",
-       smoothed ? "Training curves are means over a sliding window." : "", explained_figures(runs)});
+       smoothed ? "Training curves are means over a sliding window." : "",
+       "Legends of evaluations show the final figures, as the tables do.", explained_figures(runs)});
   return made;
 }
 
@@ -266,12 +288,12 @@ page_json communication(const curve_charts& charts, std::span<const run_record> 
   const wanted up{"Data up so far", number_style::bytes, true};
   const wanted down{"Data down so far", number_style::bytes, true};
   if (runs.size() == 1) {
-    charts.add(made["charts"], {"Data moved so far", number_style::bytes, true},
-               {{"down, server to clients", cumulative(&round_figures::bytes_down)},
-                {"up, clients to server", cumulative(&round_figures::bytes_up)}});
+    charts.add(
+        made["charts"], {"Data moved so far", number_style::bytes, true},
+        {{"down, server to clients", cumulative("bytes_down")}, {"up, clients to server", cumulative("bytes_up")}});
   } else {
-    charts.add(made["charts"], up, cumulative(&round_figures::bytes_up));
-    charts.add(made["charts"], down, cumulative(&round_figures::bytes_down));
+    charts.add(made["charts"], up, cumulative("bytes_up"));
+    charts.add(made["charts"], down, cumulative("bytes_down"));
   }
   return made;
 }
@@ -287,16 +309,16 @@ page_json participation(const curve_charts& charts, std::span<const run_record> 
   if (auto ends = runs.size() == 1 ? outcomes_by_round(run) : page_json(); !ends.is_null()) {
     to.push_back(std::move(ends));
   } else if (runs.size() == 1) {
-    std::vector<std::pair<std::string, round_value>> counts{{"selected", count_of(&round_figures::selected)},
-                                                            {"folded", count_of(&round_figures::folded)}};
-    if (std::any_of(run.rounds.begin(), run.rounds.end(), [](const auto& round) { return round.rejected > 0; }))
-      counts.emplace_back("rejected", count_of(&round_figures::rejected));
+    std::vector<curve_charts::curve> counts{{"selected", value_of("selected")}, {"folded", value_of("folded")}};
+    if (std::any_of(run.rounds.begin(), run.rounds.end(),
+                    [](const auto& round) { return round.count("rejected") > 0; }))
+      counts.push_back({"rejected", value_of("rejected")});
     charts.add(to, {"Clients a round", number_style::count, true}, counts);
   } else {
-    charts.add(to, {"Clients folded a round", number_style::count, true}, count_of(&round_figures::folded));
+    charts.add(to, {"Clients folded a round", number_style::count, true}, value_of("folded"));
   }
   if (runs.size() == 1) add_some(to, availability_by_hour(run));
-  charts.add(to, {"Examples a round", number_style::count, true, true}, count_of(&round_figures::examples));
+  charts.add(to, {"Examples a round", number_style::count, true, true}, value_of("examples"));
   if (runs.size() == 1) add_some(to, staleness_histogram(run));
   return made;
 }
@@ -358,12 +380,15 @@ std::string_view name_of(number_style style) {
 
 page_json figures_of(std::span<const run_record> runs, std::span<const configuration> configurations) {
   const curve_charts charts(runs, configurations);
-  const auto labels = labels_of(runs);
+  const auto labels = labels_of(runs, configurations);
   std::vector<page_json> sections{learning(charts, runs, configurations)};
   if (runs.size() == 1) {
     sections.push_back(attention(charts, runs.front()));
     sections.push_back(with_charts("Quality by participation", quality_by_participation(runs.front())));
   }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < configurations.size(); ++i) names.push_back(charts.name(i));
+  sections.push_back(client_charts(runs, configurations, names));
   sections.push_back(communication(charts, runs));
   sections.push_back(participation(charts, runs));
   if (runs.size() == 1) sections.push_back(with_charts("Rounds, task by task", timelines_of(runs.front())));

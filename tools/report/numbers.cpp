@@ -40,10 +40,10 @@ std::string mean(double value) {
 }
 
 std::string bytes(double value) {
-  const auto unit = unit_for(value);
-  const double scaled = value / unit.size;
-  const int digits = unit.size == 1.0 || scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
-  return fixed(scaled, digits) + " " + unit.name;
+  constexpr std::array<const char*, 5> units{" B", " kB", " MB", " GB", " TB"};
+  std::size_t unit = 0;
+  for (; value >= 1e3 && unit + 1 < units.size(); ++unit) value /= 1e3;
+  return fixed(value, unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2) + units.at(unit);
 }
 
 std::string megabytes(double value) {
@@ -118,22 +118,6 @@ std::uint64_t sum_of(const std::vector<std::pair<std::string, std::uint64_t>>& c
 
 std::string counted(std::uint64_t count, const std::string& noun) {
   return grouped(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
-byte_unit unit_for(double bytes) {
-  constexpr std::array<byte_unit, 5> units{{{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1.0}}};
-  for (const auto& unit : units)
-    if (bytes >= unit.size) return unit;
-  return units.back();
-}
-
-time_unit time_unit_for(double seconds) {
-  constexpr double minute = 60.0;
-  constexpr double hour = 60.0 * minute;
-  if (seconds <= 3.0 * minute) return {"s", 1.0};
-  if (seconds <= 3.0 * hour) return {"min", minute};
-  if (seconds <= 72.0 * hour) return {"h", hour};
-  return {"d", 24.0 * hour};
 }
 
 }  // namespace furlong::tools

@@ -22,7 +22,12 @@ constexpr std::size_t ends = 6;  // all but "in flight", which is no end
 constexpr std::size_t other_colour = 7;
 
 std::array<std::uint64_t, ends> ends_of(const round_figures& round) {
-  return {round.folded, round.rejected, round.late, round.surplus, sum_of(round.dropped), round.abandoned};
+  return {round.count("folded"),
+          round.count("rejected"),
+          round.count("late"),
+          round.count("surplus"),
+          sum_of(round.counts_in("dropped.")),
+          round.count("abandoned")};
 }
 
 bool has_other_ends(const run_record& run) {
@@ -67,33 +72,27 @@ void add_bar(page_json& to, const stretch& over, const std::vector<double>& valu
           values, more);
 }
 
-const metric* main_metric(const group_figures& of, std::size_t which) {
-  for (const auto& one : metrics)
-    if (of.*one.value && !is_redundant(one, of) && which-- == 0) return &one;
-  return nullptr;
-}
-
-page_json quality(const run_record& run, const metric& which) {
+page_json quality(const run_summary& of, const metric& which) {
   auto made = bar_chart(std::string(which.title) + " by participation", "a client\u2019s folded updates", which.style);
   made["heads"] = {"clients", "examples"};
   made["labelled"] = true;
+  made["series"] = {series_of("seen clients", 0, ""), series_of("unseen clients", 3, "")};
   const auto none = std::numeric_limits<double>::quiet_NaN();
-  const auto add = [&](const std::string& label, const group_figures& of, bool unseen) {
-    const auto value = of.*which.value;
+  const auto add = [&](const std::string& label, const figure_set& from, const std::string& before, bool unseen) {
+    const auto value = from.figure(before + which.key);
     if (value && std::isfinite(*value))
       add_bar(made, static_cast<double>(made["bars"].size()), 1.0, label,
-              {unseen ? none : *value, unseen ? *value : none}, {grouped(of.clients), grouped(of.examples)});
+              {unseen ? none : *value, unseen ? *value : none},
+              {grouped(from.count(before + "clients")), grouped(from.count(before + "examples"))});
   };
-  for (const auto& bin : run.summary->by_participation) add(label_of(stretch{bin.least, bin.most}), bin.of, false);
-  made["series"] = {series_of("seen clients", 0, ""), series_of("unseen clients", 3, "")};
-  const auto& eval = run.summary->eval;
-  if (eval && (*eval)[1] && (*(*eval)[1]).*which.value && std::isfinite(*((*(*eval)[1]).*which.value))) {
-    const auto base = (*(*eval)[1]).*which.value;
+  for (const auto& bin : of.by_participation)
+    add(label_of(stretch{bin.count("least"), bin.count("most")}), bin, "", false);
+  if (const auto base = of.figure(group_key(1) + which.key); base && std::isfinite(*base)) {
     made["base"] = brief(*base);
     made["note"] = "Bars begin at " + written(base, which.style) + ", the value over all seen clients: " +
                    (which.smaller_is_better ? "down is better." : "up is better.");
   }
-  if (eval && (*eval)[2] && !made["bars"].empty()) add("unseen", *(*eval)[2], true);
+  if (!made["bars"].empty()) add("unseen", of, group_key(2), true);
   return made;
 }
 
@@ -137,7 +136,7 @@ std::vector<std::pair<double, std::string>> moments_of(const std::vector<task_fi
 
 page_json timeline_of(const round_figures& round, std::optional<double> deadline) {
   std::vector<task_figures> tasks;
-  const double began = round.began.value_or(0.0);
+  const double began = round.figure("began").value_or(0.0);
   for (auto task : round.spans) {
     task.started -= began;
     task.ended -= began;
@@ -145,7 +144,7 @@ page_json timeline_of(const round_figures& round, std::optional<double> deadline
   }
   if (tasks.empty()) return nullptr;
   std::stable_sort(tasks.begin(), tasks.end(), [](const auto& a, const auto& b) { return a.ended < b.ended; });
-  const double length = round.ended.value_or(began) - began;
+  const double length = round.figure("ended").value_or(began) - began;
   const auto moments = moments_of(tasks, length, deadline);
   const auto [low, high] = reach_of(tasks, moments.empty() ? 0.0 : std::max(0.0, moments.back().first));
   page_json made{{"kind", "timeline"},
@@ -233,12 +232,13 @@ page_json availability_by_hour(const run_record& run) {
   double first = std::numeric_limits<double>::infinity();
   double last = -first;
   for (const auto& round : run.rounds) {
-    if (!round.began || round.probed == 0 || !(*round.began >= 0.0) || !std::isfinite(*round.began)) continue;
-    first = std::min(first, *round.began);
-    last = std::max(last, round.ended.value_or(*round.began));
-    const auto at = std::min<std::size_t>(23, static_cast<std::size_t>(std::fmod(*round.began, day) / hour));
-    probed.at(at) += round.probed;
-    available.at(at) += round.available;
+    const auto began = round.figure("began").value_or(-1.0);
+    if (round.count("probed") == 0 || !(began >= 0.0) || !std::isfinite(began)) continue;
+    first = std::min(first, began);
+    last = std::max(last, round.figure("ended").value_or(began));
+    const auto at = std::min<std::size_t>(23, static_cast<std::size_t>(std::fmod(began, day) / hour));
+    probed.at(at) += round.count("probed");
+    available.at(at) += round.count("available");
   }
   if (!(last - first >= 3.0 * hour)) return nullptr;
   auto made = bar_chart("Availability over the day", "virtual hour of the day", number_style::percent);
@@ -270,18 +270,19 @@ page_json staleness_histogram(const run_record& run) {
     for (auto i = part.first; i <= part.last; ++i) sum += counts[i];
     add_bar(made, part, {static_cast<double>(sum)}, {written(share_of(sum, all), number_style::percent)});
   }
-  if (run.summary && run.summary->staleness && run.summary->staleness->mean)
-    made["note"] = "Mean " + written(run.summary->staleness->mean, number_style::mean) + ", most " +
-                   written(run.summary->staleness->max, number_style::count) + " versions.";
+  if (const auto mean = run.summary ? run.summary->figure("staleness.mean") : std::nullopt)
+    made["note"] = "Mean " + written(mean, number_style::mean) + ", most " +
+                   written(run.summary->figure("staleness.max"), number_style::count) + " versions.";
   return made;
 }
 
 std::vector<page_json> quality_by_participation(const run_record& run) {
+  constexpr std::size_t most = 2;
   std::vector<page_json> charts;
   if (!run.summary || run.summary->by_participation.empty()) return charts;
-  for (std::size_t i = 0; i < 2; ++i)
-    if (const auto* which = main_metric(run.summary->by_participation.front().of, i); which != nullptr)
-      if (auto chart = quality(run, *which); !chart["bars"].empty()) charts.push_back(std::move(chart));
+  for (const auto& which : metrics)
+    if (charts.size() < most && score(run.summary->by_participation.front(), "", which))
+      if (auto chart = quality(*run.summary, which); !chart["bars"].empty()) charts.push_back(std::move(chart));
   return charts;
 }
 

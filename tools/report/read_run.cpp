@@ -6,10 +6,10 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
-#include "tools/report/detail/json_fields.hpp"
 #include "tools/report/detail/scenario_settings.hpp"
 #include "tools/report/report.hpp"
 
@@ -17,7 +17,131 @@ namespace furlong::tools {
 
 namespace {
 
+using nlohmann::ordered_json;
 using path = std::filesystem::path;
+
+/// What is wrong with an object of a file; caught where the place is known.
+struct damage {
+  std::string why;
+};
+
+[[noreturn]] void complain(const std::string& key, const std::string& wanted) {
+  throw damage{"\"" + key + "\" must be " + wanted};
+}
+
+const ordered_json& member(const ordered_json& of, const std::string& key, const std::string& before = {}) {
+  const auto found = of.find(key);
+  if (found == of.end() || found->is_null()) throw damage{"has no \"" + before + key + "\""};
+  return *found;
+}
+
+std::uint64_t whole(const ordered_json& value, const std::string& key) {
+  if (!value.is_number_unsigned()) complain(key, "a whole number of 0 or more");
+  return value.get<std::uint64_t>();
+}
+
+/// Null is NaN: JSON has no other word for what is not finite.
+double number(const ordered_json& value, const std::string& key) {
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (!value.is_number()) complain(key, "a number");
+  return value.get<double>();
+}
+
+/// A text; a number as it is written.
+std::string text_of(const ordered_json& value, const std::string& key) {
+  if (!value.is_string() && !value.is_number()) complain(key, "a text");
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string text_at(const ordered_json& of, const std::string& key) {
+  return of.contains(key) && !of[key].is_null() ? text_of(of[key], key) : std::string();
+}
+
+/// Calls `take` with each object of a list and what stands before its members' keys.
+void each(const ordered_json& of, const std::string& key, const std::string& before,
+          const std::function<void(const ordered_json&, const std::string&)>& take) {
+  if (!of.contains(key) || of[key].is_null()) return;
+  if (!of[key].is_array()) complain(before + key, "a list of objects");
+  for (std::size_t i = 0; i < of[key].size(); ++i) {
+    const auto name = before + key + "[" + std::to_string(i) + "]";
+    if (!of[key][i].is_object()) complain(name, "an object");
+    take(of[key][i], name + ".");
+  }
+}
+
+template <std::size_t Count>
+bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& of) {
+  return std::find(of.begin(), of.end(), key) != of.end();
+}
+
+bool is_count(std::string_view key) {
+  constexpr std::array<std::string_view, 17> counts{
+      "round",     "rounds",   "selected", "folded",     "late",    "surplus", "abandoned", "in_flight",       "probed",
+      "available", "examples", "bytes_up", "bytes_down", "clients", "least",   "most",      "rounds_abandoned"};
+  const auto name = key.starts_with("eval.") ? key.substr(key.rfind('.') + 1) : key;
+  return is_one_of(name, counts) || key.starts_with("rejected.") || key.starts_with("dropped.");
+}
+
+bool is_object(std::string_view key) {
+  constexpr std::array<std::string_view, 9> objects{"eval",   "dropped",        "participation",
+                                                    "wasted", "time_to_target", "private_staleness",
+                                                    "best",   "attention",      "private_staleness_seconds"};
+  return is_one_of(key, objects) || (key.starts_with("eval.") && is_one_of(key.substr(5), evaluation_groups));
+}
+
+bool is_figure(std::string_view key) {
+  constexpr std::array<std::string_view, 14> figures{"began",
+                                                     "ended",
+                                                     "loss",
+                                                     "change_norm",
+                                                     "wall_seconds",
+                                                     "cpu_seconds",
+                                                     "train_seconds",
+                                                     "virtual_seconds",
+                                                     "peak_rss_bytes",
+                                                     "clients_per_second",
+                                                     "examples_per_second",
+                                                     "private_clients",
+                                                     "best.version",
+                                                     "time_to_target.virtual_seconds"};
+  return is_one_of(key, figures) || key.starts_with("eval.") || key.starts_with("participation.") ||
+         key.starts_with("private_staleness");
+}
+
+/// All numbers and truth values outside of lists; texts where they are wanted.
+void read_figures(const ordered_json& object, const std::string& before, figure_set& to,
+                  std::map<std::string, std::string, std::less<>>* texts = nullptr) {
+  for (const auto& item : object.items()) {
+    const auto key = before + item.key();
+    const auto& value = item.value();
+    if (is_object(key) && !value.is_object() && !value.is_null()) complain(key, "an object");
+    if (value.is_object()) {
+      if (key != "attention") read_figures(value, key + ".", to, texts);
+    } else if (value.is_boolean()) {
+      to.figures[key] = value.get<bool>() ? 1.0 : 0.0;
+    } else if (value.is_number() || value.is_null()) {
+      to.figures[key] = is_count(key) && !value.is_null() ? static_cast<double>(whole(value, key)) : number(value, key);
+    } else if (is_count(key) || (is_figure(key) && !value.is_array())) {
+      complain(key, is_count(key) ? "a whole number of 0 or more" : "a number");
+    } else if (value.is_string() && texts != nullptr) {
+      (*texts)[key] = value.get<std::string>();
+    }
+  }
+}
+
+result<ordered_json> parse_object(std::string_view text, const std::string& place) {
+  ordered_json parsed;
+  try {
+    parsed = ordered_json::parse(text);
+  } catch (const ordered_json::exception& why) {
+    const auto* syntax = dynamic_cast<const ordered_json::parse_error*>(&why);
+    const auto where = syntax != nullptr ? " at byte " + std::to_string(syntax->byte) : std::string();
+    return fail(error::kind::data, place, "is not valid JSON" + where,
+                "restore the file, or delete what is damaged and run again");
+  }
+  if (!parsed.is_object()) return fail(error::kind::data, place, "is no JSON object");
+  return parsed;
+}
 
 // The whole file; nothing where there is none.
 result<std::optional<std::string>> read_file(const path& file) {
@@ -30,10 +154,20 @@ result<std::optional<std::string>> read_file(const path& file) {
   return std::move(text).str();
 }
 
+/// Calls `take`; what it throws becomes an error at that place.
+template <class Take>
+result<void> guarded(const std::string& place, const Take& take) {
+  try {
+    return take();
+  } catch (const damage& why) {
+    return fail(error::kind::data, place, why.why);
+  }
+}
+
 // Calls `take` with every line that is not empty and its place. A last line without a line end that is no JSON was cut
 // off by the end of the process; with `torn_is_fine` it is left out, and the result is true.
 result<bool> each_line(std::string_view text, const path& file, bool torn_is_fine,
-                       const std::function<result<void>(const nlohmann::ordered_json&, const std::string&)>& take) {
+                       const std::function<result<void>(const ordered_json&, const std::string&)>& take) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto end = text.find('\n');
     const auto line = text.substr(0, end);
@@ -43,86 +177,49 @@ result<bool> each_line(std::string_view text, const path& file, bool torn_is_fin
     const auto object = parse_object(line, place);
     if (!object && end == std::string_view::npos && torn_is_fine) return true;
     if (!object) return tl::unexpected(object.error());
-    if (auto taken = take(*object, place); !taken) return tl::unexpected(taken.error());
+    if (auto taken = guarded(place, [&] { return take(*object, place); }); !taken) return tl::unexpected(taken.error());
   }
   return false;
 }
 
-// What only runs in virtual time say of a round.
-void read_outcomes(json_fields& fields, round_figures& round) {
-  fields.read("began", round.began);
-  fields.read("ended", round.ended);
-  fields.read("late", round.late);
-  fields.read("surplus", round.surplus);
-  fields.read("dropped", round.dropped);
-  fields.read("abandoned", round.abandoned);
-  fields.read("in_flight", round.in_flight);
-  fields.read("probed", round.probed);
-  fields.read("available", round.available);
-  fields.read("staleness", round.staleness);
-  fields.each("spans", [&](json_fields& span) {
-    std::optional<double> started;
-    std::optional<double> ended;
-    auto& task = round.spans.emplace_back();
-    for (const auto* key : {"client", "started", "outcome"}) span.require(key);
-    span.read("client", task.client);
-    span.read("started", started);
-    span.read("ended", ended);
-    span.read("outcome", task.outcome);
-    task.started = started.value_or(0.0);
-    task.at_work = !ended;
-    task.ended = ended ? *ended : round.ended.value_or(task.started);
-  });
-}
-
-void read_attention(json_fields& fields, round_figures& round) {
-  fields.each("tensors", [&](json_fields& tensor) {
-    std::optional<double> least;
-    std::optional<double> most;
-    auto& of = round.attention.emplace_back();
-    for (const auto* key : {"tensor", "min", "max"}) tensor.require(key);
-    tensor.read("tensor", of.tensor);
-    tensor.read("min", least);
-    tensor.read("max", most);
-    of.least = least.value_or(0.0);
-    of.most = most.value_or(0.0);
-  });
-}
-
-result<round_figures> read_round(const nlohmann::ordered_json& line, const std::string& place) {
+round_figures read_round(const ordered_json& line) {
   round_figures round;
-  json_fields fields(line, place);
-  fields.require("round");
-  fields.read("round", round.round);
-  fields.read("selected", round.selected);
-  fields.read("folded", round.folded);
-  fields.read("rejected", round.rejected);
-  read_outcomes(fields, round);
-  fields.read("examples", round.examples);
-  fields.read("bytes_up", round.bytes_up);
-  fields.read("bytes_down", round.bytes_down);
-  fields.read("loss", round.loss);
-  fields.read("change_norm", round.change_norm);
-  fields.read("applied", round.applied);
-  fields.read("gave_up", round.gave_up);
-  fields.read("eval", round.eval);
-  fields.within("attention", [&](json_fields& inner) { read_attention(inner, round); });
-  if (auto good = fields.check(); !good) return tl::unexpected(good.error());
+  round.round = whole(member(line, "round"), "round");
+  read_figures(line, "", round);
+  if (line.contains("staleness") && !line["staleness"].is_null()) {
+    const auto is_count = [](const ordered_json& item) { return item.is_number_unsigned(); };
+    const auto& list = line["staleness"];
+    if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_count))
+      complain("staleness", "a list of whole numbers of 0 or more");
+    round.staleness = list.get<std::vector<std::uint64_t>>();
+  }
+  each(line, "spans", "", [&](const ordered_json& span, const std::string& before) {
+    const auto started = number(member(span, "started", before), before + "started");
+    const auto ended = span.contains("ended") ? number(span["ended"], before + "ended") : std::nan("");
+    round.spans.push_back({whole(member(span, "client", before), before + "client"), started,
+                           std::isnan(ended) ? round.figure("ended").value_or(started) : ended, std::isnan(ended),
+                           text_of(member(span, "outcome", before), before + "outcome")});
+  });
+  if (const auto attention = line.find("attention"); attention != line.end() && attention->is_object())
+    each(*attention, "tensors", "attention.", [&](const ordered_json& tensor, const std::string& before) {
+      round.attention.push_back({text_of(member(tensor, "tensor", before), before + "tensor"),
+                                 number(member(tensor, "min", before), before + "min"),
+                                 number(member(tensor, "max", before), before + "max")});
+    });
   return round;
 }
 
 result<void> read_metrics(const std::string& text, const path& file, run_record& run) {
   const auto torn = each_line(text, file, !run.summary, [&](const auto& line, const auto& place) -> result<void> {
-    auto round = read_round(line, place);
-    if (!round) return tl::unexpected(round.error());
+    auto round = read_round(line);
     // A round that was given up makes no version: the next one tries again.
-    const bool again = !run.rounds.empty() && run.rounds.back().gave_up && round->round == run.rounds.back().round;
-    if (!run.rounds.empty() && !again && round->round <= run.rounds.back().round)
-      return fail(
-          error::kind::data, place,
-          "round " + std::to_string(round->round) + " comes after round " + std::to_string(run.rounds.back().round),
-          "each round has one line, in order");
-    run.rounds.push_back(std::move(*round));
+    const auto* last = run.rounds.empty() ? nullptr : &run.rounds.back();
+    const bool again = last != nullptr && last->figure("gave_up") == 1.0 && round.round == last->round;
+    if (last != nullptr && !again && round.round <= last->round)
+      return fail(error::kind::data, place,
+                  "round " + std::to_string(round.round) + " comes after round " + std::to_string(last->round),
+                  "each round has one line, in order");
+    run.rounds.push_back(std::move(round));
     return {};
   });
   if (!torn) return tl::unexpected(torn.error());
@@ -131,7 +228,7 @@ result<void> read_metrics(const std::string& text, const path& file, run_record&
 }
 
 // Whom an event was about: its other members of a plain type, "client 17", and ranges, "clients 3\u20139".
-std::string subject_of(const nlohmann::ordered_json& line) {
+std::string subject_of(const ordered_json& line) {
   constexpr std::array<std::string_view, 5> told_elsewhere{"time", "round", "event", "reason", "stage"};
   std::string subject;
   for (const auto& item : line.items()) {
@@ -162,17 +259,10 @@ void count_event(event_kind& kind, std::optional<std::uint64_t> round, std::stri
 
 result<void> read_events(const std::string& text, const path& file, run_record& run) {
   std::map<std::pair<std::string, std::string>, std::size_t> index;
-  const auto torn = each_line(text, file, !run.summary, [&](const auto& line, const auto& place) -> result<void> {
-    std::string event;
-    std::string reason;
-    std::optional<std::uint64_t> round;
-    json_fields fields(line, place);
-    fields.require("event");
-    fields.read("event", event);
-    fields.read("stage", reason);
-    fields.read("reason", reason);
-    fields.read("round", round);
-    if (auto good = fields.check(); !good) return good;
+  const auto torn = each_line(text, file, !run.summary, [&](const auto& line, const auto&) -> result<void> {
+    const auto event = text_of(member(line, "event"), "event");
+    const auto reason = text_at(line, line.contains("reason") ? "reason" : "stage");
+    const auto round = line.contains("round") ? std::optional(whole(line["round"], "round")) : std::nullopt;
     const auto [at, is_new] = index.try_emplace({event, reason}, run.events.size());
     if (is_new) run.events.push_back({event, reason, 0, {}, {}, {}});
     count_event(run.events[at->second], round, subject_of(line));
@@ -183,98 +273,27 @@ result<void> read_events(const std::string& text, const path& file, run_record& 
   return {};
 }
 
-void read_participation(json_fields& fields, run_summary& to) {
-  fields.read("rounds_abandoned", to.rounds_abandoned);
-  fields.within("wasted", [&](json_fields& inner) { inner.read("share", to.wasted_share); });
-  fields.read("staleness", to.staleness);
-  fields.within("participation", [&](json_fields& inner) {
-    auto& of = to.participation.emplace();
-    inner.read("clients", of.clients);
-    inner.read("mean", of.mean);
-    inner.read("gini", of.gini);
-    inner.read("p10", of.p10);
-    inner.read("p50", of.p50);
-    inner.read("p90", of.p90);
-    inner.read("max", of.max);
-    inner.read("never_selected", of.never_selected);
-    inner.read("never_folded", of.never_folded);
-  });
-  fields.within("time_to_target", [&](json_fields& inner) {
-    auto& of = to.time_to_target.emplace();
-    inner.read("metric", of.metric);
-    inner.read("value", of.value);
-    inner.read("reached", of.reached);
-    inner.read("version", of.version);
-    inner.read("virtual_seconds", of.virtual_seconds);
-  });
-  fields.within("eval", [&](json_fields& eval) {
-    eval.within("seen", [&](json_fields& seen) {
-      seen.each("by_participation", [&](json_fields& bin) {
-        auto& of = to.by_participation.emplace_back();
-        bin.read("least", of.least);
-        bin.read("most", of.most);
-        bin.read(of.of);
-      });
-    });
-  });
-}
-
-void read_figures(json_fields& fields, run_summary& to) {
-  fields.read("furlong", to.version);
-  fields.read("failed", to.failed);
-  fields.read("kernel_level", to.kernel_level);
-  fields.read("rounds", to.rounds);
-  fields.read("model_sha256", to.model_sha256);
-  fields.read("private_sha256", to.private_sha256);
-  fields.read("added_sha256", to.added_sha256);
-  fields.read("clock", to.clock);
-  fields.read("wall_seconds", to.wall_seconds);
-  fields.read("cpu_seconds", to.cpu_seconds);
-  fields.read("train_seconds", to.train_seconds);
-  fields.read("virtual_seconds", to.virtual_seconds);
-  fields.read("clients_per_second", to.clients_per_second);
-  fields.read("examples_per_second", to.examples_per_second);
-  fields.read("bytes_up", to.bytes_up);
-  fields.read("bytes_down", to.bytes_down);
-  fields.read("selected", to.selected);
-  fields.read("folded", to.folded);
-  fields.read("rejected", to.rejected);
-  fields.read("late", to.late);
-  fields.read("surplus", to.surplus);
-  fields.read("dropped", to.dropped);
-  fields.read("abandoned", to.abandoned);
-  fields.read("in_flight", to.in_flight);
-  fields.read("peak_rss_bytes", to.peak_rss_bytes);
-  fields.read("private_clients", to.private_clients);
-  fields.read("private_staleness", to.private_staleness);
-  fields.read("private_staleness_seconds", to.private_staleness_seconds);
-  read_participation(fields, to);
-  fields.read("eval", to.eval);
-  fields.within("best", [&](json_fields& best) { best.read("version", to.best_version); });
-  fields.read("personalized", to.personalized);
-  fields.read("smaller_is_better", to.smaller_is_better);
-}
-
-void flatten(const nlohmann::ordered_json& object, const std::string& before, run_summary& to) {
-  for (const auto& item : object.items()) {
-    const auto key = before + item.key();
-    if (item.value().is_object()) flatten(item.value(), key + ".", to);
-    if (item.value().is_number()) to.figures[key] = item.value().get<double>();
-    if (item.value().is_null()) to.figures[key] = std::numeric_limits<double>::quiet_NaN();
-  }
-}
-
 result<void> read_summary(const std::string& text, const path& file, run_record& run) {
   const auto object = parse_object(text, file.string());
   if (!object) return tl::unexpected(object.error());
-  json_fields fields(*object, file.string());
-  fields.read("scenario", run.name);
-  fields.read("algorithm", run.algorithm);
-  fields.read("model", run.model);
-  fields.read("seed", run.seed);
-  read_figures(fields, run.summary.emplace());
-  flatten(*object, "", *run.summary);
-  return fields.check();
+  return guarded(file.string(), [&]() -> result<void> {
+    run.name = text_at(*object, "scenario");
+    run.algorithm = text_at(*object, "algorithm");
+    run.model = text_at(*object, "model");
+    run.seed = text_at(*object, "seed");
+    auto& to = run.summary.emplace();
+    read_figures(*object, "", to, &to.texts);
+    for (const auto* key : {"failed", "furlong", "kernel_level", "clock"}) static_cast<void>(text_at(*object, key));
+    if (const auto seen = object->value("/eval/seen"_json_pointer, ordered_json()); seen.is_object())
+      each(seen, "by_participation", "eval.seen.", [&](const ordered_json& bin, const std::string& before) {
+        figure_set of;
+        for (const auto& [key, value] : bin.items())
+          of.figures[key] =
+              is_count(key) ? static_cast<double>(whole(value, before + key)) : number(value, before + key);
+        to.by_participation.push_back(std::move(of));
+      });
+    return {};
+  });
 }
 
 // What only the scenario says, and what an interrupted run has no summary for.
@@ -334,7 +353,7 @@ run_record read_failed(const path& sweep, const std::string& name, const std::st
   run.seed = seed;
   if (const auto text = read_file(sweep / "logs" / (name + ".toml")); text && *text) run.scenario = **text;
   read_scenario(run);
-  run.summary.emplace().failed = why;
+  run.summary.emplace().texts["failed"] = why;
   return run;
 }
 
@@ -344,29 +363,25 @@ result<void> read_sweep(const path& sweep, std::vector<run_record>& to) {
   if (!text) return tl::unexpected(text.error());
   const auto object = parse_object(text->value_or(""), file.string());
   if (!object) return tl::unexpected(object.error());
-  json_fields fields(*object, file.string());
-  result<void> good;
-  fields.each("runs", [&](json_fields& line) {
-    std::string name;
-    std::string seed;
-    std::string why;
-    line.require("run");
-    line.read("run", name);
-    line.read("seed", seed);
-    line.read("why", why);
-    if (!good || name.empty()) return;
-    const auto folder = sweep / name;
-    if (std::filesystem::exists(folder / "summary.json") || std::filesystem::exists(folder / "metrics.jsonl")) {
-      auto run = read_run(folder);
-      if (run)
-        to.push_back(std::move(*run));
-      else
-        good = tl::unexpected(run.error());
-    } else if (!why.empty()) {
-      to.push_back(read_failed(sweep, name, seed, why));
-    }
+  return guarded(file.string(), [&]() -> result<void> {
+    result<void> good;
+    each(*object, "runs", "", [&](const ordered_json& line, const std::string& before) {
+      const auto name = text_of(member(line, "run", before), before + "run");
+      const auto why = text_at(line, "why");
+      const auto folder = sweep / name;
+      if (!good) return;
+      if (std::filesystem::exists(folder / "summary.json") || std::filesystem::exists(folder / "metrics.jsonl")) {
+        auto run = read_run(folder);
+        if (run)
+          to.push_back(std::move(*run));
+        else
+          good = tl::unexpected(run.error());
+      } else if (!why.empty()) {
+        to.push_back(read_failed(sweep, name, text_at(line, "seed"), why));
+      }
+    });
+    return good;
   });
-  return good ? fields.check() : good;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/cli/failure.hpp"
 #include "tools/report/detail/comparison.hpp"
 #include "tools/report/detail/numbers.hpp"
 
@@ -40,15 +39,23 @@ void add_row(page_json& to, std::vector<std::string> cells, std::string_view kin
   to["rows"].push_back(std::move(row));
 }
 
+// Which model the final evaluation is about, where that is not the last one.
+std::string scored_model(const run_record& run) {
+  const auto best = run.summary ? run.summary->count("best.version") : 0;
+  if (best > 0) return "round " + grouped(best) + ", the best by validation";
+  const auto* eval = final_evaluation(run);
+  if (eval == nullptr || (run.summary && eval == &*run.summary)) return {};
+  return "round " + grouped(static_cast<const round_figures*>(eval)->round);
+}
+
 // The first metric that a group has, large; the second below.
-void add_metric_cards(page_json& to, const evaluation_figures& eval) {
+void add_metric_cards(page_json& to, const figure_set& eval, const std::string& model) {
   for (const std::size_t group : {std::size_t{2}, std::size_t{1}, std::size_t{0}}) {  // unseen, seen, validation
-    if (!eval[group]) continue;
     std::vector<std::string> texts;
     std::string label;
     for (const auto& which : metrics) {
-      const auto value = *eval[group].*which.value;
-      if (!value || is_redundant(which, *eval[group])) continue;
+      const auto value = score(eval, group_key(group), which);
+      if (!value) continue;
       if (texts.empty()) label = which.title + (", " + std::string(evaluation_groups[group]));
       std::string name(texts.empty() ? "" : which.title);
       if (!name.empty())
@@ -56,55 +63,40 @@ void add_metric_cards(page_json& to, const evaluation_figures& eval) {
       texts.push_back(name + written(value, which.style));
     }
     if (texts.empty()) continue;
+    if (!model.empty()) texts.push_back(model);
     to.push_back(card(label, texts.front(), {texts.begin() + 1, texts.end()}));
   }
 }
 
 page_json time_card(const run_summary& of) {
   std::vector<std::string> more;
-  if (of.train_seconds) more.push_back("training " + duration(*of.train_seconds));
-  if (of.virtual_seconds && *of.virtual_seconds > 0)
-    more.push_back((of.clock == "real" ? "rounds " : "virtual ") + duration(*of.virtual_seconds));
-  if (of.cpu_seconds) more.push_back("processor " + duration(*of.cpu_seconds));
-  return card("Time", of.wall_seconds ? duration(*of.wall_seconds) : written({}, number_style::plain), more);
+  const auto add = [&](const char* word, std::optional<double> seconds) {
+    if (seconds && !std::isnan(*seconds)) more.push_back(word + duration(*seconds));
+  };
+  add("training ", of.figure("train_seconds"));
+  if (of.figure("virtual_seconds") > 0.0)
+    add(of.text("clock") == "real" ? "rounds " : "virtual ", of.figure("virtual_seconds"));
+  add("processor ", of.figure("cpu_seconds"));
+  return card("Time", written(of.figure("wall_seconds"), number_style::seconds), more);
 }
 
 // "after 2 h 07 min", or what was not reached.
 page_json target_card(const run_summary& of) {
-  const auto& target = *of.time_to_target;
-  const auto goal = target.metric + " " + written(target.value, number_style::plain);
-  if (!target.reached) return card("Target", "not reached", {goal});
-  const bool timed = target.virtual_seconds && *target.virtual_seconds > 0.0;
-  std::vector<std::string> more{goal};
-  if (target.version && timed) more.push_back("round " + grouped(*target.version));
-  const auto when = timed            ? duration(*target.virtual_seconds)
-                    : target.version ? "round " + grouped(*target.version)
-                                     : std::string("reached");
-  const auto title = !timed ? "Target" : of.clock == "real" ? "Time to target" : "Virtual time to target";
-  return card(title, when, more);
+  const auto goal =
+      of.text("time_to_target.metric") + " " + written(of.figure("time_to_target.value"), number_style::plain);
+  if (of.figure("time_to_target.reached") != 1.0) return card("Target", "not reached", {goal});
+  const auto seconds = of.figure("time_to_target.virtual_seconds");
+  const bool timed = seconds && *seconds > 0.0;
+  const auto round = "round " + grouped(of.count("time_to_target.version"));
+  const auto title = !timed ? "Target" : of.text("clock") == "real" ? "Time to target" : "Virtual time to target";
+  return card(title, timed ? duration(*seconds) : round, timed ? std::vector{goal, round} : std::vector{goal});
 }
 
 page_json speed_card(const run_summary& of) {
   std::vector<std::string> more;
-  if (of.examples_per_second) more.push_back(written(of.examples_per_second, number_style::count) + " examples");
-  return card("Clients per second", written(of.clients_per_second, number_style::rate), more);
-}
-
-// Rows of the accounting: an outcome, and what it consists of.
-struct outcome {
-  std::string name;
-  std::uint64_t count = 0;
-  const named_counts* parts = nullptr;
-};
-
-std::vector<outcome> outcomes_of(const run_summary& of) {
-  return {{"folded", of.folded, nullptr},
-          {"rejected", sum_of(of.rejected), &of.rejected},
-          {"late", of.late, nullptr},
-          {"surplus", of.surplus, nullptr},
-          {"dropped", sum_of(of.dropped), &of.dropped},
-          {"abandoned", of.abandoned, nullptr},
-          {"in flight", of.in_flight, nullptr}};
+  if (const auto rate = of.figure("examples_per_second"))
+    more.push_back(written(rate, number_style::count) + " examples");
+  return card("Clients per second", written(of.figure("clients_per_second"), number_style::rate), more);
 }
 
 std::string share(std::uint64_t part, std::uint64_t whole) {
@@ -123,16 +115,16 @@ std::string rounds_text(const event_kind& of) {
   return of.first_round == of.last_round ? first : first + " \u2013 " + grouped(*of.last_round);
 }
 
-bool is_finite(const std::optional<double>& value) { return !value || std::isfinite(*value); }
-
 // The first round whose loss or metrics are not finite.
 std::optional<std::uint64_t> first_divergence(const run_record& run) {
-  for (const auto& round : run.rounds) {
-    bool finite = is_finite(round.loss);
-    for (const auto& group : round.eval.value_or(evaluation_figures{}))
-      for (const auto& which : metrics) finite = finite && (!group || is_finite(*group.*which.value));
-    if (!finite) return round.round;
-  }
+  const auto judges = [](std::string_view key) {  // figures that a model defines may have gaps
+    const auto name = key.starts_with("eval.") ? key.substr(key.rfind('.') + 1) : std::string_view();
+    return key == "loss" ||
+           std::any_of(metrics.begin(), metrics.end(), [&](const auto& one) { return one.key == name; });
+  };
+  for (const auto& round : run.rounds)
+    for (const auto& [key, value] : round.figures)
+      if (!std::isfinite(value) && judges(key)) return round.round;
   return std::nullopt;
 }
 
@@ -141,22 +133,21 @@ page_json about(const run_record& run) {
   const auto add = [&](const std::string& before, const std::string& text) {
     if (!text.empty()) parts.push_back(before + text);
   };
-  const bool impersonal = run.summary && run.summary->personalized == false;
-  add("", run.algorithm + (impersonal ? " (not personalized)" : ""));
+  add("", run.algorithm + (is_impersonal(run) ? " (not personalized)" : ""));
   add("", run.model);
   add("seed ", run.seed);
-  if (run.summary) add("kernels ", run.summary->kernel_level);
-  if (run.summary) add("Furlong ", run.summary->version);
+  if (run.summary) add("kernels ", run.summary->text("kernel_level"));
+  if (run.summary) add("Furlong ", run.summary->text("furlong"));
   return parts;
 }
 
 page_json notes_of(const run_record& run) {
   auto notes = run.notes;
   if (is_no_language_model(run)) notes.push_back(protocol_warning({&run, 1}));
-  if (has_failed(run)) notes.push_back("This run failed: " + run.summary->failed);
+  if (has_failed(run)) notes.push_back("This run failed: " + failure_of(run));
   if (const auto first = first_divergence(run))
     notes.push_back("Training diverged: from round " + grouped(*first) + " on, metrics are not finite.");
-  const auto idle = std::count_if(run.rounds.begin(), run.rounds.end(), [](const auto& r) { return !r.applied; });
+  const auto idle = std::count_if(run.rounds.begin(), run.rounds.end(), [](const auto& r) { return !r.applied(); });
   if (idle > 0)
     notes.push_back("The model stayed as it was in " + counted(static_cast<std::uint64_t>(idle), "round") +
                     ": nothing usable was folded.");
@@ -168,23 +159,24 @@ page_json cards(const run_record& run) {
     return bytes ? std::vector{written(bytes, number_style::bytes) + what} : std::vector<std::string>();
   };
   page_json out = page_json::array();
-  if (const auto eval = final_evaluation(run)) add_metric_cards(out, *eval);
+  if (const auto* eval = final_evaluation(run)) add_metric_cards(out, *eval, scored_model(run));
   const auto moved = traffic_of(run);
   std::vector<std::string> tasks{counted(moved.tasks, "client task")};
-  if (run.summary && run.summary->rounds_abandoned > 0)
-    tasks.push_back(grouped(run.summary->rounds_abandoned) + " abandoned");
+  if (const auto given_up = run.summary ? run.summary->count("rounds_abandoned") : 0; given_up > 0)
+    tasks.push_back(grouped(given_up) + " abandoned");
   out.push_back(card("Rounds", grouped(rounds_of(run)), tasks));
   out.push_back(
       card("Data down", written(moved.down, number_style::bytes), each(moved.down_per_task(), " a client task")));
   out.push_back(card("Data up", written(moved.up, number_style::bytes), each(moved.up_per_report(), " a report")));
   if (!run.summary) return out;
-  if (run.summary->time_to_target) out.push_back(target_card(*run.summary));
-  out.push_back(speed_card(*run.summary));
-  out.push_back(time_card(*run.summary));
-  if (run.summary->peak_rss_bytes)
-    out.push_back(card("Peak memory", written(static_cast<double>(*run.summary->peak_rss_bytes), number_style::bytes)));
-  if (run.summary->private_clients)
-    out.push_back(card("Private state", grouped(*run.summary->private_clients), {"clients with stored values"}));
+  const auto& of = *run.summary;
+  if (of.figure("time_to_target.reached")) out.push_back(target_card(of));
+  out.push_back(speed_card(of));
+  out.push_back(time_card(of));
+  if (const auto peak = of.figure("peak_rss_bytes"))
+    out.push_back(card("Peak memory", written(peak, number_style::bytes)));
+  if (of.figure("private_clients"))
+    out.push_back(card("Private state", grouped(of.count("private_clients")), {"clients with stored values"}));
   return out;
 }
 
@@ -192,30 +184,32 @@ page_json accounting(const run_record& run) {
   if (!run.summary) return nullptr;
   const auto& of = *run.summary;
   auto made = table_of("Accounting", "What became of every selected client.", {"outcome", "#clients", "#share"});
-  add_count(made, "selected", of.selected, of.selected, "total");
+  const auto selected = of.count("selected");
+  add_count(made, "selected", selected, selected, "total");
   std::uint64_t sum = 0;
-  for (const auto& end : outcomes_of(of)) {
-    sum += end.count;
-    add_count(made, end.name, end.count, of.selected, end.count == 0 ? "none" : "");
-    if (end.parts == nullptr || end.parts->size() < 2) continue;
-    for (const auto& [name, count] : *end.parts)
-      if (count > 0) add_count(made, name, count, of.selected, "part");
+  for (const std::string key : {"folded", "rejected", "late", "surplus", "dropped", "abandoned", "in_flight"}) {
+    const auto parts = of.counts_in(key + ".");
+    const auto count = of.count(key) + sum_of(parts);
+    sum += count;
+    add_count(made, key == "in_flight" ? "in flight" : key, count, selected, count == 0 ? "none" : "");
+    if (parts.size() < 2) continue;
+    for (const auto& [name, part] : parts)
+      if (part > 0) add_count(made, name, part, selected, "part");
   }
-  if (const auto lost = wasted_tasks(of); lost > 0 && lost < of.selected)
-    add_count(made, "wasted: ended, not folded", lost, of.selected, "total");
-  if (sum == of.selected) {
+  if (const auto lost = wasted_tasks(of); lost > 0 && lost < selected)
+    add_count(made, "wasted: ended, not folded", lost, selected, "total");
+  if (sum == selected)
     made["hint"] = "Every selected client is accounted for.";
-  } else {
-    const auto off = sum < of.selected ? of.selected - sum : sum - of.selected;
-    made["warning"] = "The outcomes do not add up to the selected: " + counted(off, "client") +
-                      (sum < of.selected ? " missing" : " too many") + ".";
-  }
+  else
+    made["warning"] = "The outcomes do not add up to the selected: " +
+                      counted(std::max(sum, selected) - std::min(sum, selected), "client") +
+                      (sum < selected ? " missing" : " too many") + ".";
   return made;
 }
 
 page_json rejections(const run_record& run) {
   named_counts reasons;
-  if (run.summary) reasons = run.summary->rejected;
+  if (run.summary) reasons = run.summary->counts_in("rejected.");
   if (!run.summary)
     for (const auto& kind : run.events)
       if (kind.event == "rejected") reasons.emplace_back(kind.reason, kind.count);
@@ -235,42 +229,45 @@ page_json rejections(const run_record& run) {
   return made;
 }
 
-// How many, and their share where all are known.
-std::string never(std::uint64_t count, std::optional<std::uint64_t> clients) {
-  return grouped(count) + (clients && *clients > 0 ? " (" + share(count, *clients) + ")" : "");
-}
-
 page_json participation_summary(const run_record& run) {
-  if (!run.summary || !run.summary->participation) return nullptr;
-  const auto& of = *run.summary->participation;
+  if (!run.summary || !run.summary->has_any("participation.")) return nullptr;
+  const auto& of = *run.summary;
   auto made = table_of("Participation of clients", "How many updates of a client were folded, over all clients.",
                        {"a client\u2019s folded updates", "#"});
-  const auto add = [&](std::string name, std::optional<double> value, number_style style) {
-    if (value) add_row(made, {std::move(name), written(value, style)});
-  };
-  add("mean", of.mean, number_style::mean);
-  add("10 % have at most", of.p10, number_style::mean);
-  add("median", of.p50, number_style::mean);
-  add("90 % have at most", of.p90, number_style::mean);
-  add("most", of.max, number_style::mean);
-  add("Gini coefficient", of.gini, number_style::plain);
-  if (of.never_selected) add_row(made, {"clients never selected", never(*of.never_selected, of.clients)});
-  if (of.never_folded) add_row(made, {"clients never trained", never(*of.never_folded, of.clients)});
-  if (of.gini) made["hint"] = "Gini: 0 when all took part equally often, towards 1 when few did all the work.";
+  for (const auto& [key, name] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"mean", "mean"},
+                                                                  {"p10", "10 % have at most"},
+                                                                  {"p50", "median"},
+                                                                  {"p90", "90 % have at most"},
+                                                                  {"max", "most"},
+                                                                  {"gini", "Gini coefficient"}})
+    if (const auto value = of.figure(std::string("participation.") + key))
+      add_row(made, {name, written(value, key == std::string("gini") ? number_style::plain : number_style::mean)});
+  for (const std::string key : {"selected", "folded"})
+    if (const auto never = of.figure("participation.never_" + key)) {
+      const auto all = of.count("participation.clients");
+      const auto count = of.count("participation.never_" + key);
+      add_row(made, {std::string("clients never ") + (key == "folded" ? "trained" : "selected"),
+                     grouped(count) + (all > 0 ? " (" + share(count, all) + ")" : "")});
+    }
+  if (of.figure("participation.gini"))
+    made["hint"] = "Gini: 0 when all took part equally often, towards 1 when few did all the work.";
   return made["rows"].empty() ? page_json() : made;
 }
 
 page_json private_state(const run_record& run) {
-  if (!run.summary || !run.summary->private_staleness || run.summary->private_clients == 0U) return nullptr;
+  if (!run.summary || !run.summary->has_any("private_staleness.") || run.summary->figure("private_clients") == 0.0)
+    return nullptr;
   auto made = table_of("Private staleness", "How long ago a client\u2019s private values were last trained.",
                        {"in", "#mean", "#median", "#90 %", "#most"});
-  const auto add = [&](std::string_view name, const staleness_figures& of, number_style style) {
-    add_row(made, {std::string(name), written(of.mean, style), written(of.p50, style), written(of.p90, style),
-                   written(of.max, style)});
+  const auto add = [&](std::string_view name, const std::string& key, number_style style) {
+    std::vector<std::string> cells{std::string(name)};
+    for (const auto* figure : {"mean", "p50", "p90", "max"})
+      cells.push_back(written(run.summary->figure(key + figure), style));
+    if (run.summary->has_any(key)) add_row(made, std::move(cells));
   };
-  add("rounds", *run.summary->private_staleness, number_style::mean);
-  if (run.summary->private_staleness_seconds)
-    add(time_word(run), *run.summary->private_staleness_seconds, number_style::seconds);
+  add("rounds", "private_staleness.", number_style::mean);
+  add(time_word(run), "private_staleness_seconds.", number_style::seconds);
   return made;
 }
 
@@ -297,40 +294,35 @@ page_json hashes(const run_record& run) {
     if (!hash.empty()) made.push_back({name, hash});
   };
   if (!run.summary) return made;
-  add("shared parameters", run.summary->model_sha256);
-  if (run.summary->private_clients.value_or(1) > 0)  // else it is the hash of nothing
-    add("private parameters", run.summary->private_sha256);
-  add("the server\u2019s tensors of the algorithm", run.summary->added_sha256);
+  add("shared parameters", run.summary->text("model_sha256"));
+  if (run.summary->figure("private_clients") != 0.0)  // else it is the hash of nothing
+    add("private parameters", run.summary->text("private_sha256"));
+  add("the server\u2019s tensors of the algorithm", run.summary->text("added_sha256"));
   return made;
 }
 
 }  // namespace
 
 page_json final_metrics(const run_record& run) {
-  const auto eval = final_evaluation(run);
-  if (!eval) return nullptr;
-  const bool ended = run.summary && run.summary->eval;
-  std::string caption = "Pooled over all examples of a group.";
-  if (!ended) {
-    const auto last =
-        std::find_if(run.rounds.rbegin(), run.rounds.rend(), [](const auto& r) { return r.eval.has_value(); });
-    caption = "After round " + grouped(last->round) + ". " + caption;
-  }
-  auto made = table_of(ended ? "Final evaluation" : "Last evaluation", caption, {"group"});
+  const auto* eval = final_evaluation(run);
+  if (eval == nullptr) return nullptr;
+  const bool ended = run.summary && eval == &*run.summary;
+  const auto of = scored_model(run);
+  auto made = table_of(ended ? "Final evaluation" : "Last evaluation",
+                       (of.empty() ? "" : "Of " + of + ". ") + "Pooled over all examples of a group.", {"group"});
   std::vector<const metric*> shown;
   for (const auto& which : metrics)
-    if (std::any_of(eval->begin(), eval->end(), [&](const auto& group) { return group && *group.*which.value; })) {
-      shown.push_back(&which);
-      made["heads"].push_back({{"name", which.title}, {"numeric", true}});
-    }
+    for (std::size_t group = 0; group < evaluation_groups.size(); ++group)
+      if (eval->figure(group_key(group) + which.key) && (shown.empty() || shown.back() != &which)) {
+        shown.push_back(&which);
+        made["heads"].push_back({{"name", which.title}, {"numeric", true}});
+      }
   for (const auto* name : {"clients", "examples"}) made["heads"].push_back({{"name", name}, {"numeric", true}});
   for (std::size_t i = 0; i < evaluation_groups.size(); ++i) {
-    if (!(*eval)[i]) continue;
-    const auto& group = *(*eval)[i];
+    if (!eval->has_any(group_key(i))) continue;
     std::vector<std::string> cells{std::string(evaluation_groups[i])};
-    for (const auto* which : shown) cells.push_back(written(group.*which->value, which->style));
-    cells.push_back(grouped(group.clients));
-    cells.push_back(grouped(group.examples));
+    for (const auto* which : shown) cells.push_back(written(eval->figure(group_key(i) + which->key), which->style));
+    for (const auto* name : {"clients", "examples"}) cells.push_back(grouped(eval->count(group_key(i) + name)));
     add_row(made, std::move(cells));
   }
   made["warning"] = protocol_warning({&run, 1});
@@ -343,7 +335,7 @@ page_json run_data(const run_record& run, const std::string& label) {
                  {"cards", cards(run)},     {"tables", page_json::array()}, {"hashes", hashes(run)},
                  {"scenario", run.scenario}};
   if (!run.summary) made["badge"] = "interrupted";
-  if (has_failed(run)) made["badge"] = failure_word(run.summary->failed);
+  if (has_failed(run)) made["badge"] = std::string(state_word(run));
   for (auto table : {accounting(run), rejections(run), participation_summary(run), private_state(run), events(run)})
     if (!table.is_null()) made["tables"].push_back(std::move(table));
   return made;

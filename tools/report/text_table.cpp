@@ -1,4 +1,4 @@
-#include "tools/report/detail/text_table.hpp"
+#include "tools/report/text_table.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Results of a sweep: sweep.json, sweep.csv and the table on stdout.
+// Results of a sweep: sweep.json and sweep.csv.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -36,11 +36,6 @@ struct sweep_row {
 /// One line per run: run, status, seed, with several scenarios their name, the grid's keys, then all figures of any
 /// run. Quoted as in RFC 4180; no line break after the last line.
 [[nodiscard]] std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
-/// One line per scenario and combination: the mean over its seeds, with two or more +- the sample standard deviation;
-/// and the number of runs. Failed runs are reported and excluded. A figure that some runs lack, such as the time to a
-/// target, states how many have it. Warns of perplexities that are not those of a language model.
-[[nodiscard]] std::string sweep_table(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows);
-
 // Parts of these.
 
 /// {key: [value...]}
@@ -49,9 +44,5 @@ struct sweep_row {
 [[nodiscard]] nlohmann::ordered_json tied_json(const std::vector<grid_axis>& axes);
 /// {key: value}
 [[nodiscard]] nlohmann::ordered_json point_json(const std::vector<grid_axis>& axes, const grid_point& point);
-/// "0.8000", with two values or more "0.8000 +- 0.1414": mean and sample standard deviation. Not empty.
-[[nodiscard]] std::string mean_and_spread(const std::vector<double>& values, int digits);
-/// Rows of text in columns of equal width: the first `left` left-aligned, the others right-aligned.
-[[nodiscard]] std::string aligned(const std::vector<std::vector<std::string>>& lines, std::size_t left);
 
 }  // namespace furlong::tools

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "tools/cli/figures_json.hpp"
+#include "tools/report/comparison.hpp"
+#include "tools/report/text_table.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
 namespace furlong::tools {
@@ -148,23 +150,25 @@ result<void> recall_figures(tuning& of, const json& before, const std::string& p
 }
 
 std::string tune_table(const tuning& of) {
-  constexpr int digits = 4;
-  std::vector<std::vector<std::string>> lines(1);
-  for (const auto& axis : of.axes) lines.front().push_back(axis.name);
-  lines.front().insert(lines.front().end(), {"rounds", of.metric.substr(of.metric.find('.') + 1)});
+  std::vector<text_column> columns;
+  for (const auto& axis : of.axes) columns.push_back({"", axis.name, {}, true});
+  columns.push_back({"", "rounds", {}, false});
+  columns.push_back({"", of.metric.substr(of.metric.find('.') + 1), {}, false});
   for (const auto i : of.order()) {
     const auto& setting = of.settings[i];
-    auto& line = lines.emplace_back();
     const auto& at = setting.runs.front().run.row.point.at;
-    for (std::size_t a = 0; a < of.axes.size(); ++a) line.push_back(of.axes[a].values[at[a]].shown);
-    line.push_back(std::to_string(setting.rounds()));
-    if (!last_figure(setting)) {
-      line.emplace_back("failed");
+    for (std::size_t a = 0; a < of.axes.size(); ++a) columns[a].cells.push_back(of.axes[a].values[at[a]].shown);
+    (columns.end() - 2)->cells.push_back(std::to_string(setting.rounds()));
+    const auto figure = last_figure(setting);
+    if (!figure) {
+      columns.back().cells.emplace_back("failed");
       continue;
     }
-    line.push_back(mean_and_spread(values_at(setting, setting.rungs() - 1), digits));
+    const auto spread = estimate_of(values_at(setting, setting.rungs() - 1)).sd;
+    const auto text = written_spread(*figure, spread, number_style::plain);
+    columns.back().cells.push_back(text.mean + (spread ? " +- " + text.spread : ""));
   }
-  return aligned(lines, of.axes.size());
+  return text_table(std::move(columns));
 }
 
 }  // namespace furlong::tools

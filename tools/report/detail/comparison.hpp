@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/report/configurations.hpp"
 #include "tools/report/detail/numbers.hpp"
 #include "tools/report/run_record.hpp"
 
@@ -17,26 +18,27 @@ struct metric {
   const char* key;  ///< in summary.json
   const char* title;
   const char* short_title;
-  std::optional<double> group_figures::*value;
   number_style style;
   bool smaller_is_better;
 };
 /// The one that a run is judged by first stands before the others: perplexity, of a language model.
 inline constexpr std::array<metric, 7> metrics{{
-    {"rmse", "RMSE", "RMSE", &group_figures::rmse, number_style::plain, true},
-    {"perplexity", "Perplexity", "perpl.", &group_figures::perplexity, number_style::plain, true},
-    {"accuracy", "Accuracy", "acc.", &group_figures::accuracy, number_style::percent, false},
-    {"accuracy_words", "Accuracy of words", "acc. words", &group_figures::accuracy_words, number_style::percent, false},
-    {"accuracy_no_end", "Accuracy before the end", "acc. no end", &group_figures::accuracy_no_end,
-     number_style::percent, false},
-    {"auc", "AUC", "AUC", &group_figures::auc, number_style::plain, false},
-    {"loss", "Loss", "loss", &group_figures::loss, number_style::plain, true},
+    {"rmse", "RMSE", "RMSE", number_style::plain, true},
+    {"perplexity", "Perplexity", "perpl.", number_style::plain, true},
+    {"accuracy", "Accuracy", "acc.", number_style::percent, false},
+    {"accuracy_words", "Accuracy of words", "acc. words", number_style::percent, false},
+    {"accuracy_no_end", "Accuracy before the end", "acc. no end", number_style::percent, false},
+    {"auc", "AUC", "AUC", number_style::plain, false},
+    {"loss", "Loss", "loss", number_style::plain, true},
 }};
-/// Squared error is the loss of ratings: the RMSE says the same, and perplexity that of words.
-[[nodiscard]] bool is_redundant(const metric& which, const group_figures& in);
+/// "eval.unseen."
+[[nodiscard]] std::string group_key(std::size_t group);
+/// A metric by what stands before its key, such as group_key(). Empty also where it says what another one says: squared
+/// error is the loss of ratings, and perplexity says the same of words.
+[[nodiscard]] std::optional<double> score(const figure_set& of, const std::string& before, const metric& which);
 
-/// What the run came to: the summary's evaluation, else the last of its rounds.
-[[nodiscard]] std::optional<evaluation_figures> final_evaluation(const run_record& run);
+/// What the run came to: the summary, if it has an evaluation, else the last of its rounds that has one, or null.
+[[nodiscard]] const figure_set* final_evaluation(const run_record& run);
 /// What the groups of these evaluations are, and the figures whose names do not say it: one text of HTML for all runs,
 /// about what occurs in them; empty without evaluations.
 [[nodiscard]] std::string explained_figures(std::span<const run_record> runs);
@@ -65,8 +67,8 @@ struct traffic {
 /// Tasks that ended without being folded.
 [[nodiscard]] std::uint64_t wasted_tasks(const run_summary& of);
 
-/// A name for each run, no two alike: its scenario, then also its algorithm, seed and folder as far as that is needed.
-/// Beside language models, those that are none say so.
-[[nodiscard]] std::vector<std::string> labels_of(std::span<const run_record> runs);
+/// A name for each run, no two alike: that of its configuration and the seed, as far as it has some; then the folder.
+[[nodiscard]] std::vector<std::string> labels_of(std::span<const run_record> runs,
+                                                 std::span<const configuration> configurations);
 
 }  // namespace furlong::tools

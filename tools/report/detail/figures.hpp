@@ -42,6 +42,11 @@ using page_json = nlohmann::ordered_json;
 /// The rounds of which the run tells every task.
 [[nodiscard]] std::vector<page_json> timelines_of(const run_record& run);
 
+/// The section of the clients: their quality as quantiles, the gains over the first configuration in runs of the same
+/// seed and data, who takes part, and a "table". Its charts are empty unless the runs have figures of clients.
+[[nodiscard]] page_json client_charts(std::span<const run_record> runs, std::span<const configuration> configurations,
+                                      const std::vector<std::string>& names);
+
 /// The t-SNE picture of a run's user embeddings, coloured by label; null when it has none.
 [[nodiscard]] page_json embedding_picture(const run_record& run, const std::string& label);
 /// How alike the embeddings of the first run and each other one are, or why they are not compared, a sentence each;

@@ -41,20 +41,4 @@ struct spread_text {
 /// "1 round", "2 rounds".
 [[nodiscard]] std::string counted(std::uint64_t count, const std::string& noun);
 
-/// A decimal unit of bytes and its size.
-struct byte_unit {
-  const char* name;
-  double size;
-};
-/// The largest unit that a number of bytes fills.
-[[nodiscard]] byte_unit unit_for(double bytes);
-
-/// A unit of time and its seconds.
-struct time_unit {
-  const char* name;
-  double size;
-};
-/// The unit in which an axis up to so many seconds has ticks of one to three digits.
-[[nodiscard]] time_unit time_unit_for(double seconds);
-
 }  // namespace furlong::tools

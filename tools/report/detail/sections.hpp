@@ -14,7 +14,11 @@ namespace furlong::tools {
 /// events, as far as the run has them.
 [[nodiscard]] page_json run_data(const run_record& run, const std::string& label);
 
-/// All that the page of these runs holds, but for its main table: figures_of(), "runs" and perhaps a "hint".
+/// The configurations with their figures as a table; its cells of figures are {"text", "spread", "value", "best"}. What
+/// is the same in all is in a note.
+[[nodiscard]] page_json comparison_json(std::span<const run_record> runs);
+
+/// All that the page of these runs holds: figures_of(), "main" (its first table, or null), "runs" and perhaps a "hint".
 [[nodiscard]] page_json report_data(std::span<const run_record> runs);
 
 }  // namespace furlong::tools

@@ -53,7 +53,7 @@ function axisSwitch() {
   return there.length > 1 ? made : null;
 }
 
-function sectionOf({title, note, charts}) {
+function sectionOf({title, note, charts, table: figuresOf}) {
   const plots = charts.map(chart => {
     const known = {tracks: data.tracks, clock: data.clock, bare: chart.shared && many, ...chart};
     const made = chartFigure(known, chart.shared ? {hidden} : {}, axis, chart.shared ? redraw : null);
@@ -61,14 +61,15 @@ function sectionOf({title, note, charts}) {
     return made;
   });
   return [element("h2", {}, title), title === "Learning" ? axisSwitch() : null,
-    element("div", {class: "plots"}, plots), say("hint", note)];
+    element("div", {class: "plots"}, plots), figuresOf ? sortable(table(figuresOf)) : null, say("hint", note)];
 }
 
 const alone = data.runs.length === 1 ? data.runs[0] : null;
-if (alone) {
-  byId("about").append(aboutLine(alone), ...alone.notes.map(text => say("note", text)));
-  byId("about").after(cardsOf(alone));
-}
+if (alone) byId("about").append(aboutLine(alone), ...alone.notes.map(text => say("note", text)));
+const {main} = data, mainTable = main && table(main);
+content.append(...[main?.title ? element("h2", {}, main.title) : null, mainTable, say("note", main?.warning),
+  ...(main?.notes || []).map(text => say("hint", text)), say("hint", main?.hint)].filter(Boolean));
+if (alone) content.prepend(cardsOf(alone));
 const shared = data.sections.flatMap(section => section.charts).filter(chart => chart.shared);
 const series = new Map(shared.flatMap(chart => chart.series).map(({name, colour}) => [name, {name, colour}]));
 const many = series.size > 6;  // legends would be taller than their charts
@@ -81,22 +82,15 @@ if (many) {
 content.append(...[say("hint", data.hint), ...data.sections.flatMap(sectionOf)].filter(Boolean));
 if (alone) content.append(...tablesOf(alone).filter(Boolean), scenarioOf(alone) || "");
 else if (data.runs.length > 0) content.append(element("h2", {}, "Runs"), ...data.runs.map(runDetails));
-document.querySelectorAll(".runs table").forEach(of => {
-  sortable(of);
-  if (shared.length > 0) [...of.tBodies[0].rows].forEach((row, i) => row.cells[0].prepend(swatch(i)));
-});
+if (mainTable && !alone) {
+  mainTable.classList.add("runs");
+  sortable(mainTable);
+  if (shared.length > 0) [...mainTable.querySelectorAll("tbody th")].forEach((cell, i) => cell.prepend(swatch(i)));
+}
 
-// What is seen is drawn at once, the rest when there is time, and all before it is printed.
-const pending = new Set(figures);
-const draw = one => pending.delete(one) && (one.drawn = true, one.draw());
+// A chart is drawn when it comes into view, and all before they are printed.
+const draw = one => one.drawn || (one.drawn = true, one.draw());
 const watch = new IntersectionObserver(entries => entries.forEach(entry => entry.isIntersecting && draw(entry.target)),
-  {rootMargin: "200px"});
+  {rootMargin: "100px"});
 figures.forEach(one => watch.observe(one));
-const idle = () => {
-  const [next] = pending;
-  if (!next) return;
-  draw(next);
-  setTimeout(idle, 20);
-};
-addEventListener("load", () => setTimeout(idle, 300));
-addEventListener("beforeprint", () => [...pending].forEach(draw));
+addEventListener("beforeprint", () => figures.forEach(draw));
