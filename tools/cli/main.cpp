@@ -304,6 +304,7 @@ int parse_and_run(int argc, char** argv) {
   add_store(app, chosen);
   add_reports(app, chosen);
   add_privacy(app, chosen);
+  add_audit(app, chosen);
   add_test(app, chosen);
   add_sweeps(app, chosen);
   add_trace(app, chosen);
