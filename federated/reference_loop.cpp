@@ -2,6 +2,8 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/privacy/clipping.hpp"
+#include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -79,7 +81,11 @@ class plain_run {
     wanted.count = e_.settings.participation->per_round;
     wanted.round = state_.version;
     wanted.ordinal = state_.counts.selected;
-    wanted.eligible = [&](std::uint32_t client) { return ledger[client].asked_version != version + 1; };
+    const auto apart = std::max(1U, e_.settings.participation->min_separation);
+    wanted.eligible = [&](std::uint32_t client) {
+      const auto asked = ledger[client].asked_version;
+      return asked == 0 || version + 1 >= asked + apart;
+    };
     auto cohort = policy_->choose(wanted, ledger);
     for (const auto client : cohort) {
       auto& of = ledger.touch(client);
@@ -101,8 +107,8 @@ class plain_run {
     round_facts facts(e_);
     for (const auto client : cohort)
       if (auto done = train_client(from, client, *sum, report, facts); !done) return tl::unexpected(done.error());
-    auto round = sum->report();
-    if (report.folded < e_.settings.participation->min_reports || facts.has_outlier(state_)) abandon(round, report);
+    auto round = report_sum(e_, state_, 0, *sum);
+    if (report.folded < fewest_reports(e_.settings) || facts.has_outlier(state_)) abandon(round, report);
     for (const auto& [client, own] : std::exchange(waiting_, {}))
       if (!report.gave_up)
         if (auto stored = store_.commit(client, from.version, own); !stored) return tl::unexpected(stored.error());
@@ -130,7 +136,7 @@ class plain_run {
     report.examples += update.examples;
     auto& of = state_.ledger->touch(client);
     const auto bounds =
-        bounds_of(e_, longest_update(e_.settings), from.limits, e_.participants->count(client, part::train));
+        bounds_of(e_, longest_update(e_, from.model), from.limits, e_.participants->count(client, part::train));
     update_size size;
     auto refused = validate(update, *e_.parts.up, *e_.settings.aggregation, bounds, &size);
     if (!refused) refused = sum.fold(update);
@@ -141,7 +147,7 @@ class plain_run {
     }
     const double loss = update.weight > 0 ? update.loss_sum / update.weight : 0.0;
     facts.add_aggregated(size, loss);
-    if (update.examples > 0) of.loss = static_cast<float>(loss);
+    if (update.examples > 0 && keeps_client_losses(e_.settings)) of.loss = static_cast<float>(loss);
     of.reported_version = static_cast<std::uint32_t>(from.version + 1);
     folded_.push_back(client);
     if (keeps && !trains_if_discarded(e_.settings)) waiting_.emplace_back(client, use_.own);

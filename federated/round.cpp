@@ -10,6 +10,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/privacy/clipping.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/server_view.hpp"
@@ -128,7 +129,7 @@ void watch_training(const experiment& e, protocol::server_state& state, const ro
   };
   if (!is_finite(state.model.values()) || !is_finite(state.added.values())) {
     losses.diverged = "the model is not finite";
-  } else if (const auto loss = facts.median_loss()) {
+  } else if (const auto loss = keeps_client_losses(e.settings) ? facts.median_loss() : std::nullopt) {
     losses.diverged = check_loss("the training loss", *loss, losses.training, e.settings.diverged_at);
   }
 }
@@ -153,7 +154,8 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
   report.applied = round.usable;
   report.loss = round.loss;
   if (round.usable) {
-    add_server_noise(e, state.version, round);
+    add_server_noise(e, state, round);
+    move_clip_bound(e, round, state.added);
     const auto change = round.change.values();
     report.change_norm = std::sqrt(models::kernels().norm_squared(change.data(), change.size()));
     server_view server{e, state.model, state.added, optimizer, state.version};

@@ -6,6 +6,7 @@
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
+#include "federated/privacy/clipping.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
@@ -175,7 +176,9 @@ result<void> lay_out(experiment& e, std::span<const std::string> private_names) 
   e.groups.clear();
   if (auto sound = check_model_names(*e.parts.model); !sound) return sound;
   layout_builder made(e);
-  if (auto done = made.build(e.settings.algorithm->does->tensors(*e.model, e.parts)); !done) return done;
+  auto groups = e.settings.algorithm->does->tensors(*e.model, e.parts);
+  for (auto& group : clip_groups(*e.settings.privacy)) groups.push_back(std::move(group));
+  if (auto done = made.build(groups); !done) return done;
   if (carries_errors(e.settings)) add_unsent(e.parts);
   return made.add_kept();
 }

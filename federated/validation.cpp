@@ -85,9 +85,13 @@ double longest_update(const run_settings& settings) {
   const auto& rule = *settings.aggregation;
   const bool noisy = rule.noise > 0 && rule.noise_at == noise_place::client;
   if (settings.privacy->clip <= 0 || noisy) return std::numeric_limits<double>::infinity();
+  return longest_clipped(settings.privacy->clip);
+}
+
+double longest_clipped(double bound) {
   // The client rounds the factor and each product to float32, 2^-24 each, and the sums of squares to double.
   constexpr double slack = 0x1p-20;
-  return settings.privacy->clip * (1.0 + slack);
+  return bound * (1.0 + slack);
 }
 
 update_bounds bounds_of(const experiment& e, double longest, const update_limits& limits,

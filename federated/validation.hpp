@@ -17,9 +17,12 @@ namespace furlong::federated {
 /// Limit of examples per update. Sums of declared values then cannot wrap around.
 constexpr std::uint64_t most_examples = 1ULL << 40U;
 
-/// Largest L2 norm of a whole update: privacy.clip plus rounding errors. Infinity without a bound, or if clients add
+/// Largest L2 norm of a whole update: longest_clipped() of privacy.clip. Infinity without a bound, or if clients add
 /// noise after clipping.
 [[nodiscard]] double longest_update(const run_settings& settings);
+
+/// Largest L2 norm of an update that a client clipped to a bound: with rounding errors.
+[[nodiscard]] double longest_clipped(double bound);
 
 /// Bounds of one update in addition to the scenario's settings.
 struct update_bounds {

@@ -43,9 +43,14 @@ std::optional<rejection> accumulator::fold(const client_update& update, double f
   return std::nullopt;
 }
 
-aggregate accumulator::report() {
+void accumulator::visit_sums(function_ref<void(std::size_t, std::span<std::int64_t>, double)> visit) {
+  if (rule_) visit(of_model, sum(), rule_->units_in_one());
+  groups_.visit(added(), visit);
+}
+
+aggregate accumulator::report(std::uint64_t divisor) {
   aggregate out;
-  out.count = count();
+  out.count = divisor > 0 ? divisor : count();
   out.weight = weight();
   out.loss =
       out.weight == 0 ? 0.0 : static_cast<double>(words_[loss_word]) * loss_unit / static_cast<double>(out.weight);

@@ -37,7 +37,13 @@ class accumulator {
   /// distance; else empty.
   [[nodiscard]] std::span<const double> distances() const;
   /// The result of the round; empties the accumulator.
-  [[nodiscard]] aggregate report();
+  /// @param divisor a public number by which means are divided in place of the number of updates, and which takes its
+  ///                place in the result: under differential privacy that number is private; 0: there is none
+  [[nodiscard]] aggregate report(std::uint64_t divisor = 0);
+  /// Calls visit(group, words, units in 1) for the words of the model, whose group is `of_model`, and for those of each
+  /// group of the algorithm. A model's units are 0 if its rule is not linear (aggregation_rule::units_in_one).
+  void visit_sums(function_ref<void(std::size_t group, std::span<std::int64_t> words, double units)> visit);
+  static constexpr std::size_t of_model = SIZE_MAX;
 
   /// Adds the content of another accumulator of the same rule, layout and reference. Fails, unchanged, if the words do
   /// not fit this rule or exceed its capacity.

@@ -11,7 +11,7 @@ namespace furlong::federated {
 struct aggregate {
   models::shared_parameters change;  ///< the server optimizer adds it to the model
   models::shared_parameters added;  ///< of the tensors that the algorithm adds (partition::reported); without any, none
-  std::uint64_t count = 0;          ///< aggregated updates
+  std::uint64_t count = 0;          ///< aggregated updates, or the public divisor of their sum
   std::uint64_t weight = 0;         ///< sum of their weights
   double loss = 0.0;                ///< mean loss per weighted example
   std::vector<double> reference;    ///< the rule's constants for the next round

@@ -24,12 +24,13 @@ double units_in_one(const placed_group& group, const aggregation_settings& setti
 
 group_sums::group_sums(const experiment& e) : up_(e.parts.up), reported_(e.parts.reported) {
   std::size_t begin = 0;
-  for (const auto& group : e.groups) {
+  for (std::size_t g = 0; g < e.groups.size(); ++g) {
+    const auto& group = e.groups[g];
     if (group.in_up == placed_group::nowhere) continue;
     std::size_t size = 0;
     for (std::size_t i = 0; i < group.count(); ++i) size += (*up_)[group.in_up + i].size();
     segments_.push_back(
-        {group.in_up, group.count(), begin, size, group.rule, units_in_one(group, *e.settings.aggregation)});
+        {g, group.in_up, group.count(), begin, size, group.rule, units_in_one(group, *e.settings.aggregation)});
     begin += size;
   }
 }
@@ -50,6 +51,11 @@ void group_sums::fold(const models::delta& change, std::uint32_t weight, double 
         fold_fixed(sum.data() + one.begin + (at - first_value), values.data(), values.size(), scale);
       });
   }
+}
+
+void group_sums::visit(std::span<std::int64_t> sum,
+                       function_ref<void(std::size_t, std::span<std::int64_t>, double)> visit) const {
+  for (const auto& one : segments_) visit(one.group, sum.subspan(one.begin, one.size), one.scale);
 }
 
 void group_sums::report(std::span<std::int64_t> sum, aggregate& out) const {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/function_ref.hpp"
 #include "federated/aggregation/aggregate.hpp"
 #include "federated/experiment.hpp"
 #include "models/delta.hpp"
@@ -25,11 +26,15 @@ class group_sums {
   [[nodiscard]] bool weighs_examples() const;
   /// Adds the values of an update that validate() accepted, scaled by `freshness`.
   void fold(const models::delta& change, std::uint32_t weight, double freshness, std::span<std::int64_t> sum) const;
+  /// Calls visit(group, words, units in 1) for the words of each group, by its number.
+  void visit(std::span<std::int64_t> sum,
+             function_ref<void(std::size_t group, std::span<std::int64_t> words, double units)> visit) const;
   /// Computes `out.added` from the sum; needs the count and weight of `out`. Clears the sum.
   void report(std::span<std::int64_t> sum, aggregate& out) const;
 
  private:
   struct segment {
+    std::size_t group = 0;  ///< its number
     std::size_t first = 0;  ///< tensor of the update
     std::size_t count = 0;  ///< tensors
     std::size_t begin = 0;  ///< word of the first one's first value

@@ -26,6 +26,8 @@ class mean_rule final : public aggregation_rule {
 
   [[nodiscard]] std::size_t words() const override { return shared_->size(); }
 
+  [[nodiscard]] double units_in_one() const override { return weighted_ ? 0.0 : scale_; }
+
   std::optional<rejection> encode(const models::delta& change, const fold_context& of,
                                   std::span<std::int64_t> sum) override {
     // Rounded to 24 bits: the products below are exact, and the sums are the same for all kernels.

@@ -42,6 +42,9 @@ class aggregation_rule {
 
   /// Number of words; a rule may keep several sums.
   [[nodiscard]] virtual std::size_t words() const = 0;
+  /// Of a rule whose words are sums of each value of the updates, all alike, times a constant: that constant. 0: of
+  /// another rule, to whose words no noise can be added.
+  [[nodiscard]] virtual double units_in_one() const { return 0.0; }
   /// Adds the integers of an update that validate() accepted to `sum` (words() of them), or returns the reason if the
   /// rule cannot, leaving `sum` unchanged. The delta starts with the model's shared tensors; tensors of the algorithm
   /// may follow, which are not part of the rule.

@@ -7,6 +7,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/privacy/clipping.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -19,14 +20,6 @@
 namespace furlong::federated {
 
 namespace {
-
-/// Scales the whole update, all tensors together, to an L2 norm of at most `bound`.
-void clip(models::delta& change, double bound) {
-  const double norm = std::sqrt(models::kernels().norm_squared(change.values.data(), change.values.size()));
-  if (norm <= bound) return;
-  const auto factor = static_cast<float>(bound / norm);
-  for (auto& value : change.values) value *= factor;
-}
 
 /// FedAtt eq. 6: beta N(0, 1) on every element, so that the update becomes dense.
 void add_client_noise(const run_settings& settings, const task_id& id, models::delta& change) {
@@ -115,7 +108,7 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   }
   use.weights.difference(model.model, out.change);
   task.append_reported(out.change);
-  if (e.settings.privacy->clip > 0) clip(out.change, e.settings.privacy->clip);
+  clip_update(e, model.model, out.change);
   const auto& rule = *e.settings.aggregation;
   if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(e.settings, id, out.change);
   if (!round_update(e, id, use.own, out.change)) {

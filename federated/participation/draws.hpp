@@ -6,15 +6,23 @@
 
 #include "base/random.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
 
-/// What a selection draws from: keyed by (seed, round), and in asynchronous runs, which ask for clients many times in
-/// one round, by the ordinal too.
+/// The seed of the draws of a round: the scenario's, or one of the secret key, since sampling hides a client only as
+/// long as nobody can foresee who is drawn.
+[[nodiscard]] inline std::uint64_t draw_seed(const experiment& e, std::uint64_t round) {
+  const auto& key = e.settings.privacy->key;
+  return key ? secret_stream(*key, purpose::cohort, round).next() : e.settings.seed;
+}
+
+/// What a selection draws from: keyed by (draw_seed(), round), and in asynchronous runs, which ask for clients many
+/// times in one round, by the ordinal too.
 [[nodiscard]] inline random_stream selection_stream(const experiment& e, const selection& of) {
   const bool many = e.settings.participation->mode == participation_mode::async;
-  return {e.settings.seed, purpose::cohort, static_cast<std::uint32_t>(of.round),
+  return {draw_seed(e, of.round), purpose::cohort, static_cast<std::uint32_t>(of.round),
           many ? static_cast<std::uint32_t>(of.ordinal) : 0};
 }
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "federated/participation/policy.hpp"
+#include "federated/participation/draws.hpp"
 #include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
@@ -28,9 +28,7 @@ double uniform_above_zero(random_stream& stream) {
 class poisson_policy final : public selection_policy {
  public:
   explicit poisson_policy(const experiment& e)
-      : seed_(e.settings.seed),
-        clients_(e.participants->training()),
-        log_of_absence_(std::log1p(-e.settings.participation->rate)) {}
+      : e_(e), clients_(e.participants->training()), log_of_absence_(std::log1p(-e.settings.participation->rate)) {}
 
   std::vector<std::uint32_t> choose(selection& of, const participation_ledger&) override {
     struct place {
@@ -39,9 +37,10 @@ class poisson_policy final : public selection_policy {
       auto operator<=>(const place&) const = default;
     };
     std::vector<place> drawn;
+    const auto seed = draw_seed(e_, of.round);
     const auto end = clients_.empty() ? 0 : std::uint64_t{clients_.back()} + 1;
     for (std::uint64_t first = 0; first < end; first += block_clients) {
-      random_stream stream(seed_, purpose::cohort, static_cast<std::uint32_t>(of.round),
+      random_stream stream(seed, purpose::cohort, static_cast<std::uint32_t>(of.round),
                            static_cast<std::uint32_t>(first / block_clients), part_of_blocks);
       for (auto at = first;; ++at) {
         const double gap = std::floor(std::log(uniform_above_zero(stream)) / log_of_absence_);
@@ -66,7 +65,7 @@ class poisson_policy final : public selection_policy {
   }
 
  private:
-  std::uint64_t seed_;
+  const experiment& e_;
   std::span<const std::uint32_t> clients_;
   double log_of_absence_;  ///< log(1 - rate); -infinity for rate 1: every gap is 0
 };

@@ -78,6 +78,14 @@ std::string_view relation_of(sampling how) {
   return "zero-out-one";
 }
 
+std::uint64_t tree_releases(const mechanism& of, std::uint64_t participations) {
+  if (of.tree == 0) return participations;
+  std::uint64_t levels = 0;
+  for (std::uint64_t rounds = 1; rounds <= of.tree; rounds *= 2)
+    levels += std::min(participations, (rounds + of.apart - 1) / of.apart);
+  return participations * levels;
+}
+
 privacy_accountant::privacy_accountant(const mechanism& of) : of_(of) {
   // Without a cap that can bind, and without chance, the simpler cases are the same mechanisms.
   if (of_.how == sampling::truncated_poisson && of_.cap >= of_.clients) of_.how = sampling::poisson;
@@ -94,7 +102,7 @@ privacy_accountant::privacy_accountant(const mechanism& of) : of_(of) {
 privacy_bound privacy_accountant::renyi(std::uint64_t releases, double delta) const {
   if (of_.noise < least_noise) return {unbounded, "rdp", unbounded, 0.0};
   auto composed = divergences_;
-  for (auto& one : composed) one *= static_cast<double>(releases);
+  for (auto& one : composed) one *= static_cast<double>(tree_releases(of_, releases));
   const auto found = epsilon_from_divergences(orders_, composed, delta);
   return {found.epsilon, "rdp", found.epsilon, found.order};
 }
@@ -112,7 +120,8 @@ privacy_bound privacy_accountant::bound(std::uint64_t releases, double delta) co
   const bool sampled = of_.how == sampling::poisson || of_.how == sampling::truncated_poisson;
   if (sampled && of_.rate < 1.0) improve(loss_epsilon(of_, releases, delta), "pld");
   // Not for a cap, by which a client can take another one's place.
-  if (of_.how != sampling::truncated_poisson) improve(unsampled_epsilon(of_, releases, delta), "gaussian");
+  if (of_.how != sampling::truncated_poisson)
+    improve(unsampled_epsilon(of_, tree_releases(of_, releases), delta), "gaussian");
   return made;
 }
 

@@ -8,6 +8,7 @@
 //   fixed_size         a client is replaced by another one (2 clip away); a cohort of `rate` of the clients is drawn
 //                      without replacement in each release, and nobody sees it
 //   none               a client's values are replaced by zeros; everybody may know in which releases it takes part
+// With noise by a tree over the rounds (DP-FTRL; server_noise.hpp) a release is the sum of all rounds so far.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct mechanism {
   double rate = 1.0;
   std::uint64_t clients = 0;  ///< truncated_poisson
   std::uint64_t cap = 0;      ///< truncated_poisson
+  std::uint64_t tree = 0;     ///< none: most rounds of a tree; 0: each round has noise of its own
+  std::uint64_t apart = 1;    ///< tree: from one round that a client takes part in to the next, at least
 };
 
 /// An epsilon, and how it was found.
@@ -38,6 +41,12 @@ struct privacy_bound {
   double renyi_epsilon = 0.0;  ///< by Rényi differential privacy
   double renyi_order = 0.0;    ///< and its order
 };
+
+/// Participations of a client under a tree cost what so many releases without one do. Its values are in one node of
+/// each level, and a node of 2^l rounds has them at most ceil(2^l / apart) times. If it has them c times, they are c
+/// bounds far from zeros: the squares of all nodes add up to at most the sum of these maxima, once for each
+/// participation. Exactly the levels where `apart` is no less than the tree (Kairouz et al. 2021, theorem C.1).
+[[nodiscard]] std::uint64_t tree_releases(const mechanism& of, std::uint64_t participations);
 
 /// Of one mechanism. Not thread-safe.
 class privacy_accountant {

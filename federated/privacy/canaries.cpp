@@ -6,6 +6,7 @@
 
 #include "federated/algorithm.hpp"
 #include "federated/client/local_task.hpp"
+#include "federated/privacy/clipping.hpp"
 #include "federated/privacy/run_account.hpp"
 #include "federated/server_view.hpp"
 #include "federated/settings.hpp"
@@ -68,6 +69,7 @@ class canary_algorithm final : public algorithm, public canaries {
         claim_(claim),
         seed_(e.settings.seed),
         clip_(e.settings.privacy->clip),
+        bound_(clip_),
         rate_(claim.rate),
         clients_(std::move(clients)),
         judged_(clients_.size()),
@@ -113,6 +115,7 @@ class canary_algorithm final : public algorithm, public canaries {
 
   void step(server_view& server, const aggregate& of) const override {
     judge(server, of);
+    bound_ = clip_bound_of(server.e, server.added);  // an adaptive one has moved
     real_->step(server, of);
   }
 
@@ -153,7 +156,7 @@ class canary_algorithm final : public algorithm, public canaries {
            [&](const summed_tensor& from, std::size_t row, std::size_t column, double value) {
              along += value * of.change.tensor(from.in_shared)[row * from.spec.cols + column];
            });
-      along *= static_cast<double>(of.count) / clip_;
+      along *= static_cast<double>(of.count) / bound_;
       judged_[canary].log_odds += log_odds_of(claim_, rate_, along);
     }
   }
@@ -162,6 +165,7 @@ class canary_algorithm final : public algorithm, public canaries {
   mechanism claim_;
   std::uint64_t seed_;
   double clip_;
+  mutable double bound_;  ///< of the round under way
   double rate_;
   std::vector<std::uint32_t> clients_;
   mutable std::vector<judged_canary> judged_;  ///< the server alone writes log odds, step by step

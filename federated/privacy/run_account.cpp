@@ -23,16 +23,20 @@ std::string short_text(double value) {
 }
 
 /// Why rounds do not begin with draws that are independent of earlier ones; empty if they do.
-std::string disturbed_draws(const participation_settings& how) {
+std::string disturbed_draws(const run_settings& settings) {
+  const auto& how = *settings.participation;
+  if (settings.privacy->mechanism == noise_mechanism::tree)
+    return "the noise of a tree is on the sum of all rounds (privacy.mechanism)";
   if (how.mode == participation_mode::async) return "an asynchronous run draws no cohorts";
   if (how.deadline > 0) return "after a deadline clients that are still busy cannot be drawn (participation.deadline)";
+  if (how.min_separation > 1) return "clients that were just drawn cannot be drawn (participation.min_separation)";
   if (how.reconnect_most > 0) return "clients that were just drawn cannot be drawn (participation.reconnect)";
   return {};
 }
 
 /// Why the aggregated cohorts are not those that were drawn among all clients; empty if they are.
 std::string disturbed_cohorts(const run_settings& settings, const run_population& population) {
-  if (auto why = disturbed_draws(*settings.participation); !why.empty()) return why;
+  if (auto why = disturbed_draws(settings); !why.empty()) return why;
   const auto& dropout = *settings.dropout;
   if (settings.participation->over_selection > 1.0)
     return "the fastest clients of a larger draw are aggregated (participation.over_selection)";
@@ -56,8 +60,12 @@ run_mechanism mechanism_of(const run_settings& settings, const run_population& p
         "participation.policy = \"" + policy.kind + "\" selects clients by their losses, which tells of their examples";
     return made;
   }
+  if (settings.privacy->mechanism == noise_mechanism::tree) {
+    made.of.tree = settings.privacy->tree_rounds > 0 ? settings.privacy->tree_rounds : settings.rounds;
+    made.of.apart = std::max(1U, how.min_separation);
+  }
   if (policy.traits.draws_cohort) {
-    made.unsampled = disturbed_draws(how);
+    made.unsampled = disturbed_draws(settings);
     if (!made.unsampled.empty()) return made;
     made.of.how = how.cap < population.clients ? sampling::truncated_poisson : sampling::poisson;
     made.of.rate = how.rate;
@@ -94,7 +102,10 @@ std::uint64_t even_participations(const run_settings& settings, std::uint64_t cl
   const double share = how.mode == participation_mode::async ? how.buffer / all
                        : how.policy.traits.draws_cohort      ? how.rate
                                                              : how.per_round / all;
-  return static_cast<std::uint64_t>(std::ceil(static_cast<double>(rounds) * std::min(share, 1.0) * (1 - 1e-12)));
+  const auto even =
+      static_cast<std::uint64_t>(std::ceil(static_cast<double>(rounds) * std::min(share, 1.0) * (1 - 1e-12)));
+  const std::uint64_t apart = std::max(1U, how.min_separation);
+  return std::min(even, (rounds + apart - 1) / apart);
 }
 
 result<privacy_budget> budget_of(const run_settings& settings, const run_population& population) {
@@ -142,18 +153,29 @@ std::vector<std::string> assumptions_of(const run_mechanism& how) {
     case sampling::none:
       if (!how.unsampled.empty()) all.push_back("nothing is amplified by sampling: " + how.unsampled);
       all.push_back("who takes part in which round may be known, and does not depend on anybody's examples");
+      if (how.of.tree > 0)
+        all.push_back("a client takes part in no two rounds that are less than " + std::to_string(how.of.apart) +
+                      " apart, and a tree has at most " + std::to_string(how.of.tree) + " rounds");
       break;
   }
   all.push_back("privacy.clip bounds all that a client adds to a sum, and updates count alike");
   return all;
 }
 
-std::vector<std::string> not_covered(const run_settings& settings) {
-  std::vector<std::string> all = {
-      "noise and draws come from the scenario's seed: who knows it can subtract the noise (simulated privacy)",
-      "the server and its aggregators, which see updates before the noise is added",
-      "the number of aggregated updates, by which the noisy sum is divided, and all counts of a round",
-      "training losses of rounds and of single clients, and evaluation figures, which are released without noise"};
+bool is_simulated(const privacy_settings& settings, bool on_nodes) {
+  return settings.noise_key == noise_keying::seed || (settings.noise_key == noise_keying::automatic && !on_nodes);
+}
+
+std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes) {
+  std::vector<std::string> all;
+  if (is_simulated(*settings.privacy, on_nodes))
+    all.emplace_back(
+        "noise and draws come from the scenario's seed: who knows it can subtract the noise (simulated privacy)");
+  else
+    all.emplace_back("rounds that a killed server makes again: they have other noise than before");
+  all.emplace_back("the server and its aggregators, which see updates before the noise is added");
+  all.emplace_back("the counts of a round: clients that were selected, aggregated or rejected");
+  all.emplace_back("training losses of rounds, and evaluation figures, which are released without noise");
   if (settings.aggregation->adaptive_bound)
     all.emplace_back(
         "limits that follow the norms of earlier updates (algorithm.aggregation.norm_bound = \"adaptive\")");

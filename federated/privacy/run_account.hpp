@@ -49,9 +49,14 @@ struct run_mechanism {
 /// True if another release could exceed the budget.
 [[nodiscard]] bool is_spent(const privacy_settings& settings, const protocol::server_state& state);
 
+/// Whether the noise and the draws of cohorts come from the scenario's seed, so that whoever has it can undo them.
+/// @param on_nodes a federation
+[[nodiscard]] bool is_simulated(const privacy_settings& settings, bool on_nodes);
+
 /// What the figure assumes, in sentences.
 [[nodiscard]] std::vector<std::string> assumptions_of(const run_mechanism& how);
 /// What is released besides, or protected by other means, in sentences.
-[[nodiscard]] std::vector<std::string> not_covered(const run_settings& settings);
+/// @param on_nodes a federation
+[[nodiscard]] std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes);
 
 }  // namespace furlong::federated::privacy

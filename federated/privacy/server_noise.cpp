@@ -1,27 +1,152 @@
 #include "federated/privacy/server_noise.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "federated/privacy/clipping.hpp"
+#include "federated/privacy/discrete_gaussian.hpp"
+#include "federated/privacy/noise_share.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/validation.hpp"
 
 namespace furlong::federated {
 
-void add_server_noise(const experiment& e, std::uint64_t version, aggregate& round) {
+namespace {
+
+using privacy::lattice_noise;
+
+std::uint64_t divisor_of(const experiment& e) {
+  return public_divisor(e.settings, e.participants ? e.participants->training().size() : 0);
+}
+
+bool adds_to_words(const run_settings& settings) { return settings.privacy->noise > 0 && settings.privacy->key; }
+
+/// Noise on the words of a round's sum, by segment.
+class word_noise {
+ public:
+  word_noise(const experiment& e, const protocol::server_state& state, accumulator& sum)
+      : e_(e), sum_(sum), of_(noise_of(*e.settings.privacy, divisor_of(e))) {
+    std::vector<privacy::word_segment> updates;
+    sum.visit_sums([&](std::size_t group, std::span<std::int64_t> words, double units) {
+      if (!is_report(group)) updates.push_back({words, units});
+    });
+    const double longest = longest_clipped(clip_bound_of(e, state.added));
+    updates_ = privacy::deviation_with_rounding(updates, of_.sum, longest, 1, 1.0);
+  }
+
+  void add(const noise_term& term) {
+    secret_stream stream(*e_.settings.privacy->key, purpose::server_noise, term.version, term.level);
+    sum_.visit_sums([&](std::size_t group, std::span<std::int64_t> words, double units) {
+      const auto noise = lattice_noise::of_deviation((is_report(group) ? of_.below : updates_) * units);
+      privacy::round_to_lattice(words, noise);
+      privacy::add_lattice_noise(words, noise, term.sign, stream);
+    });
+  }
+
+ private:
+  [[nodiscard]] bool is_report(std::size_t group) const {
+    return group != accumulator::of_model && is_clip_report(e_.groups[group]);
+  }
+
+  const experiment& e_;
+  accumulator& sum_;
+  split_noise of_;
+  double updates_ = 0.0;  ///< deviation on the sum of updates
+};
+
+}  // namespace
+
+std::uint64_t public_divisor(const run_settings& settings, std::uint64_t clients) {
+  if (settings.privacy->noise <= 0) return 0;
+  const auto& how = *settings.participation;
+  if (how.mode == participation_mode::async) return how.async == async_kind::model ? 0 : how.buffer;
+  if (!how.policy.traits.draws_cohort) return how.per_round;
+  return static_cast<std::uint64_t>(std::max(1.0, std::round(how.rate * static_cast<double>(clients))));
+}
+
+std::size_t fewest_reports(const run_settings& settings) {
+  const auto& how = *settings.participation;
+  if (how.mode == participation_mode::async) return 1;
+  const bool always = how.policy.traits.draws_cohort || settings.privacy->mechanism == noise_mechanism::tree;
+  return settings.privacy->noise > 0 && always ? 0 : std::max<std::size_t>(how.min_reports, 1);
+}
+
+bool keeps_client_losses(const run_settings& settings) { return settings.privacy->noise <= 0; }
+
+std::vector<noise_term> noise_terms(const privacy_settings& settings, std::uint64_t version, std::uint64_t began) {
+  if (settings.mechanism != noise_mechanism::tree) return {{version, 0, 1}};
+  const auto since = version - (settings.key ? began : 0);
+  const auto leaf = (settings.tree_rounds > 0 ? since % settings.tree_rounds : since) + 1;
+  const auto level = static_cast<unsigned>(std::countr_zero(leaf));
+  std::vector<noise_term> terms = {{version, level, 1}};
+  // It replaces the nodes that end 1, 2, 4, ... rounds before.
+  for (unsigned lower = 0; lower < level; ++lower) terms.push_back({version - (std::uint64_t{1} << lower), lower, -1});
+  return terms;
+}
+
+aggregate report_sum(const experiment& e, const protocol::server_state& state, std::uint64_t began, accumulator& sum) {
+  if (adds_to_words(e.settings)) {
+    word_noise noise(e, state, sum);
+    for (const auto& term : noise_terms(*e.settings.privacy, state.version, began)) noise.add(term);
+  }
+  return sum.report(divisor_of(e));
+}
+
+void add_server_noise(const experiment& e, const protocol::server_state& state, aggregate& round) {
   const auto& rule = *e.settings.aggregation;
+  const auto& how = *e.settings.privacy;
   const double once = rule.noise_at == noise_place::server ? rule.noise : 0.0;
-  const double of_sum = round.count > 0 ? round.mixing * e.settings.privacy->noise * e.settings.privacy->clip : 0.0;
+  const auto of = noise_of(how, round.count);
+  const bool done = adds_to_words(e.settings) || round.count == 0;
+  const double of_sum = done ? 0.0 : round.mixing * of.sum * clip_bound_of(e, state.added);
   if (once == 0.0 && of_sum == 0.0) return;
-  random_stream stream(e.settings.seed, purpose::server_noise, static_cast<std::uint32_t>(version));
-  const auto add = [&](std::span<float> values, double divisor) {
-    const auto deviation = static_cast<float>(std::hypot(once, of_sum / divisor));
-    for (auto& value : values) value += deviation * stream.normal();
-  };
   const auto count = static_cast<double>(std::max<std::uint64_t>(round.count, 1));
-  add(round.change.values(), count);
-  for (const auto& group : e.groups)
-    for (std::size_t i = 0; group.in_reported != placed_group::nowhere && i < group.count(); ++i)
-      add(round.added.tensor(group.in_reported + i), group.rule == sum_rule::sum ? 1.0 : count);
+  for (const auto& term : noise_terms(how, state.version, 0)) {
+    random_stream stream(e.settings.seed, purpose::server_noise, static_cast<std::uint32_t>(term.version), 0,
+                         term.level);
+    const double alone = term.version == state.version ? once : 0.0;
+    const auto add = [&](std::span<float> values, double deviation) {
+      const auto factor = static_cast<float>(term.sign * deviation);
+      for (auto& value : values) value += factor * stream.normal();
+    };
+    add(round.change.values(), std::hypot(alone, of_sum / count));
+    for (const auto& group : e.groups)
+      for (std::size_t i = 0; group.in_reported != placed_group::nowhere && i < group.count(); ++i)
+        add(round.added.tensor(group.in_reported + i),
+            is_clip_report(group) ? (done ? 0.0 : of.below / count)
+                                  : std::hypot(alone, of_sum / (group.rule == sum_rule::sum ? 1.0 : count)));
+  }
+}
+
+result<void> check_noise(const experiment& e, std::uint64_t clients) {
+  const auto& how = *e.settings.privacy;
+  if (how.noise <= 0) return {};
+  const auto of = noise_of(how, public_divisor(e.settings, clients));
+  if (auto fits = check_split(how, public_divisor(e.settings, clients)); !fits) return fits;
+  if (!how.key) return {};
+  const auto sum = make_accumulator(e, {});
+  double most = 0.0;
+  bool is_linear = true;
+  // An adaptive bound can grow to the largest norm of a tensor.
+  const double bound =
+      longest_clipped(how.clip_quantile > 0 ? std::max(how.clip, e.settings.aggregation->max_norm) : how.clip);
+  sum->visit_sums([&](std::size_t group, std::span<std::int64_t>, double units) {
+    const bool below = group != accumulator::of_model && is_clip_report(e.groups[group]);
+    most = std::max(most, units * (below ? of.below : of.sum * bound));
+    is_linear = is_linear && units > 0;
+  });
+  if (!is_linear)
+    return fail(error::kind::usage, "privacy.noise_key",
+                "is a secret one, and the sums of aggregation.rule = \"" + e.settings.aggregation->rule.kind +
+                    "\" take no noise on their words",
+                "choose another rule, or noise_key = \"seed\"");
+  // Roundings add far less than the rest of the range.
+  if (1.01 * most > lattice_noise::most_deviation)
+    return fail(error::kind::usage, "privacy.noise", "times privacy.clip is too much for the words of exact sums",
+                "lower privacy.clip or privacy.noise, or raise algorithm.aggregation.max_norm");
+  return {};
 }
 
 }  // namespace furlong::federated

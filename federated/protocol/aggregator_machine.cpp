@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "federated/privacy/clipping.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
@@ -24,6 +25,7 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
     if (!sum_ || !from->reference.empty()) sum_ = make_accumulator(e_, from->reference);
     if (sum_->count() > 0) static_cast<void>(sum_->take());
     from_ = from;
+    longest_ = longest_update(e_, from->model);
     forget_settled();
     partial_ = {};
     partial_.run = from->run;

@@ -83,7 +83,7 @@ class aggregator_machine {
   std::uint32_t number_;
   closing when_;
   known_examples examples_of_;
-  double longest_;                                       ///< longest_update()
+  double longest_;                                       ///< longest_update() of the round
   broadcast_ptr from_;                                   ///< of the current share
   std::unordered_map<std::uint32_t, known_task> tasks_;  ///< by client: open ones, and those settled in this share
   std::vector<std::uint32_t> settled_here_;              ///< clients of the latter

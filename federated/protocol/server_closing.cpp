@@ -2,6 +2,7 @@
 #include <set>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -150,14 +151,13 @@ void server_machine::close_version(server_effects& out) {
 }
 
 void server_machine::finish_version(server_effects& out) {
-  const std::size_t fewest = is_async() ? 1 : std::max<std::size_t>(how().min_reports, 1);
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
   if (closing_ && !is_async() && records_spans())  // those still at work are in the picture too
     for (const auto& task : open_tasks())
       if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
-  auto round = sum_->report();
+  auto round = report_sum(e_, state_, began_, *sum_);
   const auto facts = take_facts();
-  const bool enough = folded_.size() >= fewest;
+  const bool enough = folded_.size() >= fewest_reports(e_.settings);
   if (!enough || facts.has_outlier(state_)) {
     if (routed_ && !folded_.empty()) out.emplace_back(decline{folded_});
     abandon_round(enough ? outlier_text

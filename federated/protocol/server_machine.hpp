@@ -297,6 +297,7 @@ class server_machine {
   std::vector<bool> reached_;     ///< and could be asked at one of the looks
   bool resting_ = false;          ///< the last look met clients that only pace steering keeps away
   virtual_time round_began_ = 0;
+  const std::uint64_t began_;  ///< version that this machine started or resumed from
   // Where clients are routed:
   const bool routed_;
   struct orphaned_task {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/server_machine.hpp"
 
 namespace furlong::federated::protocol {
@@ -74,7 +75,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
       !(one.what == outcome::rejected && one.why == rejection::client_failed)) {
     // Late and over-selected updates are not validated, rejected ones failed: neither may affect later draws.
     const bool sound = one.what != outcome::rejected && std::isfinite(one.loss);
-    if (one.examples > 0 && sound) of.loss = static_cast<float>(one.loss);
+    if (one.examples > 0 && sound && keeps_client_losses(e_.settings)) of.loss = static_cast<float>(one.loss);
     ++counts.clients_trained;
     counts.examples += one.examples;
     report_.examples += one.examples;

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 
+#include "base/secret_stream.hpp"
 #include "federated/aggregation/rule_traits.hpp"
 
 namespace furlong::federated {
@@ -28,13 +30,27 @@ struct privacy_budget {
   bool by_client = false;  ///< those that one client takes part in; else all
 };
 
+/// What keys the server's noise and the draws of cohorts: the scenario's seed, so that a run can be repeated, or a
+/// secret that the operating system draws for each process. automatic: the seed in simulations, else the secret.
+enum class noise_keying : std::uint8_t { automatic, secret, seed };
+
+/// Noise of each round by itself, or of the sum of all rounds so far (DP-FTRL).
+enum class noise_mechanism : std::uint8_t { gaussian, tree };
+
 /// [privacy]
 struct privacy_settings {
   double clip = 0.0;            ///< L2 bound that a client scales its whole update to; 0: none
+  double clip_quantile = 0.0;   ///< the bound follows this quantile of the updates' norms; 0: it is fixed
+  double clip_lr = 0.2;         ///< and this is the rate at which it does
+  double clip_noise = 0.0;      ///< noise on the number of updates within the bound; 0: a 20th of the cohort
   double noise = 0.0;           ///< noise multiplier z: the sum of updates gets N(0, (z clip)^2) per element
   double delta = 0.0;           ///< of the accounted epsilon; 0: n^-1.1 for n training clients
   double target_epsilon = 0.0;  ///< the run ends before it is exceeded; 0: none
-  privacy_budget budget = {};   ///< follows from target_epsilon when a run is assembled
+  noise_keying noise_key = noise_keying::automatic;
+  noise_mechanism mechanism = noise_mechanism::gaussian;
+  std::uint32_t tree_rounds = 0;                    ///< rounds after which a new tree begins; 0: one tree
+  privacy_budget budget = {};                       ///< follows from target_epsilon when a run is assembled
+  std::shared_ptr<const secret_key> key = nullptr;  ///< drawn when a run is assembled; null: the seed
 };
 
 }  // namespace furlong::federated

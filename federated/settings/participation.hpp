@@ -29,6 +29,7 @@ struct participation_settings {
   std::uint32_t min_reports = 1;  ///< synchronous: a round with fewer is abandoned
   double reconnect_least = 0.0;   ///< pace steering: a client comes back after a time drawn from this window
   double reconnect_most = 0.0;
+  std::uint32_t min_separation = 0;  ///< synchronous: rounds from a selection of a client to its next one, at least
   participation_mode mode = participation_mode::sync;
   std::uint32_t buffer = 10;        ///< asynchronous: updates in one new version (FedBuff: K); 1 for FedAsync
   std::uint32_t concurrency = 100;  ///< asynchronous: clients at work at once

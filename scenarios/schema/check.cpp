@@ -61,21 +61,6 @@ void check_server(draft& of) {
     of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and yogi have beta1");
 }
 
-void check_privacy(draft& of) {
-  if (!of.good({"privacy.clip", "privacy.noise"})) return;
-  const bool clip = of.values.number("privacy.clip") > 0.0;
-  const bool noise = of.values.number("privacy.noise") > 0.0;
-  const std::string target = "privacy.target_epsilon";
-  const bool limited = of.good({target}) && of.values.number(target) > 0.0;
-  if (!noise && limited)
-    of.report(target, "needs noise: without it nothing is guaranteed", "set privacy.noise above 0");
-  if (!noise) return;
-  if (!clip) of.report("privacy.noise", "needs a bound on what one client adds", "set privacy.clip above 0");
-  if (of.rule != nullptr && !of.rule->traits.counts_alike)
-    of.report("privacy.noise", "needs updates that count alike, and aggregation.rule is " + toml_string(of.rule->kind),
-              "set algorithm.aggregation.rule = " + toml_string(rule_with(&federated::rule_traits::counts_alike)));
-}
-
 void check_compression(draft& of) {
   const std::string key = "network.compression";
   if (!of.good({key, "privacy.clip"}) || of.values.text(key) == "none") return;

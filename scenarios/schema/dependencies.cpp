@@ -39,12 +39,13 @@ std::vector<dependency> make() {
   return {
       {keys_in("private", "commit layout open_shards key_file"),
        {.trait = &traits::keeps_state, .otherwise = "keeps nothing from round to round"}},
-      {keys_in(
-           participation,
-           "per_round fraction policy candidates rate cap retry min_reports buffer concurrency max_staleness weighting "
-           "staleness_exponent hinge_slope hinge_from update mixing"),
+      {keys_in(participation,
+               "per_round fraction policy candidates rate cap retry min_reports min_separation buffer concurrency "
+               "max_staleness weighting "
+               "staleness_exponent hinge_slope hinge_from update mixing"),
        {.trait = &traits::sends, .otherwise = "uses all clients' data"}},
-      {keys_in(participation, "per_round fraction over_selection selection_timeout deadline min_reports"),
+      {keys_in(participation,
+               "per_round fraction over_selection selection_timeout deadline min_reports min_separation"),
        {.key = "participation.mode", .words = {"sync"}}},
       {keys_in(participation,
                "buffer concurrency max_staleness weighting staleness_exponent hinge_slope hinge_from update mixing"),
@@ -63,6 +64,10 @@ std::vector<dependency> make() {
       {keys_in(availability, "trace"), {.key = "devices.availability.kind", .words = {"trace"}}},
       {keys_in("dropout", "mean_pause"), {.key = "dropout.policy", .words = {"pause"}}},
       {keys_in("algorithm.aggregation", "noise_at"), {.key = "algorithm.aggregation.noise"}},
+      {keys_in("privacy", "noise_key mechanism delta"), {.key = "privacy.noise"}},
+      {keys_in("privacy", "clip_quantile"), {.key = "privacy.clip"}},
+      {keys_in("privacy", "clip_lr clip_noise"), {.key = "privacy.clip_quantile"}},
+      {keys_in("privacy", "tree_rounds"), {.key = "privacy.mechanism", .words = {"tree"}}},
       {keys_in("algorithm.client",
                "lr schedule momentum proximal optimizer beta1 beta2 eps weight_decay epochs max_steps shuffle"),
        {.trait = &traits::steps, .otherwise = "solves equations, without steps"}},

@@ -114,6 +114,8 @@ void settle_algorithm(draft& of);
 /// The parts about [participation] and [private], and about the simulation, its clock and the length of the run.
 void check_participation(draft& of);
 void check_simulation(draft& of);
+/// The part about [privacy], and the keys that it determines.
+void check_privacy(draft& of);
 /// Notes changed keys without effect, and figures with misleading names.
 void check_unused(draft& of);
 /// Notes changed keys that have no effect by the table of dependencies.

@@ -76,7 +76,7 @@ std::uint64_t asked_of(const federated::participation_settings& of) {
 }
 
 /// The parts of [participation] that depend on the number of clients per round.
-result<void> check_cohort(const scenario& of) {
+result<void> check_cohort(const scenario& of, std::size_t clients) {
   const auto& settings = *of.settings.participation;
   const bool async = settings.mode == federated::participation_mode::async;
   const auto& rule = of.settings.aggregation->rule;
@@ -96,6 +96,13 @@ result<void> check_cohort(const scenario& of) {
     return refuse(of, "participation.min_reports",
                   "is more than the " + std::to_string(settings.per_round) + " reports that close a round",
                   "lower it, or raise participation.fraction");
+  const auto apart = std::max(1U, settings.min_separation);
+  if (!settings.policy.traits.draws_cohort && apart > 1 && asked * apart > clients)
+    return refuse(
+        of, "participation.min_separation",
+        "keeps " + std::to_string(asked * apart) + " clients busy or waiting, " + std::to_string(asked) +
+            " in each of " + std::to_string(apart) + " rounds, and " + std::to_string(clients) + " can train",
+        "lower it to " + std::to_string(std::max<std::uint64_t>(1, clients / asked)) + ", or select fewer clients");
   if (settings.policy.traits.draws_candidates && settings.candidates != 0 && settings.candidates < asked)
     return refuse(of, "participation.candidates",
                   "is fewer than the " + std::to_string(asked) + " clients that are asked of them",
@@ -286,7 +293,7 @@ result<void> fit(scenario& to, const dataset& data) {
     if (auto scored = check_groups(to, data); !scored) return scored;
   }
   if (auto settled = settle_cohort(to, clients); !settled) return settled;
-  if (auto fits = check_cohort(to); !fits) return fits;
+  if (auto fits = check_cohort(to, clients); !fits) return fits;
   settle_rounds(to, clients);
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
   if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;

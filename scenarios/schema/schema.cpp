@@ -163,7 +163,8 @@ void add_server(std::vector<key_spec>& keys) {
       "algorithm.aggregation.norm_bound", FURLONG_AT(aggregation->adaptive_bound),
       words<bool>{{"adaptive", true}, {"fixed", false}},
       "adaptive: updates far larger than those of recent versions are also rejected; if only nodes know the clients' "
-      "numbers of examples, so are updates that declare far more examples. fixed: max_norm and max_weight only."));
+      "numbers of examples, so are updates that declare far more examples. fixed: max_norm and max_weight only, the "
+      "default with privacy.noise."));
   add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation->max_weight),
           "Maximum number of examples of one update.", {1.0, 0x1p24}));
   add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation->noise),

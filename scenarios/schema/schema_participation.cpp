@@ -28,6 +28,8 @@ void add_synchronous(std::vector<key_spec>& keys) {
           "sync: seconds after which a round ends; later reports are discarded. 0: no deadline."));
   add(key("participation.min_reports", FURLONG_AT(participation->min_reports),
           "sync: a round that ends with fewer reports is abandoned.", at_least_one));
+  add(key("participation.min_separation", FURLONG_AT(participation->min_separation),
+          "sync: rounds from a selection of a client to its next one, at least; 0: no limit."));
   key_spec reconnect =
       plain({.name = "participation.reconnect",
              .type = option_type::number_list,

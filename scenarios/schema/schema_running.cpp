@@ -146,6 +146,33 @@ void add_running_keys(std::vector<key_spec>& keys) {
       key("privacy.clip", FURLONG_AT(privacy->clip), "L2 bound to which a client scales its whole update; 0: none."));
   keys.push_back(key("privacy.noise", FURLONG_AT(privacy->noise),
                      "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
+  keys.push_back(key("privacy.clip_quantile", FURLONG_AT(privacy->clip_quantile),
+                     "The bound begins as privacy.clip and follows this quantile of the updates' norms (adaptive "
+                     "clipping; Andrew et al. 2021): 0.5 clips half of them. 0: it is fixed.",
+                     {0.0, 1.0}));
+  keys.push_back(key("privacy.clip_lr", FURLONG_AT(privacy->clip_lr),
+                     "clip_quantile: rate at which the bound moves, as a logarithm.", above_zero));
+  keys.push_back(key("privacy.clip_noise", FURLONG_AT(privacy->clip_noise),
+                     "clip_quantile: deviation of the noise on the number of updates within the bound. Its cost is "
+                     "part of privacy.noise, the noise on the updates is larger instead. 0: a 20th of the cohort."));
+  using federated::noise_mechanism;
+  keys.push_back(
+      key("privacy.mechanism", FURLONG_AT(privacy->mechanism),
+          words<noise_mechanism>{{"gaussian", noise_mechanism::gaussian}, {"tree", noise_mechanism::tree}},
+          "gaussian: noise of its own for each round. tree: noise for the sum of all rounds, by a binary tree "
+          "(DP-FTRL; Kairouz et al. 2021), which needs no sampling; with participation.min_separation."));
+  keys.push_back(key("privacy.tree_rounds", FURLONG_AT(privacy->tree_rounds),
+                     "tree: rounds after which a new tree begins; 0: one tree for all rounds. Cheapest at "
+                     "participation.min_separation or somewhat more."));
+  using federated::noise_keying;
+  keys.push_back(
+      key("privacy.noise_key", FURLONG_AT(privacy->noise_key),
+          words<noise_keying>{
+              {"auto", noise_keying::automatic}, {"secret", noise_keying::secret}, {"seed", noise_keying::seed}},
+          "What keys noise and draws of cohorts. secret: a key that the operating system draws for each "
+          "process and that is written nowhere; the noise is exact, and a run cannot be repeated. seed: the "
+          "scenario's seed, which protects from nobody who has it (simulated privacy). auto: secret in a "
+          "federation, seed in simulations."));
   keys.push_back(
       may_change(key("privacy.delta", FURLONG_AT(privacy->delta),
                      "The delta for which epsilon is accounted; 0: n^-1.1 for n training clients.", {0.0, 0.5})));

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(fixed_size_bounds_a_real_mechanism) {
 }
 
 BOOST_AUTO_TEST_CASE(noise_and_releases_for_an_epsilon) {
-  for (const auto kind : {sampling::poisson, sampling::fixed_size, sampling::none}) {
+  for (const auto kind : all_kinds) {
     BOOST_TEST_CONTEXT(to_string(kind)) {
       const double noise = noise_for(of_kind(kind), 30, 2.0, 1e-5);
       BOOST_TEST(epsilon_of(of_kind(kind, noise), 30, 1e-5) <= 2.0);

@@ -127,6 +127,65 @@ BOOST_AUTO_TEST_CASE(whatever_else_decides_who_takes_part_is_not) {
   BOOST_TEST(!find_policy("weight")->traits.draws_alike);
 }
 
+// Kairouz et al. 2021: trees that are no longer than the separation have a client's values once a level. In longer ones
+// the bound is above what the worst times of participation cost, and not far.
+BOOST_AUTO_TEST_CASE(trees_cost_their_levels) {
+  const auto releases = [](std::uint64_t tree, std::uint64_t apart, std::uint64_t participations) {
+    return privacy::tree_releases({.tree = tree, .apart = apart}, participations);
+  };
+  BOOST_TEST(releases(0, 1, 7) == 7U);
+  BOOST_TEST(releases(1600, 1600, 1) == 11U);
+  BOOST_TEST(releases(16, 16, 3) == 15U);
+  BOOST_TEST(releases(1, 1, 3) == 3U);
+  for (const std::uint64_t apart : {1, 2, 3, 5})
+    for (std::uint64_t first = 0; first < apart; ++first)
+      for (const std::uint64_t participations : {1, 2, 3, 4, 9}) {
+        std::map<std::pair<unsigned, std::uint64_t>, std::uint64_t> nodes;
+        constexpr std::uint64_t rounds = 32;
+        std::uint64_t made = 0;
+        for (auto round = first; round < rounds && made < participations; round += apart, ++made)
+          for (unsigned level = 0; level < 6; ++level) ++nodes[{level, round >> level}];
+        std::uint64_t squares = 0;
+        for (const auto& [at, count] : nodes) squares += count * count;
+        BOOST_TEST(releases(rounds, apart, made) >= squares);
+        if (first == 0) BOOST_TEST(releases(rounds, apart, made) <= 2 * squares);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(a_tree_is_accounted_by_participations) {
+  auto settings = noisy("poisson");
+  settings.privacy->mechanism = noise_mechanism::tree;
+  settings.participation->min_separation = 18;
+  auto how = mechanism_of(settings);
+  BOOST_TEST(how.by_client());
+  BOOST_TEST(how.of.tree == 200U);
+  BOOST_TEST(how.of.apart == 18U);
+  settings.privacy->tree_rounds = 16;
+  how = mechanism_of(settings);
+  BOOST_TEST(how.of.tree == 16U);
+  const privacy::privacy_accountant account(how.of);
+  const auto plain = privacy::privacy_accountant({.noise = 1.5}).bound(4 * 5, 1e-5);
+  BOOST_TEST(account.bound(4, 1e-5).epsilon == plain.epsilon);
+  BOOST_TEST(account.bound(4, 1e-5).renyi_epsilon == plain.renyi_epsilon);
+  BOOST_TEST(privacy::even_participations(settings, clients, 200) == 10U);
+  settings.participation->min_separation = 40;
+  BOOST_TEST(privacy::even_participations(settings, clients, 200) == 5U);
+  // Separated clients are no Poisson sample either.
+  auto separated = noisy("poisson");
+  separated.participation->min_separation = 2;
+  BOOST_TEST((mechanism_of(separated).of.how == sampling::none));
+}
+
+BOOST_AUTO_TEST_CASE(privacy_is_simulated_by_a_seed) {
+  privacy_settings settings;
+  BOOST_TEST(privacy::is_simulated(settings, false));
+  BOOST_TEST(!privacy::is_simulated(settings, true));
+  settings.noise_key = noise_keying::seed;
+  BOOST_TEST(privacy::is_simulated(settings, true));
+  settings.noise_key = noise_keying::secret;
+  BOOST_TEST(!privacy::is_simulated(settings, false));
+}
+
 BOOST_AUTO_TEST_CASE(delta_defaults_to_a_power_of_the_clients) {
   BOOST_TEST(privacy::delta_of({}, 4832) == std::pow(4832, -1.1));
   BOOST_TEST(privacy::delta_of({.delta = 1e-6}, 4832) == 1e-6);
@@ -222,10 +281,12 @@ BOOST_AUTO_TEST_CASE(says_what_it_assumes_and_what_it_leaves_out) {
     return std::ranges::any_of(all, [&](const auto& line) { return line.find(what) != std::string::npos; });
   };
   auto settings = noisy();
-  BOOST_TEST(mentions(privacy::not_covered(settings), "norm_bound"));
+  BOOST_TEST(mentions(privacy::not_covered(settings, false), "norm_bound"));
   settings.aggregation->adaptive_bound = false;
-  BOOST_TEST(!mentions(privacy::not_covered(settings), "norm_bound"));
-  BOOST_TEST(mentions(privacy::not_covered(settings), "simulated privacy"));
+  BOOST_TEST(!mentions(privacy::not_covered(settings, false), "norm_bound"));
+  BOOST_TEST(mentions(privacy::not_covered(settings, false), "simulated privacy"));
+  BOOST_TEST(!mentions(privacy::not_covered(settings, true), "simulated privacy"));
+  BOOST_TEST(mentions(privacy::not_covered(settings, true), "makes again"));
   settings.participation->deadline = 1;
   BOOST_TEST(mentions(privacy::assumptions_of(mechanism_of(settings)), "participation.deadline"));
   BOOST_TEST(mentions(privacy::assumptions_of(mechanism_of(noisy("poisson"))), "more than 30"));

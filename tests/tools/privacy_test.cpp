@@ -1,4 +1,7 @@
 // furlong privacy, and privacy.target_epsilon of runs, as processes.
+#include <set>
+#include <sstream>
+
 #include "tests/tools/simulated_scenario.hpp"
 
 using namespace furlong::tests;
@@ -115,6 +118,64 @@ BOOST_AUTO_TEST_CASE(a_run_is_accounted_for) {
   const auto text = run_furlong(folder, {"privacy", out}).out;
   for (const char* part : {"replace-one", "assumes:", "not covered:", "simulated privacy", "private tensors"})
     BOOST_TEST(text.find(part) != std::string::npos, text);
+}
+
+// With a secret key a run cannot be repeated, and nothing of the key is left in its folder. Losses of single clients
+// are nowhere.
+BOOST_AUTO_TEST_CASE(a_secret_key_is_drawn_for_each_run) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl", 4);
+  std::set<std::string> models;
+  for (const std::string key : {"secret", "secret", "seed", "auto"}) {
+    const auto out = folder / ("run-" + std::to_string(models.size()) + key);
+    run_well(folder, noisy_run(scenario, out, {"privacy.noise_key=\"" + key + "\""}));
+    const auto summary = summary_of(out);
+    models.insert(summary["model_sha256"].get<std::string>());
+    BOOST_TEST(summary["privacy"]["simulated"] == (key != "secret"));
+    const auto table = folder / "clients.csv";
+    const auto exported = run_furlong(folder, {"export", out, "--clients", table});
+    BOOST_REQUIRE_MESSAGE(exported.code == 0, exported.err);
+    std::istringstream lines(read_file(table));
+    std::string line;
+    std::getline(lines, line);
+    BOOST_TEST(line.starts_with("client,name,role,selected,folded,last_selected,last_folded,training_loss,"));
+    std::size_t folded = 0;
+    while (std::getline(lines, line)) {
+      std::vector<std::string> fields;
+      std::istringstream cells(line);
+      for (std::string cell; std::getline(cells, cell, ',');) fields.push_back(cell);
+      folded += fields[4] != "0" && !fields[4].empty() ? 1 : 0;
+      BOOST_TEST(fields[7].empty());
+    }
+    BOOST_TEST(folded > 0U);
+  }
+  BOOST_TEST(models.size() == 3U);
+  const auto text = run_furlong(folder, noisy_run(scenario, folder / "told"));
+  BOOST_TEST(text.out.find("simulated privacy") != std::string::npos, text.out);
+}
+
+BOOST_AUTO_TEST_CASE(adaptive_clipping_and_trees_are_accounted_for) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl", 6);
+  run_well(folder, noisy_run(scenario, folder / "adaptive", {"privacy.clip_quantile=0.5", "privacy.clip_noise=2"}));
+  run_well(folder, noisy_run(scenario, folder / "fixed"));
+  const auto adaptive = summary_of(folder / "adaptive")["privacy"];
+  const auto fixed = summary_of(folder / "fixed")["privacy"];
+  BOOST_TEST(adaptive["epsilon"] == fixed["epsilon"]);
+  BOOST_TEST(adaptive["clip"]["quantile"] == 0.5);
+  BOOST_TEST(adaptive["clip"]["bound"].get<double>() != 1.0);
+  BOOST_TEST(!fixed.contains("clip"));
+  run_well(folder,
+           noisy_run(scenario, folder / "tree",
+                     {"privacy.mechanism=\"tree\"", "participation.min_separation=4", "privacy.tree_rounds=4"}));
+  const auto tree = summary_of(folder / "tree")["privacy"];
+  BOOST_TEST(tree["tree"]["rounds"] == 4);
+  BOOST_TEST(tree["tree"]["min_separation"] == 4);
+  const auto most = tree["participations"].get<int>();
+  BOOST_TEST(most <= 2);
+  const auto plain = privacy_of(folder, {"--noise", "1.2", "--participations", std::to_string(3 * most), "--delta",
+                                         std::to_string(tree["delta"].get<double>())});
+  BOOST_TEST(std::abs(plain["epsilon"].get<double>() - tree["epsilon"].get<double>()) < 1e-3);
 }
 
 BOOST_AUTO_TEST_CASE(participations_of_the_log_count_where_nothing_is_amplified) {

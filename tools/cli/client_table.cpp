@@ -9,6 +9,7 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_scorer.hpp"
+#include "federated/privacy/server_noise.hpp"
 #include "federated/simulation/world.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/report/csv.hpp"
@@ -56,7 +57,9 @@ std::string participation_fields(const trained_run& run, std::uint32_t client) {
   const auto round = [](std::uint32_t number) { return number > 0 ? std::to_string(number) : std::string(); };
   return fmt::format("{},{},{},{},{}", record.selected, record.folded, round(record.asked_version),
                      round(record.folded_version),
-                     record.reported_version > 0 ? fmt::format("{:.6g}", record.loss) : "");
+                     record.reported_version > 0 && federated::keeps_client_losses(run.of.experiment.settings)
+                         ? fmt::format("{:.6g}", record.loss)
+                         : "");
 }
 
 std::string quality_fields(const trained_run& run, const federated::client_score& score) {

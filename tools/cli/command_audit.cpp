@@ -1,4 +1,5 @@
-// furlong audit
+#include "tools/cli/audit.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -14,7 +15,6 @@
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "storage/memory_store.hpp"
-#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
@@ -27,6 +27,18 @@ namespace furlong::tools {
 namespace {
 
 namespace privacy = federated::privacy;
+
+struct audit_options {
+  std::filesystem::path scenario;
+  std::vector<scenarios::setting_override> overrides;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::uint64_t> canaries;  ///< nothing: half of the clients that train
+  double confidence = 0.95;               ///< of the lower bound
+  std::optional<double> claim;            ///< an epsilon; nothing: the accounted one
+  std::optional<double> delta;            ///< nothing: that of the scenario
+  std::size_t threads = 0;                ///< 0: one per core
+  output_format format = output_format::text;
+};
 
 /// Negative losses per prediction, of the query batches of clients that get the model as strangers do, whether they
 /// trained or not. A member of the run is expected to have higher ones.
@@ -143,8 +155,6 @@ std::string audit_text(const json& from) {
   return text;
 }
 
-}  // namespace
-
 int audit_command(const audit_options& options) {
   auto overrides = options.overrides;
   if (options.seed) overrides.push_back({"scenario.seed", std::to_string(*options.seed)});
@@ -168,6 +178,8 @@ int audit_command(const audit_options& options) {
     std::cout << audit_text(*found);
   return (*found)["contradicted"].get<bool>() ? expectation_failed : done;
 }
+
+}  // namespace
 
 void add_audit(CLI::App& app, command& chosen) {
   auto options = std::make_shared<audit_options>();

@@ -55,7 +55,5 @@ void add_federation(CLI::App& app, command& chosen);
 void add_sweeps(CLI::App& app, command& chosen);
 /// privacy.
 void add_privacy(CLI::App& app, command& chosen);
-/// audit.
-void add_audit(CLI::App& app, command& chosen);
 
 }  // namespace furlong::tools

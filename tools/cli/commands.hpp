@@ -262,19 +262,6 @@ struct privacy_options {
 };
 int privacy_command(const privacy_options& options);
 
-struct audit_options {
-  std::filesystem::path scenario;
-  std::vector<scenarios::setting_override> overrides;
-  std::optional<std::uint64_t> seed;
-  std::optional<std::uint64_t> canaries;  ///< nothing: half of the clients that train
-  double confidence = 0.95;               ///< of the lower bound
-  std::optional<double> claim;            ///< an epsilon; nothing: the accounted one
-  std::optional<double> delta;            ///< nothing: that of the scenario
-  std::size_t threads = 0;                ///< 0: one per core
-  output_format format = output_format::text;
-};
-int audit_command(const audit_options& options);
-
 struct status_options {
   std::string server;  ///< "HOST:PORT" of a dashboard
   output_format format = output_format::text;

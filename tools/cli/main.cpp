@@ -14,6 +14,7 @@
 
 #include "federated/settings/devices.hpp"
 #include "scenarios/python/trainer_output.hpp"
+#include "tools/cli/audit.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"

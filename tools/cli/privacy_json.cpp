@@ -4,7 +4,9 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "federated/privacy/clipping.hpp"
 #include "federated/privacy/run_account.hpp"
+#include "federated/privacy/server_noise.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 
@@ -26,7 +28,8 @@ std::string epsilon_text(double epsilon) {
 /// The sampling in words: "fixed-size sampling at rate 0.02".
 std::string sampling_text(const json& from) {
   const auto how = from["sampling"].get<std::string>();
-  if (how == "none") return "no sampling";
+  if (how == "none")
+    return from.contains("tree") ? fmt::format("trees of {} rounds", from["tree"]["rounds"].dump()) : "no sampling";
   auto text = fmt::format("{} sampling at rate {:.4g}", how, from["rate"].get<double>());
   if (from.contains("cap")) text += fmt::format(", cap {} of {} clients", from["cap"].dump(), from["clients"].dump());
   return text;
@@ -44,6 +47,7 @@ json mechanism_json(const privacy::mechanism& of, std::uint64_t releases, double
     out["clients"] = of.clients;
     out["cap"] = of.cap;
   }
+  if (of.tree > 0) out["tree"] = {{"rounds", of.tree}, {"min_separation", of.apart}};
   out[of.how == privacy::sampling::none ? "participations" : "rounds"] = releases;
   out["accountant"] = found.accountant;
   out["rdp"] = {{"epsilon", finite(found.renyi_epsilon)}, {"order", found.renyi_order}};
@@ -62,13 +66,16 @@ json privacy_json(const federated::experiment& e, const federated::protocol::ser
   } else {
     out = mechanism_json(how.of, privacy::count_releases(how.by_client(), state) + later, delta);
     out["assumes"] = privacy::assumptions_of(how);
+    if (settings.privacy->clip_quantile > 0)
+      out["clip"] = {{"quantile", settings.privacy->clip_quantile},
+                     {"bound", federated::clip_bound_of(e, state.added)}};
   }
   if (settings.privacy->target_epsilon > 0) {
     out["target_epsilon"] = settings.privacy->target_epsilon;
     out["spent"] = privacy::is_spent(*settings.privacy, state);
   }
-  out["simulated"] = true;
-  out["not_covered"] = privacy::not_covered(settings);
+  out["simulated"] = privacy::is_simulated(*settings.privacy, population.on_nodes);
+  out["not_covered"] = privacy::not_covered(settings, population.on_nodes);
   return out;
 }
 
@@ -93,6 +100,8 @@ std::string privacy_text(const json& from) {
                         ? "none"
                         : fmt::format("{:.4f} (order {:.4g})", rdp.get<double>(), from["rdp"]["order"].get<double>())));
   }
+  if (from.contains("simulated") && from["simulated"].get<bool>())
+    add("simulated privacy: the noise comes from the scenario's seed");
   if (from.contains("target_epsilon"))
     add(fmt::format("target: epsilon {:.4g}{}", from["target_epsilon"].get<double>(),
                     from["spent"].get<bool>() ? ", which another round could exceed" : ""));
@@ -104,9 +113,20 @@ std::string privacy_text(const json& from) {
   return text;
 }
 
+std::string privacy_line(const json& from) {
+  auto text = from["epsilon"].is_null() ? std::string("privacy: no epsilon")
+                                        : fmt::format("privacy: epsilon {:.4g} for delta {:.4g}",
+                                                      from["epsilon"].get<double>(), from["delta"].get<double>());
+  if (from.contains("relation"))
+    text += fmt::format(" ({}, {})", from["unit"].get<std::string>(), from["relation"].get<std::string>());
+  return text + (from.value("simulated", false) ? ", simulated privacy" : "");
+}
+
 result<std::string> privacy_note(const federated::run_settings& settings, std::uint64_t clients) {
   if (settings.privacy->noise <= 0) return std::string();
   const privacy::run_population population{clients, false};
+  if (const auto fits = federated::check_split(*settings.privacy, federated::public_divisor(settings, clients)); !fits)
+    return tl::unexpected(fits.error());
   if (const auto budget = privacy::budget_of(settings, population); !budget) return tl::unexpected(budget.error());
   const auto how = privacy::mechanism_of(settings, population);
   if (!how.unaccountable.empty()) return "privacy: no epsilon can be stated: " + how.unaccountable;
@@ -115,7 +135,10 @@ result<std::string> privacy_note(const federated::run_settings& settings, std::u
   const privacy::privacy_accountant account(how.of);
   const double delta = privacy::delta_of(*settings.privacy, clients);
   const auto at = [&](std::uint64_t releases) { return epsilon_text(account.bound(releases, delta).epsilon); };
-  const std::string simulated = "; noise from the scenario's seed: simulated privacy";
+  const std::string simulated = settings.privacy->noise_key == federated::noise_keying::secret ? ""
+                                : privacy::is_simulated(*settings.privacy, true)
+                                    ? "; noise from the scenario's seed: simulated privacy"
+                                    : "; simulations take the noise from the scenario's seed: simulated privacy";
   if (!how.by_client())
     return fmt::format("privacy: {} for delta {:.4g} after {} rounds ({}, {} sampling){}", at(settings.rounds), delta,
                        settings.rounds, privacy::relation_of(how.of.how), privacy::to_string(how.of.how), simulated);

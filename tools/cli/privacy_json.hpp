@@ -23,6 +23,9 @@ namespace furlong::tools {
 /// The same as lines of text.
 [[nodiscard]] std::string privacy_text(const json& from);
 
+/// The same in one line: "privacy: epsilon 2.4 for delta 0.0001 (client, add-or-remove-one), simulated privacy".
+[[nodiscard]] std::string privacy_line(const json& from);
+
 /// What a scenario will have spent when its rounds are made, in one sentence; empty without privacy.noise. Fails (kind
 /// usage) if privacy.target_epsilon cannot be kept.
 [[nodiscard]] result<std::string> privacy_note(const federated::run_settings& settings, std::uint64_t clients);

@@ -49,7 +49,7 @@ void append_group(std::string& line, const char* name, const std::optional<feder
 
 /// Empty if nothing was aggregated: there is no loss then.
 std::string loss_text(const federated::round_report& report) {
-  return report.applied ? fmt::format("  loss {:.4f}", report.loss) : "";
+  return report.applied && report.folded > 0 ? fmt::format("  loss {:.4f}", report.loss) : "";
 }
 
 /// Columns of the terminal; 80 if it does not say.

@@ -14,6 +14,7 @@
 #include "federated/settings/training.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/privacy_json.hpp"
 #include "tools/cli/trained_run.hpp"
 #include "tools/report/report.hpp"
 
@@ -45,6 +46,7 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
   }
   if (!format) return {};
   std::cout << comparison_table({&*record, 1});
+  if (summary.contains("privacy")) fmt::print("{}\n", privacy_line(summary["privacy"]));
   if (summary.contains("privacy") && summary["privacy"].value("spent", false))
     fmt::print("the run ended at {} rounds: another one could exceed privacy.target_epsilon\n", outcome.state.version);
   fmt::print("{:.1f} s, of these {:.1f} s training; model {}\nreport: {}\n", outcome.state.wall_seconds,

@@ -9,6 +9,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/pooled_population.hpp"
+#include "federated/privacy/server_noise.hpp"
 #include "federated/round.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -175,7 +176,12 @@ result<session> open_session(scenarios::scenario from, clients_are where,
     auto budget =
         federated::privacy::budget_of(e.settings, {e.participants->training().size(), where == clients_are::on_nodes});
     if (!budget) return tl::unexpected(budget.error());
-    e.settings.privacy->budget = *budget;
+    auto& privacy = *e.settings.privacy;
+    privacy.budget = *budget;
+    if (privacy.noise > 0 && !federated::privacy::is_simulated(privacy, where == clients_are::on_nodes))
+      privacy.key = std::make_shared<const secret_key>(draw_secret_key());
+    if (auto fits = federated::check_noise(e, e.participants->training().size()); !fits)
+      return tl::unexpected(fits.error());
   }
   if (where == clients_are::on_nodes) {
     e.settings.clock = federated::clock_kind::real;

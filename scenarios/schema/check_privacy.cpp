@@ -1,0 +1,94 @@
+// Checks of [privacy].
+#include <algorithm>
+
+#include "federated/aggregation/rule.hpp"
+#include "federated/participation/policy.hpp"
+#include "scenarios/schema/draft.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// The first rule whose updates count alike: a built-in one does.
+std::string alike() {
+  const auto& all = federated::registered_rules();
+  const auto at = std::ranges::find_if(all, [](const auto& entry) { return entry.traits.counts_alike; });
+  return at == all.end() ? std::string() : at->kind;
+}
+
+/// What selection reveals that no noise hides.
+void check_selection(draft& of) {
+  const std::string policy = "participation.policy";
+  if (!of.good({policy})) return;
+  const auto& traits = federated::find_policy(of.values.text(policy))->traits;
+  if (traits.sees_losses)
+    of.report(policy, "is " + quoted(of, policy) + ", which selects by losses: the selection tells of examples",
+              "choose another policy, or remove privacy.noise");
+  const std::string reports = "participation.min_reports";
+  if (traits.draws_cohort && of.good({reports}) && of.values.integer(reports) > 1)
+    of.report(reports, "abandons rounds by how many clients reported, which is private under " + quoted(of, policy),
+              "remove it, or privacy.noise");
+}
+
+bool is_async(const draft& of) {
+  return of.good({"participation.mode"}) && of.values.text("participation.mode") == "async";
+}
+
+void check_adaptive_clip(draft& of) {
+  const std::string key = "privacy.clip_quantile";
+  if (!of.good({key}) || of.values.number(key) <= 0.0) return;
+  if (of.values.number("privacy.clip") <= 0.0) of.report(key, "has no bound to begin with", "set privacy.clip above 0");
+  if (is_async(of))
+    of.report(key, "moves the bound from round to round, and asynchronous updates start from several",
+              "remove it, or write participation.mode = \"sync\"");
+  const std::string noise = "algorithm.aggregation.noise";
+  if (of.good({noise, noise + "_at"}) && of.values.number(noise) > 0.0 && of.values.text(noise + "_at") == "client")
+    of.report(
+        key,
+        "counts updates within the bound, and the noise of clients (algorithm.aggregation.noise) changes the count",
+        "remove one of them, or use privacy.noise");
+}
+
+/// The noise of a tree is of rounds that follow each other, each released.
+void check_tree(draft& of) {
+  const std::string key = "privacy.mechanism";
+  if (!of.good({key}) || of.values.text(key) != "tree") return;
+  if (is_async(of))
+    of.report(key, "is \"tree\", which is over rounds, and an asynchronous run has none",
+              "write participation.mode = \"sync\", or mechanism = \"gaussian\"");
+  if (of.good({"privacy.clip_quantile"}) && of.values.number("privacy.clip_quantile") > 0.0)
+    of.report(key, "is \"tree\", whose noise of earlier rounds must fit the bound of later ones",
+              "remove privacy.clip_quantile");
+  const std::string reports = "participation.min_reports";
+  if (of.good({reports}) && of.values.integer(reports) > 1)
+    of.report(reports, "abandons rounds, and the noise of a tree continues from each round to the next",
+              "remove it, or write privacy.mechanism = \"gaussian\"");
+  const std::string bound = "algorithm.aggregation.norm_bound";
+  if (of.good({bound}) && of.values.text(bound) == "adaptive")
+    of.report(bound, "is \"adaptive\", which can abandon a round, and the noise of a tree continues from each one",
+              "write \"fixed\"");
+}
+
+}  // namespace
+
+void check_privacy(draft& of) {
+  if (!of.good({"privacy.clip", "privacy.noise"})) return;
+  const bool clip = of.values.number("privacy.clip") > 0.0;
+  const bool noise = of.values.number("privacy.noise") > 0.0;
+  const std::string target = "privacy.target_epsilon";
+  const bool limited = of.good({target}) && of.values.number(target) > 0.0;
+  if (!noise && limited)
+    of.report(target, "needs noise: without it nothing is guaranteed", "set privacy.noise above 0");
+  check_adaptive_clip(of);
+  if (!noise) return;
+  const std::string bound = "algorithm.aggregation.norm_bound";
+  if (!of.is_set(bound)) of.values.set(bound, std::string("fixed"));  // limits that follow updates tell of them
+  check_selection(of);
+  check_tree(of);
+  if (!clip) of.report("privacy.noise", "needs a bound on what one client adds", "set privacy.clip above 0");
+  if (of.rule != nullptr && !of.rule->traits.counts_alike)
+    of.report("privacy.noise", "needs updates that count alike, and aggregation.rule is " + toml_string(of.rule->kind),
+              "set algorithm.aggregation.rule = " + toml_string(alike()));
+}
+
+}  // namespace furlong::scenarios
