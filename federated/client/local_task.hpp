@@ -19,6 +19,7 @@ class local_task : public local_values {
   local_task(const experiment& e, const broadcast& from, workspace& use, client_update& out, bool has_state)
       : local_values(e, from.model, use, has_state, use.weights.data().size()), out_(out) {}
 
+  [[nodiscard]] const task_id& id() const { return out_.id; }
   /// [algorithm] client, with the learning rate of this round.
   [[nodiscard]] local_loop client_loop() const;
   /// A learning rate in this round, by [algorithm] client.schedule.

@@ -100,6 +100,7 @@ client = {{lr = 0.1, batch_size = 4}}
 [participation]
 per_round = 4
 """
+NOISY = ("privacy.clip=1.0", "privacy.noise=1.0", "algorithm.aggregation.rule='uniform-mean'")
 FACTORS = 'kind = "matrix-factorization"\nrank = 2\nprivate = ["user"]'
 LOGISTIC = 'kind = "logistic-regression"\nuser_bias = true\nprivate = ["user_bias"]'
 CLASSIFIER = 'kind = "doc-classifier"\nembedding = 4\nhidden = 4\nmlp = 4\nuser_embedding = 2'
@@ -151,9 +152,8 @@ def runs(furlong, checker):
     run("classes", furlong.write("classes.toml", TEXTS.format(task="classes", model=CLASSIFIER)))
     run("labels", "classes.toml", "data.classes=2")
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
-    noisy = ("privacy.clip=1.0", "privacy.noise=1.0", "algorithm.aggregation.rule='uniform-mean'")
-    run("noisy", "small.toml", *noisy, "privacy.target_epsilon=100")
-    run("noisy-losses", "small.toml", *noisy, "participation.policy='power-of-choice'")
+    run("noisy", "small.toml", *NOISY, "privacy.target_epsilon=100")
+    run("noisy-losses", "small.toml", *NOISY, "participation.policy='power-of-choice'")
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
     run("log-odds", "log-odds.toml", "data.binarize=3")
     run("one-place", "small.toml", "algorithm.kind='centralized'", "model.private=[]")
@@ -203,6 +203,9 @@ def commands(furlong, checker, sample):
     check("privacy", "account", "privacy", "--noise", 1, "--delta", 1e-5, "--participations", 3)
     check("privacy", "account", "privacy", "--noise", 1, "--delta", 1e-5, "--rate", 0.1, "--rounds", 3, "--cap", 9,
           "--clients", 50)
+    audited = ("audit", "small.toml", *(word for one in NOISY for word in ("--set", one)))
+    check("audit", None, *audited)
+    check("audit", None, *audited, "--canaries", 48, "--claim", 0)
     check("report", None, "report", "plain", "refused", "--out", "both.html")
     check("replay", "replay", "replay", "plain", "--without", 5)
     check("replay", "influence", "replay", "plain", "--without", 5, "--each")

@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tools" / "study"))
 import crossover  # noqa: E402
 import figure  # noqa: E402
 import intervals  # noqa: E402
+import privacy_utility as utility  # noqa: E402
 import sparse_participation as sparse  # noqa: E402
 import study  # noqa: E402
 import sweeps  # noqa: E402
@@ -179,6 +180,65 @@ class SparseParticipation(unittest.TestCase):
                              [line for line in made if "%)" not in line])
             for name in sparse.DATA_SETS:
                 self.assertTrue((ROOT / "docs" / "images" / f"sparse-participation-{name}.svg").exists())
+
+
+def accounted(sweep):
+    """made_up(), with the epsilon of its noise."""
+    rows = made_up(sweep)
+    for row in rows:
+        if row["epsilon"] != utility.NONE:
+            row["summary"]["privacy"] = {"epsilon": 0.9999 * row["epsilon"]}
+    return rows
+
+
+class PrivacyUtility(unittest.TestCase):
+    def test_all_algorithms_have_the_same_budget_of_choices(self):
+        self.assertEqual(utility.points_of(utility.NOISY), utility.points_of(utility.PLAIN))
+        planner = sweeps.Planner()
+        utility.results(planner, "full")
+        self.assertEqual(len({runs for runs, _ in planner.cost.values()}), 1)
+        self.assertLess(sum(seconds for _, seconds in planner.cost.values()) / 3600, 1.2)
+
+    def test_settings_are_chosen_by_validation_figures_of_another_split(self):
+        run = []
+
+        def recorded(sweep):
+            run.append(sweep)
+            return accounted(sweep)
+
+        rows, tuned = utility.Experiment("furl", 2, "full").run(recorded)
+        tuning, main = run
+        self.assertEqual(tuning.settings["evaluation.groups"], ["validation"])
+        self.assertFalse(set(tuning.seeds) & set(main.seeds))
+        best = min(tuned, key=lambda row: row["summary"]["eval"]["validation"]["rmse"])["grid"]
+        self.assertEqual({key: main.settings[key] for key in utility.NOISY}, best)
+        self.assertEqual({sweep.settings["privacy.noise"] for sweep in run}, {utility.NOISE[2]})
+        self.assertEqual([row["chosen"] for row in rows], [best] * 3)
+
+    def test_a_run_with_the_wrong_noise_ends_the_study(self):
+        for wrong in (1.99, 2.001):
+            row = {"algorithm": "furl", "summary": {"eval": {}, "privacy": {"epsilon": wrong}}}
+            with self.assertRaisesRegex(AssertionError, "instead of 2"):
+                utility.check_account(row, 2, "full")
+        utility.check_account({"algorithm": "furl", "summary": {"eval": {}}}, utility.NONE, "full")
+
+    def test_differences_are_paired_by_seed_and_diverged_runs_are_told(self):
+        rows, tuned = utility.results(accounted, "full")
+        random.shuffle(rows)
+        by_seed = {row["seed"]: row["summary"]["eval"]["seen"]["rmse"] for row in rows
+                   if (row["algorithm"], row["epsilon"]) == ("furl", 4)}
+        self.assertEqual(utility.values(rows, "furl", 4, "seen"), [by_seed[1], by_seed[2], by_seed[3]])
+        for row in rows:
+            if (row["algorithm"], row["epsilon"], row["seed"]) == ("fedrecon", 1, 2):
+                del row["summary"]["eval"]
+        self.assertIn("| FedRecon | 1 of 3 diverged |", utility.tables((rows, tuned), "full"))
+        utility.figures((rows, tuned), "full")
+
+    def test_the_page_has_the_tables_that_are_written(self):
+        found = utility.results(accounted, "full")
+        self.assertEqual(outline(page_of("privacy-utility")[1]), outline(utility.tables(found, "full")))
+        kept = panels((ROOT / "docs" / "images" / "privacy-utility.svg").read_text())
+        self.assertEqual(kept, panels(utility.figures(found, "full")["privacy-utility.svg"]))
 
 
 class Data(unittest.TestCase):

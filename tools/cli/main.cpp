@@ -14,6 +14,7 @@
 
 #include "federated/settings/devices.hpp"
 #include "scenarios/python/trainer_output.hpp"
+#include "tools/cli/audit.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
@@ -304,6 +305,7 @@ int parse_and_run(int argc, char** argv) {
   add_store(app, chosen);
   add_reports(app, chosen);
   add_privacy(app, chosen);
+  add_audit(app, chosen);
   add_test(app, chosen);
   add_sweeps(app, chosen);
   add_trace(app, chosen);

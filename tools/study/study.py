@@ -3,7 +3,7 @@
 
 usage: study.py NAME --furlong PROGRAM [--size SIZE] [--out DIR] [--jobs N] [--plan]
 
-NAME is a module of this folder (crossover, sparse-participation), which has
+NAME is a module of this folder (crossover, privacy-utility, sparse-participation), which has
 
     SIZES                  names of sizes, the default first; "smoke" is tiny and changes nothing in docs/
     DATA                   folders that the scenarios read, below the data root
@@ -24,7 +24,7 @@ import tempfile
 
 from sweeps import ROOT, Planner, Runner
 
-STUDIES = ("crossover", "sparse-participation")
+STUDIES = ("crossover", "privacy-utility", "sparse-participation")
 END = "<!-- end of tables -->"
 
 

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Audits of honest runs, and of runs whose noise was halved: scenarios/private.toml from twenty seeds.
+
+usage: audit.py [--furlong PROGRAM] [--seeds N] [--users N]
+
+`furlong audit` attacks runs of four kinds: Poisson sampling of all clients and of a few, cohorts of fixed size, and all
+clients with dropout. `contradicted` counts the honest runs whose lower bound of epsilon at 95 %
+is above the accounted epsilon: the bar is none. The runs of `halved` have half of the noise that is claimed; `caught`
+is how many of them are contradicted, the bar is all.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EVERYBODY = {"participation": "{{policy='poisson', rate=1.0, cap={users}}}", "privacy.noise": 4.0, "scenario.rounds": 2}
+KINDS = {
+    "poisson-all": EVERYBODY,
+    "poisson": {"participation": "{{policy='poisson', rate=0.1, cap={users}}}", "privacy.noise": 0.8,
+                "scenario.rounds": 10},
+    "fixed-size": {"participation": "{{policy='uniform', fraction=0.5}}", "privacy.noise": 4.0, "scenario.rounds": 2},
+    "dropout": {"participation": "{{policy='uniform', fraction=1.0}}", "dropout": "{{upload=0.2}}",
+                "privacy.noise": 4.0, "scenario.rounds": 3},
+}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Audits of honest runs, and of runs whose noise was halved.")
+    build = Path(os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    parser.add_argument("--furlong", type=Path, default=build / "furlong", help="the furlong program")
+    parser.add_argument("--seeds", type=int, default=20, help="runs of each kind (default 20)")
+    parser.add_argument("--users", type=int, default=12000, help="of the scenario (default 12000)")
+    return parser.parse_args()
+
+
+def audit(options, seed, settings, *more):
+    words = [options.furlong, "audit", ROOT / "scenarios/private.toml", "--seed", seed, "--format", "json", *more]
+    for key, value in {"data.users": options.users, **settings}.items():
+        words += ["--set", f"{key}=" + str(value).format(users=options.users)]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def say(case, metric, value):
+    print(json.dumps({"bench": "audit", "case": case, "metric": metric, "value": value, "unit": "", "baseline": None,
+                      "ratio": None}), flush=True)
+
+
+def main():
+    options = parse_arguments()
+    seeds = range(1, options.seeds + 1)
+    missed = 0
+    for name, settings in KINDS.items():
+        made = [audit(options, seed, settings) for seed in seeds]
+        wrong = sum(one["contradicted"] for one in made)
+        missed += wrong
+        bounds = [one["lower_bound"] for one in made]
+        say(name, "contradicted", wrong)
+        say(name, "lower_bound", round(statistics.median(bounds), 4))
+        print(f"{name}: epsilon {made[0]['claimed']:.3f}, {made[0]['canaries']} canaries, lower bounds {min(bounds):.3f} "
+              f"to {max(bounds):.3f} (median {statistics.median(bounds):.3f}), {wrong} of {len(made)} contradicted",
+              file=sys.stderr)
+    claim = audit(options, 1, EVERYBODY)["claimed"]
+    halved = [audit(options, seed, {**EVERYBODY, "privacy.noise": EVERYBODY["privacy.noise"] / 2}, "--claim", claim)
+              for seed in seeds]
+    caught = sum(one["contradicted"] for one in halved)
+    missed += len(halved) - caught
+    say("halved", "caught", caught)
+    bounds = [one["lower_bound"] for one in halved]
+    print(f"halved: claimed {claim:.3f}, lower bounds {min(bounds):.3f} to {max(bounds):.3f}, {caught} of {len(halved)} "
+          "caught", file=sys.stderr)
+    sys.exit(missed > 0)
+
+
+if __name__ == "__main__":
+    main()

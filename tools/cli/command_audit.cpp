@@ -1,0 +1,210 @@
+#include "tools/cli/audit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <iostream>
+#include <numeric>
+#include <thread>
+
+#include "actors/actor_engine.hpp"
+#include "federated/client/client_scorer.hpp"
+#include "federated/privacy/canaries.hpp"
+#include "federated/privacy/run_account.hpp"
+#include "federated/round.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "storage/memory_store.hpp"
+#include "tools/cli/failure.hpp"
+#include "tools/cli/json.hpp"
+#include "tools/cli/messages.hpp"
+#include "tools/cli/privacy_json.hpp"
+#include "tools/cli/session.hpp"
+#include "tools/cli/stop_signal.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+namespace privacy = federated::privacy;
+
+struct audit_options {
+  std::filesystem::path scenario;
+  std::vector<scenarios::setting_override> overrides;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::uint64_t> canaries;  ///< nothing: half of the clients that train
+  double confidence = 0.95;               ///< of the lower bound
+  std::optional<double> claim;            ///< an epsilon; nothing: the accounted one
+  std::optional<double> delta;            ///< nothing: that of the scenario
+  std::size_t threads = 0;                ///< 0: one per core
+  output_format format = output_format::text;
+};
+
+/// Negative losses per prediction, of the query batches of clients that get the model as strangers do, whether they
+/// trained or not. A member of the run is expected to have higher ones.
+result<std::vector<double>> fits_of(const federated::client_scorer& scorer, std::span<const std::uint32_t> clients) {
+  std::vector<double> all;
+  federated::workspace use;
+  for (const auto client : clients) {
+    const auto score = scorer.score(federated::group::unseen, client, use);
+    if (!score) return tl::unexpected(score.error());
+    if (score->examples > 0 && std::isfinite(score->loss))
+      all.push_back(-score->loss / static_cast<double>(score->examples));
+  }
+  return all;
+}
+
+/// Clients whose updates are in the model, but for canaries, against those held out from training. Null if there are
+/// none of either.
+result<json> membership_json(const federated::experiment& e, const federated::protocol::server_state& state,
+                             std::span<const std::uint32_t> canaries) {
+  std::vector<std::uint32_t> members;
+  for (const auto client : e.participants->training())
+    if (!std::ranges::binary_search(canaries, client) && (*state.ledger)[client].folded > 0) members.push_back(client);
+  std::vector<std::uint32_t> others;
+  for (const auto held_out : {e.clients->unseen_validation(), e.clients->unseen_test()})
+    others.insert(others.end(), held_out.begin(), held_out.end());
+  const auto model = federated::sent_model(e, state.last());
+  const federated::client_scorer scorer(e, model, state.version, nullptr);
+  const auto inside = fits_of(scorer, members);
+  if (!inside) return tl::unexpected(inside.error());
+  const auto outside = fits_of(scorer, others);
+  if (!outside) return tl::unexpected(outside.error());
+  if (inside->empty() || outside->empty()) return json(nullptr);
+  const auto found = privacy::tell_members(*inside, *outside);
+  return json{{"auc", found.auc},
+              {"half_width", found.half_width},
+              {"members", inside->size()},
+              {"others", outside->size()}};
+}
+
+result<json> audit(session& of, const audit_options& options) {
+  auto& e = of.experiment;
+  const privacy::run_population population{e.participants->training().size(), false};
+  if (e.settings.privacy->noise <= 0)
+    return fail(error::kind::usage, "privacy.noise", "is 0: nothing is claimed that could be audited",
+                "set privacy.clip and privacy.noise");
+  const auto claim = privacy::mechanism_of(e.settings, population);
+  if (!claim.unaccountable.empty())
+    return fail(error::kind::usage, "privacy.noise", "has no epsilon to be audited: " + claim.unaccountable,
+                "choose another participation.policy");
+  auto planted = privacy::plant_canaries(e, claim.of, options.canaries.value_or(population.clients / 2));
+  if (!planted) return tl::unexpected(planted.error());
+  const auto& canaries = **planted;
+
+  watch_for_stop(stops_after_round);
+  storage::memory_store store(e.parts.private_);
+  const std::size_t threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  const auto ended =
+      actors::run_actors(e, federated::initial_state(e), store, {}, stop_requested(), {.threads = threads});
+  if (!ended) return tl::unexpected(ended.error());
+  if (ended->interrupted) return json(nullptr);
+  const auto& state = ended->state;
+
+  auto account = privacy_json(e, state, options.delta.value_or(0.0));
+  const double delta = account["delta"];
+  const double accounted = account["epsilon"].is_null() ? INFINITY : account["epsilon"].get<double>();
+  const double claimed = options.claim.value_or(accounted);
+  const auto found = privacy::bound_by_canaries(canaries.judged(), claimed, delta, options.confidence);
+  auto membership = membership_json(e, state, canaries.clients());
+  if (!membership) return tl::unexpected(membership.error());
+  const auto refused =
+      std::accumulate(state.counts.rejected.begin(), state.counts.rejected.end(), std::uint64_t{0});
+  const auto in = std::ranges::count_if(canaries.judged(), [](const auto& one) { return one.in; });
+  return json{{"scenario", of.scenario.name},
+              {"seed", e.settings.seed},
+              {"lower_bound", found.epsilon},
+              {"confidence", options.confidence},
+              {"claimed", std::isfinite(claimed) ? json(claimed) : json(nullptr)},
+              {"delta", delta},
+              {"p_value", found.p_value},
+              {"contradicted", found.epsilon > claimed},
+              {"canaries", found.best.canaries},
+              {"in", in},
+              {"guesses", found.best.made},
+              {"right", found.best.right},
+              {"tried", found.tried},
+              {"refused", refused},
+              {"rounds", state.version},
+              {"membership", std::move(*membership)},
+              {"account", std::move(account)}};
+}
+
+std::string audit_text(const json& from) {
+  std::string text = fmt::format("epsilon is at least {:.4f} with confidence {:.4g}, for delta {:.4g}\n",
+                                 from["lower_bound"].get<double>(), from["confidence"].get<double>(),
+                                 from["delta"].get<double>());
+  const auto& claimed = from["claimed"];
+  if (claimed.is_null())
+    text += "claimed: nothing, no epsilon is accounted\n";
+  else
+    text += fmt::format("claimed: epsilon {:.4f}, {} (p-value {:.3g})\n", claimed.get<double>(),
+                        from["contradicted"].get<bool>() ? "CONTRADICTED" : "not contradicted",
+                        from["p_value"].get<double>());
+  text += fmt::format("canaries: {}, of which {} were in; {} of {} guesses right, after {} rounds\n",
+                      from["canaries"].dump(), from["in"].dump(), from["right"].dump(), from["guesses"].dump(),
+                      from["rounds"].dump());
+  const auto& membership = from["membership"];
+  if (membership.is_null())
+    text += "membership inference: none, it needs clients that are no canaries and unseen ones\n";
+  else
+    text += fmt::format("membership inference by the loss of the shared model: AUC {:.4f} +- {:.4f}, {} members and {} "
+                        "others\n",
+                        membership["auc"].get<double>(), membership["half_width"].get<double>(),
+                        membership["members"].dump(), membership["others"].dump());
+  return text;
+}
+
+int audit_command(const audit_options& options) {
+  auto overrides = options.overrides;
+  if (options.seed) overrides.push_back({"scenario.seed", std::to_string(*options.seed)});
+  auto scenario = scenarios::parse_scenario(options.scenario, overrides);
+  if (!scenario) return report_problems(scenario.error());
+  auto ready = open_session(std::move(*scenario));
+  if (!ready) return report_failure(ready.error());
+  for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
+  const auto found = audit(*ready, options);
+  if (!found) return report_failure(found.error());
+  if (found->is_null()) {
+    std::cerr << "furlong: stopped; an audit begins anew\n";
+    return interrupted;
+  }
+  if (const auto refused = (*found)["refused"].get<std::uint64_t>(); refused > 0)
+    fmt::print(stderr, "note: {} updates were refused, which hides canaries: raise algorithm.aggregation.max_norm\n",
+               refused);
+  if (options.format == output_format::json)
+    std::cout << json_text(*found) << '\n';
+  else
+    std::cout << audit_text(*found);
+  return (*found)["contradicted"].get<bool>() ? expectation_failed : done;
+}
+
+}  // namespace
+
+void add_audit(CLI::App& app, command& chosen) {
+  auto options = std::make_shared<audit_options>();
+  auto* sub = app.add_subcommand("audit", "attack a run with canaries: a lower bound of its epsilon");
+  sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
+  add_overrides(sub, options->overrides);
+  sub->add_option("--seed", options->seed, "replaces scenario.seed")->transform(seed_number())->option_text("N");
+  sub->add_option("--canaries", options->canaries,
+                  "training clients that become canaries, at least 8 (default: half of them)")
+      ->transform(whole_number(8, UINT32_MAX))
+      ->option_text("N");
+  sub->add_option("--confidence", options->confidence, "of the lower bound (default 0.95)")
+      ->check(CLI::Range(0.5, 0.999999))
+      ->option_text("P");
+  sub->add_option("--delta", options->delta, "of (epsilon, delta); default: that of the scenario")
+      ->check(CLI::Range(1e-300, 0.5))
+      ->option_text("D");
+  sub->add_option("--claim", options->claim, "the epsilon to be contradicted (default: that which is accounted)")
+      ->check(CLI::Range(0.0, 1e6))
+      ->option_text("E");
+  sub->add_option("--threads", options->threads, "scheduler threads (default: one per core)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  add_format(sub, options->format);
+  sub->callback([options, &chosen] { chosen = [options] { return audit_command(*options); }; });
+}
+
+}  // namespace furlong::tools
