@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "federated/aggregation/rule_traits.hpp"
+#include "federated/privacy/adversary.hpp"
 
 namespace furlong::federated {
 
@@ -30,11 +31,13 @@ struct privacy_budget {
 
 /// [privacy]
 struct privacy_settings {
-  double clip = 0.0;            ///< L2 bound that a client scales its whole update to; 0: none
-  double noise = 0.0;           ///< noise multiplier z: the sum of updates gets N(0, (z clip)^2) per element
-  double delta = 0.0;           ///< of the accounted epsilon; 0: n^-1.1 for n training clients
-  double target_epsilon = 0.0;  ///< the run ends before it is exceeded; 0: none
-  privacy_budget budget = {};   ///< follows from target_epsilon when a run is assembled
+  double clip = 0.0;                ///< L2 bound that a client scales its whole update to; 0: none
+  double noise = 0.0;               ///< noise multiplier z: the sum of updates gets N(0, (z clip)^2) per element
+  double delta = 0.0;               ///< of the accounted epsilon; 0: n^-1.1 for n training clients
+  double target_epsilon = 0.0;      ///< the run ends before it is exceeded; 0: none
+  bool secure_aggregation = false;  ///< the server learns the sum of a round's updates only
+  privacy::adversary_kind adversary = privacy::adversary_kind::semi_honest;  ///< that secure aggregation resists
+  privacy_budget budget = {};  ///< follows from target_epsilon when a run is assembled
 };
 
 }  // namespace furlong::federated

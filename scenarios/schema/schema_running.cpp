@@ -146,6 +146,14 @@ void add_running_keys(std::vector<key_spec>& keys) {
       key("privacy.clip", FURLONG_AT(privacy->clip), "L2 bound to which a client scales its whole update; 0: none."));
   keys.push_back(key("privacy.noise", FURLONG_AT(privacy->noise),
                      "Noise multiplier z: the sum of the updates gets N(0, (z clip)^2) on every element."));
+  keys.push_back(key("privacy.secure_aggregation", FURLONG_AT(privacy->secure_aggregation),
+                     "The server and the aggregators see masked updates, and the sum of a round only."));
+  keys.push_back(key(
+      "privacy.adversary", FURLONG_AT(privacy->adversary),
+      words<federated::privacy::adversary_kind>{{"semi-honest", federated::privacy::adversary_kind::semi_honest},
+                                                {"semi-malicious", federated::privacy::adversary_kind::semi_malicious}},
+      "What secure aggregation resists: a server that follows the protocol, or one that lies after the "
+      "keys were exchanged, at several times the cost."));
   keys.push_back(
       may_change(key("privacy.delta", FURLONG_AT(privacy->delta),
                      "The delta for which epsilon is accounted; 0: n^-1.1 for n training clients.", {0.0, 0.5})));
