@@ -39,6 +39,8 @@ struct client_update {
   std::uint64_t examples = 0;  ///< examples processed in all phases, for throughput figures
   double loss_sum = 0.0;       ///< sum of the losses of the `weight` examples, before each step
   models::delta change;
+  /// Under secure aggregation, in place of all but `id`: the masked words of the update. Numbers above are 0 then.
+  std::vector<std::int64_t> words = {};
 };
 
 /// Why an update is not aggregated.

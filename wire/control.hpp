@@ -18,7 +18,7 @@ using with_control =
                  federated::protocol::attached, federated::protocol::detached, federated::protocol::close_request,
                  federated::protocol::withdrawal, federated::protocol::withdrawn, federated::protocol::settled,
                  federated::protocol::farewell, federated::protocol::tasks_lost, federated::protocol::ready,
-                 federated::protocol::displaced>;
+                 federated::protocol::displaced, federated::protocol::letters>;
 using control = with_control<>;
 
 constexpr std::size_t longest_name = 256;                       ///< bytes of software, name and addresses

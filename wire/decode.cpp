@@ -205,6 +205,25 @@ result<message> read_broadcast(schema::Broadcast::Reader from, decoder::workspac
   return broadcast_view{from.getRun(), from.getVersion(), *values, room.reference, limits};
 }
 
+result<message> read_masked_update(schema::MaskedUpdate::Reader from, const decoder::workspace& room) {
+  const auto same = check_layout("update.layout", from.getLayout(), room.up_digest);
+  if (!same) return tl::unexpected(same.error());
+  if (!from.hasTask()) return unexpected_content("update.task", "nothing", "a task");
+  const auto masked = from.getWords();
+  if (masked.size() == 0 || masked.size() % sizeof(std::int64_t) != 0)
+    return unexpected_content("update.words", to_string(masked.size()) + " bytes", "a multiple of 8");
+  update_view view;
+  view.id = task_of(from.getTask());
+  view.words = as_values<std::int64_t>(masked);
+  return view;
+}
+
+result<void> check_update_size(std::size_t frame_bytes, std::size_t most) {
+  if (frame_bytes <= most) return {};
+  return unexpected_content("update", to_string(frame_bytes) + " bytes",
+                            "at most " + to_string(most) + " with this layout");
+}
+
 result<message> read_update(schema::Update::Reader from, decoder::workspace& room) {
   if (auto same = check_layout("update.layout", from.getLayout(), room.up_digest); !same)
     return tl::unexpected(same.error());
@@ -220,7 +239,8 @@ result<message> read_update(schema::Update::Reader from, decoder::workspace& roo
     if (!view) return tl::unexpected(view.error());
     room.tensors.push_back(*view);
   }
-  return update_view{task_of(from.getTask()), from.getWeight(), from.getExamples(), from.getLossSum(), room.tensors};
+  return update_view{task_of(from.getTask()), from.getWeight(), from.getExamples(),
+                     from.getLossSum(),       room.tensors,     {}};
 }
 
 result<message> read_partial(schema::Partial::Reader from, decoder::workspace& room) {
@@ -267,8 +287,11 @@ constexpr std::array kinds{"a task",
                            "a farewell",
                            "lost tasks",
                            "readiness",
-                           "a displaced node"};
-static_assert(kinds.size() == std::variant_size_v<message> && kinds.size() == schema::Message::DISPLACED + 1);
+                           "a displaced node",
+                           "letters of secure aggregation",
+                           "a masked update"};
+// A masked update is shown as an update.
+static_assert(kinds.size() == std::variant_size_v<message> + 1 && kinds.size() == schema::Message::MASKED_UPDATE + 1);
 
 result<message> read_message(schema::Message::Reader from, std::size_t frame_bytes, decoder::workspace& room) {
   if (from.getProtocol() != protocol_version)
@@ -286,10 +309,12 @@ result<message> read_message(schema::Message::Reader from, std::size_t frame_byt
   switch (from.which()) {
     case schema::Message::BROADCAST: return read_broadcast(from.getBroadcast(), room);
     case schema::Message::UPDATE:
-      if (frame_bytes > room.largest_update)
-        return unexpected_content("update", to_string(frame_bytes) + " bytes",
-                                  "at most " + to_string(room.largest_update) + " with this layout");
+      if (auto fits = check_update_size(frame_bytes, room.largest_update); !fits) return tl::unexpected(fits.error());
       return read_update(from.getUpdate(), room);
+    case schema::Message::MASKED_UPDATE:
+      if (auto fits = check_update_size(frame_bytes, largest_masked_update(*room.up)); !fits)
+        return tl::unexpected(fits.error());
+      return read_masked_update(from.getMaskedUpdate(), room);
     case schema::Message::PARTIAL: return read_partial(from.getPartial(), room);
     default: break;
   }
@@ -361,6 +386,7 @@ void decoder::copy(const update_view& view, federated::client_update& into) cons
   into.examples = view.examples;
   into.loss_sum = view.loss_sum;
   copy_tensors(view.tensors, room_.up, into.change);
+  into.words.assign(view.words.begin(), view.words.end());
 }
 
 void decoder::copy(const partial_view& view, federated::partial_aggregate& into) const {

@@ -38,7 +38,8 @@ struct update_view {
   std::uint32_t weight = 0;
   std::uint64_t examples = 0;
   double loss_sum = 0.0;
-  std::span<const tensor_view> tensors;  ///< one per tensor of the layout
+  std::span<const tensor_view> tensors;  ///< one per tensor of the layout; none beside words
+  std::span<const std::int64_t> words;   ///< masked, under secure aggregation; else empty
 };
 
 /// A partial aggregate whose sums still lie in the frame.

@@ -222,7 +222,20 @@ result<encoded> encoder::encode(const broadcast& message, const packing& how) co
   return encoded(std::move(words), count);
 }
 
+result<encoded> encoder::encode_masked(const client_update& update) const {
+  const auto bytes = update.words.size() * sizeof(std::int64_t);
+  if (bytes > longest_data) return too_long("update.words", bytes);
+  frame out(encoded_size(update, update_format::dense));
+  auto to = out.message().initMaskedUpdate();
+  fill(to.initTask(), update.id);
+  to.setLayout(as_data(up_digest_));
+  copy_into(to.initWords(static_cast<unsigned>(bytes)), std::span<const std::int64_t>(update.words));
+  auto [words, count] = out.finish();
+  return encoded(std::move(words), count);
+}
+
 result<encoded> encoder::encode(const client_update& update, update_format format, const packing& how) const {
+  if (!update.words.empty()) return encode_masked(update);
   if (auto fits = check_update(update, *up_); !fits) return tl::unexpected(fits.error());
   const std::size_t size = encoded_size(update, format);
   if (size > longest_frame) return refuse("update", "takes " + std::to_string(size) + " bytes, a frame at most 2 GiB");

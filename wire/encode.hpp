@@ -61,6 +61,7 @@ class encoder {
   [[nodiscard]] result<encoded> encode(const federated::partial_aggregate& partial) const;
 
  private:
+  [[nodiscard]] result<encoded> encode_masked(const federated::client_update& update) const;
   [[nodiscard]] result<encoded> encode_plain(const federated::client_update& update, update_format format) const;
   [[nodiscard]] result<encoded> encode_packed(const federated::client_update& update, update_format format,
                                               const packing& how) const;

@@ -372,6 +372,29 @@ void fill(schema::Message::Builder root, const tasks_lost& message) {
   copy_all(to.initOpen(bytes_of(message.open)), message.open);
 }
 
+std::size_t content_bytes(const letters& message) {
+  std::size_t bytes = 0;
+  for (const auto& one : message.each) bytes += one.content.size();
+  return bytes;
+}
+
+std::size_t words(const letters& message) {
+  const auto n = message.each.size();
+  return words_of<schema::Letters> + column<task_id>(n) + column<std::uint8_t>(n) + column<std::uint32_t>(n) +
+         data_words(content_bytes(message));
+}
+void fill(schema::Message::Builder root, const letters& message) {
+  auto to = root.initLetters();
+  using one = const federated::privacy::secure_letter&;
+  const auto n = message.each.size();
+  fill_column(to.initTasks(bytes_for<task_id>(n)), message.each, [](one of) { return of.task; });
+  fill_column(to.initSteps(bytes_for<std::uint8_t>(n)), message.each, [](one of) { return of.step; });
+  fill_column(to.initSizes(bytes_for<std::uint32_t>(n)), message.each,
+              [](one of) { return static_cast<std::uint32_t>(of.content.size()); });
+  auto* at = to.initContents(static_cast<unsigned>(content_bytes(message))).begin();
+  for (const auto& of : message.each) at = std::copy(of.content.begin(), of.content.end(), at);
+}
+
 }  // namespace
 
 std::size_t encoded_size(const control& message) {

@@ -45,6 +45,8 @@ struct Message {
     tasksLost @22 :TasksLost;
     ready @23 :Ready;
     displaced @24 :Displaced;
+    letters @25 :Letters;
+    maskedUpdate @26 :MaskedUpdate;
   }
 }
 
@@ -98,6 +100,14 @@ struct Update {
   # One per tensor of the layout, in its order.
   encoding @6 :Encoding;
   # Of the values of all tensors but those that the algorithm says are exact: float32.
+}
+
+struct MaskedUpdate {
+  # What a client reports under secure aggregation.
+  task @0 :Task;
+  layout @1 :Data;
+  words @2 :Data;
+  # int64: as the accumulator's content after this update alone, with masks added modulo 2^64.
 }
 
 struct Tensor {
@@ -354,6 +364,17 @@ struct Detached {
   last @1 :UInt32;
   strayed @2 :Bool;
   # An aggregator was lost: their node may run.
+}
+
+struct Letters {
+  # Letters of secure aggregation between clients and the server. Others only pass them on.
+  tasks @0 :Data;
+  steps @1 :Data;
+  # uint8: 0 keys, 1 neighbours, 2 shares, 3 peers, 4 unmask, 5 reveal, 6 abandon.
+  sizes @2 :Data;
+  # uint32: bytes of each letter's content.
+  contents @3 :Data;
+  # Of all letters in a row.
 }
 
 struct CloseRequest {

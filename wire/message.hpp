@@ -46,6 +46,8 @@ struct packing {
 /// Length in bytes above which no frame can hold an update of this layout, in any format: what to refuse before
 /// receiving it. The others likewise; control messages have largest_control().
 [[nodiscard]] std::size_t largest_update(const models::layout& up);
+/// Of an update with masked words.
+[[nodiscard]] std::size_t largest_masked_update(const models::layout& up);
 [[nodiscard]] std::size_t largest_broadcast(const models::layout& down);
 /// @param words of an accumulator
 /// @param tasks how many tasks an aggregator can have had in one share: it lists a member for each

@@ -51,6 +51,7 @@ std::size_t encoded_size(const federated::broadcast& message, number_format numb
 }
 
 std::size_t encoded_size(const federated::client_update& update, update_format format, number_format numbers) {
+  if (!update.words.empty()) return (detail::masked_update_words + update.words.size()) * word_bytes;
   const auto& change = update.change;
   std::size_t words = update_words(change.shape->count());
   for (std::size_t t = 0; t < change.shape->count(); ++t) {
@@ -74,6 +75,11 @@ std::size_t largest_update(const models::layout& up) {
   for (const auto& spec : up.tensors())
     words += data_words(spec.size() * sizeof(float)) + data_words(spec.rows * sizeof(std::uint32_t));
   return words * word_bytes + room_to_grow;
+}
+
+// A word for each value, and three more (accumulator.hpp).
+std::size_t largest_masked_update(const models::layout& up) {
+  return (detail::masked_update_words + up.size() + 3) * word_bytes + room_to_grow;
 }
 
 std::size_t largest_broadcast(const models::layout& down) {

@@ -34,6 +34,8 @@ void send(branch_link_pointer self, const evaluation_down& what) {
   send_control(*state.channel, protocol::evaluation_request{what.from->version, what.clients});
 }
 
+void send(branch_link_pointer self, const protocol::letters& what) { send_letters(*self->state.channel, what); }
+
 template <class Message>
 void send(branch_link_pointer self, const Message& what) {
   send_control(*self->state.channel, what);
@@ -58,6 +60,7 @@ void on_frame(branch_link_pointer self, const net::received& frame) {
   if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return send_up(self, std::move(*what));
   if (auto* what = std::get_if<protocol::tasks_lost>(&*got)) return send_up(self, std::move(*what));
   if (auto* what = std::get_if<protocol::evaluation_scores>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::letters>(&*got)) return send_up(self, std::move(*what));
   end(self, "sent a message that is not an aggregator's to send");
 }
 

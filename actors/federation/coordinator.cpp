@@ -123,6 +123,10 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::tasks_lost& wh
   perform_all(self, self->state.machine->on_tasks_lost(from, what, now(self)));
 }
 
+void hear(coordinator_pointer self, std::uint32_t /*from*/, protocol::letters& what) {
+  perform_all(self, self->state.machine->on_letters(what, now(self)));
+}
+
 void hear(coordinator_pointer self, std::uint32_t from, federated::partial_aggregate& what) {
   auto& state = self->state;
   if (what.aggregator != from) return lose(self, from, "sent a partial aggregate of another aggregator");
@@ -239,6 +243,10 @@ coordinator_actor::behavior_type coordinator_behavior(
           at.who->on_node_seen(node.clients, now(self));  // one that is refused is not on its way to anywhere
         const auto elsewhere = at.farewells->are_said() ? std::string() : at.who->gateway_for(node.avoid);
         self->send(to, node_placed{node.session, elsewhere, why});
+      },
+      [self](const masks_removed& done) {
+        auto& sum = done.work->sum;
+        perform_all(self, self->state.machine->on_masks_removed(done.work->version, std::move(sum), now(self)));
       },
       [self](const alarm& rings) { perform_all(self, self->state.machine->on_timer(rings.what, now(self))); },
       [self](const tick&) { on_tick(self); },

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <spdlog/spdlog.h>
 
+#include "federated/privacy/secure_aggregation/secure_server.hpp"
+
 namespace furlong::actors::federation::coordination {
 
 using federated::virtual_time;
@@ -120,6 +122,19 @@ void perform(coordinator_pointer self, protocol::decline& effect) {
     send_verdicts(self, effect.tasks, protocol::verdict_kind::rejected, 0, *effect.why);
   else
     send_verdicts(self, effect.tasks, protocol::verdict_kind::unwanted);
+}
+
+void perform(coordinator_pointer self, protocol::send_letters& effect) {
+  send_down(self, effect.aggregator, std::move(effect.content));
+}
+/// On a thread of its own: it takes seconds with many clients, and the nodes need answers meanwhile.
+void perform(coordinator_pointer self, protocol::remove_masks& effect) {
+  auto work = std::make_shared<protocol::remove_masks>(std::move(effect));
+  const coordinator_actor back(self);
+  self->spawn<caf::detached>([back, work](caf::event_based_actor*) {
+    work->masks->apply(work->sum);
+    caf::anon_send(back, masks_removed{work});
+  });
 }
 
 void perform(coordinator_pointer self, protocol::note& effect) {

@@ -54,6 +54,8 @@ void perform(gateway_pointer self, protocol::tell_node& effect) {
   } else if (auto* asked = std::get_if<evaluation_down>(&effect.content)) {
     send_model(self, node, asked->from);
     send(node, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+  } else if (auto* some = std::get_if<protocol::letters>(&effect.content)) {
+    send_letters(*node.channel, *some);
   } else {
     send(node, std::get<protocol::verdicts>(std::move(effect.content)));
   }
@@ -203,6 +205,8 @@ void on_control(gateway_pointer self, session_number number, wire::message& got,
     const auto accepted = state.machine->on_scores(number, std::move(*scores), out);
     return accepted ? void() : refuse_frame(self, number, accepted.error(), out);
   }
+  if (auto* some = std::get_if<protocol::letters>(&got))
+    return state.machine->on_letters(number, std::move(*some), out);
   refuse(self, number, turned_away::out_of_turn, "sent a message that nodes do not send", out);
 }
 
@@ -258,6 +262,10 @@ void on_downward(gateway_pointer self, const protocol::checkpointed& what, proto
 
 void on_downward(gateway_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
   self->state.machine->on_evaluation(what, out);
+}
+
+void on_downward(gateway_pointer self, const protocol::letters& what, protocol::gateway_effects& out) {
+  self->state.machine->on_letters(what, out);
 }
 
 void on_downward(gateway_pointer self, const protocol::displaced& what, protocol::gateway_effects& out) {

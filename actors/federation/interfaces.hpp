@@ -109,6 +109,10 @@ struct alarm {
 };
 /// A periodic check, without content.
 struct tick {};
+/// The masks of a sum are removed (protocol::remove_masks).
+struct masks_removed {
+  std::shared_ptr<protocol::remove_masks> work;
+};
 
 struct node_run;
 
@@ -148,6 +152,7 @@ CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::session_frame)
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::session_closed))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::alarm))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::tick))
+CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::masks_removed))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_training))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_scoring))
 CAF_ADD_TYPE_ID(furlong_federation, (furlong::actors::federation::node_scored))
@@ -167,6 +172,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::session_frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::session_closed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::alarm)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::masks_removed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_training)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_scoring)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::federation::node_scored)
@@ -188,8 +194,8 @@ using gateway_actor =
     session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<node_placed>, caf::reacts_to<tick>>;
 using branch_link_actor =
     session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<branch_welcome>, caf::reacts_to<branch_sent_on>>;
-using coordinator_actor =
-    parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<alarm>, caf::reacts_to<tick>>;
+using coordinator_actor = parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<alarm>,
+                                               caf::reacts_to<tick>, caf::reacts_to<masks_removed>>;
 /// First message to a relay: its own gateway.
 struct own_gateway {
   gateway_actor actor;

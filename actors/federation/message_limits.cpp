@@ -32,7 +32,13 @@ std::uint64_t bytes_of_model(const federated::experiment& e) {
   return wire::encoded_size(model, e.settings.network->compression.numbers);
 }
 
+std::size_t largest_update_of(const federated::experiment& e) {
+  return e.settings.privacy->secure_aggregation ? wire::largest_masked_update(*e.parts.up)
+                                                : wire::largest_update(*e.parts.up);
+}
+
 std::uint64_t bytes_of_update(const federated::experiment& e) {
+  if (e.settings.privacy->secure_aggregation) return wire::largest_masked_update(*e.parts.up);
   if (e.settings.network->sparse_upload) return wire::largest_update(*e.parts.up);
   federated::client_update update;
   update.change = models::to_dense({e.parts.up, {e.parts.up->count(), {true, 0, 0, 0}}, {}, {}});
@@ -89,9 +95,8 @@ std::size_t most_predictions(const federated::experiment& e) {
 
 std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t clients) {
   const auto lists = wire::largest_control(longest_list_of(e, clients));
-  const auto longest =
-      std::max<std::uint64_t>({wire::largest_update(*e.parts.up), wire::largest_broadcast(*e.parts.down), lists,
-                               predicts_two_classes(e) ? bytes_of_scores(wire::longest_list) : 0});
+  const auto longest = std::max<std::uint64_t>({largest_update_of(e), wire::largest_broadcast(*e.parts.down), lists,
+                                                predicts_two_classes(e) ? bytes_of_scores(wire::longest_list) : 0});
   return std::min(longest, e.settings.network->max_message);
 }
 
@@ -127,7 +132,7 @@ result<void> check_max_message(const federated::experiment& e, std::size_t clien
 std::size_t upload_room(const federated::experiment& e, std::size_t most) {
   constexpr std::size_t at_once = 16;
   constexpr std::size_t least = std::size_t{16} << 20U;
-  return std::min(most, std::max(least, at_once * wire::largest_update(*e.parts.up)));
+  return std::min(most, std::max(least, at_once * largest_update_of(e)));
 }
 
 }  // namespace furlong::actors::federation

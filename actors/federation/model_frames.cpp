@@ -33,4 +33,20 @@ void send_control(net::channel& to, const wire::control& message) {
   to.send(std::move(*frame));
 }
 
+void send_letters(net::channel& to, const federated::protocol::letters& all) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 20U;
+  constexpr std::size_t most_letters = 4096;
+  federated::protocol::letters next;
+  std::size_t bytes = 0;
+  for (const auto& letter : all.each) {
+    if (!next.each.empty() && (bytes + letter.content.size() > most_bytes || next.each.size() == most_letters)) {
+      send_control(to, std::exchange(next, {}));
+      bytes = 0;
+    }
+    bytes += letter.content.size();
+    next.each.push_back(letter);
+  }
+  if (!next.each.empty()) send_control(to, std::move(next));
+}
+
 }  // namespace furlong::actors::federation

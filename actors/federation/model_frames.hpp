@@ -37,5 +37,7 @@ class model_frames {
 
 /// Sends a control message. One that cannot be encoded is a bug: it is logged, and not sent.
 void send_control(net::channel& to, const wire::control& message);
+/// The same for letters, in messages of about a megabyte.
+void send_letters(net::channel& to, const federated::protocol::letters& all);
 
 }  // namespace furlong::actors::federation

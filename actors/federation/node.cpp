@@ -11,6 +11,7 @@
 #include "actors/federation/score_messages.hpp"
 #include "actors/federation/worker.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -84,10 +85,18 @@ result<std::vector<federated::task_id>> restore_pending(node_pointer self) {
       .map([&] { return found; });
 }
 
+void prepare_secrets(node_state& state, std::uint64_t start_id) {
+  if (!state.opened || state.secrets_of != start_id) state.opened = std::make_shared<federated::opened_sums>();
+  state.secrets_of = start_id;
+  state.secrets.emplace(state.run->e, state.run->identity, state.opened);
+}
+
 void open(node_pointer self, const protocol::welcome& content) {
   auto& state = self->state;
   sync_values(self);
   if (state.over || state.ending) return;
+  state.secrets.reset();
+  state.plain.clear();
   state.run = nullptr;                                      // closes the store of the previous run
   for (auto& [task, held] : state.held) held.kept = false;  // the server may have resumed from an earlier checkpoint
   auto run = state.hooks.prepare(content);
@@ -96,6 +105,7 @@ void open(node_pointer self, const protocol::welcome& content) {
   state.run->store->covered(content.covered);
   state.machine->set_claim(state.run->claim);
   state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
+  if (state.run->e.settings.privacy->secure_aggregation) prepare_secrets(state, content.start_id);
   limit_channel(self);
   const auto pending = restore_pending(self);
   if (!pending) return finish(self, "its store failed", pending.error());
@@ -118,8 +128,35 @@ void perform(node_pointer self, protocol::say_ready& effect) {
 
 void perform(node_pointer self, federated::training_job& job) { self->state.jobs.push_back(std::move(job)); }
 
+/// Masks the update of a task and makes its frame, if that is possible now.
+void mask(node_pointer self, const federated::task_id& task) {
+  auto& state = self->state;
+  if (!state.plain.contains(task) || !state.secrets->can_mask(task)) return;
+  auto [update, from] = std::move(state.plain.extract(task).mapped());
+  const auto give_up = [&](const std::string& why) {
+    spdlog::error("client {} failed: {}", task.client, why);
+    perform_all(self, state.machine->on_unmaskable(task));
+  };
+  if (const auto refused = state.secrets->mask(*from, update))
+    return give_up("its update cannot be sent: " + std::string(federated::to_string(*refused)));
+  auto frame = wire::encoder(state.run->e.parts.down, state.run->e.parts.up).encode(update, state.run->format);
+  if (!frame) return give_up(frame.error().text());
+  state.updates[task] = std::make_shared<const wire::encoded>(std::move(*frame));
+}
+
+/// The public keys of clients that were given tasks, newly or again.
+void send_keys(node_pointer self, const protocol::assignment& given) {
+  auto& state = self->state;
+  protocol::letters keys;
+  for (const auto& who : given.tasks)
+    if (const federated::task_id id{given.run, given.version, who.client, who.attempt}; state.machine->wants(id))
+      keys.each.push_back(state.secrets->on_assigned(id));
+  if (state.channel && !keys.each.empty()) send_letters(*state.channel, keys);
+}
+
 void perform(node_pointer self, protocol::send_update& effect) {
   auto& state = self->state;
+  if (!state.updates.contains(effect.task) && state.secrets) mask(self, effect.task);
   const auto at = state.updates.find(effect.task);
   if (state.channel && at != state.updates.end()) state.channel->send(*at->second);
 }
@@ -136,6 +173,8 @@ void perform(node_pointer self, protocol::keep& effect) {
 void perform(node_pointer self, protocol::release& effect) {
   auto& state = self->state;
   state.updates.erase(effect.task);
+  state.plain.erase(effect.task);
+  if (state.secrets) state.secrets->forget(effect.task);
   auto released = state.held.extract(effect.task);
   if (released.empty()) return;
   if (effect.in_model) store_values(self, effect.task, released.mapped(), effect.task.version);
@@ -225,6 +264,23 @@ void leave_gateway(node_pointer self, const std::string& why) {
   if (self->state.channel) self->state.channel->close();
 }
 
+void on_letters(node_pointer self, const protocol::letters& got) {
+  auto& state = self->state;
+  if (!state.secrets) return leave_gateway(self, "sent letters of secure aggregation, which this run does not use");
+  protocol::letters answers;
+  for (const auto& letter : got.each) {
+    auto answer = state.secrets->on_letter(letter);
+    if (answer.letter) answers.each.push_back(std::move(*answer.letter));
+    if (answer.ready && state.plain.contains(letter.task) && state.machine->wants(letter.task)) {
+      protocol::send_update now{letter.task};
+      perform(self, now);
+    }
+    if (answer.over) perform_all(self, state.machine->on_unmaskable(letter.task));
+    if (state.over) return;
+  }
+  if (state.channel && !answers.each.empty()) send_letters(*state.channel, answers);
+}
+
 void on_message(node_pointer self, wire::message& got) {
   auto& state = self->state;
   auto& machine = *state.machine;
@@ -245,8 +301,11 @@ void on_message(node_pointer self, wire::message& got) {
   if (const auto* given = std::get_if<protocol::assignment>(&got)) {
     auto effects = machine.on_assignment(*given);
     if (!effects) return leave_gateway(self, effects.error().text());
-    return perform_all(self, std::move(*effects));
+    perform_all(self, std::move(*effects));
+    if (state.secrets && !state.over) send_keys(self, *given);
+    return;
   }
+  if (const auto* some = std::get_if<protocol::letters>(&got)) return on_letters(self, *some);
   if (const auto* what = std::get_if<protocol::verdicts>(&got)) {
     log_verdicts(*what);
     return perform_all(self, machine.on_verdicts(*what));

@@ -7,6 +7,7 @@
 
 #include "actors/federation/interfaces.hpp"
 #include "actors/net/backoff.hpp"
+#include "federated/client/secure_tasks.hpp"
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
 
@@ -21,7 +22,8 @@ struct node_run {
   protocol::store_claim claim = {};  ///< of the store
   /// Records durably that updates up to this version, minus 1, are reported. Empty: not recorded.
   std::function<result<void>(std::uint64_t served)> note_served = {};
-  std::vector<protocol::client_sizes> sizes = {};  ///< of its clients
+  std::vector<protocol::client_sizes> sizes = {};           ///< of its clients
+  federated::privacy::key_identity_ptr identity = nullptr;  ///< signs keys of secure aggregation; null: without TLS
 };
 using node_run_ptr = std::shared_ptr<const node_run>;
 
@@ -43,6 +45,12 @@ struct node_hooks {
 struct held_values {
   std::shared_ptr<const models::packed_private> value;
   bool kept = false;  ///< in the open store
+};
+
+/// An update that is to be masked.
+struct plain_update {
+  federated::client_update update;
+  federated::broadcast_ptr from;
 };
 
 /// Changes the store between waves, or earlier if `may_run` says that the workers at work do not prevent it.
@@ -89,6 +97,11 @@ struct node_state {
   std::vector<node_training> done;
   std::map<federated::task_id, std::shared_ptr<const wire::encoded>> updates;
   std::map<federated::task_id, held_values> held;  ///< wait until their updates are in a model
+  // Under secure aggregation:
+  std::optional<federated::secure_tasks> secrets;
+  std::map<federated::task_id, plain_update> plain;  ///< wait until they can be masked
+  std::uint64_t secrets_of = 0;                      ///< welcome::start_id of the run that `opened` is about
+  std::shared_ptr<federated::opened_sums> opened;
   bool draining = false;
   std::optional<federated::virtual_time> leave_until;  ///< the node has taken leave; its session ends by then
   std::optional<node_end> ending;  ///< no more work is started: the node ends when the workers are done

@@ -33,7 +33,7 @@ worker_actor take_worker(node_pointer self) {
 std::uint64_t served_by(const std::vector<node_training>& done) {
   std::uint64_t served = 0;
   for (const auto& one : done)
-    if (one.frame) served = std::max(served, one.job->id.version + 1);
+    if (!one.job->failure) served = std::max(served, one.job->id.version + 1);
   return served;
 }
 
@@ -56,7 +56,7 @@ void end_wave(node_pointer self) {
     if (one.job->store_failed) return finish(self, "its store or its model failed", *one.job->failure);
   if (federated::stages_values(state.run->e.settings))
     for (const auto& one : done)
-      if (one.frame && one.job->keeps && state.machine->counts(one.job->id))
+      if (!one.job->failure && one.job->keeps && state.machine->counts(one.job->id))
         if (auto staged = state.run->store->stage(one.job->id, one.job->own.unpacked()); !staged)
           return finish(self, "its store failed", staged.error());
   const auto served = served_by(done);
@@ -69,12 +69,15 @@ void end_wave(node_pointer self) {
   };
   for (auto& one : done) {
     const auto id = one.job->id;
-    if (!one.frame) {
+    if (one.job->failure) {
       spdlog::error("client {} failed: {}", id.client, one.job->failure->text());
       add(state.machine->on_failed(id));
       continue;
     }
-    state.updates[id] = std::move(one.frame);
+    if (state.secrets)
+      state.plain[id] = {std::move(one.job->update), one.job->from};
+    else
+      state.updates[id] = std::move(one.frame);
     if (one.job->keeps && state.run->e.settings.own->commit == federated::commit_kind::after_ack)
       state.held[id] = {std::make_shared<const models::packed_private>(std::move(one.job->own))};
     add(state.machine->on_trained(id));

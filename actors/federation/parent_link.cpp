@@ -151,6 +151,7 @@ void on_frame(parent_link_pointer self, const net::received& frame) {
   if (auto* what = std::get_if<protocol::verdicts>(&*got)) return send_down(self, std::move(*what));
   if (const auto* what = std::get_if<protocol::checkpointed>(&*got)) return send_down(self, *what);
   if (const auto* what = std::get_if<protocol::displaced>(&*got)) return send_down(self, *what);
+  if (auto* what = std::get_if<protocol::letters>(&*got)) return send_down(self, std::move(*what));
   if (auto* what = std::get_if<protocol::evaluation_request>(&*got)) {
     auto from = model_of(self, what->version);
     if (!from) return leave_parent(self, "requested scores of a model that it has not sent");
@@ -168,7 +169,10 @@ void send_up(parent_link_pointer self, const upward& what) {
   }
   std::visit(
       [&](const auto& one) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(one)>, federated::partial_aggregate>)
+        using kind = std::decay_t<decltype(one)>;
+        if constexpr (std::is_same_v<kind, protocol::letters>)
+          send_letters(*state.channel, one);
+        else if constexpr (!std::is_same_v<kind, federated::partial_aggregate>)
           send_control(*state.channel, one);
       },
       what);

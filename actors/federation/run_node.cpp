@@ -1,7 +1,9 @@
+#include "actors/federation/key_identity.hpp"
 #include "actors/federation/node.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "actors/net/connector.hpp"
 #include "actors/tls/deny_list.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
@@ -15,8 +17,15 @@ result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& 
   const auto format = wire::format_of(network);
   const auto packing = wire::packing_of(network);
   auto sizes = protocol::sizes_of(made->e, setup.clients);
+  federated::privacy::key_identity_ptr identity;
+  if (made->e.settings.privacy->secure_aggregation && setup.tls) {
+    auto own = make_key_identity(*setup.tls);
+    if (!own) return tl::unexpected(own.error());
+    identity = std::move(*own);
+  }
   return std::make_shared<const node_run>(node_run{std::move(made->e), std::move(made->store), format, packing,
-                                                   made->claim, std::move(made->note_served), std::move(sizes)});
+                                                   made->claim, std::move(made->note_served), std::move(sizes),
+                                                   std::move(identity)});
 }
 
 using open_session_to = decltype(node_hooks::open);

@@ -4,6 +4,7 @@
 
 #include "actors/interfaces.hpp"
 #include "federated/client/client_scorer.hpp"
+#include "federated/settings/aggregation.hpp"
 
 namespace furlong::actors::federation {
 
@@ -13,7 +14,7 @@ namespace {
 std::shared_ptr<const wire::encoded> work(const node_run& run, federated::training_job& job) {
   job.stores = true;
   federated::perform(run.e, *run.store, job, thread_workspace());
-  if (job.failure) return nullptr;
+  if (job.failure || run.e.settings.privacy->secure_aggregation) return nullptr;  // it is to be masked before
   auto frame = wire::encoder(run.e.parts.down, run.e.parts.up).encode(job.update, run.format, run.packing);
   if (frame) return std::make_shared<const wire::encoded>(std::move(*frame));
   job.failure = std::make_shared<const error>(frame.error());

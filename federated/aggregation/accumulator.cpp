@@ -34,6 +34,11 @@ std::span<const double> accumulator::distances() const {
 }
 
 std::optional<rejection> accumulator::fold(const client_update& update, double freshness) {
+  if (blind_) {
+    if (update.words.size() != words_.size()) return rejection::wrong_shape;
+    models::kernels().add_fixed(words_.data(), update.words.data(), words_.size());
+    return std::nullopt;
+  }
   if (update.weight == 0) return std::nullopt;  // the client trained on no example
   if (!has_room(update.weight)) return rejection::weight_bound;
   if (rule_)
@@ -71,6 +76,7 @@ result<void> accumulator::check_fit(const accumulator_state& other) const {
         error::kind::runtime, "partial aggregate",
         "has " + std::to_string(other.words.size()) + " words where this rule keeps " + std::to_string(words_.size()),
         "run the same scenario on every aggregator");
+  if (blind_) return {};
   const auto more_count = static_cast<std::uint64_t>(other.words[count_word]);
   const auto more_weight = static_cast<std::uint64_t>(other.words[weight_word]);
   if (more_count > max_count_ - count() || more_weight > max_total_weight_ - weight())
@@ -113,7 +119,33 @@ void accumulator::count_update(const client_update& update) {
   words_[loss_word] += std::llround(bounded / loss_unit);
 }
 
+result<void> accumulator::open(std::vector<std::int64_t> sum, std::uint64_t members) {
+  blind_ = false;
+  std::ranges::fill(words_, 0);
+  const auto refuse = [](std::string why) {
+    return fail(error::kind::runtime, "the sum of the round's updates", std::move(why));
+  };
+  if (auto fits = check_fit({sum}); !fits) return fits;
+  const auto counted = sum[count_word];
+  if (counted < 0 || static_cast<std::uint64_t>(counted) > members || sum[loss_word] < 0)
+    return refuse("counts " + std::to_string(counted) + " updates, and has those of " + std::to_string(members) +
+                  " clients");
+  // One addend is below 2^50 (mean.cpp, group_sums.cpp).
+  const auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(members, 1U << 12U) << 50U);
+  const auto is_large = [most](std::int64_t word) { return word > most || word < -most; };
+  if (std::any_of(sum.begin() + header_words, sum.end(), is_large))
+    return refuse("has a value beyond what so many updates can add");
+  words_ = std::move(sum);
+  return {};
+}
+
 std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::vector<double>& reference) {
+  auto made = make_open_accumulator(e, reference);
+  if (e.settings.privacy->secure_aggregation) made->set_blind();
+  return made;
+}
+
+std::unique_ptr<accumulator> make_open_accumulator(const experiment& e, const std::vector<double>& reference) {
   const auto& settings = *e.settings.aggregation;
   return std::make_unique<accumulator>(settings, e.parts.shared,
                                        e.parts.sends_model ? make_rule(settings, e.parts.shared, reference) : nullptr,

@@ -19,6 +19,9 @@ class aggregation_rule;
 struct aggregation_settings;
 
 /// Aggregates the updates of one round. O(model) memory for any number of updates. Not thread-safe.
+///
+/// A blind one adds words that are masked (privacy.secure_aggregation), modulo 2^64: count(), weight() and loss_fixed()
+/// are masked too, and report() has no meaning before open().
 class accumulator {
  public:
   /// The words before the rule's: count, weight and loss.
@@ -54,6 +57,12 @@ class accumulator {
   [[nodiscard]] accumulator_state save() const { return {words_}; }
   /// Moves the content out; empties the accumulator.
   [[nodiscard]] accumulator_state take();
+  /// From now on it adds masked words.
+  void set_blind() { blind_ = true; }
+  [[nodiscard]] bool is_blind() const { return blind_; }
+  /// Replaces the content by the sum of `members` updates, without masks. Fails (kind runtime), empty, if it cannot be
+  /// one: a client sent words that it should not have, which one is unknown.
+  [[nodiscard]] result<void> open(std::vector<std::int64_t> sum, std::uint64_t members);
   /// Number of aggregated updates, including merged ones.
   [[nodiscard]] std::uint64_t count() const { return static_cast<std::uint64_t>(words_[count_word]); }
   [[nodiscard]] std::uint64_t weight() const { return static_cast<std::uint64_t>(words_[weight_word]); }
@@ -78,10 +87,14 @@ class accumulator {
   std::vector<std::int64_t> words_;
   std::uint64_t max_count_;
   std::uint64_t max_total_weight_;
+  bool blind_ = false;
 };
 
-/// An empty accumulator for a run's updates. `reference` is the broadcast's.
+/// An empty accumulator for a run's updates, blind under secure aggregation. `reference` is the broadcast's.
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::vector<double>& reference);
+/// The same, which is never blind: encodes updates that are to be masked.
+[[nodiscard]] std::unique_ptr<accumulator> make_open_accumulator(const experiment& e,
+                                                                 const std::vector<double>& reference);
 /// Number of words of its content.
 [[nodiscard]] std::size_t accumulated_words(const experiment& e);
 /// An accumulator of the model's tensors only, by the rule of the settings.

@@ -78,6 +78,7 @@ std::optional<rejection> aggregator_machine::try_fold(const client_update& updat
   const auto& how = *e_.settings.participation;
   const std::uint64_t staleness = from_->version - update.id.version;
   if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
+  if (sum_->is_blind()) return sum_->fold(update);
   const auto examples = examples_of_ ? examples_of_(update.id.client) : std::nullopt;
   const auto bounds = bounds_of(e_, longest_, limits, examples);
   if (auto refused = validate(update, *e_.parts.up, *e_.settings.aggregation, bounds, &size)) return refused;
@@ -194,8 +195,10 @@ void aggregator_machine::send_up(aggregator_effects& out) {
   sent_ = true;
   std::ranges::sort(partial_.folded);
   std::ranges::sort(partial_.refused, {}, [](const refused_member& m) { return m.who; });
-  partial_.weight = sum_->weight();
-  partial_.loss_fixed = sum_->loss_fixed();
+  if (!sum_->is_blind()) {
+    partial_.weight = sum_->weight();
+    partial_.loss_fixed = sum_->loss_fixed();
+  }
   partial_.sums = sum_->take();
   out.emplace_back(std::move(partial_));
 }

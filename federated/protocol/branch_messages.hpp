@@ -28,9 +28,10 @@ struct evaluation_down {
   broadcast_ptr from;
   std::vector<std::pair<group, std::uint32_t>> clients;
 };
-using downward =
-    std::variant<assign, close_request, withdrawal, verdicts, checkpointed, evaluation_down, displaced, farewell>;
-using upward = std::variant<attached, detached, settled, partial_aggregate, withdrawn, tasks_lost, evaluation_scores>;
+using downward = std::variant<assign, close_request, withdrawal, verdicts, checkpointed, evaluation_down, letters,
+                              displaced, farewell>;
+using upward =
+    std::variant<attached, detached, settled, partial_aggregate, withdrawn, tasks_lost, evaluation_scores, letters>;
 
 /// Send to the parent.
 struct tell_parent {

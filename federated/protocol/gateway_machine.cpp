@@ -113,6 +113,18 @@ void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out)
   for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
 }
 
+void gateway_machine::on_letters(session_number session, letters what, gateway_effects& out) {
+  std::erase_if(what.each, [&](const auto& letter) { return !hosts(session, letter.task.client); });
+  if (!what.each.empty()) out.emplace_back(tell_parent{std::move(what)});
+}
+
+void gateway_machine::on_letters(const letters& what, gateway_effects& out) {
+  std::map<session_number, letters> told;
+  for (const auto& letter : what.each)
+    if (const auto session = session_of(letter.task.client)) told[*session].each.push_back(letter);
+  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
+}
+
 void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects& out) {
   const auto version = what.from->version;
   evaluation_scores none{version, {}, true};

@@ -28,7 +28,7 @@ using session_number = std::uint64_t;
 /// Send to a node: tasks or clients to score, after their model, or verdicts.
 struct tell_node {
   session_number session = 0;
-  std::variant<assign, evaluation_down, verdicts> content;
+  std::variant<assign, evaluation_down, verdicts, letters> content;
 };
 /// End a session: another session of the same clients began.
 struct end_session {
@@ -61,6 +61,8 @@ class gateway_machine {
   /// An error (kind data): the scores are invalid; nothing was changed. Scores that are not awaited are no error: their
   /// evaluation may have ended, or continued without this node.
   [[nodiscard]] result<void> on_scores(session_number session, evaluation_scores what, gateway_effects& out);
+  /// Letters of secure aggregation; those of other nodes' clients are ignored.
+  void on_letters(session_number session, letters what, gateway_effects& out);
   /// Its awaited scores are reported to the parent as unscored.
   void on_session_lost(session_number session, virtual_time now, gateway_effects& out);
 
@@ -71,6 +73,7 @@ class gateway_machine {
   void on_withdraw(const std::vector<task_id>& tasks, virtual_time now, gateway_effects& out);
   void on_verdicts(const verdicts& content, gateway_effects& out);
   void on_evaluation(const evaluation_down& what, gateway_effects& out);
+  void on_letters(const letters& what, gateway_effects& out);
 
   /// When a wake is due. At other times nothing happens.
   void on_timer(virtual_time now, gateway_effects& out);

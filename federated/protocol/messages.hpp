@@ -13,6 +13,7 @@
 //   node --evaluation_scores--> gateway              aggregator --tasks_lost--> parent
 //                                                    aggregator <--displaced-- parent
 //                                                    and redirects and evaluations as for a node
+//   either side --letters--> the other: of secure aggregation, between the server and clients
 //   either side --farewell--> the other
 #pragma once
 
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "federated/client/client_score.hpp"
+#include "federated/privacy/secure_aggregation/secure_letter.hpp"
 #include "federated/protocol/client_sizes.hpp"
 #include "federated/run_history.hpp"
 #include "federated/update.hpp"
@@ -169,6 +171,11 @@ struct tasks_lost {
 /// Outcomes of tasks, reported at once.
 struct settled {
   std::vector<settlement> each;
+};
+
+/// Letters of secure aggregation: from clients up, or to clients down. Those to a client that is not reached are lost.
+struct letters {
+  privacy::secure_letters each;
 };
 
 /// The session is over; if `final` for good: the run is over or, if `unwanted`, it continues without the other side.

@@ -191,6 +191,23 @@ node_effects node_machine::on_failed(const task_id& task) {
   return effects;
 }
 
+node_effects node_machine::on_unmaskable(const task_id& task) {
+  node_effects effects;
+  const auto at = tasks_.find(task);
+  if (at == tasks_.end()) return effects;
+  if (at->second.wanted) effects.emplace_back(send_failure{task});
+  // The result of a client that is still training will be ignored.
+  if (at->second.at == stage::done) effects.emplace_back(release{task, false});
+  tasks_.erase(at);
+  leave_if_drained(effects);
+  return effects;
+}
+
+bool node_machine::wants(const task_id& task) const {
+  const auto at = tasks_.find(task);
+  return at != tasks_.end() && at->second.wanted;
+}
+
 node_effects node_machine::on_verdicts(const verdicts& content) {
   node_effects effects;
   for (const auto& one : content.each) {

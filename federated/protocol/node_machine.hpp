@@ -125,6 +125,8 @@ class node_machine {
   [[nodiscard]] result<node_effects> on_assignment(const assignment& given);
   [[nodiscard]] node_effects on_trained(const task_id& task);
   [[nodiscard]] node_effects on_failed(const task_id& task);
+  /// Under secure aggregation: the update of this task, trained or not, can never be masked.
+  [[nodiscard]] node_effects on_unmaskable(const task_id& task);
   [[nodiscard]] node_effects on_verdicts(const verdicts& content);
   [[nodiscard]] node_effects on_checkpointed(std::uint64_t version);
   /// The gateway sent a farewell.
@@ -142,6 +144,8 @@ class node_machine {
   /// True if the result of this task is still wanted. If not, its private values must not be kept: its life of the run
   /// may be over. Check when the training is done, before keeping them.
   [[nodiscard]] bool counts(const task_id& task) const;
+  /// True if the task is assigned in this session.
+  [[nodiscard]] bool wants(const task_id& task) const;
   /// Number of tasks in progress or waiting.
   [[nodiscard]] std::size_t at_work() const;
   /// Number of kept updates.

@@ -197,7 +197,7 @@ result<void> relay_machine::handle(std::uint32_t child, partial_aggregate& parti
   auto& share = children_.at(child);
   std::vector<member> reported;
   for (const auto& id : share.reported) reported.push_back({id.client, id.attempt});
-  if (auto sound = check_members(partial, std::move(reported)); !sound) return sound;
+  if (auto sound = check_members(partial, std::move(reported), sum_->is_blind()); !sound) return sound;
   if (auto merged = sum_->merge(std::move(partial.sums)); !merged) return merged;
   partial_.examples += partial.examples;
   partial_.folded.insert(partial_.folded.end(), partial.folded.begin(), partial.folded.end());
@@ -213,8 +213,10 @@ void relay_machine::send_up_when_all_answered(relay_effects& out) {
   sent_ = true;
   std::ranges::sort(partial_.folded);
   std::ranges::sort(partial_.refused, {}, &refused_member::who);
-  partial_.weight = sum_->weight();
-  partial_.loss_fixed = sum_->loss_fixed();
+  if (!sum_->is_blind()) {
+    partial_.weight = sum_->weight();
+    partial_.loss_fixed = sum_->loss_fixed();
+  }
   partial_.sums = sum_->take();
   out.emplace_back(tell_parent{std::move(partial_)});
 }
@@ -271,6 +273,18 @@ void relay_machine::handle_order(const verdicts& what, relay_effects& out) {
     if (const auto child = routes_.route(one.task.client)) by_child[*child].each.push_back(one);
   for (auto& [child, some] : by_child) some.version = what.version;
   for (auto& [child, some] : by_child) tell(child, std::move(some), out);
+}
+
+void relay_machine::handle_order(const letters& what, relay_effects& out) {
+  std::map<std::uint32_t, letters> by_child;
+  for (const auto& letter : what.each)
+    if (const auto child = routes_.route(letter.task.client)) by_child[*child].each.push_back(letter);
+  for (auto& [child, some] : by_child) tell(child, std::move(some), out);
+}
+
+result<void> relay_machine::handle(std::uint32_t /*child*/, letters& what, relay_effects& out) {
+  out.emplace_back(tell_parent{std::move(what)});
+  return {};
 }
 
 void relay_machine::send_to_all(const downward& what, relay_effects& out) {

@@ -7,7 +7,7 @@
 //   3. What children tell of tasks is noted and passed on                           <- settled      -> to the parent
 //   4. The parent closes the share: so do all children that have a part of it       <- close_request -> to the children
 //   5. Their partials are merged as they arrive, and go up as one              <- partial_aggregate -> to the parent
-//   6. Verdicts and requests for scores go to where their clients are
+//   6. Verdicts, requests for scores and letters of secure aggregation go to where their clients are
 //
 // In a synchronous round a child's share begins with its first tasks. In an asynchronous run all children begin at
 // once, since updates of earlier versions may arrive from any of them; a new child begins with its first tasks.
@@ -84,6 +84,7 @@ class relay_machine {
   result<void> handle(std::uint32_t child, withdrawn& what, relay_effects& out);
   result<void> handle(std::uint32_t child, tasks_lost& what, relay_effects& out);
   result<void> handle(std::uint32_t child, evaluation_scores& what, relay_effects& out);
+  result<void> handle(std::uint32_t child, letters& what, relay_effects& out);
   // Of the parent:
   void handle_order(const assign& what, relay_effects& out);
   void handle_order(const close_request& what, relay_effects& out);
@@ -91,6 +92,7 @@ class relay_machine {
   void handle_order(const verdicts& what, relay_effects& out);
   void handle_order(const checkpointed& what, relay_effects& out);
   void handle_order(const evaluation_down& what, relay_effects& out);
+  void handle_order(const letters& what, relay_effects& out);
   void handle_order(const displaced& what, relay_effects& out);
   void handle_order(const farewell& what, relay_effects& out);
 

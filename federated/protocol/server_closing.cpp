@@ -2,6 +2,7 @@
 #include <set>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
@@ -28,7 +29,7 @@ result<void> server_machine::check(const partial_aggregate& partial) const {
   if (answered_[partial.aggregator]) return bad("arrived before");
   std::vector<member> told;
   for (const auto& one : reported_folds_[partial.aggregator]) told.push_back({one.id.client, one.id.attempt});
-  if (auto sound = check_members(partial, std::move(told)); !sound) return sound;
+  if (auto sound = check_members(partial, std::move(told), sum_->is_blind()); !sound) return sound;
   if (is_async() || routed_) return {};
   for (const auto client : assigned_[partial.aggregator])
     if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)
@@ -147,7 +148,12 @@ bool server_machine::prolong_round(server_effects& out) {
 
 /// Ends the round with what was merged.
 void server_machine::close_version(server_effects& out) {
-  if (!prolong_round(out)) finish_version(out);
+  if (prolong_round(out)) return;
+  // With too few reports for the run's settings nothing is opened either.
+  if (secure_ && folded_.size() >= std::max<std::size_t>(how().min_reports, 1))
+    begin_unmasking(out);
+  else
+    finish_version(out);
 }
 
 void server_machine::finish_version(server_effects& out) {
@@ -155,16 +161,24 @@ void server_machine::finish_version(server_effects& out) {
   if (closing_ && !is_async() && records_spans())  // those still at work are in the picture too
     for (const auto& task : open_tasks())
       if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
+  if (sum_->is_blind()) static_cast<void>(sum_->take());
   auto round = report_sum(e_, state_, began_, *sum_);
   const auto facts = take_facts();
   const bool enough = folded_.size() >= fewest_reports(e_.settings);
-  if (!enough || facts.has_outlier(state_)) {
+  const bool masked = secure_ && secure_->at() == privacy::secure_server::stage::failed;
+  if (!enough || masked || facts.has_outlier(state_)) {
     if (routed_ && !folded_.empty()) out.emplace_back(decline{folded_});
-    abandon_round(enough ? outlier_text
-                         : std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) +
-                               " reports");
+    abandon_round(masked   ? secure_->failure()
+                  : enough ? outlier_text
+                           : std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) +
+                                 " reports");
     round.usable = false;
     round.reference.clear();
+  }
+  if (secure_) {  // nobody told of single clients
+    state_.counts.examples += round.weight;
+    report_.examples += round.weight;
+    secure_.reset();
   }
   report_.folded = folded_.size();
   state_.counts.folded += folded_.size();

@@ -5,6 +5,7 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -135,7 +136,10 @@ server_effects server_machine::on_proceed(virtual_time now) {
   next_selection_ = never;
   open_in_round_ = 0;
   shares_open_ = false;
-  closing_ = all_ended_ = prolonged_ = false;
+  closing_ = all_ended_ = prolonged_ = unmasking_ = opened_ = false;
+  secure_.reset();
+  letters_.clear();
+  liars_.clear();
   server_effects effects;
   if (routed_) begin_round_by_route(effects);
   if (is_async()) {
@@ -241,6 +245,7 @@ void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std
   const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.topology->aggregators);
   if (!routed_) assigned_.assign(aggregators, {});
   open_in_round_ = tasks.size();
+  begin_secure_round(tasks);
   assign_tasks(tasks, true, out);
   if (how().deadline > 0)
     out.emplace_back(timer{timer_kind::deadline, state_.version, state_.now + from_seconds(how().deadline)});

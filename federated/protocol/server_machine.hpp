@@ -54,6 +54,10 @@
 namespace furlong::federated {
 class selection_policy;
 }
+namespace furlong::federated::privacy {
+class mask_removal;
+class secure_server;
+}  // namespace furlong::federated::privacy
 
 namespace furlong::federated::protocol {
 
@@ -68,7 +72,7 @@ struct withdraw {
   std::uint32_t aggregator = 0;
   std::vector<task_id> tasks;
 };
-enum class timer_kind : std::uint8_t { retry_selection, deadline, orphaned };
+enum class timer_kind : std::uint8_t { retry_selection, deadline, orphaned, unmasking };
 /// Call on_timer() with it at that time.
 struct timer {
   timer_kind what = timer_kind::retry_selection;
@@ -92,6 +96,17 @@ struct decline {
   std::vector<task_id> tasks;
   std::optional<rejection> why = std::nullopt;
 };
+/// Send letters of secure aggregation to clients that are reached through that aggregator.
+struct send_letters {
+  std::uint32_t aggregator = 0;
+  letters content;
+};
+/// Remove what hides `sum`, on any thread, and call on_masks_removed().
+struct remove_masks {
+  std::uint64_t version = 0;
+  std::shared_ptr<const privacy::mask_removal> masks;
+  std::vector<std::int64_t> sum;
+};
 /// An event to record.
 struct note {
   run_event event;
@@ -110,8 +125,8 @@ struct proceed {};
 struct finish {
   bool interrupted = false;
 };
-using server_effect = std::variant<assign, close_share, withdraw, timer, acknowledge, taken, decline, note,
-                                   round_closed, evaluate, checkpoint, proceed, finish>;
+using server_effect = std::variant<assign, close_share, withdraw, timer, acknowledge, taken, decline, send_letters,
+                                   remove_masks, note, round_closed, evaluate, checkpoint, proceed, finish>;
 using server_effects = std::vector<server_effect>;
 
 /// The clients that the server can reach.
@@ -170,6 +185,10 @@ class server_machine {
   /// An aggregator lost these tasks, open or reported as aggregated in this round, with another one below it. Its other
   /// tasks stay, and its partial comes without these.
   [[nodiscard]] server_effects on_tasks_lost(std::uint32_t aggregator, const tasks_lost& lost, virtual_time now);
+  /// Letters of clients, under secure aggregation.
+  [[nodiscard]] server_effects on_letters(const letters& what, virtual_time now);
+  /// `sum`: of the version's remove_masks, without masks.
+  [[nodiscard]] server_effects on_masks_removed(std::uint64_t version, std::vector<std::int64_t> sum, virtual_time now);
   [[nodiscard]] server_effects on_evaluated(const evaluation_report& figures);
   [[nodiscard]] server_effects on_checkpointed();
   /// `now`: evaluation and checkpoint took time.
@@ -264,6 +283,15 @@ class server_machine {
   [[nodiscard]] std::optional<attention_weights> weigh_updates() const;
   [[nodiscard]] bool commits_after_ack() const;
   [[nodiscard]] server_effects after_evaluation();
+  // Secure aggregation (server_secure.cpp):
+  void begin_secure_round(const std::vector<task_id>& cohort);
+  void begin_unmasking(server_effects& out);
+  void send_letters_to_clients(server_effects& out);
+  void request_shares_again(std::uint32_t first, std::uint32_t last, const std::set<task_id>& holding,
+                            server_effects& out);
+  [[nodiscard]] bool left_secure_round(const task_id& id) const;
+  void leave_secure_round(const task_id& id);
+  void drop_liars(server_effects& out);
 
   const experiment& e_;
   server_state state_;
@@ -290,7 +318,12 @@ class server_machine {
   bool shares_open_ = false;       ///< the round's shares are under way
   bool closing_ = false;
   bool all_ended_ = false;  ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
-  bool prolonged_ = false;  ///< nobody reported, and the round ends when participation.retry is over
+  std::unique_ptr<privacy::secure_server> secure_;  ///< of this round, under secure aggregation
+  privacy::secure_letters letters_;                 ///< of it, to be sent
+  std::vector<task_id> liars_;                      ///< tasks whose clients broke its protocol, still open
+  bool unmasking_ = false;                          ///< the round is closed, and its sum is still masked
+  bool opened_ = false;                             ///< its sum is no longer masked
+  bool prolonged_ = false;        ///< nobody reported, and the round ends when participation.retry is over
   std::uint32_t selections_ = 0;  ///< for clients, in this round
   std::uint64_t probes_ = 0;      ///< clients looked at in this round, as often as they were
   std::vector<bool> probed_;      ///< by client, in this round: looked at

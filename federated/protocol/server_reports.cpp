@@ -28,6 +28,7 @@ void server_machine::send_declines(server_effects& out) {
 
 void server_machine::after_settling(server_effects& out) {
   send_declines(out);
+  send_letters_to_clients(out);
   if (!shares_open_ || closing_) return;
   // Aggregators that are routed to do not know when their share is over: more tasks may come.
   const bool all_ended = !is_async() && open_in_round_ == 0;
@@ -44,7 +45,10 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   open_.erase(at);
   orphaned_.erase(one.id.client);
   withdrawing_.erase(one.id);
-  if (one.what != outcome::folded) assignee_.erase(one.id.client);
+  if (one.what != outcome::folded) {
+    assignee_.erase(one.id.client);
+    leave_secure_round(one.id);
+  }
   assigned_next_.erase(one.id.client);
   if (needs_model(task)) release_model(task.id.version);
   auto& counts = state_.counts;
@@ -163,6 +167,12 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     if (which.what != timer_kind::retry_selection) return effects;
     state_.now = std::max(state_.now, now);
     finish_version(effects);
+    return effects;
+  }
+  if (which.what == timer_kind::unmasking) {
+    state_.now = std::max(state_.now, now);
+    if (unmasking_ && !opened_) secure_->fail("too few clients gave shares of the masks in time", letters_);
+    send_letters_to_clients(effects);
     return effects;
   }
   if (closing_) return effects;

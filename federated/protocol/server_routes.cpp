@@ -78,7 +78,7 @@ void server_machine::assign_open_task(open_task& task, server_effects& out) {
   const auto to = roster_->route(task.id.client);
   if (!to) return orphan(task);
   const auto longest = from_seconds(e_.settings.network->task_timeout);
-  if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now)
+  if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now || left_secure_round(task.id))
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
   if (!shares_open_ || closing_ || is_closing(*to)) {  // when the next version begins, or the aggregator's next share
@@ -144,6 +144,7 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
     else if (task.aggregator != aggregator && withdrawing_.insert(task.id).second)
       effects.emplace_back(withdraw{task.aggregator, {task.id}});
   }
+  request_shares_again(first, last, all_held, effects);
   after_settling(effects);
   if (!is_async() && next_selection_ != never && !stopping_) {  // it waits for clients
     next_selection_ = never;
@@ -273,7 +274,7 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
   std::ranges::sort(lost, {}, &task_id::client);
   reassign(lost, effects);
   if (!is_async()) assign_waiting_tasks(effects);  // for its share, and reached elsewhere now
-  if (closing_ && pending_ == 0 && shares_open_)
+  if (closing_ && pending_ == 0 && shares_open_ && !unmasking_)
     close_version(effects);
   else
     after_settling(effects);

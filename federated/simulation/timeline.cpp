@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/private_values.hpp"
@@ -42,6 +43,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
       now_(start.now),
       happened_(e.settings.events->size(), false) {
   for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a) aggregators_.emplace_back(e, a);
+  if (e.settings.privacy->secure_aggregation) secrets_.emplace(e);
   for (const auto index : past_.events) {
     happened_[index] = true;
     members_.apply(index);
@@ -215,6 +217,8 @@ void timeline::end_task(live_task& task) {
     aggregator.on_drop(id, *task.what.dropped, share_effects_);
   else if (!wanted)
     aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
+  else if (done && secrets_)
+    give_masked_update(task);
   else if (done)
     give_update(task);
   else if (task.result.store_failed)
@@ -234,6 +238,36 @@ void timeline::give_update(live_task& task) {
   if (task.result.keeps && e_.settings.own->commit == commit_kind::after_ack && !refused && !task.closed)
     held_.insert_or_assign(task.what.id.client,
                            held_values{task.what.id, std::move(task.result.own), task.what.trained_at});
+}
+
+/// Under secure aggregation. A task whose update cannot be masked yet is kept until it can be.
+void timeline::give_masked_update(live_task& task) {
+  auto& aggregator = aggregators_[task.aggregator];
+  const auto id = task.what.id;
+  if (task.closed)
+    return aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
+  if (!secrets_->can_mask(id)) {
+    unmasked_.insert_or_assign(id.client, std::move(task));
+    return;
+  }
+  if (secrets_->mask(*task.from, task.result.update))
+    aggregator.on_failure(id, share_effects_);
+  else
+    give_update(task);
+}
+
+/// A task that was kept because it could not be masked.
+void timeline::end_unmasked(std::uint32_t client, bool closed) {
+  const auto found = unmasked_.extract(client);
+  if (found.empty()) return;
+  auto task = std::move(found.mapped());
+  auto& aggregator = aggregators_[task.aggregator];
+  task.closed = closed;
+  if (closed || secrets_->can_mask(task.what.id))
+    give_masked_update(task);
+  else
+    aggregator.on_failure(task.what.id, share_effects_);
+  perform_share(task.aggregator);
 }
 
 void timeline::note_failure(std::uint32_t client, const error& why) {
@@ -302,6 +336,9 @@ void timeline::apply_event(const event_settings& event, const client_set& whom) 
     if (federated::apply_event(event, now_, task.what)) schedule_task(task);
   }
   // Values that wait for an acknowledgement are in memory, and go with the process, unless they are stored as pending.
+  const bool lives = event.what == event_kind::join || event.what == event_kind::restart ||
+                     event.what == event_kind::partition || event.what == event_kind::heal;
+  if (secrets_ && !lives) whom.visit([&](std::uint32_t client) { secrets_->forget_client(client); });
   if (loses_waiting_values(e_.settings, event))
     std::erase_if(held_, [&](const auto& of) { return whom.contains(of.first); });
   if (event.what == event_kind::leave && event.erase) {

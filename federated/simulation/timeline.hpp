@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "federated/client/secure_tasks.hpp"
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/simulation/membership.hpp"
@@ -86,6 +87,9 @@ class timeline final : public virtual_run, public protocol::roster {
   void perform(protocol::withdraw&) {}
   void perform(protocol::taken&) {}
   void perform(protocol::decline&) {}
+  // Secure aggregation, whose letters take no time here.
+  void perform(protocol::send_letters& effect);
+  void perform(protocol::remove_masks& effect);
   void perform(protocol::note& effect);
   void perform(protocol::round_closed& effect);
   void perform(protocol::evaluate&) { needs_ = run_needs::evaluation; }
@@ -104,6 +108,8 @@ class timeline final : public virtual_run, public protocol::roster {
   bool step();
   void end_task(live_task& task);
   void give_update(live_task& task);
+  void give_masked_update(live_task& task);
+  void end_unmasked(std::uint32_t client, bool closed);
   bool keep(const live_task& task);
   void note_failure(std::uint32_t client, const error& why);
   void trigger_event(std::uint32_t index);
@@ -129,6 +135,8 @@ class timeline final : public virtual_run, public protocol::roster {
   schedule untrained_;  ///< tasks by their end; those that need no training any more are skipped
   std::unordered_map<std::uint32_t, live_task> tasks_;   ///< by client
   std::unordered_map<std::uint32_t, held_values> held_;  ///< values that wait for an acknowledgement, by client
+  std::optional<secure_tasks> secrets_;                  ///< under secure aggregation
+  std::map<std::uint32_t, live_task> unmasked_;          ///< by client: trained, while others have not sent their keys
   std::vector<protocol::server_effect> effects_;         ///< to be performed, in order
   std::size_t performed_ = 0;                            ///< of them
   protocol::aggregator_effects share_effects_;

@@ -1,6 +1,7 @@
 // What the timeline does with the effects of its machines.
 #include <algorithm>
 
+#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/simulation/timeline.hpp"
 
@@ -39,6 +40,28 @@ void timeline::perform(protocol::assign& effect) {
                    .from = effect.from};
     schedule_task(tasks_.insert_or_assign(id.client, std::move(task)).first->second);
   }
+  if (!secrets_) return;
+  protocol::letters keys;
+  for (const auto& id : effect.tasks)
+    if (!members_.unresponsive(id.client)) keys.each.push_back(secrets_->on_assigned(id));
+  queue(server_.on_letters(keys, now_));
+}
+
+void timeline::perform(protocol::send_letters& effect) {
+  protocol::letters answers;
+  for (const auto& letter : effect.content.each) {
+    const auto client = letter.task.client;
+    if (members_.unresponsive(client) || !reachable(client, now_, server_.state().version)) continue;
+    auto answer = secrets_->on_letter(letter);
+    if (answer.letter) answers.each.push_back(std::move(*answer.letter));
+    if (answer.ready || answer.over) end_unmasked(client, false);
+  }
+  if (!answers.each.empty()) queue(server_.on_letters(answers, now_));
+}
+
+void timeline::perform(protocol::remove_masks& effect) {
+  effect.masks->apply(effect.sum);
+  queue(server_.on_masks_removed(effect.version, std::move(effect.sum), now_));
 }
 
 void timeline::perform(protocol::close_share& effect) {
@@ -50,6 +73,8 @@ void timeline::perform(protocol::close_share& effect) {
     }
   aggregators_[effect.aggregator].on_close(effect.version, effect.enough, share_effects_);
   perform_share(effect.aggregator);
+  for (const auto& [client, task] : std::map(unmasked_))
+    if (task.aggregator == effect.aggregator) end_unmasked(client, true);
 }
 
 void timeline::perform(protocol::timer& effect) {
@@ -76,6 +101,7 @@ void timeline::perform(protocol::note& effect) {
 
 void timeline::perform(protocol::round_closed& effect) {
   held_.clear();  // what the round did not acknowledge never will be
+  if (secrets_) secrets_->clear();
   if (!observer_.on_round) return;
   if (auto told = observer_.on_round(effect.report); !told) fail_with(told.error());
 }

@@ -390,6 +390,7 @@ void check_scenario(draft& of) {
   check_server(of);
   check_privacy(of);
   check_compression(of);
+  check_secure_aggregation(of);
   check_source(of);
   check_batches(of);
   check_model(of);

@@ -106,6 +106,8 @@ void check_scenario(draft& of);
 /// The part about the algorithm and the aggregation rule, and the keys that they determine; resolves an alias.
 void check_algorithm(draft& of);
 void settle_algorithm(draft& of);
+/// The part about secure aggregation.
+void check_secure_aggregation(draft& of);
 /// The values with a prefix, such as "model.", which is removed.
 [[nodiscard]] option_values options_of(const draft& of, std::string_view prefix);
 /// True if none of these options has a problem, so that all are readable.

@@ -58,7 +58,7 @@ const std::vector<table_spec>& schema_tables() {
       {"dropout", "Clients are interrupted in the middle of a task; needs virtual time."},
       {"topology", "The tree between clients and server."},
       {"network", "What is sent, and how long processes wait for each other."},
-      {"privacy", "Clipping and noise."},
+      {"privacy", "Clipping, noise and secure aggregation."},
       {"evaluation", "When and how the model is scored."},
       {"evaluation.target", "A figure to reach; when it was first reached is reported."},
       {"checkpoint", "When the run's state is made durable."},

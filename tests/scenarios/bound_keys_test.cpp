@@ -188,6 +188,11 @@ std::vector<bound_key> keys_of_the_server() {
           &run::privacy, &privacy_settings::noise_key),
       field("privacy.delta", 0.25, &run::privacy, &privacy_settings::delta),
       field("privacy.target_epsilon", 7.5, &run::privacy, &privacy_settings::target_epsilon),
+      field("privacy.secure_aggregation", true, &run::privacy, &privacy_settings::secure_aggregation),
+      words<privacy::adversary_kind>("privacy.adversary",
+                                     {{"semi-honest", privacy::adversary_kind::semi_honest},
+                                      {"semi-malicious", privacy::adversary_kind::semi_malicious}},
+                                     &run::privacy, &privacy_settings::adversary),
       field("checkpoint.every", 7, &run::checkpoint_every),
   };
 }

@@ -90,6 +90,7 @@ BOOST_AUTO_TEST_CASE(every_key_of_the_settings_reaches_them_and_survives_the_rou
       overrides.insert(overrides.end(), {{"privacy.clip", "1.0"}, {"algorithm.aggregation.rule", "uniform-mean"}});
     if (name == "privacy.target_epsilon") overrides.push_back({"privacy.noise", "1.0"});
     if (name == "privacy.clip_quantile") overrides.push_back({"privacy.clip", "1.0"});
+    if (name == "privacy.secure_aggregation") overrides.push_back({"algorithm.aggregation.rule", "uniform-mean"});
     if (name == "evaluation.select") overrides.push_back({"data.split", "[0.8, 0.1, 0.1]"});
     if (name == "evaluation.attention") overrides.push_back({"algorithm.aggregation.rule", "fedatt"});
     if (name == "model.user_table") overrides.push_back({"algorithm.kind", "fedavg"});

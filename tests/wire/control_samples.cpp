@@ -184,6 +184,15 @@ control make(std::type_identity<ready> /*kind*/, random_stream& random) {
 control make(std::type_identity<displaced> /*kind*/, random_stream& random) {
   return displaced{any_number(random), any_text(random, longest_why), any_text(random, longest_why)};
 }
+federated::privacy::secure_letter any_letter(random_stream& random) {
+  federated::privacy::secure_letter made{any_task(random), federated::privacy::secure_step(random.below(7)), {}};
+  made.content.resize(random.below(40));
+  for (auto& byte : made.content) byte = static_cast<std::uint8_t>(random());
+  return made;
+}
+control make(std::type_identity<letters> /*kind*/, random_stream& random) {
+  return letters{several<federated::privacy::secure_letter>(random, any_letter)};
+}
 control make(std::type_identity<farewell> /*kind*/, random_stream& random) {
   return farewell{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1,
                   any_text(random, longest_why)};
@@ -277,6 +286,9 @@ void tell(trace& to, const ready& m) {
   tell(to, m.sizes);
 }
 void tell(trace& to, const displaced& m) { to.add(m.instance).add(m.why).add(m.remedy); }
+void tell(trace& to, const letters& m) {
+  for (const auto& each : m.each) to.add(each.task).add(each.step).add(each.content);
+}
 void tell(trace& to, const settled& m) {
   for (const auto& each : m.each) {
     to.add(each.id).add(each.what).add(each.why).add(each.stage);
@@ -339,6 +351,8 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
       {"tasks-lost", tasks_lost{{task}, {other, task}}},
       {"ready", ready{task.run, {815, 4, 10, false}, {{12, 1, 2, 0}, {0, 0, 0, 7}}}},
       {"displaced", displaced{4711, "its private store is older than the model", "put it back"}},
+      {"letters", letters{{{task, federated::privacy::secure_step::keys, {1, 2, 3}},
+                           {other, federated::privacy::secure_step::abandon, {}}}}},
   };
 }
 

@@ -6,6 +6,7 @@
 #include "actors/actor_engine.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
 #include "federated/simulation/simulate.hpp"
@@ -29,6 +30,11 @@ result<federated::run_outcome> run_engine(const session& of, start_point& from, 
   watch_for_stop(stops_after_round);
   if (options.engine == engine_kind::reference && of.experiment.around != nullptr)
     return federated::simulate(of.experiment, std::move(from.state), *from.store, observer, stop_requested());
+  if (options.engine == engine_kind::reference && of.experiment.settings.privacy->secure_aggregation)
+    return fail(
+        error::kind::usage, "--engine reference",
+        "adds updates in a loop without a server, and privacy.secure_aggregation is between clients and a server",
+        "leave it out, or set scenario.clock = \"virtual\"");
   if (options.engine == engine_kind::reference) {
     auto outcome = federated::run_reference(of.experiment, *from.store, observer, &stop_requested());
     if (!outcome) return outcome;

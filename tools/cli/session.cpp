@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "base/digest.hpp"
+#include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/pooled_population.hpp"
@@ -37,6 +38,11 @@ void meter_traffic(federated::experiment& e) {
   e.upload_bytes = [format, how](const federated::client_update& update) {
     return static_cast<std::uint64_t>(wire::encoded_size(update, format, how.numbers));
   };
+  if (e.settings.privacy->secure_aggregation) {  // masked words, whatever the update
+    federated::client_update masked;
+    masked.words.resize(federated::accumulated_words(e));
+    e.upload_bytes = [bytes = e.upload_bytes(masked)](const federated::client_update&) { return bytes; };
+  }
   const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.down),
                                    federated::first_reference(*e.settings.aggregation, e.parts.shared)};
   e.download_bytes = wire::encoded_size(model, how.numbers) + wire::encoded_size(federated::task_id{});

@@ -144,6 +144,16 @@ void inspect(message_checker& of, const tasks_lost& message) {
   of.count("open", message.open.size());
 }
 
+void inspect(message_checker& of, const letters& message) {
+  of.count("tasks", message.each.size());
+  std::size_t bytes = 0;
+  for (const auto& each : message.each) {
+    of.below("steps", number(each.step), federated::privacy::secure_step_count);
+    bytes += each.content.size();
+  }
+  of.below("contents", bytes, std::size_t{1} << 29U);
+}
+
 }  // namespace
 
 result<void> check(const control& message) {

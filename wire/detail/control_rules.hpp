@@ -49,6 +49,8 @@ template <>
 inline constexpr const char* name_of<federated::protocol::ready> = "ready";
 template <>
 inline constexpr const char* name_of<federated::protocol::displaced> = "displaced";
+template <>
+inline constexpr const char* name_of<federated::protocol::letters> = "letters";
 
 /// Lengths, order of ranges, enumerated values, text, and that scores are finite. Errors name the field.
 [[nodiscard]] result<void> check(const control& message);

@@ -48,6 +48,10 @@ constexpr std::size_t update_words(std::size_t tensors) {
          list_words<schema::Tensor>(tensors);
 }
 
+/// Of a masked update without its words.
+constexpr std::size_t masked_update_words =
+    envelope_words + words_of<schema::MaskedUpdate> + words_of<schema::Task> + digest_words;
+
 /// A frame of exactly the length that was predicted, zero where nothing is written.
 class frame {
  public:

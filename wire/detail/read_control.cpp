@@ -242,6 +242,22 @@ void read_into(settled& into, message_checker& of, schema::Settled::Reader from)
   read_distances(into, of, from);
 }
 
+void read_into(letters& into, message_checker& of, schema::Letters::Reader from) {
+  const auto tasks = of.column<task_id>("tasks", from.getTasks());
+  const auto steps = of.column<federated::privacy::secure_step>("steps", from.getSteps(), tasks.size());
+  const auto sizes = of.column<std::uint32_t>("sizes", from.getSizes(), tasks.size());
+  const auto contents = from.getContents();
+  if (!of.sound()) return;
+  std::uint64_t bytes = 0;
+  for (const auto size : sizes) bytes += size;
+  if (bytes != contents.size())
+    return of.report("contents", std::to_string(contents.size()) + " bytes", std::to_string(bytes));
+  into.each.reserve(tasks.size());
+  const auto* at = contents.begin();
+  for (std::size_t i = 0; i < tasks.size(); ++i, at += sizes[i - 1])
+    into.each.push_back({tasks[i], steps[i], {at, at + sizes[i]}});
+}
+
 void read_into(farewell& into, message_checker& /*of*/, schema::Farewell::Reader from) {
   into = {text_of(from.getWhy()), from.getFinal(), from.getUnwanted(), text_of(from.getRemedy())};
 }
@@ -264,7 +280,7 @@ result<control> read(bool there, Content content) {
 }  // namespace
 
 bool is_control(schema::Message::Which kind) {
-  return kind >= schema::Message::HELLO && kind <= schema::Message::DISPLACED;
+  return kind >= schema::Message::HELLO && kind <= schema::Message::LETTERS;
 }
 
 result<control> read_control(schema::Message::Reader from) {
@@ -294,6 +310,7 @@ result<control> read_control(schema::Message::Reader from) {
     case kind::TASKS_LOST: return read<tasks_lost>(from.hasTasksLost(), [&] { return from.getTasksLost(); });
     case kind::READY: return read<ready>(from.hasReady(), [&] { return from.getReady(); });
     case kind::DISPLACED: return read<displaced>(from.hasDisplaced(), [&] { return from.getDisplaced(); });
+    case kind::LETTERS: return read<letters>(from.hasLetters(), [&] { return from.getLetters(); });
     default: break;
   }
   return unexpected_content("message", "kind " + std::to_string(static_cast<unsigned>(from.which())),

@@ -104,6 +104,8 @@ void aggregator_process::on_message(message&& what) {
     on_parent_message(protocol::evaluation_down{model_, std::move(asked->clients)});
   } else if (const auto* close = std::get_if<protocol::close_request>(&what)) {
     on_parent_message(*close);
+  } else if (auto* some = std::get_if<protocol::letters>(&what)) {
+    on_parent_message(std::move(*some));
   } else if (auto* back = std::get_if<protocol::withdrawal>(&what)) {
     on_parent_message(std::move(*back));
   } else if (auto* judged = std::get_if<protocol::verdicts>(&what)) {
@@ -166,6 +168,8 @@ void aggregator_process::on_child_message(std::uint32_t by, message&& what) {
     up = std::move(*lost);
   } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
     up = std::move(*scores);
+  } else if (auto* written = std::get_if<protocol::letters>(&what)) {
+    up = std::move(*written);
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     in_.around.on_merged(id_, *sent);
     up = **sent;

@@ -51,6 +51,8 @@ void gateway_shell::on_message(session_number from, message&& what) {
     machine_.on_dropped(from, gone->task, gone->stage, now, out);
   } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
     if (auto sound = machine_.on_scores(from, std::move(*scores), out); !sound) in_.around.wrong(sound.error().text());
+  } else if (auto* some = std::get_if<protocol::letters>(&what)) {
+    machine_.on_letters(from, std::move(*some), out);
   } else if (auto* made = std::get_if<protocol::ready>(&what)) {
     on_ready(from, std::move(*made), out);
   } else if (std::holds_alternative<protocol::farewell>(what)) {
@@ -85,6 +87,8 @@ void gateway_shell::on_parent_message(message&& what) {
   } else if (auto* asked = std::get_if<protocol::evaluation_request>(&what)) {
     if (!model_ || model_->version != asked->version) return in_.around.wrong("an evaluation came before its model");
     machine_.on_evaluation({model_, std::move(asked->clients)}, out);
+  } else if (const auto* some = std::get_if<protocol::letters>(&what)) {
+    machine_.on_letters(*some, out);
   } else if (const auto* durable = std::get_if<protocol::checkpointed>(&what)) {
     welcome_.covered = durable->version;
     for (auto& [number, node] : sessions_)
@@ -128,7 +132,11 @@ void gateway_shell::perform(protocol::gateway_effects effects) {
       else if (auto* asked = std::get_if<protocol::evaluation_down>(&told->content))
         send_with_model(told->session, asked->from,
                         protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
-      else if (const auto at = sessions_.find(told->session); at != sessions_.end())
+      else if (const auto at = sessions_.find(told->session); at == sessions_.end())
+        continue;
+      else if (auto* some = std::get_if<protocol::letters>(&told->content))
+        at->second.to.send(std::move(*some));
+      else
         at->second.to.send(std::get<protocol::verdicts>(std::move(told->content)));
     } else if (auto* gone = std::get_if<protocol::end_session>(&effect)) {
       const auto at = sessions_.find(gone->session);

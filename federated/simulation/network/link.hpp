@@ -32,7 +32,7 @@ using message = std::variant<protocol::hello, protocol::branch_hello, protocol::
                              protocol::attached, protocol::detached, protocol::close_request, protocol::withdrawal,
                              protocol::withdrawn, protocol::settled, protocol::tasks_lost, protocol::ready,
                              protocol::farewell, protocol::evaluation_request, protocol::evaluation_scores,
-                             client_dropped, broadcast_ptr, update_ptr, partial_ptr>;
+                             protocol::letters, client_dropped, broadcast_ptr, update_ptr, partial_ptr>;
 
 class fabric;
 

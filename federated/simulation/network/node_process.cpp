@@ -1,5 +1,6 @@
 // The nodes of a simulated federation.
 #include "federated/algorithm_traits.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {
@@ -10,7 +11,9 @@ node_process::node_process(shared_world& in, host at, std::uint32_t index, proto
       clients_(clients),
       id_(++in.last_id),
       machine_(address_of(server_host), "simulated", clients, id_),
-      values_(in.e.parts.private_) {}
+      values_(in.e.parts.private_) {
+  if (in.e.settings.privacy->secure_aggregation) secrets_.emplace(in.e);
+}
 
 node_process::~node_process() {
   for (const auto& [number, task] : live_) in_.jobs.cancel(task.job);
@@ -61,7 +64,14 @@ void node_process::on_message(message&& what) {
   if (const auto* given = std::get_if<protocol::assignment>(&what)) {
     auto effects = machine_.on_assignment(*given);
     if (!effects) return in_.around.wrong(effects.error().text());
-    return perform(std::move(*effects));
+    const auto copy = *given;
+    perform(std::move(*effects));
+    if (secrets_ && !stopped_) send_keys(copy);
+    return;
+  }
+  if (const auto* got = std::get_if<protocol::letters>(&what)) {
+    const auto copy = *got;
+    return on_letters(copy);
   }
   if (const auto* judged = std::get_if<protocol::verdicts>(&what)) {
     for (const auto& one : judged->each)  // others may be of a life before this one
@@ -90,6 +100,8 @@ void node_process::on_message(message&& what) {
 
 void node_process::open_run(const protocol::welcome& content) {
   history_ = content.history;
+  if (secrets_) secrets_->clear();  // of a life before this one
+  unmasked_.clear();
   if (auto opened = in_.around.disk(index_).open(content.history, content.covered); !opened)
     return in_.around.on_failure(opened.error());
   after(in_.around.opening_time(), [this] { perform(machine_.on_run_opened(restore_pending())); });
@@ -122,12 +134,7 @@ void node_process::perform_one(protocol::node_effect&& effect) {
   if (const auto* made = std::get_if<say_ready>(&effect))
     return session_.send(protocol::ready{made->run, {}, protocol::sizes_of(in_.e, clients_)});
   if (auto* job = std::get_if<training_job>(&effect)) return work(std::move(*job));
-  if (const auto* made = std::get_if<protocol::send_update>(&effect)) {
-    const auto at = held_.find(made->task);
-    if (at == held_.end()) return in_.around.wrong(text_of(made->task) + " is to be sent, and is not there");
-    if (in_.around.sends_twice(made->task)) session_.send(at->second.update);
-    return session_.send(at->second.update);
-  }
+  if (const auto* made = std::get_if<protocol::send_update>(&effect)) return send_update(made->task);
   if (const auto* failed = std::get_if<send_failure>(&effect)) return report_failure(failed->task);
   if (const auto* in = std::get_if<protocol::keep>(&effect)) return keep(in->task, in->version);
   if (const auto* over = std::get_if<protocol::release>(&effect)) return release(*over);
@@ -139,6 +146,52 @@ void node_process::perform_one(protocol::node_effect&& effect) {
   if (std::holds_alternative<hang_up>(effect)) return session_.close();
   stopped_ = true;
   session_.close();
+}
+
+void node_process::send_update(const task_id& task) {
+  const auto at = held_.find(task);
+  if (at == held_.end()) return in_.around.wrong(text_of(task) + " is to be sent, and is not there");
+  if (secrets_ && !mask(task)) return;
+  if (in_.around.sends_twice(task)) session_.send(at->second.update);
+  session_.send(at->second.update);
+}
+
+bool node_process::mask(const task_id& task) {
+  auto& made = held_.at(task);
+  if (!made.update || !made.update->words.empty()) return true;
+  if (!secrets_->can_mask(task)) {
+    unmasked_.insert(task);
+    return false;
+  }
+  auto masked = *made.update;
+  if (secrets_->mask(*made.from, masked)) {
+    perform(machine_.on_unmaskable(task));
+    return false;
+  }
+  made.update = std::make_shared<const client_update>(std::move(masked));
+  made.from.reset();
+  return true;
+}
+
+void node_process::send_keys(const protocol::assignment& given) {
+  protocol::letters keys;
+  for (const auto& who : given.tasks)
+    if (const task_id id{given.run, given.version, who.client, who.attempt}; machine_.wants(id))
+      keys.each.push_back(secrets_->on_assigned(id));
+  if (!keys.each.empty()) session_.send(std::move(keys));
+}
+
+void node_process::on_letters(const protocol::letters& got) {
+  if (!secrets_) return in_.around.wrong("a node got letters without secure aggregation");
+  protocol::letters answers;
+  for (const auto& letter : got.each) {
+    auto answer = secrets_->on_letter(letter);
+    if (answer.letter) answers.each.push_back(std::move(*answer.letter));
+    if (answer.ready && unmasked_.erase(letter.task) > 0) send_update(letter.task);
+    if (answer.over && !stopped_) perform(machine_.on_unmaskable(letter.task));
+    if (stopped_) return;
+  }
+  if (!answers.each.empty()) session_.send(std::move(answers));
 }
 
 /// Stores private values, durably: what goes with them is reported, or forgotten, next. False: the store failed.
@@ -176,6 +229,8 @@ void node_process::release(const protocol::release& what) {
   if (!held_.contains(what.task)) return in_.around.wrong(text_of(what.task) + " is to be forgotten, and is not there");
   if (what.in_model) keep(what.task, what.task.version);
   held_.erase(what.task);
+  unmasked_.erase(what.task);
+  if (secrets_) secrets_->forget(what.task);
   if (!stages_values(in_.e.settings)) return;
   if (auto discarded = in_.around.disk(index_).values().discard(what.task); !discarded)
     in_.around.on_failure(discarded.error());
@@ -260,7 +315,7 @@ void node_process::end_work(std::uint64_t number) {
   }
   if (made.keeps && machine_.counts(id) && stages_values(in_.e.settings) && !stage(id, made.own)) return;
   held_[id] = {std::make_shared<const client_update>(std::move(made.update)), std::move(made.own), task.what.trained_at,
-               std::nullopt};
+               std::nullopt, secrets_ ? made.from : nullptr};
   perform(machine_.on_trained(id));
 }
 

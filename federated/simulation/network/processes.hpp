@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "federated/client/client_work.hpp"
+#include "federated/client/secure_tasks.hpp"
 #include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/node_machine.hpp"
 #include "federated/protocol/relay_machine.hpp"
@@ -295,6 +297,7 @@ class node_process final : public process {
     models::packed_private own;  ///< private values that wait for an acknowledgement; empty: none do
     virtual_time trained_at = 0;
     std::optional<std::uint32_t> kept_in;  ///< the life of the run in which these values were kept
+    broadcast_ptr from = nullptr;          ///< under secure aggregation, until the update is masked
   };
   void perform(protocol::node_effects effects);
   void perform_one(protocol::node_effect&& effect);
@@ -315,6 +318,11 @@ class node_process final : public process {
   /// The tasks of pending values in the store that the node does not hold; from now on it does.
   [[nodiscard]] std::vector<task_id> restore_pending();
   void release(const protocol::release& what);
+  void send_update(const task_id& task);
+  /// Under secure aggregation: masks the update of a task if possible. False: it is not to be sent now.
+  [[nodiscard]] bool mask(const task_id& task);
+  void send_keys(const protocol::assignment& given);
+  void on_letters(const protocol::letters& got);
 
   std::uint32_t index_;
   protocol::client_range clients_;
@@ -326,6 +334,8 @@ class node_process final : public process {
   std::uint64_t last_ = 0;
   std::map<task_id, held_update> held_;
   std::map<task_id, drop_stage> dropped_;  ///< of failures that are being reported
+  std::optional<secure_tasks> secrets_;    ///< under secure aggregation
+  std::set<task_id> unmasked_;             ///< to be sent once they can be masked
   models::private_parameters values_;      ///< scratch
   bool stopped_ = false;
 };

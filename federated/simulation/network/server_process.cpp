@@ -1,4 +1,5 @@
 // The server of a simulated federation.
+#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"
 #include "federated/simulation/network/processes.hpp"
@@ -106,6 +107,8 @@ void server_process::on_message(std::uint32_t from, message&& what) {
   } else if (const auto* lost = std::get_if<protocol::tasks_lost>(&what)) {
     in_.around.on_tasks_lost(lost->folded.size() + lost->open.size());
     perform(machine_->on_tasks_lost(from, *lost, run_now()));
+  } else if (const auto* written = std::get_if<protocol::letters>(&what)) {
+    perform(machine_->on_letters(*written, run_now()));
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     on_partial(from, *sent);
   } else {
@@ -206,6 +209,12 @@ void server_process::perform_one(protocol::server_effect&& effect) {
   if (const auto* out = std::get_if<decline>(&effect))
     return out->why ? send_verdicts(out->tasks, verdict_kind::rejected, 0, *out->why)
                     : send_verdicts(out->tasks, verdict_kind::unwanted);
+  if (auto* some = std::get_if<protocol::send_letters>(&effect))
+    return send_down(some->aggregator, std::move(some->content));
+  if (auto* masked = std::get_if<protocol::remove_masks>(&effect)) {
+    masked->masks->apply(masked->sum);
+    return perform(machine_->on_masks_removed(masked->version, std::move(masked->sum), run_now()));
+  }
   if (const auto* line = std::get_if<note>(&effect)) return in_.around.on_event(line->event);
   if (const auto* round = std::get_if<round_closed>(&effect)) return in_.around.on_round(round->report, *machine_);
   if (std::holds_alternative<protocol::evaluate>(effect)) return evaluate();

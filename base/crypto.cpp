@@ -1,0 +1,192 @@
+#include "base/crypto.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+#include <stdexcept>
+
+namespace furlong::crypto {
+
+static_assert(std::endian::native == std::endian::little, "masks are little-endian words");
+
+namespace {
+
+template <auto Free>
+struct freed {
+  template <class T>
+  void operator()(T* of) const {
+    Free(of);
+  }
+};
+template <class T, auto Free>
+using owned = std::unique_ptr<T, freed<Free>>;
+using cipher_context = owned<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free>;
+
+/// OpenSSL fails only without memory, or built without an algorithm.
+void require(bool done, const char* what) {
+  if (!done) throw std::runtime_error(std::string("OpenSSL cannot use ") + what);
+}
+
+EVP_CIPHER* cipher_named(const char* name) {
+  auto* found = EVP_CIPHER_fetch(nullptr, name, nullptr);
+  require(found != nullptr, name);
+  return found;
+}
+
+EVP_CIPHER* aes() {
+  static const owned<EVP_CIPHER, EVP_CIPHER_free> found(cipher_named("AES-256-CTR"));
+  return found.get();
+}
+
+EVP_CIPHER* chacha() {
+  static const owned<EVP_CIPHER, EVP_CIPHER_free> found(cipher_named("ChaCha20-Poly1305"));
+  return found.get();
+}
+
+EVP_CIPHER_CTX* begin_stream(const key& of, const std::array<std::uint8_t, 16>& counter) {
+  thread_local const cipher_context context(EVP_CIPHER_CTX_new());
+  require(context && EVP_EncryptInit_ex2(context.get(), aes(), of.data(), counter.data(), nullptr) == 1, "AES-256-CTR");
+  return context.get();
+}
+
+void next_bytes(EVP_CIPHER_CTX* stream, std::span<std::uint8_t> out) {
+  static constexpr std::array<std::uint8_t, 16384> zeros{};
+  for (std::size_t at = 0; at < out.size();) {
+    const auto count = std::min(zeros.size(), out.size() - at);
+    int done = 0;
+    require(EVP_EncryptUpdate(stream, out.data() + at, &done, zeros.data(), static_cast<int>(count)) == 1,
+            "AES-256-CTR");
+    at += count;
+  }
+}
+
+}  // namespace
+
+random_source system_random() {
+  return [](std::span<std::uint8_t> out) {
+    if (RAND_priv_bytes(out.data(), static_cast<int>(out.size())) != 1)
+      throw std::runtime_error("the system provides no random numbers");
+  };
+}
+
+key random_key(const random_source& from) {
+  key made;
+  from(made);
+  return made;
+}
+
+void wipe(std::span<std::uint8_t> secret) { OPENSSL_cleanse(secret.data(), secret.size()); }
+
+// ---- X25519 --------------------------------------------------------------------------------------------------------
+
+void agreement_key::discard::operator()(void* of) const { EVP_PKEY_free(static_cast<EVP_PKEY*>(of)); }
+
+agreement_key::agreement_key(const key& secret) : secret_(secret) {
+  handle_.reset(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, secret.data(), secret.size()));
+  std::size_t size = public_.size();
+  require(handle_ != nullptr &&
+              EVP_PKEY_get_raw_public_key(static_cast<EVP_PKEY*>(handle_.get()), public_.data(), &size) == 1,
+          "X25519");
+}
+
+std::optional<key> agreement_key::agree(const key& other) const {
+  const owned<EVP_PKEY, EVP_PKEY_free> peer(
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, other.data(), other.size()));
+  const owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
+      EVP_PKEY_CTX_new(static_cast<EVP_PKEY*>(handle_.get()), nullptr));
+  require(peer && context && EVP_PKEY_derive_init(context.get()) == 1 &&
+              EVP_PKEY_derive_set_peer_ex(context.get(), peer.get(), 0) == 1,
+          "X25519");
+  key shared;
+  std::size_t size = shared.size();
+  if (EVP_PKEY_derive(context.get(), shared.data(), &size) != 1) return std::nullopt;
+  // A low-order point gives zero; not all versions of OpenSSL refuse it.
+  if (std::ranges::all_of(shared, [](std::uint8_t byte) { return byte == 0; })) return std::nullopt;
+  return shared;
+}
+
+// ---- HKDF ----------------------------------------------------------------------------------------------------------
+
+void hkdf_sha256(bytes_view secret, bytes_view salt, bytes_view info, std::span<std::uint8_t> out) {
+  static const owned<EVP_KDF, EVP_KDF_free> algorithm(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
+  const owned<EVP_KDF_CTX, EVP_KDF_CTX_free> context(EVP_KDF_CTX_new(algorithm.get()));
+  std::string hash = "SHA256";
+  const auto octets = [](const char* name, bytes_view of) {
+    return OSSL_PARAM_construct_octet_string(name, const_cast<std::uint8_t*>(of.data()), of.size());
+  };
+  std::vector<OSSL_PARAM> parameters = {OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, hash.data(), 0),
+                                        octets(OSSL_KDF_PARAM_KEY, secret)};
+  if (!salt.empty()) parameters.push_back(octets(OSSL_KDF_PARAM_SALT, salt));
+  if (!info.empty()) parameters.push_back(octets(OSSL_KDF_PARAM_INFO, info));
+  parameters.push_back(OSSL_PARAM_construct_end());
+  require(context && EVP_KDF_derive(context.get(), out.data(), out.size(), parameters.data()) == 1, "HKDF-SHA256");
+}
+
+// ---- ChaCha20-Poly1305 ---------------------------------------------------------------------------------------------
+
+bytes seal(const key& with, const nonce& once, bytes_view associated, bytes_view plain) {
+  const cipher_context context(EVP_CIPHER_CTX_new());
+  bytes out(plain.size() + tag_bytes);
+  int done = 0;
+  require(context && EVP_EncryptInit_ex2(context.get(), chacha(), with.data(), once.data(), nullptr) == 1 &&
+              EVP_EncryptUpdate(context.get(), nullptr, &done, associated.data(),
+                                static_cast<int>(associated.size())) == 1 &&
+              EVP_EncryptUpdate(context.get(), out.data(), &done, plain.data(), static_cast<int>(plain.size())) == 1 &&
+              EVP_EncryptFinal_ex(context.get(), out.data() + plain.size(), &done) == 1 &&
+              EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, out.data() + plain.size()) == 1,
+          "ChaCha20-Poly1305");
+  return out;
+}
+
+std::optional<bytes> open(const key& with, const nonce& once, bytes_view associated, bytes_view sealed) {
+  if (sealed.size() < tag_bytes) return std::nullopt;
+  const auto plain_size = sealed.size() - tag_bytes;
+  const cipher_context context(EVP_CIPHER_CTX_new());
+  bytes out(plain_size);
+  std::array<std::uint8_t, tag_bytes> tag;
+  std::ranges::copy(sealed.subspan(plain_size), tag.begin());
+  int done = 0;
+  require(context && EVP_DecryptInit_ex2(context.get(), chacha(), with.data(), once.data(), nullptr) == 1 &&
+              EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag.data()) == 1 &&
+              EVP_DecryptUpdate(context.get(), nullptr, &done, associated.data(),
+                                static_cast<int>(associated.size())) == 1 &&
+              EVP_DecryptUpdate(context.get(), out.data(), &done, sealed.data(), static_cast<int>(plain_size)) == 1,
+          "ChaCha20-Poly1305");
+  if (EVP_DecryptFinal_ex(context.get(), out.data() + plain_size, &done) != 1) return std::nullopt;
+  return out;
+}
+
+// ---- masks ---------------------------------------------------------------------------------------------------------
+
+void mask_bytes(std::span<std::uint8_t> out, const key& of, const std::array<std::uint8_t, 16>& counter) {
+  next_bytes(begin_stream(of, counter), out);
+}
+
+void add_mask(std::span<std::int64_t> words, const key& of, bool subtract, std::uint64_t first) {
+  constexpr std::size_t block_words = 2;
+  if (first % block_words != 0) throw std::logic_error("a mask begins at an even word");
+  std::array<std::uint8_t, 16> counter{};
+  auto block = first / block_words;
+  for (std::size_t i = counter.size(); block > 0; block >>= 8U) counter[--i] = static_cast<std::uint8_t>(block);
+  auto* const stream = begin_stream(of, counter);
+  constexpr std::size_t at_once = 2048;  // 16 KiB: the mask stays in the first cache
+  thread_local std::array<std::uint64_t, at_once> mask;
+  for (std::size_t at = 0; at < words.size(); at += at_once) {
+    const auto part = words.subspan(at, std::min(at_once, words.size() - at));
+    next_bytes(stream, {reinterpret_cast<std::uint8_t*>(mask.data()), part.size() * sizeof(std::uint64_t)});
+    // Signed and unsigned integers of one size may alias; unsigned ones wrap.
+    auto* const to = reinterpret_cast<std::uint64_t*>(part.data());
+    if (subtract)
+      for (std::size_t i = 0; i < part.size(); ++i) to[i] -= mask[i];
+    else
+      for (std::size_t i = 0; i < part.size(); ++i) to[i] += mask[i];
+  }
+}
+
+}  // namespace furlong::crypto

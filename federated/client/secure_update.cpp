@@ -1,0 +1,63 @@
+#include "federated/client/secure_update.hpp"
+
+#include "base/random.hpp"
+#include "federated/aggregation/accumulator.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/validation.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+constexpr auto secure_aggregation_draws = static_cast<purpose>(31);
+
+}  // namespace
+
+crypto::random_source secret_source(const experiment& e, std::uint64_t version, std::optional<task_id> of) {
+  if (e.settings.clock == clock_kind::real) return crypto::system_random();
+  const auto client = of ? of->client : UINT32_MAX;
+  const auto attempt = of ? of->attempt : 0;
+  // Copies of the source continue one stream.
+  const auto stream = std::make_shared<random_stream>(e.settings.seed, secure_aggregation_draws,
+                                                      static_cast<std::uint32_t>(version), client, attempt);
+  return [stream](std::span<std::uint8_t> out) {
+    for (auto& byte : out) byte = static_cast<std::uint8_t>((*stream)());
+  };
+}
+
+privacy::secure_client make_secure_client(const experiment& e, const task_id& task,
+                                          privacy::key_identity_ptr identity) {
+  return {task, e.settings.privacy->adversary, secret_source(e, task.version, task), std::move(identity)};
+}
+
+namespace {
+
+/// The update as words: those that an open accumulator has after it.
+std::optional<rejection> encode_update(const experiment& e, const broadcast& from, const client_update& update,
+                                       std::vector<std::int64_t>& words) {
+  std::optional<std::uint64_t> examples;
+  if (e.participants) examples = e.participants->count(update.id.client, part::train);
+  const auto bounds = bounds_of(e, longest_update(e.settings), from.limits, examples);
+  if (auto refused = validate(update, *e.parts.up, *e.settings.aggregation, bounds)) return refused;
+  const auto sum = make_open_accumulator(e, from.reference);
+  if (auto refused = sum->fold(update)) return refused;
+  words = sum->take().words;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<rejection> mask_update(const experiment& e, const broadcast& from, privacy::secure_client& with,
+                                     client_update& update) {
+  std::vector<std::int64_t> words;
+  if (auto refused = encode_update(e, from, update, words)) return refused;
+  // Noise that clients add belongs here: integers added to `words`, modulo 2^64.
+  if (!with.mask(words)) return rejection::client_failed;
+  const auto id = update.id;
+  update = {};
+  update.id = id;
+  update.words = std::move(words);
+  return std::nullopt;
+}
+
+}  // namespace furlong::federated

@@ -1,0 +1,276 @@
+#include "federated/privacy/secure_aggregation/secure_client.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "federated/privacy/secure_aggregation/detail/keys.hpp"
+#include "federated/privacy/secure_aggregation/shamir.hpp"
+
+namespace furlong::federated::privacy {
+
+using detail::byte_reader;
+using detail::byte_writer;
+using detail::public_keys;
+
+struct secure_client::state {
+  struct neighbour {
+    task_id task;
+    public_keys keys;
+    crypto::bytes sealed;  ///< shares that it sealed for this client; empty: it is no peer
+  };
+
+  task_id task;
+  adversary_kind against;
+  crypto::random_source random;
+  key_identity_ptr identity;
+  crypto::agreement_key sealing;
+  crypto::agreement_key masking;
+  crypto::key seed;  ///< of the own mask
+  std::map<std::uint32_t, neighbour> neighbours = {};
+  std::size_t threshold = 0;
+  secure_letter last = {};
+  std::map<secure_step, digest> received = {};  ///< digests of the server's letters
+  bool peers_known = false;
+  bool masked = false;
+  bool failed = false;
+
+  ~state() { crypto::wipe(seed); }
+
+  [[nodiscard]] public_keys keys() const {
+    return {sealing.public_key(), masking.public_key(), sha256(std::as_bytes(std::span(seed)))};
+  }
+  [[nodiscard]] secure_letter letter(secure_step step, crypto::bytes content) const {
+    return {task, step, std::move(content)};
+  }
+  [[nodiscard]] tl::unexpected<error> refuse(std::string why) {
+    failed = true;
+    return fail(error::kind::runtime, "secure aggregation of client " + std::to_string(task.client), std::move(why));
+  }
+  [[nodiscard]] std::size_t peers() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(neighbours, [](const auto& one) { return !one.second.sealed.empty(); }));
+  }
+
+  secure_letter make_keys();
+  result<void> read_neighbours(byte_reader& from);
+  result<void> check_neighbour(const neighbour& one, crypto::bytes_view certificate, crypto::bytes_view signature);
+  result<secure_letter> make_shares();
+  result<void> read_peers(byte_reader& from);
+  result<secure_letter> reveal(byte_reader& from);
+  [[nodiscard]] std::optional<std::pair<secret_share, secret_share>> unseal(const neighbour& from) const;
+};
+
+namespace {
+
+/// The key of one message, so its nonce is zero.
+crypto::key sealing_key(const crypto::key& shared, const task_id& from, const task_id& to) {
+  return detail::derived_key("shares", shared, from, to);
+}
+
+void write_share(byte_writer& to, const secret_share& share) {
+  for (const auto value : share) to.number(value);
+}
+secret_share read_share(byte_reader& from) {
+  secret_share share{};
+  for (auto& value : share) value = from.number<std::uint64_t>();
+  return share;
+}
+
+}  // namespace
+
+secure_client::secure_client(const task_id& task, adversary_kind against, crypto::random_source random,
+                             key_identity_ptr identity) {
+  state_.reset(new state{task, against, random, std::move(identity), crypto::agreement_key(crypto::random_key(random)),
+                         crypto::agreement_key(crypto::random_key(random)), crypto::random_key(random)});
+  state_->last = state_->make_keys();
+}
+
+secure_client::~secure_client() = default;
+secure_client::secure_client(secure_client&&) noexcept = default;
+secure_client& secure_client::operator=(secure_client&&) noexcept = default;
+
+const task_id& secure_client::task() const { return state_->task; }
+const secure_letter& secure_client::last() const { return state_->last; }
+bool secure_client::can_mask() const { return state_->peers_known && !state_->masked && !state_->failed; }
+
+secure_letter secure_client::state::make_keys() {
+  byte_writer out;
+  const auto own = keys();
+  own.write(out);
+  out.text(identity ? crypto::bytes_view(identity->certificate) : crypto::bytes_view());
+  out.text(identity ? identity->sign(detail::key_statement(task, own)) : crypto::bytes());
+  return letter(secure_step::keys, out.take());
+}
+
+result<std::optional<secure_letter>> secure_client::on_letter(const secure_letter& letter) {
+  auto& of = *state_;
+  if (letter.task != of.task) return of.refuse("a letter of another task");
+  if (of.failed) return fail(error::kind::runtime, "secure aggregation", "the client takes no further part");
+  const auto content = sha256(std::as_bytes(std::span(letter.content)));
+  if (const auto [at, is_new] = of.received.emplace(letter.step, content); !is_new) {
+    if (at->second != content) return of.refuse("the server sent another letter for the same step");
+    const bool answers = (letter.step == secure_step::neighbours && of.last.step == secure_step::shares) ||
+                         (letter.step == secure_step::unmask && of.last.step == secure_step::reveal);
+    return answers ? std::optional(of.last) : std::nullopt;
+  }
+  byte_reader from(letter.content);
+  switch (letter.step) {
+    case secure_step::neighbours: {
+      if (auto read = of.read_neighbours(from); !read) return tl::unexpected(read.error());
+      auto made = of.make_shares();
+      if (!made) return tl::unexpected(made.error());
+      of.last = std::move(*made);
+      return std::optional(of.last);
+    }
+    case secure_step::peers: {
+      if (auto read = of.read_peers(from); !read) return tl::unexpected(read.error());
+      return std::optional<secure_letter>();
+    }
+    case secure_step::unmask: {
+      auto made = of.reveal(from);
+      if (!made) return tl::unexpected(made.error());
+      of.last = std::move(*made);
+      return std::optional(of.last);
+    }
+    case secure_step::abandon: return of.refuse("the round was abandoned");
+    default: return of.refuse("a letter that only clients send");
+  }
+}
+
+/// Number of clients, certificates, and each neighbour's task, keys, certificate and signature.
+result<void> secure_client::state::read_neighbours(byte_reader& from) {
+  const auto clients = from.number<std::uint32_t>();
+  std::vector<crypto::bytes_view> certificates(from.count(sizeof(std::uint32_t)));
+  for (auto& one : certificates) one = from.text();
+  const auto count = from.count(detail::public_keys_bytes);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    neighbour one{task, {}, {}};
+    one.task.client = from.number<std::uint32_t>();
+    one.task.attempt = from.number<std::uint32_t>();
+    one.keys.read(from);
+    const auto certificate = from.number<std::uint32_t>();
+    const auto signature = from.text();
+    const auto text = certificate < certificates.size() ? certificates[certificate] : crypto::bytes_view();
+    if (auto sound = check_neighbour(one, text, signature); !sound) return sound;
+    neighbours.emplace(one.task.client, std::move(one));
+  }
+  if (!from.done()) return refuse("the list of neighbours is damaged");
+  const auto expected = parameters_for(clients, against);
+  if (clients < fewest_clients || neighbours.size() != expected.degree)
+    return refuse(std::to_string(neighbours.size()) + " neighbours among " + std::to_string(clients) +
+                  " clients, where the protocol has " + std::to_string(expected.degree));
+  threshold = expected.threshold;
+  return {};
+}
+
+result<void> secure_client::state::check_neighbour(const neighbour& one, crypto::bytes_view certificate,
+                                                   crypto::bytes_view signature) {
+  if (one.task.client == task.client || neighbours.contains(one.task.client))
+    return refuse("client " + std::to_string(one.task.client) + " is listed twice as neighbour");
+  if (!identity) return {};
+  const auto why = identity->check(one.task.client, certificate, detail::key_statement(one.task, one.keys), signature);
+  if (why.empty()) return {};
+  return refuse("the keys of client " + std::to_string(one.task.client) + " are not its own: " + why);
+}
+
+result<secure_letter> secure_client::state::make_shares() {
+  std::vector<std::uint32_t> holders;
+  for (const auto& [client, one] : neighbours) holders.push_back(client);
+  const auto of_seed = split_secret(seed, holders, threshold, random);
+  const auto of_key = split_secret(masking.secret(), holders, threshold, random);
+  byte_writer out;
+  out.number(static_cast<std::uint32_t>(holders.size()));
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    const auto& to = neighbours.at(holders[i]);
+    const auto shared = sealing.agree(to.keys.sealing);
+    if (!shared || !masking.agree(to.keys.masking))
+      return refuse("the keys of client " + std::to_string(holders[i]) + " are invalid");
+    byte_writer plain;
+    write_share(plain, of_seed[i]);
+    write_share(plain, of_key[i]);
+    auto shares = plain.take();
+    out.number(holders[i]).text(crypto::seal(sealing_key(*shared, task, to.task), {}, {}, shares));
+    crypto::wipe(shares);
+  }
+  return letter(secure_step::shares, out.take());
+}
+
+result<void> secure_client::state::read_peers(byte_reader& from) {
+  const auto count = from.count(2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto client = from.number<std::uint32_t>();
+    const auto sealed = from.text();
+    const auto at = neighbours.find(client);
+    if (at == neighbours.end() || !at->second.sealed.empty() || sealed.empty())
+      return refuse("shares of client " + std::to_string(client) + ", which is no neighbour or came before");
+    at->second.sealed.assign(sealed.begin(), sealed.end());
+  }
+  if (!from.done()) return refuse("the list of peers is damaged");
+  if (peers() < threshold)
+    return refuse(std::to_string(peers()) + " neighbours are left, and the threshold is " + std::to_string(threshold));
+  peers_known = true;
+  return {};
+}
+
+result<void> secure_client::mask(std::span<std::int64_t> words) {
+  auto& of = *state_;
+  if (!can_mask())
+    return fail(error::kind::runtime, "secure aggregation of client " + std::to_string(of.task.client),
+                of.masked ? "has masked an update" : "has no peers");
+  of.masked = true;
+  for (const auto& [client, peer] : of.neighbours) {
+    if (peer.sealed.empty()) continue;
+    // Known to be a point of high order since the shares were made.
+    auto pair = *detail::pair_seed(of.masking, of.task, peer.keys.masking, peer.task);
+    crypto::add_mask(words, pair, of.task.client > client);
+    crypto::wipe(pair);
+  }
+  crypto::add_mask(words, of.seed, false);
+  return {};
+}
+
+std::optional<std::pair<secret_share, secret_share>> secure_client::state::unseal(const neighbour& from) const {
+  const auto shared = sealing.agree(from.keys.sealing);
+  if (!shared) return std::nullopt;
+  const auto plain = crypto::open(sealing_key(*shared, from.task, task), {}, {}, from.sealed);
+  if (!plain) return std::nullopt;
+  byte_reader in(*plain);
+  const auto of_seed = read_share(in);
+  const auto of_key = read_share(in);
+  if (!in.done()) return std::nullopt;
+  return std::pair(of_seed, of_key);
+}
+
+/// A digest of all survivors; each peer and whether its update is in the sum. Shares that a peer sealed wrongly are
+/// left out.
+result<secure_letter> secure_client::state::reveal(byte_reader& from) {
+  if (!masked) return refuse("the server asks for shares before the update was masked");
+  std::map<std::uint32_t, bool> in_sum;
+  static_cast<void>(from.raw(digest{}.size()));  // survivors_of()
+  const auto count = from.count(sizeof(std::uint32_t) + 1);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto client = from.number<std::uint32_t>();
+    const bool survives = from.number<std::uint8_t>() != 0;
+    const auto at = neighbours.find(client);
+    if (at == neighbours.end() || at->second.sealed.empty() || !in_sum.emplace(client, survives).second)
+      return refuse("client " + std::to_string(client) + " is no peer, or is listed twice");
+  }
+  if (!from.done() || in_sum.size() != peers()) return refuse("the list of updates in the sum is not complete");
+  const auto survivors = std::ranges::count_if(in_sum, [](const auto& one) { return one.second; });
+  if (static_cast<std::size_t>(survivors) < threshold)
+    return refuse(std::to_string(survivors) + " peers are in the sum, and the threshold is " +
+                  std::to_string(threshold));
+  byte_writer out;
+  std::uint32_t given = 0;
+  for (const auto& [client, survives] : in_sum) {
+    const auto shares = unseal(neighbours.at(client));
+    if (!shares) continue;
+    out.number(client).number(static_cast<std::uint8_t>(survives));
+    write_share(out, survives ? shares->first : shares->second);
+    ++given;
+  }
+  byte_writer all;
+  return letter(secure_step::reveal, all.number(given).raw(out.take()).take());
+}
+
+}  // namespace furlong::federated::privacy

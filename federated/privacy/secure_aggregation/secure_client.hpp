@@ -1,0 +1,67 @@
+// A client of one round with secure aggregation, as a state machine (Bell et al. 2020, algorithm 2; Bonawitz et al.
+// 2017, figure 4):
+//
+//   1. Two X25519 key pairs and the seed of an own mask are drawn; the public keys go to the server   -> keys
+//   2. The server says who the neighbours are. The seed and the masking key are split into shares, so that the
+//      round's threshold of neighbours can restore either, and each neighbour's shares are sealed for it
+//                                                                          <- neighbours             -> shares
+//   3. Neighbours that sent shares are peers. The update's words get the own mask and a mask shared with each peer,
+//      which cancels in the sum                                            <- peers                   : mask()
+//   4. The server says which peers' updates are in the sum. The client gives its share of the own mask of these, and
+//      of the masking key of the others: never both of one peer, and for one set only
+//                                                                          <- unmask                 -> reveal
+//
+// Secrets are in memory only, for one task.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/result.hpp"
+#include "federated/privacy/secure_aggregation/neighbour_graph.hpp"
+#include "federated/privacy/secure_aggregation/secure_letter.hpp"
+
+namespace furlong::federated::privacy {
+
+/// How clients know each other's keys from keys that the server made up: by certificates.
+struct key_identity {
+  crypto::bytes certificate;  ///< of the process that hosts the client
+  std::function<crypto::bytes(crypto::bytes_view statement)> sign;
+  /// The reason why a signature is not that of a certificate for this client; empty: it is.
+  std::function<std::string(std::uint32_t client, crypto::bytes_view certificate, crypto::bytes_view statement,
+                            crypto::bytes_view signature)>
+      check;
+};
+using key_identity_ptr = std::shared_ptr<const key_identity>;
+
+/// Not thread-safe.
+class secure_client {
+ public:
+  /// @param identity null: keys are neither signed nor checked
+  secure_client(const task_id& task, adversary_kind against, crypto::random_source random,
+                key_identity_ptr identity = {});
+  ~secure_client();
+  secure_client(secure_client&&) noexcept;
+  secure_client& operator=(secure_client&&) noexcept;
+
+  [[nodiscard]] const task_id& task() const;
+  /// The newest letter to the server: send it again in a new session.
+  [[nodiscard]] const secure_letter& last() const;
+  /// A letter of the server; returns the answer, if there is one. A letter that came before is answered as before. An
+  /// error (kind runtime): the letter breaks the protocol, and the client takes no further part.
+  [[nodiscard]] result<std::optional<secure_letter>> on_letter(const secure_letter& letter);
+  /// True once the peers are known.
+  [[nodiscard]] bool can_mask() const;
+  /// Adds the masks to the words of the update. Once: an error (kind runtime) before peers are known, and the second
+  /// time, since the difference of two updates with one mask is no secret.
+  [[nodiscard]] result<void> mask(std::span<std::int64_t> words);
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace furlong::federated::privacy

@@ -1,0 +1,47 @@
+// The letters between the server and the clients of a round with secure aggregation. Aggregators and nodes pass them on
+// and do not read them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/crypto.hpp"
+#include "base/digest.hpp"
+#include "federated/update.hpp"
+
+namespace furlong::federated::privacy {
+
+enum class secure_step : std::uint8_t {
+  keys,        ///< client to server: public keys
+  neighbours,  ///< server to client: its neighbours and their keys
+  shares,      ///< client to server: shares of its secrets, sealed for each neighbour
+  peers,       ///< server to client: shares that neighbours sealed for it; with these it masks its update
+  unmask,      ///< server to client: which peers' updates are in the sum
+  reveal,      ///< client to server: shares that open the sum
+  abandon,     ///< server to client: the round came to nothing
+};
+constexpr std::size_t secure_step_count = 7;
+
+struct secure_letter {
+  task_id task;
+  secure_step step = secure_step::keys;
+  crypto::bytes content;
+  friend bool operator==(const secure_letter&, const secure_letter&) = default;
+};
+using secure_letters = std::vector<secure_letter>;
+
+/// Of an `unmask`: a digest of all survivors.
+[[nodiscard]] inline digest survivors_of(const secure_letter& request) {
+  digest found{};
+  if (request.content.size() >= found.size()) std::copy_n(request.content.begin(), found.size(), found.begin());
+  return found;
+}
+
+/// The answer of a client that gives no shares.
+[[nodiscard]] inline secure_letter no_shares(const task_id& task) { return {task, secure_step::reveal, {0, 0, 0, 0}}; }
+
+/// Bytes of a letter on a network, for accounting.
+[[nodiscard]] inline std::uint64_t letter_bytes(const secure_letter& of) { return 32 + of.content.size(); }
+
+}  // namespace furlong::federated::privacy

@@ -1,0 +1,125 @@
+// The server's part in secure aggregation: letters between clients and the round's secure_server, and the sum that is
+// opened after all partial aggregates were merged.
+#include <algorithm>
+
+#include "federated/client/secure_update.hpp"
+#include "federated/privacy/secure_aggregation/secure_server.hpp"
+#include "federated/protocol/server_machine.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/network.hpp"
+
+namespace furlong::federated::protocol {
+
+using privacy::secure_server;
+
+void server_machine::begin_secure_round(const std::vector<task_id>& cohort) {
+  if (!e_.settings.privacy->secure_aggregation) return;
+  secure_ = std::make_unique<secure_server>(cohort, e_.settings.privacy->adversary, secret_source(e_, state_.version));
+}
+
+/// The task has ended without an update.
+void server_machine::leave_secure_round(const task_id& id) {
+  if (secure_ && id.version == state_.version) secure_->on_gone(id, letters_);
+}
+
+bool server_machine::left_secure_round(const task_id& id) const {
+  return std::ranges::find(liars_, id) != liars_.end();
+}
+
+server_effects server_machine::on_letters(const letters& what, virtual_time now) {
+  state_.now = std::max(state_.now, now);
+  server_effects effects;
+  if (!secure_) return effects;
+  for (const auto& letter : what.each) {
+    report_.bytes_up += privacy::letter_bytes(letter);
+    if (secure_->on_letter(letter, letters_)) continue;
+    const auto at = open_.find(letter.task.client);
+    if (at != open_.end() && at->second.id == letter.task) liars_.push_back(letter.task);
+  }
+  drop_liars(effects);
+  after_settling(effects);
+  return effects;
+}
+
+/// A client that breaks the protocol, such as one whose node lost its keys, has dropped out.
+void server_machine::drop_liars(server_effects& out) {
+  if (!routed_) {
+    for (const auto& id : std::exchange(liars_, {}))
+      if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id)
+        settle_here(id, outcome::dropped, drop_stage::upload);
+    return;
+  }
+  for (const auto& id : liars_) {
+    const auto at = open_.find(id.client);
+    if (at == open_.end() || at->second.id != id || at->second.aggregator == nowhere) continue;
+    if (withdrawing_.insert(id).second) out.emplace_back(withdraw{at->second.aggregator, {id}});
+  }
+}
+
+void server_machine::begin_unmasking(server_effects& out) {
+  unmasking_ = true;
+  std::ranges::sort(folded_);
+  secure_->begin_unmasking(folded_, letters_);
+  if (secure_->at() == secure_server::stage::unmasking)
+    out.emplace_back(
+        timer{timer_kind::unmasking, state_.version, state_.now + from_seconds(e_.settings.network->task_timeout)});
+  send_letters_to_clients(out);
+}
+
+/// Sends what is to be sent, and goes on with the round if that is possible now.
+void server_machine::send_letters_to_clients(server_effects& out) {
+  std::map<std::uint32_t, letters> by_branch;
+  for (auto& letter : std::exchange(letters_, {})) {
+    const auto to = routed_ ? roster_->route(letter.task.client) : std::optional(0U);
+    if (!to) continue;
+    report_.bytes_down += privacy::letter_bytes(letter);
+    by_branch[*to].each.push_back(std::move(letter));
+  }
+  for (auto& [to, some] : by_branch) out.emplace_back(send_letters{to, std::move(some)});
+  if (!secure_ || opened_) return;
+  if (secure_->at() == secure_server::stage::failed) {
+    if (unmasking_) {
+      unmasking_ = false;
+      finish_version(out);
+    } else if (shares_open_ && !closing_) {
+      close_shares(false, out);
+    }
+  } else if (secure_->at() == secure_server::stage::open) {
+    opened_ = true;
+    out.emplace_back(remove_masks{state_.version, std::make_shared<const privacy::mask_removal>(secure_->removal()),
+                                  sum_->take().words});
+  }
+}
+
+/// The clients first to last are reached again: requests to them may have been lost, or their secrets with another
+/// process.
+void server_machine::request_shares_again(std::uint32_t first, std::uint32_t last, const std::set<task_id>& holding,
+                                          server_effects& out) {
+  if (!unmasking_ || opened_) return;
+  for (const auto& id : folded_) {
+    if (id.client < first || id.client > last) continue;
+    if (!holding.contains(id))
+      secure_->on_gone(id, letters_);
+    else if (auto request = secure_->unanswered(id))
+      letters_.push_back(std::move(*request));
+  }
+  send_letters_to_clients(out);
+}
+
+server_effects server_machine::on_masks_removed(std::uint64_t version, std::vector<std::int64_t> sum,
+                                                virtual_time now) {
+  server_effects effects;
+  if (!unmasking_ || !opened_ || version != state_.version) return effects;
+  state_.now = std::max(state_.now, now);
+  if (auto opened = sum_->open(std::move(sum), folded_.size()); !opened) {
+    opened_ = false;
+    secure_->fail(opened.error().reason, letters_);
+    send_letters_to_clients(effects);
+    return effects;
+  }
+  unmasking_ = false;
+  finish_version(effects);
+  return effects;
+}
+
+}  // namespace furlong::federated::protocol

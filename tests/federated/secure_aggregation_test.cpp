@@ -1,0 +1,379 @@
+// Secure aggregation without a network: random cohorts whose clients drop out in every phase.
+#include <bit>
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+
+#include "base/random.hpp"
+#include "federated/privacy/secure_aggregation/secure_client.hpp"
+#include "federated/privacy/secure_aggregation/secure_server.hpp"
+#include "federated/privacy/secure_aggregation/shamir.hpp"
+
+namespace furlong::federated::privacy {
+
+namespace {
+
+using words = std::vector<std::int64_t>;
+
+crypto::random_source seeded(std::uint64_t seed, std::uint32_t client = 0) {
+  return [stream = std::make_shared<random_stream>(seed, purpose::test, 0, client)](std::span<std::uint8_t> out) {
+    for (auto& byte : out) byte = static_cast<std::uint8_t>((*stream)());
+  };
+}
+
+/// The phase in which a client drops out: it answers the letters before.
+enum class lost_in { keys, shares, upload, reveal, never };
+
+/// One round: server, clients, and their plain updates.
+class round_of {
+ public:
+  round_of(std::uint64_t seed, std::uint32_t clients, adversary_kind against = adversary_kind::semi_honest,
+           std::size_t size = 33)
+      : draws_(seed, purpose::test, 1) {
+    for (std::uint32_t i = 0; i < clients; ++i) {
+      const task_id id{7, 3, 10 * i + 1, i % 3};
+      cohort_.push_back(id);
+      clients_.emplace(id.client, secure_client(id, against, seeded(seed, i + 1)));
+      words update(size);
+      for (auto& value : update) value = static_cast<std::int32_t>(draws_());
+      plain_.emplace(id.client, std::move(update));
+      fate_[id.client] = lost_in::never;
+    }
+    server_.emplace(cohort_, against, seeded(seed));
+    sum_.assign(size, 0);
+    expected_.assign(size, 0);
+  }
+
+  void lose(std::size_t index, lost_in phase) { fate_[cohort_.at(index).client] = phase; }
+  void lose_at_random(double share) {
+    for (const auto& id : cohort_)
+      if (static_cast<double>(draws_.uniform()) < share) fate_[id.client] = static_cast<lost_in>(draws_.below(4));
+  }
+
+  /// All phases up to the answer to whether the sum can be opened.
+  secure_server::stage run() {
+    secure_letters out;
+    for (const auto& id : cohort_) say(id, lost_in::keys, clients_.at(id.client).last(), out);
+    deliver(out);
+    if (server_->at() == secure_server::stage::failed) return server_->at();
+    std::vector<task_id> survivors;
+    for (const auto& id : cohort_) {
+      auto& client = clients_.at(id.client);
+      if (fate_[id.client] <= lost_in::upload || !client.can_mask()) continue;
+      auto update = plain_.at(id.client);
+      for (std::size_t i = 0; i < sum_.size(); ++i) expected_[i] += update[i];
+      BOOST_REQUIRE(client.mask(update));
+      BOOST_TEST((update != plain_.at(id.client)));
+      masked_[id.client] = update;
+      add(sum_, update);
+      survivors.push_back(id);
+    }
+    server_->begin_unmasking(survivors, out);
+    deliver(out);
+    return server_->at();
+  }
+
+  static void add(words& to, const words& from) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = std::bit_cast<std::int64_t>(std::bit_cast<std::uint64_t>(to[i]) + std::bit_cast<std::uint64_t>(from[i]));
+  }
+
+  [[nodiscard]] words opened(std::size_t parts = 1) const {
+    auto whole = sum_;
+    server_->removal().apply(whole, 0, parts);
+    for (std::size_t part = 1; part < parts; ++part) {
+      words rest(whole.size(), 0);
+      server_->removal().apply(rest, part, parts);
+      add(whole, rest);
+    }
+    return whole;
+  }
+
+  std::vector<task_id> cohort_;
+  std::map<std::uint32_t, secure_client> clients_;
+  std::map<std::uint32_t, words> plain_, masked_;
+  std::map<std::uint32_t, lost_in> fate_;
+  std::optional<secure_server> server_;
+  words sum_, expected_;
+  secure_letters sent_;  ///< by the server, all
+  std::function<void(secure_letter&)> on_way_up = [](secure_letter&) {};
+
+ private:
+  void say(const task_id& id, lost_in phase, secure_letter letter, secure_letters& out) {
+    if (fate_[id.client] <= phase) return server_->on_gone(id, out);
+    on_way_up(letter);
+    static_cast<void>(server_->on_letter(letter, out));
+  }
+
+  void deliver(secure_letters& out) {
+    while (!out.empty()) {
+      for (const auto& letter : std::exchange(out, {})) {
+        sent_.push_back(letter);
+        const auto phase = letter.step == secure_step::neighbours ? lost_in::shares
+                           : letter.step == secure_step::unmask   ? lost_in::reveal
+                                                                  : lost_in::never;
+        if (phase == lost_in::never) {
+          if (letter.step == secure_step::peers && fate_[letter.task.client] > lost_in::shares)
+            BOOST_TEST(clients_.at(letter.task.client).on_letter(letter).has_value());
+          continue;
+        }
+        auto answer = clients_.at(letter.task.client).on_letter(letter);
+        if (!answer) {
+          server_->on_gone(letter.task, out);
+          continue;
+        }
+        say(letter.task, phase, **answer, out);
+      }
+    }
+  }
+
+  random_stream draws_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(secure_aggregation)
+
+BOOST_AUTO_TEST_CASE(a_threshold_of_shares_restores_a_secret_and_fewer_do_not) {
+  const auto random = seeded(1);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const auto secret = crypto::random_key(random);
+    const std::vector<std::uint32_t> holders = {0, 5, 9, 4'000'000'000U, 17, 2};
+    const auto shares = split_secret(secret, holders, 4, random);
+    for (std::size_t left = 0; left < 3; ++left) {
+      std::vector<std::uint32_t> some(holders.begin() + static_cast<std::ptrdiff_t>(left), holders.end());
+      std::vector<secret_share> theirs(shares.begin() + static_cast<std::ptrdiff_t>(left), shares.end());
+      BOOST_TEST((combine_shares(some, theirs) == std::optional(secret)));
+    }
+    const auto few = combine_shares(std::span(holders).first(3), std::span(shares).first(3));
+    BOOST_TEST((!few || *few != secret));
+    BOOST_TEST(!combine_shares(std::vector<std::uint32_t>{1, 1}, std::vector<secret_share>(2)));
+  }
+}
+
+/// With one share fewer than the threshold every secret is possible: the first coefficient is independent of it.
+BOOST_AUTO_TEST_CASE(fewer_shares_than_the_threshold_are_uniform) {
+  const auto random = seeded(2);
+  std::array<std::size_t, 16> seen{};
+  const crypto::key zero{};
+  const std::vector<std::uint32_t> holders = {3, 4};
+  for (int i = 0; i < 8000; ++i) ++seen[split_secret(zero, holders, 2, random)[0][0] >> 57U];
+  double chi = 0;  // 15 degrees of freedom: 37.7 at 0.1 %
+  for (const auto count : seen) chi += std::pow(static_cast<double>(count) - 500.0, 2) / 500.0;
+  BOOST_TEST(chi < 45.0);
+}
+
+BOOST_AUTO_TEST_CASE(parameters_are_those_of_the_paper) {
+  const auto check = [](std::uint32_t clients, adversary_kind against, std::uint32_t degree, std::uint32_t threshold) {
+    const auto found = parameters_for(clients, against);
+    BOOST_TEST(found.degree == degree);
+    BOOST_TEST(found.threshold == threshold);
+    BOOST_TEST(found.survivors == clients - clients / 3);
+  };
+  using enum adversary_kind;
+  check(100, semi_honest, 28, 6);
+  check(1'000, semi_honest, 72, 24);
+  check(1'200, semi_honest, 86, 29);
+  check(10'000, semi_honest, 86, 29);
+  check(1'000'000, semi_honest, 102, 34);
+  check(1'000, semi_malicious, 398, 223);
+  check(10'000, semi_malicious, 746, 420);
+  check(20, semi_honest, 19, 10);
+  check(100, semi_malicious, 99, 56);
+  for (std::uint32_t n = 3; n < 2'000; ++n)
+    for (const auto against : {semi_honest, semi_malicious}) {
+      const auto found = parameters_for(n, against);
+      BOOST_TEST_REQUIRE(found.threshold <= found.degree);
+      BOOST_TEST_REQUIRE(found.survivors <= n);
+      BOOST_TEST_REQUIRE(found.degree % 2 * (found.degree + 1 < n ? 1U : 0U) == 0U);
+      if (against == semi_malicious) BOOST_TEST_REQUIRE(2 * found.threshold > found.degree);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_graph_is_regular_and_symmetric) {
+  for (const auto& [n, k] : {std::pair(5U, 4U), std::pair(40U, 28U), std::pair(300U, 72U)}) {
+    const auto graph = draw_graph(n, k, seeded(n));
+    for (std::uint32_t i = 0; i < n; ++i) {
+      BOOST_TEST(graph[i].size() == k);
+      BOOST_TEST((std::ranges::adjacent_find(graph[i]) == graph[i].end()));
+      for (const auto j : graph[i]) BOOST_TEST(std::ranges::binary_search(graph[j], i));
+    }
+  }
+  BOOST_TEST((draw_graph(300, 72, seeded(1)) != draw_graph(300, 72, seeded(2))));
+}
+
+BOOST_AUTO_TEST_CASE(the_opened_sum_is_the_plain_sum) {
+  for (const std::uint32_t clients : {3U, 4U, 10U, 28U, 60U, 130U}) {
+    round_of round(clients, clients);
+    BOOST_TEST((round.run() == secure_server::stage::open));
+    BOOST_TEST((round.opened() == round.expected_));
+    BOOST_TEST((round.opened(4) == round.expected_));
+    BOOST_TEST((round.sum_ != round.expected_));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(clients_that_drop_out_in_any_phase_leave_the_sum_of_the_others) {
+  std::size_t opened = 0;
+  std::size_t failed = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    const auto clients = static_cast<std::uint32_t>(3 + seed % 47);
+    round_of round(seed, clients, seed % 2 == 0 ? adversary_kind::semi_honest : adversary_kind::semi_malicious);
+    round.lose_at_random(seed % 4 == 3 ? 0.5 : 0.2);
+    if (round.run() == secure_server::stage::open) {
+      ++opened;
+      BOOST_TEST((round.opened() == round.expected_));
+      BOOST_TEST(round.masked_.size() >= round.server_->parameters().survivors);
+    } else {
+      ++failed;
+      BOOST_TEST(!round.server_->failure().empty());
+      BOOST_TEST(round.server_->removal().size() == 0U);
+    }
+  }
+  BOOST_TEST(opened > 60U);
+  BOOST_TEST(failed > 10U);
+}
+
+BOOST_AUTO_TEST_CASE(each_phase_can_lose_clients) {
+  for (const auto phase : {lost_in::keys, lost_in::shares, lost_in::upload, lost_in::reveal}) {
+    round_of round(5, 40);
+    for (std::size_t i = 0; i < 9; ++i) round.lose(4 * i, phase);
+    BOOST_TEST((round.run() == secure_server::stage::open));
+    BOOST_TEST((round.opened() == round.expected_));
+    BOOST_TEST(round.masked_.size() == (phase == lost_in::reveal ? 40U : 31U));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_round_below_its_threshold_opens_nothing) {
+  for (const auto phase : {lost_in::shares, lost_in::upload}) {
+    round_of round(6, 30);
+    for (std::size_t i = 0; i < 11; ++i) round.lose(i, phase);  // 19 of 30 are left, and 20 are needed
+    BOOST_TEST((round.run() == secure_server::stage::failed));
+    // Nobody was asked for a share of anything.
+    BOOST_TEST(std::ranges::none_of(round.sent_, [](const auto& one) { return one.step == secure_step::unmask; }));
+    BOOST_TEST(round.server_->removal().size() == 0U);
+  }
+  round_of few(6, 4);
+  few.lose(0, lost_in::keys);
+  few.lose(1, lost_in::keys);
+  BOOST_TEST((few.run() == secure_server::stage::failed));
+}
+
+/// The server's request names each peer once, with one kind of share.
+BOOST_AUTO_TEST_CASE(a_client_gives_one_kind_of_share_and_answers_one_request) {
+  round_of round(8, 12);
+  BOOST_TEST((round.run() == secure_server::stage::open));
+  const auto request =
+      std::ranges::find(round.sent_, secure_step::unmask, [](const secure_letter& one) { return one.step; });
+  auto& client = round.clients_.at(request->task.client);
+  const auto again = client.on_letter(*request);
+  BOOST_REQUIRE(again);
+  BOOST_TEST((*again == std::optional(client.last())));
+  auto other = *request;
+  BOOST_TEST(static_cast<int>(other.content.back()) == 1);  // the last peer survives
+  other.content.back() = 0;                                 // now its masking key is asked for
+  BOOST_TEST(!client.on_letter(other));
+  BOOST_TEST(!client.on_letter(*request));  // and it takes no further part
+}
+
+BOOST_AUTO_TEST_CASE(a_client_refuses_requests_below_its_threshold_or_before_it_masked) {
+  const task_id self{7, 3, 1, 0};
+  round_of round(9, 12);
+  for (std::size_t i = 0; i < 12; ++i) round.lose(i, i < 3 ? lost_in::upload : lost_in::never);
+  BOOST_TEST((round.run() == secure_server::stage::open));
+  const auto request =
+      std::ranges::find(round.sent_, secure_step::unmask, [](const secure_letter& one) { return one.step; });
+  auto few = *request;
+  for (std::size_t i = 32 + 4 + 4; i < few.content.size(); i += 5) few.content[i] = 0;  // nobody survives
+  // A new client with the same letters, which did not answer before.
+  round_of fresh(9, 12);
+  for (std::size_t i = 0; i < 12; ++i) fresh.lose(i, i < 3 ? lost_in::upload : lost_in::reveal);
+  static_cast<void>(fresh.run());
+  BOOST_TEST(!fresh.clients_.at(self.client).on_letter(few));  // has not masked
+}
+
+BOOST_AUTO_TEST_CASE(an_update_is_masked_once) {
+  round_of round(10, 5);
+  BOOST_TEST((round.run() == secure_server::stage::open));
+  words update(33, 1);
+  BOOST_TEST(!round.clients_.begin()->second.mask(update));
+  BOOST_TEST((update == words(33, 1)));
+}
+
+BOOST_AUTO_TEST_CASE(false_shares_open_nothing) {
+  round_of round(11, 12);
+  round.on_way_up = [](secure_letter& letter) {
+    if (letter.step == secure_step::reveal) letter.content[10] ^= 1U;  // of the first share
+  };
+  BOOST_TEST((round.run() == secure_server::stage::failed));
+  BOOST_TEST(round.server_->failure().find("do not restore its secret") != std::string::npos);
+  BOOST_TEST(round.server_->removal().size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(damaged_letters_drop_their_client) {
+  for (const auto step : {secure_step::keys, secure_step::shares, secure_step::reveal}) {
+    round_of round(12, 12);
+    round.on_way_up = [step](secure_letter& letter) {
+      if (letter.step == step && letter.task.client == 1) letter.content.pop_back();
+    };
+    BOOST_TEST((round.run() == secure_server::stage::open));
+    BOOST_TEST((round.opened() == round.expected_));
+    BOOST_TEST(round.masked_.contains(1) == (step == secure_step::reveal));
+  }
+}
+
+/// A server that puts its own keys in place of a neighbour's is found out where keys are signed.
+BOOST_AUTO_TEST_CASE(keys_of_another_signer_are_refused) {
+  const auto identity = [](std::uint8_t name) {
+    key_identity made;
+    made.certificate = {name};
+    made.sign = [name](crypto::bytes_view statement) {
+      crypto::bytes signature(statement.begin(), statement.end());
+      signature.push_back(name);
+      return signature;
+    };
+    made.check = [](std::uint32_t client, crypto::bytes_view certificate, crypto::bytes_view statement,
+                    crypto::bytes_view signature) -> std::string {
+      if (certificate.size() != 1 || certificate[0] != client % 2) return "the certificate is of another node";
+      crypto::bytes expected(statement.begin(), statement.end());
+      expected.push_back(certificate[0]);
+      return std::ranges::equal(expected, signature) ? "" : "the signature is false";
+    };
+    return std::make_shared<const key_identity>(std::move(made));
+  };
+  const auto play = [&](std::uint32_t impersonated) {
+    std::vector<task_id> cohort;
+    std::vector<secure_client> clients;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      cohort.push_back({1, 1, i, 0});
+      const auto node = static_cast<std::uint8_t>(i == impersonated ? 1 - i % 2 : i % 2);
+      clients.emplace_back(cohort.back(), adversary_kind::semi_honest, seeded(i), identity(node));
+    }
+    secure_server server(cohort, adversary_kind::semi_honest, seeded(9));
+    secure_letters out;
+    for (const auto& client : clients) BOOST_TEST(server.on_letter(client.last(), out));
+    std::size_t refused = 0;
+    for (const auto& letter : out) refused += clients[letter.task.client].on_letter(letter) ? 0 : 1;
+    return refused;
+  };
+  BOOST_TEST(play(4) == 0U);
+  BOOST_TEST(play(2) == 3U);  // all its neighbours
+}
+
+/// The words that leave a client are uniform, whatever the update is.
+BOOST_AUTO_TEST_CASE(masked_words_are_uniform) {
+  round_of round(13, 10, adversary_kind::semi_honest, 4096);
+  for (auto& [client, update] : round.plain_) std::ranges::fill(update, 5);
+  BOOST_TEST((round.run() == secure_server::stage::open));
+  for (const auto& [client, update] : round.masked_) {
+    std::array<double, 256> seen{};
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(update.data());
+    for (std::size_t i = 0; i < update.size() * 8; ++i) ++seen[bytes[i]];
+    double chi = 0;  // 255 degrees of freedom, mean 255, sd 22.6
+    for (const auto count : seen) chi += (count - 128.0) * (count - 128.0) / 128.0;
+    BOOST_TEST(chi > 255 - 5 * 22.6);
+    BOOST_TEST(chi < 255 + 5 * 22.6);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace furlong::federated::privacy

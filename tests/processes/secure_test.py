@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Federations with secure aggregation: they end as the plain run in one process does, and lose rounds at most.
+
+usage: secure_test.py FURLONG [TEST...]
+"""
+import random
+import time
+
+from case import QUICK, Case, main
+from federation import Federation, accounted, unbalanced_rounds
+
+PLAIN = {"algorithm.aggregation.rule": "uniform-mean", "algorithm.aggregation.norm_bound": "fixed"}
+MASKED = PLAIN | {"privacy.secure_aggregation": "true"}
+
+
+class Secure(Case):
+    def plain(self, f: Federation) -> dict:
+        """The run without masks, in one process."""
+        settings, f.settings = f.settings, {k: v for k, v in f.settings.items() if not k.startswith("privacy.")}
+        try:
+            return f.alone()
+        finally:
+            f.settings = settings
+
+    def compare(self, aggregators: int = 2, secure: bool = True, more: dict | None = None) -> None:
+        with self.federation(settings=MASKED | (more or {}), secure=secure) as f:
+            plain = self.plain(f)
+            f.start(aggregators)
+            summary = f.end()
+            self.check_books(f, summary)
+            for key in ("model_sha256", "private_sha256", "folded", "selected"):
+                if key in plain and key in summary:
+                    self.assertEqual(summary[key], plain[key], key)
+            self.assertEqual(summary["eval"]["seen"]["rmse"], plain["eval"]["seen"]["rmse"])
+            self.assertEqual(summary["rejected"], plain["rejected"])
+
+    def test_aggregators(self):
+        self.compare()
+
+    def test_server_alone(self):
+        self.compare(aggregators=0)
+
+    def test_semi_malicious(self):
+        self.compare(more={"privacy.adversary": "semi-malicious"})
+
+    def test_insecure(self):
+        """Without certificates nobody signs keys."""
+        self.compare(secure=False)
+
+    def test_after_ack(self):
+        self.compare(more={"private.commit": "after-ack"})
+
+    def test_kills(self):
+        """Every role is killed at random moments. Rounds may be lost; no task is, and the run ends."""
+        draw = random.Random(4)
+        with self.federation(settings=MASKED | QUICK | {"network.task_timeout": 10, "checkpoint.every": 1}) as f:
+            f.start()
+            kills = {"server": 0, "aggregator": 0, "node": 0}
+            begun = time.monotonic()
+            while time.monotonic() < begun + 40:
+                time.sleep(draw.uniform(0.2, 1.2))
+                name = draw.choice(["server", "aggregator0", "aggregator1", "node0", "node1", "node2", "node3"])
+                one = f.processes[name]
+                if not one.running:
+                    break
+                one.kill()
+                kills[name.rstrip("0123456789")] += 1
+                time.sleep(draw.uniform(0.0, 0.4))
+                if name == "server":
+                    f.serve_again()
+                elif name.startswith("aggregator"):
+                    f.aggregate(name)
+                else:
+                    f.join(int(name[-1]))
+            self.assertGreater(min(kills.values()), 0, kills)
+            summary = f.finish()
+            self.assertEqual(summary["selected"], accounted(summary))
+            self.assertEqual(unbalanced_rounds(f.lines(f.out / "metrics.jsonl")), [])
+            self.assertGreater(summary["folded"], 100)
+            # A round that lost too many clients was abandoned, and one that was opened had two thirds of them.
+            for line in f.lines(f.out / "metrics.jsonl"):
+                if line["folded"]:
+                    self.assertGreaterEqual(3 * line["folded"], 2 * 20 - 2, line)
+
+
+if __name__ == "__main__":
+    main()
